@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Endpoints, for cm.c (lifetime, events, iw_cm) and cm_mpa.c (frames) only.
+ *
+ * Owns: &struct kiw_ep.
+ */
+#ifndef KIW_CM_EP_H
+#define KIW_CM_EP_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/socket.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "proto/cm_fsm.h"
+#include "proto/mpa_neg.h"
+
+struct ib_qp;
+struct iw_cm_conn_param;
+struct iw_cm_id;
+struct kiw_conn_ops;
+struct kiw_device;
+struct kiw_qp;
+struct kiw_sock;
+
+/* Most private data iw_cm can carry to the consumer (u8), octets */
+#define KIW_EP_PDATA_MAX	255
+
+/* What the QP told from a context that must not sleep; bits of &struct kiw_ep.facts */
+#define KIW_EPF_SPOKEN		0
+#define KIW_EPF_QP_CLOSED	1
+
+/**
+ * struct kiw_ep - one end of a connection, or a listener
+ * @ref: references: one from leaving IDLE to entering CLOSED, one each for a queued
+ *	@work, an armed @deadline, a QP that may still call, a child that is linked
+ * @id: number, by which iw_cm names the endpoint before it has accepted
+ * @dev: the device; outlives the endpoint
+ * @lock: protects everything below but what says otherwise; taken by works and
+ *	downcalls, never by callbacks. Order: listener's @lock, child's @lock, then
+ *	listener's @half_lock or the socket lock
+ * @state: &enum kiw_cm_state; written by kiw_ep_step()
+ * @facts: %KIW_EPF_ bits, atomic
+ * @work: looks at the stream and at @facts, and takes the steps they lead to
+ * @deadline: end of the startup; of a listener: time to try again
+ * @cm_id: whom to tell; referenced; NULL while iw_cm has none for this endpoint
+ * @ks: the stream, until the QP has it, or the listening socket
+ * @qp: referenced; from connect or accept on
+ * @local: our address
+ * @remote: the peer's address
+ * @want: what this end wants
+ * @req: the Request, as sent or received
+ * @agreed: what the frames led to
+ * @buf: a frame, %KIW_MPA_FRAME_MAX octets; NULL after startup
+ * @frame_len: octets of the Request in @buf (CONNECTING)
+ * @pdata: private data for the next upcall or rejection, not owned
+ * @pdata_len: its length, octets
+ * @listener: the listener it came from, referenced; NULL once the consumer has it
+ * @link: in @listener's @children; protected by @listener's @half_lock
+ * @half_lock: listener: protects the rest and the upcall of a Request
+ * @children: listener: connections that the consumer has not been told of
+ * @num_children: listener: how many
+ * @max_children: listener: most of them
+ * @is_stopped: listener: nobody may join, and @cm_id must not be called any more
+ */
+struct kiw_ep {
+	struct kref ref;
+	u32 id;
+	struct kiw_device *dev;
+
+	struct mutex lock;
+	enum kiw_cm_state state;
+	unsigned long facts;
+	struct work_struct work;
+	struct delayed_work deadline;
+
+	struct iw_cm_id *cm_id;
+	struct kiw_sock *ks;
+	struct kiw_qp *qp;
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+
+	struct kiw_mpa_local want;
+	struct kiw_mpa_frame req;
+	struct kiw_mpa_outcome agreed;
+	u8 *buf;
+	size_t frame_len;
+	const void *pdata;
+	u8 pdata_len;
+
+	struct kiw_ep *listener;
+	struct list_head link;
+
+	spinlock_t half_lock;
+	struct list_head children;
+	unsigned int num_children;
+	unsigned int max_children;
+	bool is_stopped;
+};
+
+extern const struct kiw_conn_ops kiw_ep_conn_ops;
+
+/* cm.c; any context */
+void kiw_ep_get(struct kiw_ep *ep);
+void kiw_ep_put(struct kiw_ep *ep);
+
+/* cm.c; process context, the endpoint's lock held */
+void kiw_ep_step(struct kiw_ep *ep, enum kiw_cm_event event, int status);
+
+/* cm_mpa.c; process context, the endpoint's lock held */
+void kiw_ep_init_mpa(struct kiw_ep *ep);
+int kiw_ep_build_request(struct kiw_ep *ep, const struct iw_cm_conn_param *param);
+void kiw_ep_try_connected(struct kiw_ep *ep);
+void kiw_ep_try_reply(struct kiw_ep *ep);
+void kiw_ep_try_request(struct kiw_ep *ep);
+void kiw_ep_check_stream(struct kiw_ep *ep);
+int kiw_ep_accept(struct kiw_ep *ep, struct iw_cm_id *id, const struct iw_cm_conn_param *param);
+void kiw_ep_send_reject(struct kiw_ep *ep);
+
+#endif /* KIW_CM_EP_H */

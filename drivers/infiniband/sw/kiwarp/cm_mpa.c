@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * MPA startup on a stream: sending and reading Request and Reply, and handing the
+ * stream to the QP when both ends agree (RFC 5044 7.1, RFC 6581).
+ *
+ * Owns nothing of its own; works on endpoints in process context with their lock
+ * held. Nothing here waits for the peer: what has arrived is looked at without
+ * being consumed, and only a whole frame is, exactly. Whatever follows it belongs
+ * to the next phase and stays in TCP's queue.
+ *
+ * Order at going to full operation. The QP takes the stream and with it the
+ * callbacks (kiw_qp_connect()), so that nothing that arrives from then on is lost;
+ * then the responder's Reply goes out, which is thus the first of our half of the
+ * stream; then the engines start, and look at what has arrived before
+ * (kiw_qp_start()); then the consumer is told.
+ */
+#include "cm_ep.h"
+
+#include <rdma/iw_cm.h>
+
+#include "device.h"
+#include "qp.h"
+#include "sock.h"
+#include "trace.h"
+#include "verbs.h"
+
+static const char * const verdict_names[] = {
+	[KIW_MPA_MORE]		= "incomplete frame",
+	[KIW_MPA_OK]		= "ok",
+	[KIW_MPA_BAD_KEY]	= "not an MPA frame",
+	[KIW_MPA_WRONG_ROLE]	= "frame of the wrong role",
+	[KIW_MPA_BAD_REV]	= "revision not spoken",
+	[KIW_MPA_BAD_LENGTH]	= "bad private data length",
+};
+
+static void trace_bad(struct kiw_ep *ep, const char *reason)
+{
+	trace_kiw_mpa_bad(dev_name(&ep->dev->ib.dev), ep->id, reason);
+}
+
+/* Why there is no stream (any more), in the terms that rdma_cm tells apart. */
+static int stream_error(struct kiw_ep *ep, int err)
+{
+	if (!err)
+		err = kiw_sock_error(ep->ks);
+	switch (err) {
+	case 0:
+	case -EPIPE:
+	case -ENOTCONN:
+		return -ECONNRESET;
+	default:
+		return err;
+	}
+}
+
+static bool is_over(enum kiw_sock_status status)
+{
+	return status == KIW_SOCK_PEER_CLOSED || status == KIW_SOCK_DEAD;
+}
+
+/**
+ * kiw_ep_check_stream() - see whether the stream still is one
+ * @ep: endpoint that waits for something else than the peer
+ *
+ * Takes the step when it is not.
+ *
+ * Context: process, may sleep; @ep's lock held.
+ */
+void kiw_ep_check_stream(struct kiw_ep *ep)
+{
+	lockdep_assert_held(&ep->lock);
+	if (is_over(kiw_sock_status(ep->ks)))
+		kiw_ep_step(ep, KIW_CME_LOST, stream_error(ep, 0));
+}
+
+/**
+ * kiw_ep_init_mpa() - what an endpoint wants before its consumer says more
+ * @ep: new endpoint
+ *
+ * Context: any; nobody else knows @ep.
+ */
+void kiw_ep_init_mpa(struct kiw_ep *ep)
+{
+	const struct kiw_policy *policy = &ep->dev->policy;
+
+	ep->want = (struct kiw_mpa_local) {
+		.rev = policy->mpa_rev,
+		.crc = policy->crc,
+		.p2p = policy->p2p,
+		.rtr = KIW_RTR_WRITE | KIW_RTR_READ,
+		.ird = KIW_MAX_READS,
+		.ord = KIW_MAX_READS,
+		.max_ird = KIW_MAX_READS,
+		.max_ord = KIW_MAX_READS,
+	};
+}
+
+static void want_depths(struct kiw_ep *ep, const struct iw_cm_conn_param *param)
+{
+	ep->want.ird = min_t(u32, param->ird, KIW_MAX_READS);
+	ep->want.ord = min_t(u32, param->ord, KIW_MAX_READS);
+}
+
+/**
+ * kiw_ep_build_request() - prepare our Request
+ * @ep: endpoint to connect; nobody else knows it
+ * @param: what the consumer wants; not kept
+ *
+ * Context: process.
+ * Return: 0, or -EINVAL: too much private data.
+ */
+int kiw_ep_build_request(struct kiw_ep *ep, const struct iw_cm_conn_param *param)
+{
+	want_depths(ep, param);
+	kiw_mpa_request(&ep->want, &ep->req);
+	ep->frame_len = kiw_mpa_build(ep->buf, &ep->req, false, param->private_data,
+				      param->private_data_len);
+	return ep->frame_len ? 0 : -EINVAL;
+}
+
+/**
+ * kiw_ep_try_connected() - send our Request if TCP is connected
+ * @ep: endpoint in CONNECTING
+ *
+ * Context: process, may sleep; @ep's lock held.
+ */
+void kiw_ep_try_connected(struct kiw_ep *ep)
+{
+	int ret;
+
+	lockdep_assert_held(&ep->lock);
+	switch (kiw_sock_status(ep->ks)) {
+	case KIW_SOCK_CONNECTING:
+		return;
+	case KIW_SOCK_DEAD:
+		kiw_ep_step(ep, KIW_CME_LOST, stream_error(ep, 0));
+		return;
+	default:
+		break;
+	}
+	/* rdma_cm learns the ports in use; if the stream is gone, sending tells. */
+	kiw_sock_names(ep->ks, &ep->local, &ep->remote);
+	ret = kiw_sock_send_all(ep->ks, ep->buf, ep->frame_len);
+	if (ret)
+		kiw_ep_step(ep, KIW_CME_FAILED, stream_error(ep, ret));
+	else
+		kiw_ep_step(ep, KIW_CME_REQUEST_SENT, 0);
+}
+
+/*
+ * Read a frame if there is a whole one, and take the step if there cannot be.
+ * Return: whether @frame is valid; its private data is in @ep->buf.
+ */
+static bool read_frame(struct kiw_ep *ep, bool reply, struct kiw_mpa_frame *frame)
+{
+	enum kiw_mpa_verdict verdict;
+	enum kiw_sock_status status;
+	size_t need;
+	int got;
+
+	/* Status first: what came before the end of the stream is then in the queue. */
+	status = kiw_sock_status(ep->ks);
+	got = kiw_sock_peek(ep->ks, ep->buf, KIW_MPA_FRAME_MAX);
+	verdict = kiw_mpa_parse(ep->buf, max(got, 0), reply, frame, &need);
+	if (verdict == KIW_MPA_MORE) {
+		if (got < 0 || is_over(status))
+			kiw_ep_step(ep, KIW_CME_LOST, stream_error(ep, min(got, 0)));
+		return false;
+	}
+	if (verdict != KIW_MPA_OK) {
+		trace_bad(ep, verdict_names[verdict]);
+		kiw_ep_step(ep, KIW_CME_BAD_FRAME, -EPROTO);
+		return false;
+	}
+	if (kiw_sock_discard(ep->ks, need)) {
+		kiw_ep_step(ep, KIW_CME_LOST, stream_error(ep, 0));
+		return false;
+	}
+	return true;
+}
+
+/*
+ * Note the frame's private data for the upcall. The wire carries 512 octets, iw_cm 255:
+ * cutting it short would hand the consumer something its peer never said.
+ */
+static bool take_pdata(struct kiw_ep *ep, const struct kiw_mpa_frame *frame)
+{
+	if (frame->pd_len > KIW_EP_PDATA_MAX) {
+		trace_bad(ep, "more private data than iw_cm can carry");
+		kiw_count(&ep->dev->stats, KIW_STAT_CONN_LIMITED);
+		return false;
+	}
+	ep->pdata = ep->buf + frame->pd_offset;
+	ep->pdata_len = frame->pd_len;
+	return true;
+}
+
+/* On success the QP has the stream, and a reference on @ep until its last call. */
+static int hand_over(struct kiw_ep *ep, bool initiator)
+{
+	const struct kiw_conn_params params = {
+		.ks = ep->ks,
+		.initiator = initiator,
+		.crc = ep->agreed.crc,
+		.ird = ep->agreed.ird,
+		.ord = ep->agreed.ord,
+		.rtr = initiator && ep->agreed.p2p ? ep->agreed.rtr : 0,
+		.expect_rtr = !initiator && ep->agreed.p2p,
+		.ops = &kiw_ep_conn_ops,
+		.conn = ep,
+	};
+	int ret;
+
+	kiw_ep_get(ep);
+	ret = kiw_qp_connect(ep->qp, &params);
+	if (ret)
+		kiw_ep_put(ep);
+	return ret;
+}
+
+static void let_go_of_stream(struct kiw_ep *ep)
+{
+	kiw_sock_put(ep->ks);
+	ep->ks = NULL;
+}
+
+static void start(struct kiw_ep *ep)
+{
+	let_go_of_stream(ep);
+	kiw_qp_start(ep->qp);
+}
+
+static void conclude(struct kiw_ep *ep, const struct kiw_mpa_frame *reply)
+{
+	enum kiw_perr perr;
+	int ret;
+
+	perr = kiw_mpa_conclude(&ep->want, &ep->req, reply, &ep->agreed);
+	if (perr != KIW_PERR_NONE) {
+		trace_bad(ep, kiw_perr_info(perr)->text);
+		kiw_ep_step(ep, KIW_CME_BAD_FRAME, -EPROTO);
+		return;
+	}
+	ret = hand_over(ep, true);
+	if (ret) {
+		kiw_ep_step(ep, KIW_CME_FAILED, ret);
+		return;
+	}
+	start(ep);
+	kiw_ep_step(ep, KIW_CME_AGREED, 0);
+}
+
+/**
+ * kiw_ep_try_reply() - go on if the peer's Reply has come
+ * @ep: endpoint in WAIT_REPLY
+ *
+ * RFC 5044 7.1.2, RFC 6581 9.
+ *
+ * Context: process, may sleep; @ep's lock held.
+ */
+void kiw_ep_try_reply(struct kiw_ep *ep)
+{
+	struct kiw_mpa_frame reply;
+
+	lockdep_assert_held(&ep->lock);
+	if (!read_frame(ep, true, &reply))
+		return;
+	if (!take_pdata(ep, &reply))
+		kiw_ep_step(ep, KIW_CME_FAILED, -EMSGSIZE);
+	else if (reply.reject)
+		kiw_ep_step(ep, KIW_CME_REFUSED, -ECONNREFUSED);
+	else
+		conclude(ep, &reply);
+}
+
+/**
+ * kiw_ep_try_request() - tell the consumer if a Request has come
+ * @ep: endpoint in WAIT_REQUEST
+ *
+ * A Request that no accept could answer is rejected here.
+ *
+ * Context: process, may sleep; @ep's lock held.
+ */
+void kiw_ep_try_request(struct kiw_ep *ep)
+{
+	struct kiw_mpa_frame reply;
+
+	lockdep_assert_held(&ep->lock);
+	if (!read_frame(ep, false, &ep->req))
+		return;
+	if (!kiw_mpa_answer(&ep->want, &ep->req, &reply, &ep->agreed)) {
+		trace_bad(ep, "no agreement is possible");
+		kiw_ep_step(ep, KIW_CME_FAILED, -EPROTO);
+	} else if (!take_pdata(ep, &ep->req)) {
+		kiw_ep_step(ep, KIW_CME_FAILED, -EMSGSIZE);
+	} else {
+		kiw_ep_step(ep, KIW_CME_REQUEST, 0);
+	}
+}
+
+/* All that can fail without the peer noticing. Return: length of the Reply or -errno. */
+static int prepare_accept(struct kiw_ep *ep, const struct iw_cm_conn_param *param)
+{
+	struct kiw_mpa_frame reply;
+	struct ib_qp *ibqp;
+	size_t len;
+
+	/* iw_cm holds a reference on this QP from before until after our downcall. */
+	ibqp = kiw_iw_get_qp(&ep->dev->ib, param->qpn);
+	if (!ibqp)
+		return -EINVAL;
+	want_depths(ep, param);
+	if (!kiw_mpa_answer(&ep->want, &ep->req, &reply, &ep->agreed))
+		return -EPROTO;
+	len = kiw_mpa_build(ep->buf, &reply, true, param->private_data, param->private_data_len);
+	if (!len)
+		return -EINVAL;
+	ep->qp = to_kiw_qp(ibqp);
+	kiw_qp_get(ep->qp);
+	return hand_over(ep, false) ?: len;
+}
+
+/**
+ * kiw_ep_accept() - accept for the consumer
+ * @ep: endpoint in REQUEST_GIVEN
+ * @id: iw_cm's, which gets the events from now on; referenced on success
+ * @param: what the consumer wants; not kept
+ *
+ * RFC 5044 7.1.2, RFC 6581 9.
+ *
+ * Context: process, may sleep; @ep's lock held.
+ * Return: 0: the events follow, ESTABLISHED perhaps before this returns; -errno: there
+ * are none, @ep is closed.
+ */
+int kiw_ep_accept(struct kiw_ep *ep, struct iw_cm_id *id, const struct iw_cm_conn_param *param)
+{
+	int len;
+	int ret;
+
+	lockdep_assert_held(&ep->lock);
+	len = prepare_accept(ep, param);
+	if (len < 0) {
+		kiw_ep_step(ep, KIW_CME_FAILED, len);
+		return len;
+	}
+	ret = kiw_sock_send_all(ep->ks, ep->buf, len);
+	if (ret) {
+		let_go_of_stream(ep);
+		kiw_ep_step(ep, KIW_CME_UNSENT, ret);
+		return ret;
+	}
+	ep->cm_id = id;
+	id->add_ref(id);
+	start(ep);
+	kiw_ep_step(ep, ep->agreed.p2p ? KIW_CME_ACCEPT_P2P : KIW_CME_ACCEPT, 0);
+	return 0;
+}
+
+/**
+ * kiw_ep_send_reject() - send a Reply that rejects
+ * @ep: endpoint that has read a Request; its private data for the peer is noted
+ *
+ * RFC 5044 7.1.2. If it cannot be sent, closing the stream has to say it.
+ *
+ * Context: process, may sleep; @ep's lock held.
+ */
+void kiw_ep_send_reject(struct kiw_ep *ep)
+{
+	struct kiw_mpa_frame reply;
+	size_t len;
+
+	lockdep_assert_held(&ep->lock);
+	kiw_mpa_refuse(&ep->want, &ep->req, &reply);
+	len = kiw_mpa_build(ep->buf, &reply, true, ep->pdata, ep->pdata_len);
+	kiw_sock_send_all(ep->ks, ep->buf, len);
+}

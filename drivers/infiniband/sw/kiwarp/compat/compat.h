@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Differences between kernels, for every source file: the Kbuild at the top
+ * force-includes this one. The driver is written for the newest kernel it supports;
+ * what is missing before is made up for here and in the other headers of this folder
+ * (verbs.h: ib_core, net.h: TCP, include/: headers that do not exist), and nowhere
+ * else are kernel versions compared.
+ *
+ * Stable kernels take in interfaces of later ones, so a version below is always the
+ * first point release of its line that has the interface.
+ */
+#ifndef KIW_COMPAT_H
+#define KIW_COMPAT_H
+
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0) || LINUX_VERSION_CODE >= KERNEL_VERSION(8, 0, 0)
+#error "kiwarp needs Linux 6.1 or newer, and does not know Linux 8"
+#endif
+
+/* Since 6.10 __string() remembers the source, and __assign_str() no longer takes it */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define kiw_compat_assign_str(dst, src) __assign_str(dst)
+#else
+#define kiw_compat_assign_str(dst, src) __assign_str(dst, src)
+#endif
+
+#endif /* KIW_COMPAT_H */

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* Differences between kernels in the interface of ib_core. */
+#ifndef KIW_COMPAT_VERBS_H
+#define KIW_COMPAT_VERBS_H
+
+#include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
+
+/*
+ * ib_device_ops.create_cq: what a user consumer passes along came as udata until
+ * 6.10. Kernel consumers pass NULL in either form.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+typedef struct uverbs_attr_bundle kiw_compat_create_cq_arg;
+
+static inline struct ib_udata *kiw_compat_cq_udata(kiw_compat_create_cq_arg *arg)
+{
+	return arg ? &arg->driver_udata : NULL;
+}
+#else
+typedef struct ib_udata kiw_compat_create_cq_arg;
+
+static inline struct ib_udata *kiw_compat_cq_udata(kiw_compat_create_cq_arg *arg)
+{
+	return arg;
+}
+#endif
+
+/* udev renames a device unless its name was chosen by a person; 6.1 cannot tell it */
+static inline void kiw_compat_name_by_user(struct ib_device *ibdev)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+	ib_mark_name_assigned_by_user(ibdev);
+#endif
+}
+
+/*
+ * ib_core reports the port's state when a netdev comes and goes from 6.13 on, but
+ * only of netdevs given to it by ib_device_set_netdev(), which we do not do (see
+ * device.c); so the driver reports it itself on all kernels.
+ */
+static inline bool kiw_compat_port_events(void)
+{
+	return true;
+}
+
+/*
+ * How rdma_cm finds the device of an address. Before 6.12 by its hardware address,
+ * which must be GID 0, so that a netdev without one cannot be served. From then on by
+ * the netdev itself.
+ */
+static inline bool kiw_compat_cm_matches_netdev(void)
+{
+	return LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0);
+}
+
+#endif /* KIW_COMPAT_VERBS_H */

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Completion queues: posting, polling, arming, notifying.
+ *
+ * Owns: the kernel format of completion rings, an array of the internal form, and
+ * the translation of the internal form for kernel consumers. The ring's memory is
+ * its allocator's.
+ *
+ * Contexts: completions are posted and polled anywhere. The consumer's handlers are
+ * called from the queue's tasklet alone: never under a lock of ours, never inside
+ * the consumer's own post or poll, and not any more when kiw_cq_uninit() returns.
+ *
+ * Locks: that of the queue, which is innermost.
+ *
+ * A queue that was overrun is dead: a completion is gone, so later ones could not be
+ * told from it. Those that are in the ring can still be polled.
+ */
+#include <linux/string.h>
+#include <linux/vmalloc.h>
+
+#include "cq.h"
+#include "proto/ring.h"
+
+/* What struct kiw_cq.todo is made of */
+#define TODO_COMPLETION	BIT(0)
+#define TODO_ERROR	BIT(1)
+
+static const enum ib_wc_status status_table[KIW_WCS_COUNT] = {
+	[KIW_WCS_SUCCESS]	= IB_WC_SUCCESS,
+	[KIW_WCS_LOC_LEN]	= IB_WC_LOC_LEN_ERR,
+	[KIW_WCS_LOC_PROT]	= IB_WC_LOC_PROT_ERR,
+	[KIW_WCS_LOC_QP_OP]	= IB_WC_LOC_QP_OP_ERR,
+	[KIW_WCS_FLUSHED]	= IB_WC_WR_FLUSH_ERR,
+	[KIW_WCS_BAD_RESP]	= IB_WC_BAD_RESP_ERR,
+	[KIW_WCS_LOC_ACCESS]	= IB_WC_LOC_ACCESS_ERR,
+	[KIW_WCS_REM_ACCESS]	= IB_WC_REM_ACCESS_ERR,
+	[KIW_WCS_REM_INV_REQ]	= IB_WC_REM_INV_REQ_ERR,
+	[KIW_WCS_REM_OP]	= IB_WC_REM_OP_ERR,
+	[KIW_WCS_GENERAL]	= IB_WC_GENERAL_ERR,
+};
+
+static const enum ib_wc_opcode opcode_table[] = {
+	[KIW_WR_SEND]		= IB_WC_SEND,
+	[KIW_WR_SEND_INV]	= IB_WC_SEND,
+	[KIW_WR_WRITE]		= IB_WC_RDMA_WRITE,
+	[KIW_WR_READ]		= IB_WC_RDMA_READ,
+	[KIW_WR_RECV]		= IB_WC_RECV,
+};
+
+static void call_error_handler(struct kiw_cq *cq)
+{
+	struct ib_event event = {
+		.device = cq->ib.device,
+		.element.cq = &cq->ib,
+		.event = IB_EVENT_CQ_ERR,
+	};
+
+	if (cq->ib.event_handler)
+		cq->ib.event_handler(&event, cq->ib.cq_context);
+}
+
+static void notify(struct tasklet_struct *tasklet)
+{
+	struct kiw_cq *cq = from_tasklet(cq, tasklet, notify);
+	unsigned long flags;
+	u8 todo;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	todo = cq->todo;
+	cq->todo = 0;
+	spin_unlock_irqrestore(&cq->lock, flags);
+
+	if (todo & TODO_ERROR)
+		call_error_handler(cq);
+	if (todo & TODO_COMPLETION && cq->ib.comp_handler)
+		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+}
+
+/**
+ * kiw_cq_kernel_ring - memory for a completion ring in the kernel format
+ * @size: slots
+ *
+ * Context: process; may sleep.
+ * Return: the ring, zeroed, to be freed with vfree(), or NULL.
+ */
+void *kiw_cq_kernel_ring(u32 size)
+{
+	return vzalloc(array_size(size, sizeof(struct kiw_wc)));
+}
+
+/**
+ * kiw_cq_init - make a completion queue usable
+ * @cq: the queue; its @ib is the core's and set up already
+ * @ops: format of @ring
+ * @ring: zeroed; stays the caller's, valid until kiw_cq_uninit() has returned
+ * @size: slots of @ring, a power of two
+ * @stats: the device's counters
+ *
+ * Context: process.
+ */
+void kiw_cq_init(struct kiw_cq *cq, const struct kiw_cq_ops *ops, void *ring, u32 size,
+		 struct kiw_stats *stats)
+{
+	spin_lock_init(&cq->lock);
+	cq->ops = ops;
+	cq->ring = ring;
+	cq->size = size;
+	cq->put = 0;
+	cq->get = 0;
+	cq->armed = 0;
+	cq->has_overrun = false;
+	cq->todo = 0;
+	cq->stats = stats;
+	tasklet_setup(&cq->notify, notify);
+}
+
+/**
+ * kiw_cq_uninit - the end of a completion queue
+ * @cq: the queue; no QP uses it any more, so nothing is posted to it
+ *
+ * Afterwards neither handler of the consumer runs nor will be called. The ring is
+ * left to the caller.
+ *
+ * Context: process; may sleep.
+ */
+void kiw_cq_uninit(struct kiw_cq *cq)
+{
+	tasklet_kill(&cq->notify);
+}
+
+/* Gives whether the tasklet has something to do */
+static bool post_locked(struct kiw_cq *cq, const struct kiw_wc *wc)
+{
+	bool is_solicited = wc->solicited || wc->status != KIW_WCS_SUCCESS;
+
+	lockdep_assert_held(&cq->lock);
+	if (!cq->ops->put(cq, wc)) {
+		cq->has_overrun = true;
+		cq->todo |= TODO_ERROR;
+		kiw_count(cq->stats, KIW_STAT_CQ_OVERRUNS);
+		return true;
+	}
+	if (!cq->ops->take_arm(cq, is_solicited))
+		return false;
+	cq->todo |= TODO_COMPLETION;
+	return true;
+}
+
+/**
+ * kiw_cq_post - append a completion
+ * @cq: the queue
+ * @wc: the completion; copied
+ *
+ * Tells the consumer when it asked for that. On the first overrun the consumer gets
+ * IB_EVENT_CQ_ERR, once in the life of the queue.
+ *
+ * Context: any; takes @cq->lock.
+ * Return: false when the queue is, or just was, overrun: @wc is lost, and the QP it
+ * belongs to must not go on.
+ */
+bool kiw_cq_post(struct kiw_cq *cq, const struct kiw_wc *wc)
+{
+	bool has_work = false;
+	unsigned long flags;
+	bool is_posted;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (!cq->has_overrun)
+		has_work = post_locked(cq, wc);
+	is_posted = !cq->has_overrun;
+	spin_unlock_irqrestore(&cq->lock, flags);
+
+	if (has_work)
+		tasklet_schedule(&cq->notify);
+	return is_posted;
+}
+
+/**
+ * kiw_cq_forget_qp - drop the completions of a QP that is about to be freed
+ * @cq: the queue
+ * @qp: the QP; it posts no more
+ *
+ * A kernel consumer finds its QP by the pointer in each completion, so none may be
+ * polled once the QP is gone. The others keep their order. In user rings a completion
+ * has the QP's number, and they are the consumer's to clean.
+ *
+ * Context: any; takes @cq->lock.
+ */
+void kiw_cq_forget_qp(struct kiw_cq *cq, struct ib_qp *qp)
+{
+	struct kiw_wc *ring = cq->ring;
+	unsigned long flags;
+	u32 from, to;
+
+	if (cq->ops != &kiw_cq_kernel_ops)
+		return;
+	spin_lock_irqsave(&cq->lock, flags);
+	to = cq->get;
+	for (from = cq->get; from != cq->put; from++) {
+		const struct kiw_wc *wc = &ring[kiw_ring_slot(from, cq->size)];
+
+		if (wc->qp == qp)
+			continue;
+		if (from != to)
+			ring[kiw_ring_slot(to, cq->size)] = *wc;
+		to++;
+	}
+	cq->put = to;
+	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
+static void translate(struct ib_wc *to, const struct kiw_wc *from)
+{
+	memset(to, 0, sizeof(*to));
+	to->wr_id = from->wr_id;
+	to->qp = from->qp;
+	to->status = status_table[from->status];
+	to->opcode = opcode_table[from->op];
+	to->byte_len = from->byte_len;
+	to->port_num = 1;
+	if (!from->with_inv)
+		return;
+	to->wc_flags = IB_WC_WITH_INVALIDATE;
+	to->ex.invalidate_rkey = from->inv_stag;
+}
+
+/**
+ * kiw_poll_cq - take completions, oldest first
+ * @ibcq: a kernel consumer's queue; one that user space has mapped is polled there
+ * @num_entries: room in @wc, completions
+ * @wc: where to
+ *
+ * Context: any; takes the queue's lock.
+ * Return: completions taken, 0..@num_entries, or -EOPNOTSUPP.
+ */
+int kiw_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
+{
+	struct kiw_cq *cq = to_kiw_cq(ibcq);
+	const struct kiw_wc *ring = cq->ring;
+	unsigned long flags;
+	int n = 0;
+
+	if (cq->ops != &kiw_cq_kernel_ops)
+		return -EOPNOTSUPP;
+	spin_lock_irqsave(&cq->lock, flags);
+	while (n < num_entries && !kiw_ring_empty(cq->put, cq->get)) {
+		translate(&wc[n++], &ring[kiw_ring_slot(cq->get, cq->size)]);
+		cq->get++;
+	}
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return n;
+}
+
+/**
+ * kiw_req_notify_cq - arm a queue for one call of its completion handler
+ * @ibcq: a kernel consumer's queue; one that user space has mapped is armed there
+ * @flags: IB_CQ_SOLICITED or IB_CQ_NEXT_COMP, and IB_CQ_REPORT_MISSED_EVENTS
+ *
+ * A failed completion counts as a solicited one. Being armed for the next completion
+ * is not taken back by arming for a solicited one.
+ *
+ * Context: any; takes the queue's lock.
+ * Return: 1: armed, but completions are waiting that will not raise an event, told
+ * with IB_CQ_REPORT_MISSED_EVENTS only; 0: armed; or -EOPNOTSUPP.
+ */
+int kiw_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
+{
+	struct kiw_cq *cq = to_kiw_cq(ibcq);
+	unsigned long irq_flags;
+	bool has_missed;
+
+	if (cq->ops != &kiw_cq_kernel_ops)
+		return -EOPNOTSUPP;
+	spin_lock_irqsave(&cq->lock, irq_flags);
+	cq->armed |= flags & IB_CQ_SOLICITED_MASK;
+	has_missed = !kiw_ring_empty(cq->put, cq->get);
+	spin_unlock_irqrestore(&cq->lock, irq_flags);
+	return has_missed && flags & IB_CQ_REPORT_MISSED_EVENTS;
+}
+
+static bool kernel_put(struct kiw_cq *cq, const struct kiw_wc *wc)
+{
+	struct kiw_wc *ring = cq->ring;
+
+	lockdep_assert_held(&cq->lock);
+	if (kiw_ring_full(cq->put, cq->get, cq->size))
+		return false;
+	ring[kiw_ring_slot(cq->put, cq->size)] = *wc;
+	cq->put++;
+	return true;
+}
+
+static bool kernel_take_arm(struct kiw_cq *cq, bool solicited)
+{
+	u32 wanted = solicited ? IB_CQ_SOLICITED | IB_CQ_NEXT_COMP : IB_CQ_NEXT_COMP;
+
+	lockdep_assert_held(&cq->lock);
+	if (!(cq->armed & wanted))
+		return false;
+	cq->armed = 0;
+	return true;
+}
+
+const struct kiw_cq_ops kiw_cq_kernel_ops = {
+	.put = kernel_put,
+	.take_arm = kernel_take_arm,
+};

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Completion queues.
+ *
+ * Owns: the ring of completions, its arming and its notification. The ring is
+ * the kernel's (polled by kiw_poll_cq()) or the user ABI's (polled in user
+ * space), behind &struct kiw_cq_ops. Completions are posted from the engines, in
+ * softirq or with BHs off; the consumer's handler runs from a tasklet, never
+ * under the socket lock and never inside the consumer's own call.
+ */
+#ifndef KIW_CQ_H
+#define KIW_CQ_H
+
+#include <linux/interrupt.h>
+#include <rdma/ib_verbs.h>
+
+#include "proto/perr.h"
+#include "stats.h"
+#include "wr.h"
+
+/**
+ * struct kiw_wc - a work completion, in the driver's own form
+ * @wr_id: the consumer's cookie
+ * @qp: whose
+ * @byte_len: receives and Reads: octets placed
+ * @inv_stag: with @with_inv: the STag the peer invalidated
+ * @status: &enum kiw_wcs
+ * @op: &enum kiw_wr_op
+ * @with_inv: a Send with Invalidate arrived
+ * @solicited: the peer asked for the consumer's attention
+ */
+struct kiw_wc {
+	u64 wr_id;
+	struct ib_qp *qp;
+	u32 byte_len;
+	u32 inv_stag;
+	u8 status;
+	u8 op;
+	bool with_inv;
+	bool solicited;
+};
+
+struct kiw_cq;
+
+/**
+ * struct kiw_cq_ops - a format of completion rings
+ * @put: append @wc; &struct kiw_cq.lock held. false: full, nothing written
+ * @take_arm: the consumer wants to hear of a completion that is @solicited (or
+ *	failed); disarms; &struct kiw_cq.lock held, after @put
+ */
+struct kiw_cq_ops {
+	bool (*put)(struct kiw_cq *cq, const struct kiw_wc *wc);
+	bool (*take_arm)(struct kiw_cq *cq, bool solicited);
+};
+
+/**
+ * struct kiw_cq - a completion queue
+ * @ib: the core's part
+ * @lock: protects the ring, @put, @get, @armed, @has_overrun, @todo; irq-safe;
+ *	innermost
+ * @ops: format of the ring
+ * @ring: entries; vmalloc memory
+ * @size: slots, a power of two
+ * @put: free-running: next to write
+ * @get: free-running: next to poll (kernel format only)
+ * @armed: enum ib_cq_notify_flags the consumer armed with (kernel format only)
+ * @has_overrun: a completion was lost; nothing more is written
+ * @todo: which of the consumer's handlers @notify has to call
+ * @notify: calls the consumer's handlers
+ * @stats: the device's counters
+ * @user: user ABI: what is mapped, NULL for kernel consumers
+ */
+struct kiw_cq {
+	struct ib_cq ib;
+	spinlock_t lock;
+	const struct kiw_cq_ops *ops;
+	void *ring;
+	u32 size;
+	u32 put;
+	u32 get;
+	u32 armed;
+	bool has_overrun;
+	u8 todo;
+	struct tasklet_struct notify;
+	struct kiw_stats *stats;
+	struct rdma_user_mmap_entry *user;
+};
+
+static inline struct kiw_cq *to_kiw_cq(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct kiw_cq, ib);
+}
+
+extern const struct kiw_cq_ops kiw_cq_kernel_ops;
+
+/* Process context */
+void *kiw_cq_kernel_ring(u32 size);
+void kiw_cq_init(struct kiw_cq *cq, const struct kiw_cq_ops *ops, void *ring, u32 size,
+		 struct kiw_stats *stats);
+void kiw_cq_uninit(struct kiw_cq *cq);
+
+/* Any context */
+bool kiw_cq_post(struct kiw_cq *cq, const struct kiw_wc *wc);
+void kiw_cq_forget_qp(struct kiw_cq *cq, struct ib_qp *qp);
+int kiw_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc);
+int kiw_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+
+#endif /* KIW_CQ_H */

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A kiwarp device: the ib_device, the netdev below it, and what its objects share.
+ *
+ * Owns: &struct kiw_device from rdma link add to the last reference.
+ */
+#ifndef KIW_DEVICE_H
+#define KIW_DEVICE_H
+
+#include <linux/netdevice.h>
+#include <rdma/ib_verbs.h>
+
+#include "mr.h"
+#include "policy.h"
+#include "sock.h"
+#include "stats.h"
+
+/* True limits, as ibv_devinfo shows them */
+#define KIW_MAX_QP		65536
+#define KIW_MAX_QP_WR		32768
+#define KIW_MAX_CQ		65536
+#define KIW_MAX_CQE		(1 << 20)
+#define KIW_MAX_SRQ		65536
+#define KIW_MAX_SRQ_WR		32768
+#define KIW_MAX_MR		(1 << 20)
+#define KIW_MAX_PD		65536
+#define KIW_MAX_READS		128
+#define KIW_MAX_MSG_BYTES	0x7fffffff
+
+/**
+ * struct kiw_device - a device
+ * @ib: the core's part
+ * @link: in the module's list, for the netdev notifier
+ * @ndev: the netdev; held; NULL once the device has been taken down
+ * @ndev_tracker: tracks that
+ * @is_leaving: the netdev goes, so the device must
+ * @is_active: state of the port that consumers were last told
+ * @link_gen: counts when the link may have changed
+ * @speed_gen: @link_gen when @speed and @width were asked for
+ * @speed: &enum ib_port_speed
+ * @width: &enum ib_port_width
+ * @raw_gid: GID 0: the MAC, zero padded; made up when the netdev has none
+ * @policy: how connections are made
+ * @wq: work of QPs, endpoints and sockets; unbound, reclaim-safe
+ * @socks: all streams
+ * @mrs: all memory regions
+ * @qps: QP number to &struct kiw_qp
+ * @next_qpn: where the search for a QP number goes on
+ * @stats: counters
+ * @cm_lock: protects @listeners
+ * @listeners: endpoints that listen
+ * @num_pd: protection domains, against %KIW_MAX_PD
+ * @num_mr: memory regions, against %KIW_MAX_MR
+ * @num_qp: queue pairs, against %KIW_MAX_QP
+ * @num_cq: completion queues, against %KIW_MAX_CQ
+ * @num_srq: shared receive queues, against %KIW_MAX_SRQ
+ */
+struct kiw_device {
+	struct ib_device ib;
+	struct list_head link;
+	struct net_device *ndev;
+	netdevice_tracker ndev_tracker;
+	bool is_leaving;
+	bool is_active;
+	u32 link_gen;
+	u32 speed_gen;
+	u16 speed;
+	u8 width;
+	union ib_gid raw_gid;
+	struct kiw_policy policy;
+	struct workqueue_struct *wq;
+	struct kiw_sock_pool socks;
+	struct kiw_mr_table mrs;
+	struct xarray qps;
+	u32 next_qpn;
+	struct kiw_stats stats;
+	struct mutex cm_lock;
+	struct list_head listeners;
+	atomic_t num_pd;
+	atomic_t num_mr;
+	atomic_t num_qp;
+	atomic_t num_cq;
+	atomic_t num_srq;
+};
+
+static inline struct kiw_device *to_kiw_device(struct ib_device *ibdev)
+{
+	return container_of(ibdev, struct kiw_device, ib);
+}
+
+/* The port is up: the netdev is, and has a carrier */
+static inline bool kiw_device_is_active(const struct kiw_device *dev)
+{
+	return netif_running(dev->ndev) && netif_carrier_ok(dev->ndev);
+}
+
+int kiw_device_add(const char *name, struct net_device *ndev);
+void kiw_device_dealloc(struct ib_device *ibdev);
+int kiw_device_module_init(void);
+void kiw_device_module_exit(void);
+
+#endif /* KIW_DEVICE_H */

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The STag table, and the right to touch what an STag names.
+ *
+ * Owns: table indices and STags. The memory behind an MR belongs to who registered it
+ * (verbs_mr.c) and is released after kiw_mr_retract().
+ *
+ * Why that is safe without a reference count. All of the data path looks an STag up and
+ * copies inside one section of the table's SRCU. kiw_mr_retract() first takes the MR out
+ * of the table: a section that begins later does not find it. Then it waits until every
+ * section that was running has ended. Therefore nobody holds a pointer to the MR when
+ * it returns, and nobody can get one.
+ *
+ * Locks: the xarray's own, taken in process context only; lookups are under RCU.
+ */
+#include "mr.h"
+
+#include <linux/random.h>
+#include <linux/string.h>
+
+#include "umem.h"
+
+#define TABLE_LIMIT	XA_LIMIT(0, KIW_STAG_INDEX_MASK)
+
+static unsigned long table_index(const struct kiw_mr_table *table, u32 stag)
+{
+	return kiw_stag_unscramble(&table->key, kiw_stag_index(stag));
+}
+
+/**
+ * kiw_mr_table_init - make the table of a device
+ * @table: to be made
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM. Undone by kiw_mr_table_uninit().
+ */
+int kiw_mr_table_init(struct kiw_mr_table *table)
+{
+	int ret;
+
+	ret = init_srcu_struct(&table->srcu);
+	if (ret)
+		return ret;
+	xa_init_flags(&table->mrs, XA_FLAGS_ALLOC);
+	table->next = 0;
+	get_random_bytes(&table->key, sizeof(table->key));
+	/* The index whose STag could be 0, the device's local DMA lkey, is never given out */
+	ret = xa_reserve(&table->mrs, table_index(table, 0), GFP_KERNEL);
+	if (ret)
+		cleanup_srcu_struct(&table->srcu);
+	return ret;
+}
+
+/**
+ * kiw_mr_table_uninit - free the table of a device
+ * @table: made by kiw_mr_table_init(); all MRs were retracted
+ *
+ * Context: process, may sleep.
+ */
+void kiw_mr_table_uninit(struct kiw_mr_table *table)
+{
+	xa_destroy(&table->mrs);
+	cleanup_srcu_struct(&table->srcu);
+}
+
+/**
+ * kiw_mr_publish - give an MR its STag and make it known
+ * @table: of the device
+ * @mr: complete but for @mr->ib.lkey and @mr->ib.rkey, which are set here;
+ *	@mr->ib.pd must be set already. May be used from the moment it is in the table
+ *
+ * The key octet is random, so that an STag used after its end rarely hits the next MR
+ * at its index, and indices are scrambled: RFC 5042 6.2.1 wants STags that cannot be
+ * predicted.
+ *
+ * Context: process, may sleep.
+ * Return: 0, -ENOMEM, or -EBUSY when all indices are in use.
+ */
+int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr)
+{
+	u32 index;
+	u32 stag;
+	int ret;
+
+	/* Without an entry yet: a lookup must not see an MR whose STag is not set */
+	ret = xa_alloc_cyclic(&table->mrs, &index, NULL, TABLE_LIMIT, &table->next, GFP_KERNEL);
+	if (ret < 0)
+		return ret;
+	stag = kiw_stag_make(kiw_stag_scramble(&table->key, index), get_random_u8());
+	mr->ib.lkey = stag;
+	mr->ib.rkey = stag;
+	ret = xa_err(xa_store(&table->mrs, index, mr, GFP_KERNEL));
+	if (ret)
+		xa_erase(&table->mrs, index);
+	return ret;
+}
+
+/**
+ * kiw_mr_retract - end the validity of an MR's STag
+ * @table: of the device
+ * @mr: published in @table
+ *
+ * When it returns nothing touches the memory of @mr, nor @mr itself.
+ *
+ * Context: process, may sleep. Not inside a section of the table.
+ */
+void kiw_mr_retract(struct kiw_mr_table *table, struct kiw_mr *mr)
+{
+	xa_erase(&table->mrs, table_index(table, mr->ib.lkey));
+	/*
+	 * Sections last as long as a copy, so there is nothing to gain from a patient
+	 * wait, and a process that ends may have thousands of MRs to give back.
+	 */
+	synchronize_srcu_expedited(&table->srcu);
+}
+
+/**
+ * kiw_mr_find - look an STag up
+ * @table: of the device
+ * @stag: all 32 bits must match
+ *
+ * Context: any but NMI, inside a section of @table.
+ * Return: the MR, valid until the section ends, or NULL.
+ */
+struct kiw_mr *kiw_mr_find(struct kiw_mr_table *table, u32 stag)
+{
+	struct kiw_mr *mr;
+
+	RCU_LOCKDEP_WARN(!srcu_read_lock_held(&table->srcu), "outside of an MR section");
+	mr = xa_load(&table->mrs, table_index(table, stag));
+	return mr && mr->ib.lkey == stag ? mr : NULL;
+}
+
+/* [@addr, @addr + @len) goes beyond 2^64; to end there is fine */
+static bool wraps(u64 addr, u64 len)
+{
+	return len && addr + (len - 1) < addr;
+}
+
+/* No sum here, so nothing that could overflow */
+static bool in_bounds(const struct kiw_mr *mr, u64 addr, u64 len)
+{
+	u64 offset = addr - mr->base;
+
+	return addr >= mr->base && offset <= mr->length && len <= mr->length - offset;
+}
+
+/**
+ * kiw_mr_check - may this memory be touched?
+ * @mr: from kiw_mr_find()
+ * @pd: protection domain of the QP that wants it
+ * @access: enum ib_access_flags, all of which are needed; local reading needs none
+ * @addr: tagged offset of the first octet
+ * @len: octets
+ *
+ * The checks are made in the order in which RFC 5041 7 and RFC 5040 7 name the errors.
+ *
+ * Context: any, inside a section of the table.
+ * Return: %KIW_MEM_OK, or the first thing that is wrong.
+ */
+enum kiw_mem_fault kiw_mr_check(const struct kiw_mr *mr, const struct ib_pd *pd, int access,
+				u64 addr, u64 len)
+{
+	if (mr->ib.pd != pd)
+		return KIW_MEM_ASSOC;
+	if ((mr->access & access) != access)
+		return KIW_MEM_ACCESS;
+	if (wraps(addr, len))
+		return KIW_MEM_WRAP;
+	if (mr->umem && !in_bounds(mr, addr, len))
+		return KIW_MEM_BOUNDS;
+	return KIW_MEM_OK;
+}
+
+/* DMA memory: the device "does DMA" to kernel addresses */
+static void *kernel_address(u64 addr)
+{
+	return (void *)(uintptr_t)addr;
+}
+
+/**
+ * kiw_mr_copy_to - write to an MR's memory
+ * @mr: from kiw_mr_find()
+ * @addr: tagged offset; with @len, checked by kiw_mr_check() in the same section
+ * @src: what
+ * @len: octets
+ *
+ * Context: any, inside a section of the table.
+ */
+void kiw_mr_copy_to(const struct kiw_mr *mr, u64 addr, const void *src, u32 len)
+{
+	if (mr->umem)
+		kiw_umem_copy_to(mr->umem, addr - mr->base, src, len);
+	else
+		memcpy(kernel_address(addr), src, len);
+}
+
+/**
+ * kiw_mr_copy_from - read from an MR's memory
+ * @mr: from kiw_mr_find()
+ * @addr: tagged offset; with @len, checked by kiw_mr_check() in the same section
+ * @dst: where to
+ * @len: octets
+ *
+ * Context: any, inside a section of the table.
+ */
+void kiw_mr_copy_from(const struct kiw_mr *mr, u64 addr, void *dst, u32 len)
+{
+	if (mr->umem)
+		kiw_umem_copy_from(mr->umem, addr - mr->base, dst, len);
+	else
+		memcpy(dst, kernel_address(addr), len);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Registered memory: the STag table and the right to touch what an STag names.
+ *
+ * Owns: the table, the STags, the proof that nothing touches memory once its
+ * registration is gone. The data path looks STags up and copies inside one
+ * section of the table's SRCU (kiw_mr_enter() .. kiw_mr_leave()); retracting an
+ * MR unlinks it and waits those sections out, so no reference count is written on
+ * the data path.
+ */
+#ifndef KIW_MR_H
+#define KIW_MR_H
+
+#include <linux/srcu.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+
+#include "proto/stag.h"
+
+struct kiw_umem;
+
+/**
+ * enum kiw_mem_fault - why memory may not be touched
+ * @KIW_MEM_OK: it may
+ * @KIW_MEM_STAG: no such STag, or not valid
+ * @KIW_MEM_ASSOC: it belongs to another protection domain
+ * @KIW_MEM_ACCESS: the right is missing
+ * @KIW_MEM_WRAP: offset plus length exceed 2^64
+ * @KIW_MEM_BOUNDS: outside of the region
+ * @KIW_MEM_COUNT: number of the above
+ */
+enum kiw_mem_fault {
+	KIW_MEM_OK,
+	KIW_MEM_STAG,
+	KIW_MEM_ASSOC,
+	KIW_MEM_ACCESS,
+	KIW_MEM_WRAP,
+	KIW_MEM_BOUNDS,
+	KIW_MEM_COUNT,
+};
+
+/**
+ * struct kiw_mr - a memory region
+ * @ib: the core's part; @ib.lkey and @ib.rkey are the STag
+ * @base: tagged offset of the first octet (iova)
+ * @length: octets
+ * @access: enum ib_access_flags granted
+ * @umem: pinned user pages, or NULL for DMA memory: kernel addresses, the whole space
+ */
+struct kiw_mr {
+	struct ib_mr ib;
+	u64 base;
+	u64 length;
+	int access;
+	struct kiw_umem *umem;
+};
+
+/**
+ * struct kiw_mr_table - all memory regions of a device
+ * @mrs: table index (not STag) to &struct kiw_mr
+ * @next: where the search for a free index goes on
+ * @key: scrambles indices into STags, so that they cannot be guessed
+ * @srcu: data path sections
+ */
+struct kiw_mr_table {
+	struct xarray mrs;
+	u32 next;
+	struct kiw_stag_key key;
+	struct srcu_struct srcu;
+};
+
+static inline struct kiw_mr *to_kiw_mr(struct ib_mr *ibmr)
+{
+	return container_of(ibmr, struct kiw_mr, ib);
+}
+
+/* Process context, may sleep */
+int kiw_mr_table_init(struct kiw_mr_table *table);
+void kiw_mr_table_uninit(struct kiw_mr_table *table);
+int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr);
+void kiw_mr_retract(struct kiw_mr_table *table, struct kiw_mr *mr);
+
+/* Any context but NMI; the section may be nested, never held across a sleep */
+static inline int kiw_mr_enter(struct kiw_mr_table *table)
+{
+	return srcu_read_lock(&table->srcu);
+}
+
+static inline void kiw_mr_leave(struct kiw_mr_table *table, int section)
+{
+	srcu_read_unlock(&table->srcu, section);
+}
+
+/* Within a section */
+struct kiw_mr *kiw_mr_find(struct kiw_mr_table *table, u32 stag);
+enum kiw_mem_fault kiw_mr_check(const struct kiw_mr *mr, const struct ib_pd *pd, int access,
+				u64 addr, u64 len);
+void kiw_mr_copy_to(const struct kiw_mr *mr, u64 addr, const void *src, u32 len);
+void kiw_mr_copy_from(const struct kiw_mr *mr, u64 addr, void *dst, u32 len);
+
+#endif /* KIW_MR_H */

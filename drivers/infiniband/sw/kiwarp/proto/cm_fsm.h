@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The life of an endpoint as a table: MPA startup (RFC 5044 7.1, RFC 6581) on one
+ * side, the events iw_cm allows on the other.
+ */
+#ifndef KIW_PROTO_CM_FSM_H
+#define KIW_PROTO_CM_FSM_H
+
+#include <linux/bits.h>
+#include <linux/types.h>
+
+/**
+ * enum kiw_cm_state - where an endpoint is
+ * @KIW_CMS_IDLE: made
+ * @KIW_CMS_LISTENING: accepts streams
+ * @KIW_CMS_CONNECTING: initiator, SYN sent
+ * @KIW_CMS_WAIT_REPLY: initiator, Request sent
+ * @KIW_CMS_WAIT_REQUEST: responder, nothing or a part of a Request has come
+ * @KIW_CMS_REQUEST_GIVEN: responder, the consumer has been told and has not answered
+ * @KIW_CMS_WAIT_FIRST: responder, peer-to-peer: accepted, the first FPDU has not come
+ * @KIW_CMS_OPEN: full operation, and the consumer knows
+ * @KIW_CMS_CLOSED: nothing more happens
+ * @KIW_CMS_COUNT: number of the above
+ */
+enum kiw_cm_state {
+	KIW_CMS_IDLE,
+	KIW_CMS_LISTENING,
+	KIW_CMS_CONNECTING,
+	KIW_CMS_WAIT_REPLY,
+	KIW_CMS_WAIT_REQUEST,
+	KIW_CMS_REQUEST_GIVEN,
+	KIW_CMS_WAIT_FIRST,
+	KIW_CMS_OPEN,
+	KIW_CMS_CLOSED,
+	KIW_CMS_COUNT,
+};
+
+/**
+ * enum kiw_cm_event - what happens to an endpoint
+ * @KIW_CME_LISTEN: the consumer listens
+ * @KIW_CME_CONNECT: the consumer connects, SYN is out
+ * @KIW_CME_INCOMING: a listener has accepted the stream
+ * @KIW_CME_REQUEST_SENT: TCP is connected and has our Request
+ * @KIW_CME_AGREED: the peer's Reply accepts, and the QP runs on the stream
+ * @KIW_CME_REFUSED: the peer's Reply rejects
+ * @KIW_CME_REQUEST: a Request came that can be accepted
+ * @KIW_CME_ACCEPT: the consumer accepted, our Reply is with TCP, the QP runs
+ * @KIW_CME_ACCEPT_P2P: the same, and the peer speaks first before the consumer knows
+ * @KIW_CME_REJECT: the consumer rejected
+ * @KIW_CME_UNSENT: the QP has the stream, but our Reply did not get out
+ * @KIW_CME_UNDELIVERED: iw_cm had no room for what the step before this one told it:
+ *	UPCALL_REQUEST or UPCALL_REPLY_OK
+ * @KIW_CME_BAD_FRAME: what the peer sent is no MPA frame, or leads to no agreement
+ * @KIW_CME_LOST: the stream could not be connected, or ended
+ * @KIW_CME_FAILED: something did not work at this end, which has the stream
+ * @KIW_CME_DEADLINE: the time for the whole of the startup is over
+ * @KIW_CME_DESTROY: the listener or the device goes away
+ * @KIW_CME_SPOKEN: the first valid FPDU has come
+ * @KIW_CME_QP_CLOSED: the QP is done with the stream
+ * @KIW_CME_COUNT: number of the above
+ */
+enum kiw_cm_event {
+	KIW_CME_LISTEN,
+	KIW_CME_CONNECT,
+	KIW_CME_INCOMING,
+	KIW_CME_REQUEST_SENT,
+	KIW_CME_AGREED,
+	KIW_CME_REFUSED,
+	KIW_CME_REQUEST,
+	KIW_CME_ACCEPT,
+	KIW_CME_ACCEPT_P2P,
+	KIW_CME_REJECT,
+	KIW_CME_UNSENT,
+	KIW_CME_UNDELIVERED,
+	KIW_CME_BAD_FRAME,
+	KIW_CME_LOST,
+	KIW_CME_FAILED,
+	KIW_CME_DEADLINE,
+	KIW_CME_DESTROY,
+	KIW_CME_SPOKEN,
+	KIW_CME_QP_CLOSED,
+	KIW_CME_COUNT,
+};
+
+/* What the endpoint does on a transition, in this order */
+#define KIW_CMA_SEND_REJECT		BIT(0)	/* send a Reply with R */
+#define KIW_CMA_UPCALL_REQUEST		BIT(1)	/* CONNECT_REQUEST */
+#define KIW_CMA_UPCALL_REPLY_OK		BIT(2)	/* CONNECT_REPLY, status 0 */
+#define KIW_CMA_UPCALL_REPLY_FAIL	BIT(3)	/* CONNECT_REPLY, another status */
+#define KIW_CMA_UPCALL_ESTABLISHED	BIT(4)	/* ESTABLISHED */
+#define KIW_CMA_UPCALL_CLOSE		BIT(5)	/* CLOSE */
+#define KIW_CMA_ABORT_QP		BIT(6)	/* the QP ends the stream and says so */
+#define KIW_CMA_LINGER			BIT(7)	/* close the stream in order */
+#define KIW_CMA_DROP			BIT(8)	/* reset the stream */
+#define KIW_CMA_END_STARTUP		BIT(9)	/* disarm the deadline, free the buffer */
+#define KIW_CMA_RELEASE			BIT(10)	/* let go of everything */
+
+#define KIW_CMA_UPCALLS		(KIW_CMA_UPCALL_REQUEST | KIW_CMA_UPCALL_REPLY_OK | \
+				 KIW_CMA_UPCALL_REPLY_FAIL | KIW_CMA_UPCALL_ESTABLISHED | \
+				 KIW_CMA_UPCALL_CLOSE)
+
+/**
+ * struct kiw_cm_step - one cell of the table
+ * @legal: this event may happen in this state
+ * @next: state afterwards
+ * @actions: %KIW_CMA_ bits
+ */
+struct kiw_cm_step {
+	bool legal;
+	u8 next;
+	u16 actions;
+};
+
+struct kiw_cm_step kiw_cm_fsm(enum kiw_cm_state state, enum kiw_cm_event event);
+const char *kiw_cm_state_name(enum kiw_cm_state state);
+const char *kiw_cm_event_name(enum kiw_cm_event event);
+
+#endif /* KIW_PROTO_CM_FSM_H */

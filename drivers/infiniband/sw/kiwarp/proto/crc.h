@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The CRC32c of RFC 5044 4.4 over the kernel's own crc32c(). The value between
+ * calls is the raw register; kiw_crc_final() gives the four octets as sent.
+ */
+#ifndef KIW_PROTO_CRC_H
+#define KIW_PROTO_CRC_H
+
+#include <linux/crc32c.h>
+#include <linux/types.h>
+#include <asm/byteorder.h>
+
+static inline u32 kiw_crc_init(void)
+{
+	return ~0U;
+}
+
+static inline u32 kiw_crc_update(u32 crc, const void *data, u32 len)
+{
+	return crc32c(crc, data, len);
+}
+
+/*
+ * The register is sent least significant octet first: RFC 5044 figures 5 and 6
+ * (via RFC 3385 and iSCSI) put it that way.
+ */
+static inline __le32 kiw_crc_final(u32 crc)
+{
+	return cpu_to_le32(~crc);
+}
+
+#endif /* KIW_PROTO_CRC_H */

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * DDP segments: RFC 5041 4 with the control octet of RFC 5040 4.1.
+ *
+ * The only place that reads or writes these headers. What is checked here is
+ * what the header alone can tell; STags, buffers and order are checked by who
+ * has them.
+ */
+#include "ddp.h"
+#include "rdmap.h"
+
+#include <linux/bitfield.h>
+#include <linux/string.h>
+#include <linux/unaligned.h>
+#include <asm/byteorder.h>
+
+/* RFC 5041 4.1, RFC 5040 4.1: the two control octets of a whole header */
+static enum kiw_perr check_control(const u8 *ddp, bool tagged)
+{
+	if (FIELD_GET(KIW_DDP_VERSION_MASK, ddp[0]) != KIW_DDP_VERSION)
+		return tagged ? KIW_PERR_DDP_TAGGED_VERSION : KIW_PERR_DDP_UNTAGGED_VERSION;
+	if (FIELD_GET(KIW_RDMAP_VERSION_MASK, ddp[1]) != KIW_RDMAP_VERSION)
+		return KIW_PERR_RDMAP_VERSION;
+	if (!kiw_rdmap_opcode_fits(FIELD_GET(KIW_RDMAP_OPCODE_MASK, ddp[1]), tagged))
+		return KIW_PERR_RDMAP_OPCODE;
+	return KIW_PERR_NONE;
+}
+
+/*
+ * RFC 5041 7.1: a queue that does not exist is DDP's fault to report; one that
+ * exists but is not this opcode's is RDMAP's (RFC 5040 4.1 figure 4).
+ */
+static enum kiw_perr check_queue(const struct kiw_ddp_seg *seg)
+{
+	if (seg->qn >= KIW_QN_COUNT)
+		return KIW_PERR_DDP_QN;
+	if (seg->qn != kiw_rdmap_queue(seg->opcode))
+		return KIW_PERR_RDMAP_OPCODE;
+	return KIW_PERR_NONE;
+}
+
+static void read_tagged(const u8 *head, struct kiw_ddp_seg *seg)
+{
+	seg->stag = get_unaligned_be32(head + offsetof(struct kiw_wire_tagged, stag));
+	seg->to = get_unaligned_be64(head + offsetof(struct kiw_wire_tagged, to));
+}
+
+static void read_untagged(const u8 *head, struct kiw_ddp_seg *seg)
+{
+	seg->qn = get_unaligned_be32(head + offsetof(struct kiw_wire_untagged, qn));
+	seg->msn = get_unaligned_be32(head + offsetof(struct kiw_wire_untagged, msn));
+	seg->mo = get_unaligned_be32(head + offsetof(struct kiw_wire_untagged, mo));
+	if (kiw_rdmap_is_invalidate(seg->opcode))
+		seg->inv_stag = get_unaligned_be32(head + offsetof(struct kiw_wire_untagged,
+								   inv_stag));
+}
+
+/**
+ * kiw_ddp_decode - decode and check the header of a received segment
+ * @head: the FPDU from its ULPDU_Length field, any alignment; the smaller of
+ *	%KIW_FPDU_HDR_MAX and 2 + @ulpdu_len octets can be read
+ * @ulpdu_len: ULPDU_Length, octets
+ * @seg: filled in; means nothing unless there is no fault
+ *
+ * RFC 5041 4 and 7.1, RFC 5040 4.1 and 7.2. In this order, the first fault
+ * counts: the header is whole, DDP version, RDMAP version, opcode known and of
+ * this buffer model, queue, and what kiw_rdmap_check_size() asks. Reserved bits
+ * are not looked at.
+ *
+ * Context: any.
+ * Return: %KIW_PERR_NONE, or the fault.
+ */
+enum kiw_perr kiw_ddp_decode(const u8 *head, u16 ulpdu_len, struct kiw_ddp_seg *seg)
+{
+	const u8 *ddp = head + KIW_FPDU_LEN_SIZE;
+	enum kiw_perr perr;
+	u8 ddp_hdr;
+
+	memset(seg, 0, sizeof(*seg));
+	if (ulpdu_len < KIW_DDP_TAGGED_HDR)
+		return KIW_PERR_MPA_FRAMING;
+	seg->tagged = ddp[0] & KIW_DDP_TAGGED;
+	ddp_hdr = seg->tagged ? KIW_DDP_TAGGED_HDR : KIW_DDP_UNTAGGED_HDR;
+	if (ulpdu_len < ddp_hdr)
+		return KIW_PERR_MPA_FRAMING;
+	perr = check_control(ddp, seg->tagged);
+	if (perr)
+		return perr;
+
+	seg->last = ddp[0] & KIW_DDP_LAST;
+	seg->opcode = FIELD_GET(KIW_RDMAP_OPCODE_MASK, ddp[1]);
+	seg->hdr_len = KIW_FPDU_LEN_SIZE + ddp_hdr;
+	seg->payload_len = ulpdu_len - ddp_hdr;
+	if (seg->tagged) {
+		read_tagged(head, seg);
+		return KIW_PERR_NONE;
+	}
+	read_untagged(head, seg);
+	perr = check_queue(seg);
+	return perr ? perr : kiw_rdmap_check_size(seg);
+}
+
+/* RFC 5041 4.1: T, L and the version, reserved bits zero */
+static u8 ddp_control(bool tagged, bool last)
+{
+	return (tagged ? KIW_DDP_TAGGED : 0) | (last ? KIW_DDP_LAST : 0) |
+	       FIELD_PREP(KIW_DDP_VERSION_MASK, KIW_DDP_VERSION);
+}
+
+/* RFC 5040 4.1: version and opcode, reserved bits zero */
+static u8 rdmap_control(u8 opcode)
+{
+	return FIELD_PREP(KIW_RDMAP_VERSION_MASK, KIW_RDMAP_VERSION) |
+	       (opcode & KIW_RDMAP_OPCODE_MASK);
+}
+
+/**
+ * kiw_ddp_encode_tagged - ULPDU_Length and header of a tagged segment
+ * @hdr: written whole
+ * @opcode: %KIW_RDMAP_WRITE or %KIW_RDMAP_READ_RESP
+ * @last: the last segment of its message
+ * @payload_len: octets of payload, at most %KIW_MULPDU_MAX less the header
+ * @stag: data sink STag
+ * @to: offset of the first payload octet in it
+ *
+ * RFC 5041 4.2.
+ *
+ * Context: any.
+ */
+void kiw_ddp_encode_tagged(struct kiw_wire_tagged *hdr, u8 opcode, bool last, u16 payload_len,
+			   u32 stag, u64 to)
+{
+	*hdr = (struct kiw_wire_tagged) {
+		.ulpdu_len = cpu_to_be16(KIW_DDP_TAGGED_HDR + payload_len),
+		.ddp = ddp_control(true, last),
+		.rdmap = rdmap_control(opcode),
+		.stag = cpu_to_be32(stag),
+		.to = cpu_to_be64(to),
+	};
+}
+
+/**
+ * kiw_ddp_encode_untagged - ULPDU_Length and header of an untagged segment
+ * @hdr: written whole; the queue number is the opcode's
+ * @opcode: an untagged &enum kiw_rdmap_opcode
+ * @last: the last segment of its message
+ * @payload_len: octets of payload, at most %KIW_MULPDU_MAX less the header
+ * @inv_stag: STag the peer is to invalidate; sent as 0 when @opcode does not
+ *	invalidate
+ * @msn: message sequence number on the queue, the first is 1
+ * @mo: octets of the message before this segment
+ *
+ * RFC 5041 4.3, RFC 5040 4.1 figure 4.
+ *
+ * Context: any.
+ */
+void kiw_ddp_encode_untagged(struct kiw_wire_untagged *hdr, u8 opcode, bool last,
+			     u16 payload_len, u32 inv_stag, u32 msn, u32 mo)
+{
+	*hdr = (struct kiw_wire_untagged) {
+		.ulpdu_len = cpu_to_be16(KIW_DDP_UNTAGGED_HDR + payload_len),
+		.ddp = ddp_control(false, last),
+		.rdmap = rdmap_control(opcode),
+		.inv_stag = cpu_to_be32(kiw_rdmap_is_invalidate(opcode) ? inv_stag : 0),
+		.qn = cpu_to_be32(kiw_rdmap_queue(opcode)),
+		.msn = cpu_to_be32(msn),
+		.mo = cpu_to_be32(mo),
+	};
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * MPA framing in full operation, RFC 5044 section 4: how long an FPDU is, how
+ * large it may be on this connection, and when a whole one has arrived.
+ */
+#ifndef KIW_PROTO_MPA_H
+#define KIW_PROTO_MPA_H
+
+#include "perr.h"
+#include "wire.h"
+
+/**
+ * struct kiw_fpdu - the extent of one FPDU in the stream, octets
+ * @ulpdu_len: ULPDU_Length as received
+ * @pad: octets of PAD (0..3)
+ * @total: ULPDU_Length field, ULPDU, PAD and CRC together
+ */
+struct kiw_fpdu {
+	u16 ulpdu_len;
+	u8 pad;
+	u32 total;
+};
+
+/**
+ * enum kiw_mpa_rx - what the receive queue holds at an FPDU boundary
+ * @KIW_MPA_RX_MORE: not a whole FPDU; wait for &struct kiw_fpdu.total octets
+ * @KIW_MPA_RX_READY: a whole FPDU
+ * @KIW_MPA_RX_BAD: a length no DDP segment can have
+ */
+enum kiw_mpa_rx {
+	KIW_MPA_RX_MORE,
+	KIW_MPA_RX_READY,
+	KIW_MPA_RX_BAD,
+};
+
+u8 kiw_mpa_pad(u32 ulpdu_len);
+u32 kiw_mpa_fpdu_size(u32 ulpdu_len);
+u32 kiw_mpa_mulpdu(u32 emss);
+enum kiw_mpa_rx kiw_mpa_frame_rx(const u8 *head, u32 avail, struct kiw_fpdu *fpdu);
+
+#endif /* KIW_PROTO_MPA_H */

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * MPA startup: reading and writing Request and Reply frames, and what both ends
+ * agree on by exchanging them.
+ *
+ * Owns the rules of RFC 5044 7.1 and RFC 6581 6 and 9. Pure: called from any
+ * context, keeps nothing between calls. Frames are written from scratch: nothing a
+ * peer sent is ever copied into an answer.
+ *
+ * Not here yet: markers (our frames never ask for them; a peer that does is
+ * turned down) and revision 0 of the RDMA Consortium.
+ */
+#include "mpa_neg.h"
+
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <asm/byteorder.h>
+
+/* The largest depth that means a number and not "not negotiated" */
+#define DEPTH_MAX	(KIW_MPA_V2_NOT_NEGOTIATED - 1)
+
+#define REV_OFFSET	offsetof(struct kiw_wire_mpa_frame, rev)
+
+static const u8 key_request[] = KIW_MPA_KEY_REQ;
+static const u8 key_reply[] = KIW_MPA_KEY_REP;
+
+/* Compare the first @len octets of a key, at most all of it */
+static enum kiw_mpa_verdict check_key(const u8 *buf, size_t len, bool reply)
+{
+	const u8 *other = reply ? key_request : key_reply;
+	const u8 *own = reply ? key_reply : key_request;
+
+	len = min_t(size_t, len, KIW_MPA_KEY_LEN);
+	if (!memcmp(buf, own, len))
+		return len < KIW_MPA_KEY_LEN ? KIW_MPA_MORE : KIW_MPA_OK;
+	return memcmp(buf, other, len) ? KIW_MPA_BAD_KEY : KIW_MPA_WRONG_ROLE;
+}
+
+static bool is_spoken(u8 rev)
+{
+	return rev == KIW_MPA_REV_1 || rev == KIW_MPA_REV_2;
+}
+
+static void decode_flags(const struct kiw_wire_mpa_frame *hdr, bool reply,
+			 struct kiw_mpa_frame *frame)
+{
+	frame->rev = hdr->rev;
+	frame->markers = hdr->flags & KIW_MPA_FLAG_M;
+	frame->crc = hdr->flags & KIW_MPA_FLAG_C;
+	frame->reject = reply && (hdr->flags & KIW_MPA_FLAG_R);
+	frame->enhanced = frame->rev >= KIW_MPA_REV_2 && (hdr->flags & KIW_MPA_FLAG_S);
+}
+
+static void decode_enhanced(const u8 *buf, struct kiw_mpa_frame *frame)
+{
+	struct kiw_wire_mpa_v2 v2;
+	u16 ird;
+	u16 ord;
+
+	memcpy(&v2, buf, sizeof(v2));
+	ird = be16_to_cpu(v2.ird);
+	ord = be16_to_cpu(v2.ord);
+	frame->ird = ird & KIW_MPA_V2_DEPTH_MASK;
+	frame->ord = ord & KIW_MPA_V2_DEPTH_MASK;
+	frame->p2p = ird & KIW_MPA_V2_A;
+	if (!frame->p2p)
+		return;
+	if (ird & KIW_MPA_V2_B)
+		frame->rtr |= KIW_RTR_SEND;
+	if (ord & KIW_MPA_V2_C)
+		frame->rtr |= KIW_RTR_WRITE;
+	if (ord & KIW_MPA_V2_D)
+		frame->rtr |= KIW_RTR_READ;
+}
+
+static void encode_enhanced(const struct kiw_mpa_frame *frame, u8 *buf)
+{
+	u16 ird = frame->ird & KIW_MPA_V2_DEPTH_MASK;
+	u16 ord = frame->ord & KIW_MPA_V2_DEPTH_MASK;
+	u8 rtr = frame->p2p ? frame->rtr : 0;
+	struct kiw_wire_mpa_v2 v2;
+
+	if (frame->p2p)
+		ird |= KIW_MPA_V2_A;
+	if (rtr & KIW_RTR_SEND)
+		ird |= KIW_MPA_V2_B;
+	if (rtr & KIW_RTR_WRITE)
+		ord |= KIW_MPA_V2_C;
+	if (rtr & KIW_RTR_READ)
+		ord |= KIW_MPA_V2_D;
+	v2.ird = cpu_to_be16(ird);
+	v2.ord = cpu_to_be16(ord);
+	memcpy(buf, &v2, sizeof(v2));
+}
+
+/**
+ * kiw_mpa_parse - read a Request or Reply from the start of a stream
+ * @buf: the first octets of the stream, of any alignment
+ * @len: how many there are; more than the frame is not an error
+ * @reply: a Reply is expected, else a Request
+ * @frame: the decoded frame; to be used only with %KIW_MPA_OK
+ * @need: octets the stream must have before another call can tell more; with
+ *	%KIW_MPA_OK the length of the frame, which is what the caller consumes
+ *
+ * RFC 5044 7.1.1, RFC 6581 6 and 9. Key and revision are judged as soon as their
+ * octets are there, PD_Length when the fixed part of the frame is. S in a frame of
+ * revision 1 and reserved bits are not looked at; nor are B, C and D without A.
+ *
+ * Context: Any.
+ * Return: %KIW_MPA_MORE for a beginning that may become a frame, %KIW_MPA_OK for a
+ * whole one, else why the connection is to be closed without an answer.
+ */
+enum kiw_mpa_verdict kiw_mpa_parse(const u8 *buf, size_t len, bool reply,
+				   struct kiw_mpa_frame *frame, size_t *need)
+{
+	struct kiw_wire_mpa_frame hdr;
+	enum kiw_mpa_verdict verdict;
+	size_t enhanced_len;
+	u16 pd_length;
+
+	memset(frame, 0, sizeof(*frame));
+	*need = sizeof(hdr);
+	verdict = check_key(buf, len, reply);
+	if (verdict != KIW_MPA_OK)
+		return verdict;
+	if (len > REV_OFFSET && !is_spoken(buf[REV_OFFSET]))
+		return KIW_MPA_BAD_REV;
+	if (len < sizeof(hdr))
+		return KIW_MPA_MORE;
+	memcpy(&hdr, buf, sizeof(hdr));
+	decode_flags(&hdr, reply, frame);
+	enhanced_len = frame->enhanced ? sizeof(struct kiw_wire_mpa_v2) : 0;
+	pd_length = be16_to_cpu(hdr.pd_length);
+	if (pd_length > KIW_MPA_PD_MAX || pd_length < enhanced_len)
+		return KIW_MPA_BAD_LENGTH;
+	*need = sizeof(hdr) + pd_length;
+	if (len < *need)
+		return KIW_MPA_MORE;
+	if (frame->enhanced)
+		decode_enhanced(buf + sizeof(hdr), frame);
+	frame->pd_offset = sizeof(hdr) + enhanced_len;
+	frame->pd_len = pd_length - enhanced_len;
+	return KIW_MPA_OK;
+}
+
+/**
+ * kiw_mpa_build - write a Request or Reply
+ * @buf: where to, %KIW_MPA_FRAME_MAX octets, of any alignment
+ * @frame: what it says; its @pd_offset and @pd_len are not looked at
+ * @reply: a Reply, else a Request, whose R is 0 whatever @frame says
+ * @pdata: the ULP's private data, or NULL when @pd_len is 0
+ * @pd_len: its length: at most 512 octets, 508 in an enhanced frame
+ *
+ * RFC 5044 7.1.1, RFC 6581 6 and 9. Reserved bits are 0, and B, C and D are without A.
+ *
+ * Context: Any.
+ * Return: Length of the frame in octets, or 0 when the private data is too long.
+ */
+size_t kiw_mpa_build(u8 *buf, const struct kiw_mpa_frame *frame, bool reply,
+		     const void *pdata, u16 pd_len)
+{
+	size_t enhanced_len = frame->enhanced ? sizeof(struct kiw_wire_mpa_v2) : 0;
+	struct kiw_wire_mpa_frame hdr = { .rev = frame->rev };
+
+	if (pd_len > KIW_MPA_PD_MAX - enhanced_len)
+		return 0;
+	memcpy(hdr.key, reply ? key_reply : key_request, sizeof(hdr.key));
+	if (frame->markers)
+		hdr.flags |= KIW_MPA_FLAG_M;
+	if (frame->crc)
+		hdr.flags |= KIW_MPA_FLAG_C;
+	if (reply && frame->reject)
+		hdr.flags |= KIW_MPA_FLAG_R;
+	if (frame->enhanced)
+		hdr.flags |= KIW_MPA_FLAG_S;
+	hdr.pd_length = cpu_to_be16(enhanced_len + pd_len);
+	memcpy(buf, &hdr, sizeof(hdr));
+	if (frame->enhanced)
+		encode_enhanced(frame, buf + sizeof(hdr));
+	if (pd_len)
+		memcpy(buf + sizeof(hdr) + enhanced_len, pdata, pd_len);
+	return sizeof(hdr) + enhanced_len + pd_len;
+}
+
+/* A depth of our own: what the ULP wants, as far as the device and 14 bits go */
+static u16 own_depth(u16 wanted, u16 max)
+{
+	return min_t(u16, wanted, min_t(u16, max, DEPTH_MAX));
+}
+
+/**
+ * kiw_mpa_request - what our Request says
+ * @local: what this end wants
+ * @req: the Request to build
+ *
+ * RFC 6581 9.1, 9.2 and 10. Revision 2 is always enhanced, for the sake of IRD and
+ * ORD. An ORD of 0 does not keep us from offering an RTR by RDMA Read: 9.1 lets the
+ * responder raise its IRD for it, and kiw_mpa_conclude() looks whether it did.
+ *
+ * Context: Any.
+ */
+void kiw_mpa_request(const struct kiw_mpa_local *local, struct kiw_mpa_frame *req)
+{
+	u8 rtr = local->rtr;
+
+	memset(req, 0, sizeof(*req));
+	req->rev = local->rev;
+	req->crc = local->crc;
+	if (local->rev < KIW_MPA_REV_2)
+		return;
+	req->enhanced = true;
+	req->ird = own_depth(local->ird, local->max_ird);
+	req->ord = own_depth(local->ord, local->max_ord);
+	if (!local->max_ord)
+		rtr &= ~KIW_RTR_READ;
+	req->p2p = local->p2p && rtr;
+	if (req->p2p)
+		req->rtr = rtr;
+}
+
+/* Our limit for what the peer says of its other end; the device's when it says nothing */
+static u16 peer_limit(const struct kiw_mpa_frame *req, u16 depth, u16 max)
+{
+	if (!req->enhanced || depth == KIW_MPA_V2_NOT_NEGOTIATED)
+		return own_depth(DEPTH_MAX, max);
+	return own_depth(depth, max);
+}
+
+/**
+ * kiw_mpa_peer_limits - what the responder's ULP learns of the peer's depths
+ * @req: the Request
+ * @local: this end; only its maxima are looked at
+ * @ird: the inbound read depth that serves all the peer wants to have outstanding
+ * @ord: the outbound read depth that the peer can serve
+ *
+ * RFC 6581 9.1: the responder passes the peer's IRD and ORD to the ULP; as seen from
+ * here the peer's ORD is an IRD and the reverse. A peer that leaves a depth to the
+ * ULPs, be it by 0x3fff or by an unenhanced Request, does not thereby forbid RDMA
+ * Reads: the ULP is told what the device can do.
+ *
+ * Context: Any.
+ */
+void kiw_mpa_peer_limits(const struct kiw_mpa_frame *req, const struct kiw_mpa_local *local,
+			 u16 *ird, u16 *ord)
+{
+	*ird = peer_limit(req, req->ord, local->max_ird);
+	*ord = peer_limit(req, req->ird, local->max_ord);
+}
+
+/* RFC 6581 9.1, the responder's part; @out starts with our own depths */
+static void answer_depths(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
+			  struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out)
+{
+	if (req->ord == KIW_MPA_V2_NOT_NEGOTIATED) {
+		reply->ird = KIW_MPA_V2_NOT_NEGOTIATED;
+	} else {
+		out->ird = max(out->ird, own_depth(req->ord, local->max_ird));
+		reply->ird = out->ird;
+	}
+	if (req->ird == KIW_MPA_V2_NOT_NEGOTIATED) {
+		reply->ord = KIW_MPA_V2_NOT_NEGOTIATED;
+	} else {
+		out->ord = min(out->ord, req->ird);
+		reply->ord = out->ord;
+	}
+}
+
+/*
+ * RFC 6581 9.2, the responder's part: offer every kind of RTR that both support. One by
+ * RDMA Read needs an IRD to be served with; where depths are negotiated 9.1 lets
+ * us make it 1.
+ */
+static bool answer_p2p(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
+		       struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out)
+{
+	u8 rtr = req->rtr & local->rtr;
+
+	if ((rtr & KIW_RTR_READ) && !out->ird) {
+		if (req->ord != KIW_MPA_V2_NOT_NEGOTIATED && local->max_ird) {
+			out->ird = 1;
+			reply->ird = 1;
+		} else {
+			rtr &= ~KIW_RTR_READ;
+		}
+	}
+	reply->p2p = true;
+	reply->rtr = rtr;
+	out->p2p = true;
+	out->rtr = rtr;
+	return rtr;
+}
+
+/**
+ * kiw_mpa_answer - what our Reply says when the ULP accepts, and what it leads to
+ * @local: this end, with the depths the ULP accepted with
+ * @req: the Request
+ * @reply: the Reply to build
+ * @out: what is agreed on, provided the initiator concludes so too
+ *
+ * RFC 5044 7.1.1, RFC 6581 9 and 10: an unenhanced Request gets an unenhanced Reply of
+ * the same revision, and CRC is used when either end wants it. Our ORD goes down to
+ * the initiator's IRD; our IRD goes up to the initiator's ORD, as far as the
+ * device can, and the initiator goes down the rest of the way. 0x3fff leaves a depth
+ * alone and is answered by itself.
+ *
+ * Context: Any.
+ * Return: false when there can be no connection: markers are asked for, which we
+ * cannot send; there is no kind of RTR that both ends can do; or the revision is above
+ * @local's. @reply and @out are of no use then and kiw_mpa_refuse() says what to send.
+ */
+bool kiw_mpa_answer(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
+		    struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out)
+{
+	memset(reply, 0, sizeof(*reply));
+	memset(out, 0, sizeof(*out));
+	if (req->markers || req->rev > local->rev)
+		return false;
+	out->rev = req->rev;
+	out->crc = req->crc || local->crc;
+	out->ird = own_depth(local->ird, local->max_ird);
+	out->ord = own_depth(local->ord, local->max_ord);
+	reply->rev = out->rev;
+	reply->crc = out->crc;
+	if (!req->enhanced)
+		return true;
+	reply->enhanced = true;
+	answer_depths(local, req, reply, out);
+	return !req->p2p || answer_p2p(local, req, reply, out);
+}
+
+/**
+ * kiw_mpa_refuse - what our Reply says when there is to be no connection
+ * @local: this end, with the depths the ULP would need
+ * @req: the Request
+ * @reply: the Reply to build, with R set
+ *
+ * RFC 5044 7.1.2, RFC 6581 9.1 and 10. An enhanced Request gets an enhanced rejection:
+ * it tells the depths this end needs, whatever the initiator has, and in answer to A
+ * all kinds of RTR that this end can do. A Request of a revision above @local's is
+ * answered in @local's, from which the initiator learns what to try next.
+ *
+ * Context: Any.
+ */
+void kiw_mpa_refuse(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
+		    struct kiw_mpa_frame *reply)
+{
+	memset(reply, 0, sizeof(*reply));
+	reply->rev = min(req->rev, local->rev);
+	reply->crc = req->crc || local->crc;
+	reply->reject = true;
+	reply->enhanced = req->enhanced && reply->rev >= KIW_MPA_REV_2;
+	if (!reply->enhanced)
+		return;
+	reply->ird = req->ord == KIW_MPA_V2_NOT_NEGOTIATED ? req->ord :
+		     own_depth(local->ird, local->max_ird);
+	reply->ord = req->ird == KIW_MPA_V2_NOT_NEGOTIATED ? req->ird :
+		     own_depth(local->ord, local->max_ord);
+	reply->p2p = req->p2p;
+	if (reply->p2p)
+		reply->rtr = local->rtr;
+}
+
+/* RFC 6581 9.1, the initiator's part; @out starts with our own depths */
+static enum kiw_perr conclude_depths(const struct kiw_mpa_local *local,
+				     const struct kiw_mpa_frame *reply,
+				     struct kiw_mpa_outcome *out)
+{
+	if (reply->ird != KIW_MPA_V2_NOT_NEGOTIATED)
+		out->ord = min(out->ord, reply->ird);
+	if (reply->ord == KIW_MPA_V2_NOT_NEGOTIATED)
+		return KIW_PERR_NONE;
+	if (reply->ord > local->max_ird)
+		return KIW_PERR_MPA_IRD;
+	out->ird = max(out->ird, reply->ord);
+	return KIW_PERR_NONE;
+}
+
+/* Can we have one RDMA Read outstanding, be it that the responder made room for just that? */
+static bool can_read(const struct kiw_mpa_frame *reply, const struct kiw_mpa_outcome *out)
+{
+	if (out->ord)
+		return true;
+	return reply->ird && reply->ird != KIW_MPA_V2_NOT_NEGOTIATED;
+}
+
+/*
+ * RFC 6581 9.2, the initiator's part. Of the kinds both can do an RDMA Write comes first:
+ * it takes nothing of the responder. A Send comes last: not every responder keeps
+ * it from the ULP's receive queue.
+ */
+static enum kiw_perr conclude_p2p(const struct kiw_mpa_frame *req,
+				  const struct kiw_mpa_frame *reply,
+				  struct kiw_mpa_outcome *out)
+{
+	u8 rtr = req->rtr & reply->rtr;
+
+	if (reply->p2p != req->p2p)
+		return KIW_PERR_MPA_RTR;
+	if (!req->p2p)
+		return KIW_PERR_NONE;
+	out->p2p = true;
+	if (rtr & KIW_RTR_WRITE) {
+		out->rtr = KIW_RTR_WRITE;
+	} else if ((rtr & KIW_RTR_READ) && can_read(reply, out)) {
+		out->rtr = KIW_RTR_READ;
+		out->ord = max_t(u16, out->ord, 1);
+	} else if (rtr & KIW_RTR_SEND) {
+		out->rtr = KIW_RTR_SEND;
+	} else {
+		return KIW_PERR_MPA_RTR;
+	}
+	return KIW_PERR_NONE;
+}
+
+/**
+ * kiw_mpa_conclude - what the initiator makes of a Reply that accepts
+ * @local: this end, as it was given to kiw_mpa_request()
+ * @req: the Request that was sent
+ * @reply: the Reply; R is not set
+ * @out: what is agreed on; with a fault only @crc and @rev count, as the Terminate
+ *	goes out under them
+ *
+ * RFC 5044 7.1.1, RFC 6581 9 and 10. Our ORD goes down to the responder's IRD. Our IRD
+ * goes up to the responder's ORD if the device can. 0x3fff leaves a depth alone. With
+ * an ORD of 0 an RTR by RDMA Read makes it 1, if the responder has made its IRD so.
+ *
+ * Context: Any.
+ * Return: %KIW_PERR_NONE, or why the connection is to be terminated:
+ * %KIW_PERR_MPA_IRD when the device cannot serve the responder's ORD,
+ * %KIW_PERR_MPA_RTR when there is no common connection model or kind of RTR,
+ * %KIW_PERR_MPA_LOCAL when only one of Request and Reply is enhanced or the Reply asks
+ * for markers. Markers cannot be sent, so in that last case no Terminate can be either,
+ * and the stream is reset.
+ */
+enum kiw_perr kiw_mpa_conclude(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
+			       const struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out)
+{
+	enum kiw_perr perr;
+
+	memset(out, 0, sizeof(*out));
+	out->rev = min(req->rev, reply->rev);
+	out->crc = req->crc || reply->crc;
+	if (reply->markers || reply->enhanced != req->enhanced)
+		return KIW_PERR_MPA_LOCAL;
+	out->ird = own_depth(local->ird, local->max_ird);
+	out->ord = own_depth(local->ord, local->max_ord);
+	if (!req->enhanced)
+		return KIW_PERR_NONE;
+	perr = conclude_depths(local, reply, out);
+	if (perr != KIW_PERR_NONE)
+		return perr;
+	return conclude_p2p(req, reply, out);
+}

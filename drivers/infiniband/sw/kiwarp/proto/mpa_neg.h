@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * MPA startup: the Request and Reply frames (RFC 5044 7.1, RFC 6581 6 and 9) as
+ * values, and the negotiation as a function of both sides.
+ */
+#ifndef KIW_PROTO_MPA_NEG_H
+#define KIW_PROTO_MPA_NEG_H
+
+#include "perr.h"
+#include "wire.h"
+
+/* Kinds of Ready-To-Receive, RFC 6581 9.2 */
+#define KIW_RTR_SEND	BIT(0)
+#define KIW_RTR_WRITE	BIT(1)
+#define KIW_RTR_READ	BIT(2)
+
+/**
+ * struct kiw_mpa_frame - a Request or Reply, decoded
+ * @rev: MPA revision
+ * @markers: M
+ * @crc: C
+ * @reject: R (of a Reply; a Request's is ignored)
+ * @enhanced: S, hence @ird, @ord, @p2p and @rtr are meaningful
+ * @p2p: A, peer-to-peer
+ * @rtr: %KIW_RTR_ bits B, C, D; 0 unless @p2p
+ * @ird: inbound read depth, 0..0x3fff (0x3fff: not negotiated)
+ * @ord: outbound read depth, likewise
+ * @pd_offset: where the ULP's private data starts in the frame, octets
+ * @pd_len: length of the ULP's private data, without the enhanced data, octets
+ */
+struct kiw_mpa_frame {
+	u8 rev;
+	bool markers;
+	bool crc;
+	bool reject;
+	bool enhanced;
+	bool p2p;
+	u8 rtr;
+	u16 ird;
+	u16 ord;
+	u16 pd_offset;
+	u16 pd_len;
+};
+
+/**
+ * enum kiw_mpa_verdict - what the start of a stream is
+ * @KIW_MPA_MORE: a valid beginning, not whole yet
+ * @KIW_MPA_OK: a whole frame
+ * @KIW_MPA_BAD_KEY: not MPA
+ * @KIW_MPA_WRONG_ROLE: a Request where a Reply belongs, or the reverse
+ * @KIW_MPA_BAD_REV: a revision that is not spoken here
+ * @KIW_MPA_BAD_LENGTH: PD_Length over 512, or too short for the enhanced data
+ */
+enum kiw_mpa_verdict {
+	KIW_MPA_MORE,
+	KIW_MPA_OK,
+	KIW_MPA_BAD_KEY,
+	KIW_MPA_WRONG_ROLE,
+	KIW_MPA_BAD_REV,
+	KIW_MPA_BAD_LENGTH,
+};
+
+/**
+ * struct kiw_mpa_local - what this end wants and has
+ * @rev: highest revision to speak (1 or 2)
+ * @crc: ask for CRC
+ * @p2p: ask for peer-to-peer (initiator)
+ * @rtr: RTR kinds that can be sent and received
+ * @ird: inbound read depth the ULP gave, 0..max_ird
+ * @ord: outbound read depth the ULP gave
+ * @max_ird: most this device can serve
+ * @max_ord: most this device can have outstanding
+ */
+struct kiw_mpa_local {
+	u8 rev;
+	bool crc;
+	bool p2p;
+	u8 rtr;
+	u16 ird;
+	u16 ord;
+	u16 max_ird;
+	u16 max_ord;
+};
+
+/**
+ * struct kiw_mpa_outcome - what both ends agreed on
+ * @rev: revision in force
+ * @crc: CRC generated and checked
+ * @p2p: peer-to-peer mode
+ * @rtr: the single %KIW_RTR_ kind the initiator sends; any of the offered for a responder
+ * @ird: our inbound read depth
+ * @ord: our outbound read depth
+ */
+struct kiw_mpa_outcome {
+	u8 rev;
+	bool crc;
+	bool p2p;
+	u8 rtr;
+	u16 ird;
+	u16 ord;
+};
+
+enum kiw_mpa_verdict kiw_mpa_parse(const u8 *buf, size_t len, bool reply,
+				   struct kiw_mpa_frame *frame, size_t *need);
+size_t kiw_mpa_build(u8 *buf, const struct kiw_mpa_frame *frame, bool reply,
+		     const void *pdata, u16 pd_len);
+void kiw_mpa_request(const struct kiw_mpa_local *local, struct kiw_mpa_frame *req);
+void kiw_mpa_peer_limits(const struct kiw_mpa_frame *req, const struct kiw_mpa_local *local,
+			 u16 *ird, u16 *ord);
+bool kiw_mpa_answer(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
+		    struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out);
+void kiw_mpa_refuse(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
+		    struct kiw_mpa_frame *reply);
+enum kiw_perr kiw_mpa_conclude(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
+			       const struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out);
+
+#endif /* KIW_PROTO_MPA_NEG_H */

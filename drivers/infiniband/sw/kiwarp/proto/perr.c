@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The error taxonomy as a table: RFC 5040 figure 9, RFC 5041 7.2, RFC 5044 8 and
+ * RFC 6581 8 in one place.
+ */
+#include "perr.h"
+
+#define ETYPE_LLP_HARDWARE	3	/* what RNICs put where RFC 5044 8 has 0 */
+
+static const struct kiw_perr_info perr_table[KIW_PERR_COUNT] = {
+	[KIW_PERR_NONE] = { .wcs = KIW_WCS_SUCCESS, .text = "no error" },
+#define ROW(name, l, t, c, status, words) \
+	[KIW_PERR_##name] = { \
+		.layer = (l), .etype = (t), .code = (c), \
+		.wcs = KIW_WCS_##status, .text = (words), \
+	},
+	KIW_PERR_LIST(ROW)
+#undef ROW
+};
+
+/**
+ * kiw_perr_info - what is known of a fault
+ * @perr: the fault; a value that is none counts as %KIW_PERR_RDMAP_CATASTROPHIC
+ *
+ * RFC 5040 4.8 figure 9 for the numbers.
+ *
+ * Context: any.
+ * Return: its row, never NULL, constant.
+ */
+const struct kiw_perr_info *kiw_perr_info(enum kiw_perr perr)
+{
+	if ((unsigned int)perr >= KIW_PERR_COUNT)
+		perr = KIW_PERR_RDMAP_CATASTROPHIC;
+	return &perr_table[perr];
+}
+
+/* The fault that stands for all of a layer's that have no name here */
+static enum kiw_perr unspecific(u8 layer, u8 etype)
+{
+	switch (layer) {
+	case KIW_LAYER_RDMAP:
+		if (etype == KIW_ETYPE_CATASTROPHIC)
+			return KIW_PERR_RDMAP_CATASTROPHIC;
+		if (etype == KIW_ETYPE_PROTECTION)
+			return KIW_PERR_RDMAP_PROT_UNSPEC;
+		return KIW_PERR_RDMAP_OP_UNSPEC;
+	case KIW_LAYER_DDP:
+		return KIW_PERR_DDP_CATASTROPHIC;
+	case KIW_LAYER_LLP:
+		return KIW_PERR_MPA_LOCAL;
+	default:
+		return KIW_PERR_RDMAP_OP_UNSPEC;
+	}
+}
+
+/**
+ * kiw_perr_from_wire - the fault that a received Terminate names
+ * @layer: Terminate layer
+ * @etype: error type
+ * @code: error code; of a local catastrophic error of RDMAP it means nothing
+ *
+ * RFC 5040 4.8 figure 9. MPA errors are known with error type 3 as well, which
+ * is what hardware sends.
+ *
+ * Context: any.
+ * Return: the fault; one without a name becomes the unspecific one of its layer,
+ * never %KIW_PERR_NONE.
+ */
+enum kiw_perr kiw_perr_from_wire(u8 layer, u8 etype, u8 code)
+{
+	unsigned int i;
+
+	if (layer == KIW_LAYER_LLP && etype == ETYPE_LLP_HARDWARE)
+		etype = 0;
+	for (i = KIW_PERR_NONE + 1; i < KIW_PERR_COUNT; i++) {
+		const struct kiw_perr_info *row = &perr_table[i];
+
+		if (row->layer == layer && row->etype == etype && row->code == code)
+			return i;
+	}
+	return unspecific(layer, etype);
+}

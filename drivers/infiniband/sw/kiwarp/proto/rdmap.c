@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * RDMAP's use of DDP as a table (RFC 5040 4.1 figure 4, 4.2 figure 5), the RDMA
+ * Read Request header, and the order of messages on an untagged queue.
+ */
+#include "rdmap.h"
+
+#include <linux/unaligned.h>
+#include <asm/byteorder.h>
+
+#define OPCODE_COUNT	8	/* 8..15 are reserved */
+
+/*
+ * One opcode. @hdr_len is the length of RDMAP's own header, which then is the
+ * whole message; @more: what follows it is tolerated. 0: the payload is the
+ * consumer's.
+ */
+struct opcode_row {
+	bool tagged;
+	u8 qn;
+	bool send;
+	bool solicited;
+	bool invalidate;
+	bool more;
+	u8 hdr_len;
+};
+
+static const struct opcode_row opcodes[OPCODE_COUNT] = {
+	[KIW_RDMAP_WRITE]	= { .tagged = true },
+	[KIW_RDMAP_READ_REQ]	= { .qn = KIW_QN_READ_REQ,
+				    .hdr_len = sizeof(struct kiw_wire_read_req) },
+	[KIW_RDMAP_READ_RESP]	= { .tagged = true },
+	[KIW_RDMAP_SEND]	= { .qn = KIW_QN_SEND, .send = true },
+	[KIW_RDMAP_SEND_INV]	= { .qn = KIW_QN_SEND, .send = true, .invalidate = true },
+	[KIW_RDMAP_SEND_SE]	= { .qn = KIW_QN_SEND, .send = true, .solicited = true },
+	[KIW_RDMAP_SEND_SE_INV]	= { .qn = KIW_QN_SEND, .send = true, .solicited = true,
+				    .invalidate = true },
+	[KIW_RDMAP_TERMINATE]	= { .qn = KIW_QN_TERMINATE,
+				    .hdr_len = sizeof(struct kiw_wire_term), .more = true },
+};
+
+/**
+ * kiw_rdmap_opcode_fits - whether an opcode exists and is of a buffer model
+ * @opcode: any value
+ * @tagged: the segment is tagged
+ *
+ * RFC 5040 4.1 figure 4.
+ *
+ * Context: any.
+ * Return: true when a message with @opcode is sent in such segments.
+ */
+bool kiw_rdmap_opcode_fits(u8 opcode, bool tagged)
+{
+	return opcode < OPCODE_COUNT && opcodes[opcode].tagged == tagged;
+}
+
+/**
+ * kiw_rdmap_queue - the untagged queue of an opcode
+ * @opcode: any value
+ *
+ * RFC 5040 4.1 figure 4.
+ *
+ * Context: any.
+ * Return: the DDP queue number, or %KIW_QN_COUNT when @opcode uses none.
+ */
+u32 kiw_rdmap_queue(u8 opcode)
+{
+	return kiw_rdmap_opcode_fits(opcode, false) ? opcodes[opcode].qn : KIW_QN_COUNT;
+}
+
+/**
+ * kiw_rdmap_is_send - whether an opcode is of the Send message type
+ * @opcode: any value
+ *
+ * RFC 5040 5.3.
+ *
+ * Context: any.
+ * Return: true for the four kinds of Send.
+ */
+bool kiw_rdmap_is_send(u8 opcode)
+{
+	return opcode < OPCODE_COUNT && opcodes[opcode].send;
+}
+
+/**
+ * kiw_rdmap_is_solicited - whether an opcode asks for an event at the peer
+ * @opcode: any value
+ *
+ * RFC 5040 5.3.
+ *
+ * Context: any.
+ * Return: true for Send with Solicited Event, with or without Invalidate.
+ */
+bool kiw_rdmap_is_solicited(u8 opcode)
+{
+	return opcode < OPCODE_COUNT && opcodes[opcode].solicited;
+}
+
+/**
+ * kiw_rdmap_is_invalidate - whether an opcode carries an STag to invalidate
+ * @opcode: any value
+ *
+ * RFC 5040 4.1 figure 4.
+ *
+ * Context: any.
+ * Return: true for Send with Invalidate, with or without Solicited Event.
+ */
+bool kiw_rdmap_is_invalidate(u8 opcode)
+{
+	return opcode < OPCODE_COUNT && opcodes[opcode].invalidate;
+}
+
+/**
+ * kiw_rdmap_check_size - check the extent of a segment against its opcode
+ * @seg: decoded, with an opcode that fits it
+ *
+ * RFC 5040 4.2: Read Request and Terminate are headers, and the shortest MULPDU
+ * of RFC 5044 holds them, so they come as one segment: offset 0, last. The
+ * buffer of a Read Request is its header (RFC 5040 5.2.1), and more is RFC 5041
+ * 7.1's message too long. A Terminate may be longer than any we know: the rest
+ * is ignored. For a header that is cut off the RFCs have no code.
+ *
+ * Context: any.
+ * Return: %KIW_PERR_NONE, %KIW_PERR_DDP_MO, %KIW_PERR_DDP_TOO_LONG or
+ * %KIW_PERR_RDMAP_OP_UNSPEC.
+ */
+enum kiw_perr kiw_rdmap_check_size(const struct kiw_ddp_seg *seg)
+{
+	const struct opcode_row *row = &opcodes[seg->opcode & (OPCODE_COUNT - 1)];
+
+	if (!row->hdr_len)
+		return KIW_PERR_NONE;
+	if (seg->mo)
+		return KIW_PERR_DDP_MO;
+	if (seg->payload_len > row->hdr_len && !row->more)
+		return KIW_PERR_DDP_TOO_LONG;
+	if (seg->payload_len < row->hdr_len || !seg->last)
+		return KIW_PERR_RDMAP_OP_UNSPEC;
+	return KIW_PERR_NONE;
+}
+
+/**
+ * kiw_read_req_encode - RDMA Read Request header
+ * @wire: written whole
+ * @req: what to ask for
+ *
+ * RFC 5040 4.4.
+ *
+ * Context: any.
+ */
+void kiw_read_req_encode(struct kiw_wire_read_req *wire, const struct kiw_read_req *req)
+{
+	*wire = (struct kiw_wire_read_req) {
+		.sink_stag = cpu_to_be32(req->sink_stag),
+		.sink_to = cpu_to_be64(req->sink_to),
+		.size = cpu_to_be32(req->size),
+		.src_stag = cpu_to_be32(req->src_stag),
+		.src_to = cpu_to_be64(req->src_to),
+	};
+}
+
+/**
+ * kiw_read_req_decode - RDMA Read Request header
+ * @wire: 28 octets, any alignment
+ * @req: filled in
+ *
+ * RFC 5040 4.4. Every value is possible; none is checked here.
+ *
+ * Context: any.
+ */
+void kiw_read_req_decode(const u8 *wire, struct kiw_read_req *req)
+{
+	req->sink_stag = get_unaligned_be32(wire + offsetof(struct kiw_wire_read_req, sink_stag));
+	req->sink_to = get_unaligned_be64(wire + offsetof(struct kiw_wire_read_req, sink_to));
+	req->size = get_unaligned_be32(wire + offsetof(struct kiw_wire_read_req, size));
+	req->src_stag = get_unaligned_be32(wire + offsetof(struct kiw_wire_read_req, src_stag));
+	req->src_to = get_unaligned_be64(wire + offsetof(struct kiw_wire_read_req, src_to));
+}
+
+/**
+ * kiw_untagged_check - whether a segment is the next one of its queue
+ * @q: the queue
+ * @seg: an untagged segment for it
+ *
+ * RFC 5041 4.3 and 7.1. TCP keeps order, so the only legal segment is the one
+ * that continues the current message or begins the next.
+ *
+ * Context: any; caller serialises @q.
+ * Return: %KIW_PERR_NONE; %KIW_PERR_DDP_MSN; %KIW_PERR_DDP_MO; or
+ * %KIW_PERR_DDP_TOO_LONG when the message passes 2^32 - 1 octets.
+ */
+enum kiw_perr kiw_untagged_check(const struct kiw_untagged_rx *q, const struct kiw_ddp_seg *seg)
+{
+	if (seg->msn != q->msn)
+		return KIW_PERR_DDP_MSN;
+	if (seg->mo != q->mo)
+		return KIW_PERR_DDP_MO;
+	if (seg->mo + seg->payload_len < seg->mo)
+		return KIW_PERR_DDP_TOO_LONG;
+	return KIW_PERR_NONE;
+}
+
+/**
+ * kiw_untagged_advance - account for a segment that was placed
+ * @q: the queue
+ * @seg: a segment that kiw_untagged_check() found right
+ *
+ * RFC 5041 4.3: the MSN goes from 0xffffffff to 0.
+ *
+ * Context: any; caller serialises @q.
+ */
+void kiw_untagged_advance(struct kiw_untagged_rx *q, const struct kiw_ddp_seg *seg)
+{
+	if (seg->last) {
+		q->msn++;
+		q->mo = 0;
+	} else {
+		q->mo += seg->payload_len;
+	}
+}

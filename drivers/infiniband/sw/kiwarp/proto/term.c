@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The Terminate message, RFC 5040 4.8:
+ *
+ *	octet 0		layer << 4 | error type
+ *	octet 1		error code
+ *	octet 2		M, D, R in the top bits
+ *	octet 3		0
+ *	2 octets	ULPDU_Length of the segment at fault (with M or D)
+ *	14 or 18	its DDP header (D)
+ *	28		its RDMA Read Request header (R)
+ */
+#include "term.h"
+
+#include <linux/bitfield.h>
+#include <linux/string.h>
+#include <linux/unaligned.h>
+
+#define CONTROL_LEN		sizeof(struct kiw_wire_term)
+#define READ_REQ_LEN		sizeof(struct kiw_wire_read_req)
+
+/* Octets of the DDP header that begins with @control, RFC 5041 4.2 and 4.3 */
+static u8 ddp_hdr_len(u8 control)
+{
+	return control & KIW_DDP_TAGGED ? KIW_DDP_TAGGED_HDR : KIW_DDP_UNTAGGED_HDR;
+}
+
+static bool is_read_req(const u8 *ddp)
+{
+	return !(ddp[0] & KIW_DDP_TAGGED) &&
+	       FIELD_GET(KIW_RDMAP_OPCODE_MASK, ddp[1]) == KIW_RDMAP_READ_REQ;
+}
+
+/*
+ * RFC 5040 figure 10, as far as the fault says: M and D for all of RDMAP and DDP
+ * but local catastrophes, R for RDMAP's protection errors.
+ */
+static u8 headers_wanted(const struct kiw_perr_info *info)
+{
+	if (info->layer == KIW_LAYER_LLP || info->etype == KIW_ETYPE_CATASTROPHIC)
+		return 0;
+	if (info->layer == KIW_LAYER_RDMAP && info->etype == KIW_ETYPE_PROTECTION)
+		return KIW_TERM_HDRCT_M | KIW_TERM_HDRCT_D | KIW_TERM_HDRCT_R;
+	return KIW_TERM_HDRCT_M | KIW_TERM_HDRCT_D;
+}
+
+/* The part of @wanted that @head has: whole headers, inside the ULPDU and available */
+static u8 headers_present(u8 wanted, const u8 *head, size_t head_len)
+{
+	size_t avail, hdr;
+
+	if (!wanted || head_len <= KIW_FPDU_LEN_SIZE)
+		return 0;
+	avail = head_len - KIW_FPDU_LEN_SIZE;
+	if (avail > get_unaligned_be16(head))
+		avail = get_unaligned_be16(head);
+	head += KIW_FPDU_LEN_SIZE;
+	hdr = ddp_hdr_len(head[0]);
+	if (avail < hdr)
+		return 0;
+	if (!is_read_req(head) || avail < hdr + READ_REQ_LEN)
+		wanted &= ~KIW_TERM_HDRCT_R;
+	return wanted;
+}
+
+/**
+ * kiw_term_encode - payload of a Terminate message
+ * @buf: room for %KIW_TERM_MAX octets
+ * @perr: the fault
+ * @fpdu_head: the FPDU at fault from its ULPDU_Length field, any alignment; not
+ *	read when @head_len is 0
+ * @head_len: octets of it at hand, 0 when the fault is not in a segment
+ *
+ * RFC 5040 4.8 with figure 10: which headers go along depends on the fault; one
+ * that is not whole is left out. For a Read Request that has been answered in
+ * part the caller passes a head of its own with the request brought up to date.
+ *
+ * Context: any.
+ * Return: octets of payload.
+ */
+size_t kiw_term_encode(u8 *buf, enum kiw_perr perr, const u8 *fpdu_head, size_t head_len)
+{
+	const struct kiw_perr_info *info = kiw_perr_info(perr);
+	u8 hdrct = headers_present(headers_wanted(info), fpdu_head, head_len);
+	size_t copy = 0;
+
+	buf[0] = info->layer << KIW_TERM_LAYER_SHIFT | info->etype;
+	buf[1] = info->code;
+	buf[2] = hdrct;
+	buf[3] = 0;
+	if (hdrct & KIW_TERM_HDRCT_D)
+		copy = KIW_FPDU_LEN_SIZE + ddp_hdr_len(fpdu_head[KIW_FPDU_LEN_SIZE]);
+	if (hdrct & KIW_TERM_HDRCT_R)
+		copy += READ_REQ_LEN;
+	if (copy)
+		memcpy(buf + CONTROL_LEN, fpdu_head, copy);
+	return CONTROL_LEN + copy;
+}
+
+/* RFC 5040 4.8: the length field is there with M, and with D even without M */
+static void decode_ddp(const u8 *ddp, size_t len, struct kiw_term *term)
+{
+	if (!len || len < ddp_hdr_len(ddp[0]))
+		return;
+	term->has_ddp = true;
+	term->is_read = is_read_req(ddp);
+	term->ddp_len = ddp_hdr_len(ddp[0]);
+	memcpy(term->ddp, ddp, term->ddp_len);
+}
+
+/**
+ * kiw_term_decode - read the payload of a received Terminate message
+ * @payload: the payload
+ * @len: octets of it
+ * @term: filled in
+ *
+ * RFC 5040 4.8. A header that is announced but not whole counts as not there;
+ * what follows the headers is ignored.
+ *
+ * Context: any.
+ * Return: false when not even the Terminate Control is there.
+ */
+bool kiw_term_decode(const u8 *payload, size_t len, struct kiw_term *term)
+{
+	memset(term, 0, sizeof(*term));
+	if (len < CONTROL_LEN)
+		return false;
+	term->layer = payload[0] >> KIW_TERM_LAYER_SHIFT;
+	term->etype = payload[0] & KIW_TERM_ETYPE_MASK;
+	term->code = payload[1];
+	term->perr = kiw_perr_from_wire(term->layer, term->etype, term->code);
+	if (payload[2] & KIW_TERM_HDRCT_D && len > CONTROL_LEN + KIW_FPDU_LEN_SIZE)
+		decode_ddp(payload + CONTROL_LEN + KIW_FPDU_LEN_SIZE,
+			   len - CONTROL_LEN - KIW_FPDU_LEN_SIZE, term);
+	return true;
+}

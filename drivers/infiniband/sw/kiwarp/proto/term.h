@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* The Terminate message, RFC 5040 4.8: encode from a fault, decode to a fault. */
+#ifndef KIW_PROTO_TERM_H
+#define KIW_PROTO_TERM_H
+
+#include "perr.h"
+#include "wire.h"
+
+/**
+ * struct kiw_term - a received Terminate, decoded
+ * @layer: who complains: %KIW_LAYER_RDMAP, %KIW_LAYER_DDP, %KIW_LAYER_LLP
+ * @etype: error type
+ * @code: error code
+ * @perr: the fault those three name, or the layer's unspecific one
+ * @has_ddp: the complaint carries the header of the segment
+ * @is_read: that segment was our RDMA Read Request
+ * @ddp: @has_ddp: its DDP header, untagged form when longer
+ * @ddp_len: octets of @ddp
+ */
+struct kiw_term {
+	u8 layer;
+	u8 etype;
+	u8 code;
+	enum kiw_perr perr;
+	bool has_ddp;
+	bool is_read;
+	u8 ddp[KIW_DDP_UNTAGGED_HDR];
+	u8 ddp_len;
+};
+
+size_t kiw_term_encode(u8 *buf, enum kiw_perr perr, const u8 *fpdu_head, size_t head_len);
+bool kiw_term_decode(const u8 *payload, size_t len, struct kiw_term *term);
+
+#endif /* KIW_PROTO_TERM_H */

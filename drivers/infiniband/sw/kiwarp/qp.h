@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Queue pairs: lifetime, state, flushing.
+ *
+ * Owns: &struct kiw_qp. Its state is written by one function, qp_set_state(), as
+ * the table in proto/qp_fsm.c says. Events come from any context through
+ * kiw_qp_event(); what they ask for that may sleep (shutting the stream down,
+ * flushing, reporting) is done by the QP's work, in order. See
+ * Documentation/lifetime.rst.
+ */
+#ifndef KIW_QP_H
+#define KIW_QP_H
+
+#include <linux/completion.h>
+#include <linux/interrupt.h>
+#include <linux/kref.h>
+#include <rdma/ib_verbs.h>
+
+#include "cq.h"
+#include "mr.h"
+#include "proto/qp_fsm.h"
+#include "rx.h"
+#include "sock.h"
+#include "srq.h"
+#include "stats.h"
+#include "tx.h"
+#include "wr.h"
+
+struct kiw_qp;
+
+/**
+ * struct kiw_conn_ops - what a connection hears from its QP
+ * @spoken: the first valid FPDU has come: the peer is in full operation; once at the
+ *	most; softirq with the socket lock held, must defer
+ * @closed: the stream is finished, the QP is in ERROR and flushed; exactly once after a
+ *	successful kiw_qp_connect(); process context; the QP lets go of the stream here
+ */
+struct kiw_conn_ops {
+	void (*spoken)(void *conn);
+	void (*closed)(void *conn);
+};
+
+/**
+ * struct kiw_conn_params - what MPA startup agreed on
+ * @ks: the stream; the QP takes a reference of its own
+ * @initiator: this end sent the Request
+ * @crc: CRC in force, both directions
+ * @ird: inbound RDMA Reads the peer may have outstanding
+ * @ord: RDMA Reads this end may have outstanding
+ * @rtr: kind of RTR to send first (%KIW_RTR_WRITE or %KIW_RTR_READ), 0: none (initiator)
+ * @expect_rtr: the peer's first FPDU is an RTR, invisible to the consumer (responder)
+ * @ops: whom to tell
+ * @conn: likewise
+ */
+struct kiw_conn_params {
+	struct kiw_sock *ks;
+	bool initiator;
+	bool crc;
+	u16 ird;
+	u16 ord;
+	u8 rtr;
+	bool expect_rtr;
+	const struct kiw_conn_ops *ops;
+	void *conn;
+};
+
+/**
+ * struct kiw_qp - a queue pair
+ * @ib: the core's part
+ * @ref: references; destroy waits for the last
+ * @gone: the last reference went
+ * @lock: protects @state and @todo; irq-safe; may be taken under the socket lock
+ * @state: &enum kiw_qp_state
+ * @todo: %KIW_QPA_ bits the work has to do
+ * @work: does @todo, flushes, reports; process context; never runs twice at a time
+ * @sweep: user consumers: flushes receives posted in ERROR, which ring no doorbell
+ * @close_timer: bounds an orderly close
+ * @bh: runs both engines when they could not run where they were called for
+ * @is_user: rings are mapped by a process
+ * @sig_all: every send WR is signaled
+ * @is_init: the consumer took the QP from RESET to INIT; to %KIW_QPS_IDLE they are one
+ * @access: enum ib_access_flags the consumer enabled for the peer
+ * @mrs: STag table of the device
+ * @stats: counters of the device
+ * @wq: work queue of the device
+ * @scq: completions of sends
+ * @rcq: completions of receives
+ * @sq: send queue
+ * @rq: receive queue, unless @srq
+ * @srq: shared receive queue, or NULL
+ * @ks: the stream; set once before START, cleared when the QP is taken back to IDLE
+ *	or destroyed; the engines use it under the socket lock
+ * @conn: what MPA startup agreed on
+ * @tx: transmit engine; protected by the socket lock
+ * @rx: receive engine; protected by the socket lock
+ * @user_sq: user ABI: what is mapped
+ * @user_rq: user ABI: what is mapped
+ * @term_layer: layer of the Terminate sent or received, for `rdma res show`; with
+ *	@term_etype and @term_code valid when @has_term
+ * @term_etype: error type
+ * @term_code: error code
+ * @has_term: a Terminate was sent or received
+ * @has_left_srq: IB_EVENT_QP_LAST_WQE_REACHED was raised
+ * @is_ending: the work starts nothing new
+ */
+struct kiw_qp {
+	struct ib_qp ib;
+	struct kref ref;
+	struct completion gone;
+
+	spinlock_t lock;
+	enum kiw_qp_state state;
+	unsigned long todo;
+	struct work_struct work;
+	struct delayed_work sweep;
+	struct delayed_work close_timer;
+	struct tasklet_struct bh;
+
+	bool is_user;
+	bool sig_all;
+	bool is_init;
+	int access;
+	struct kiw_mr_table *mrs;
+	struct kiw_stats *stats;
+	struct workqueue_struct *wq;
+
+	struct kiw_cq *scq;
+	struct kiw_cq *rcq;
+	struct kiw_sq sq;
+	struct kiw_rq rq;
+	struct kiw_srq *srq;
+
+	struct kiw_sock *ks;
+	struct kiw_conn_params conn;
+	struct kiw_tx tx;
+	struct kiw_rx rx;
+
+	struct rdma_user_mmap_entry *user_sq;
+	struct rdma_user_mmap_entry *user_rq;
+
+	u8 term_layer;
+	u8 term_etype;
+	u8 term_code;
+	bool has_term;
+	bool has_left_srq;
+	bool is_ending;
+};
+
+static inline struct kiw_qp *to_kiw_qp(struct ib_qp *ibqp)
+{
+	return container_of(ibqp, struct kiw_qp, ib);
+}
+
+static inline enum kiw_qp_state kiw_qp_state(const struct kiw_qp *qp)
+{
+	/* Pairs with the lock in kiw_qp_event(): the stream is set before RTS is seen. */
+	return smp_load_acquire(&qp->state);
+}
+
+/* Process context, may sleep */
+int kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq);
+void kiw_qp_uninit(struct kiw_qp *qp);
+int kiw_qp_reset(struct kiw_qp *qp);
+int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params);
+void kiw_qp_start(struct kiw_qp *qp);
+int kiw_qp_event_sync(struct kiw_qp *qp, enum kiw_qp_event event);
+
+/* Any context */
+void kiw_qp_kick(struct kiw_qp *qp);
+int kiw_qp_event(struct kiw_qp *qp, enum kiw_qp_event event);
+void kiw_qp_get(struct kiw_qp *qp);
+void kiw_qp_put(struct kiw_qp *qp);
+int kiw_qp_post_send(struct kiw_qp *qp, const struct ib_send_wr *wr,
+		     const struct ib_send_wr **bad_wr);
+int kiw_qp_post_recv(struct kiw_qp *qp, const struct ib_recv_wr *wr,
+		     const struct ib_recv_wr **bad_wr);
+
+/* Socket lock held, BHs off */
+void kiw_qp_run_soon(struct kiw_qp *qp);
+void kiw_qp_retry_later(struct kiw_qp *qp);
+void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t head_len);
+int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe);
+
+#endif /* KIW_QP_H */

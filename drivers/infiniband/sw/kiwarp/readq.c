@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The pend ring, the ORQ and the IRQ of a QP.
+ *
+ * Context: set up in process context; used under the socket lock, which protects
+ * everything here.
+ */
+#include "readq.h"
+
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "proto/ring.h"
+
+static void *readq_slots(u32 size, size_t slot)
+{
+	return kvcalloc(size, slot, GFP_KERNEL);
+}
+
+/**
+ * kiw_pend_init() - make an empty pend ring
+ * @ring: to initialise
+ * @size: most work requests begun and not completed, a power of two
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int kiw_pend_init(struct kiw_pend_ring *ring, u32 size)
+{
+	memset(ring, 0, sizeof(*ring));
+	ring->size = size;
+	ring->slots = readq_slots(size, sizeof(*ring->slots));
+	return ring->slots ? 0 : -ENOMEM;
+}
+
+/**
+ * kiw_pend_uninit() - free a pend ring
+ * @ring: may never have been initialised beyond zeroes
+ *
+ * Context: process.
+ */
+void kiw_pend_uninit(struct kiw_pend_ring *ring)
+{
+	kvfree(ring->slots);
+	ring->slots = NULL;
+}
+
+/**
+ * kiw_orq_init() - make an empty ORQ
+ * @orq: to initialise
+ * @depth: negotiated ORD; may be 0
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int kiw_orq_init(struct kiw_orq *orq, u32 depth)
+{
+	memset(orq, 0, sizeof(*orq));
+	orq->depth = depth;
+	orq->size = kiw_ring_size(depth, U16_MAX);
+	orq->slots = readq_slots(orq->size, sizeof(*orq->slots));
+	return orq->slots ? 0 : -ENOMEM;
+}
+
+/**
+ * kiw_orq_uninit() - free an ORQ
+ * @orq: may never have been initialised beyond zeroes
+ *
+ * Context: process.
+ */
+void kiw_orq_uninit(struct kiw_orq *orq)
+{
+	kvfree(orq->slots);
+	orq->slots = NULL;
+}
+
+/**
+ * kiw_irq_init() - make an empty IRQ
+ * @irq: to initialise
+ * @depth: negotiated IRD; may be 0
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int kiw_irq_init(struct kiw_irq *irq, u32 depth)
+{
+	memset(irq, 0, sizeof(*irq));
+	irq->depth = depth;
+	irq->size = kiw_ring_size(depth, U16_MAX);
+	irq->slots = readq_slots(irq->size, sizeof(*irq->slots));
+	return irq->slots ? 0 : -ENOMEM;
+}
+
+/**
+ * kiw_irq_uninit() - free an IRQ
+ * @irq: may never have been initialised beyond zeroes
+ *
+ * Context: process.
+ */
+void kiw_irq_uninit(struct kiw_irq *irq)
+{
+	kvfree(irq->slots);
+	irq->slots = NULL;
+}
+
+/**
+ * kiw_pend_is_full() - may another work request begin
+ * @ring: the ring
+ *
+ * Context: socket lock held.
+ * Return: true: not before one completes.
+ */
+bool kiw_pend_is_full(const struct kiw_pend_ring *ring)
+{
+	return kiw_ring_full(ring->put, ring->get, ring->size);
+}
+
+/**
+ * kiw_pend_is_empty() - is no work request between its begin and its completion
+ * @ring: the ring
+ *
+ * Context: socket lock held.
+ * Return: whether.
+ */
+bool kiw_pend_is_empty(const struct kiw_pend_ring *ring)
+{
+	return kiw_ring_empty(ring->put, ring->get);
+}
+
+/**
+ * kiw_pend_add() - a work request begins
+ * @ring: the ring, not full
+ * @wqe: the work request
+ * @is_signaled: its success is to be reported
+ *
+ * Context: socket lock held.
+ * Return: its counter, for kiw_pend_at().
+ */
+u32 kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool is_signaled)
+{
+	struct kiw_pend *pend = kiw_pend_at(ring, ring->put);
+
+	pend->wr_id = wqe->wr_id;
+	pend->length = wqe->length;
+	pend->op = wqe->op;
+	pend->status = KIW_WCS_SUCCESS;
+	pend->is_signaled = is_signaled;
+	pend->is_done = false;
+	return ring->put++;
+}
+
+/**
+ * kiw_pend_at() - a work request by its counter
+ * @ring: the ring
+ * @pos: free-running counter
+ *
+ * Context: socket lock held.
+ * Return: the entry.
+ */
+struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos)
+{
+	return &ring->slots[kiw_ring_slot(pos, ring->size)];
+}
+
+/**
+ * kiw_orq_is_full() - are as many Reads outstanding as were negotiated
+ * @orq: the queue
+ *
+ * Context: socket lock held.
+ * Return: whether; always when ORD is 0.
+ */
+bool kiw_orq_is_full(const struct kiw_orq *orq)
+{
+	return kiw_ring_full(orq->put, orq->get, orq->depth);
+}
+
+/**
+ * kiw_orq_is_empty() - is no Read outstanding
+ * @orq: the queue
+ *
+ * Context: socket lock held.
+ * Return: whether.
+ */
+bool kiw_orq_is_empty(const struct kiw_orq *orq)
+{
+	return kiw_ring_empty(orq->put, orq->get);
+}
+
+/**
+ * kiw_orq_add() - a Read goes out
+ * @orq: the queue, not full
+ *
+ * Context: socket lock held.
+ * Return: its entry, for the caller to fill.
+ */
+struct kiw_read *kiw_orq_add(struct kiw_orq *orq)
+{
+	return &orq->slots[kiw_ring_slot(orq->put++, orq->size)];
+}
+
+/**
+ * kiw_orq_oldest() - the Read that the next Response answers, RFC 5040 5.5
+ * @orq: the queue
+ *
+ * Context: socket lock held.
+ * Return: its entry, or NULL.
+ */
+struct kiw_read *kiw_orq_oldest(struct kiw_orq *orq)
+{
+	if (kiw_orq_is_empty(orq))
+		return NULL;
+	return &orq->slots[kiw_ring_slot(orq->get, orq->size)];
+}
+
+/**
+ * kiw_orq_done() - the oldest Read has been answered
+ * @orq: the queue, not empty
+ *
+ * Context: socket lock held.
+ */
+void kiw_orq_done(struct kiw_orq *orq)
+{
+	orq->get++;
+}
+
+/**
+ * kiw_irq_add() - the peer wants to read
+ * @irq: the queue
+ * @req: its request
+ *
+ * Context: socket lock held.
+ * Return: false: the peer has more outstanding than was negotiated.
+ */
+bool kiw_irq_add(struct kiw_irq *irq, const struct kiw_read_req *req)
+{
+	if (kiw_ring_full(irq->put, irq->get, irq->depth))
+		return false;
+	irq->slots[kiw_ring_slot(irq->put++, irq->size)] = *req;
+	return true;
+}
+
+/**
+ * kiw_irq_oldest() - the request to answer next
+ * @irq: the queue
+ *
+ * Context: socket lock held.
+ * Return: it, or NULL.
+ */
+struct kiw_read_req *kiw_irq_oldest(struct kiw_irq *irq)
+{
+	if (kiw_ring_empty(irq->put, irq->get))
+		return NULL;
+	return &irq->slots[kiw_ring_slot(irq->get, irq->size)];
+}
+
+/**
+ * kiw_irq_done() - the oldest request has been answered
+ * @irq: the queue, not empty
+ *
+ * Context: socket lock held.
+ */
+void kiw_irq_done(struct kiw_irq *irq)
+{
+	irq->get++;
+}

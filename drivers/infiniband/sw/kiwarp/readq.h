@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Three queues that order a QP's work: work requests begun and not completed,
+ * our outstanding RDMA Reads (ORQ), the peer's RDMA Reads to answer (IRQ).
+ *
+ * Owns: their rings. All calls under the socket lock; nothing here sleeps.
+ */
+#ifndef KIW_READQ_H
+#define KIW_READQ_H
+
+#include "proto/rdmap.h"
+#include "wr.h"
+
+/**
+ * struct kiw_pend - a send work request begun and not completed
+ * @wr_id: the consumer's cookie
+ * @length: octets it moved
+ * @op: &enum kiw_wr_op
+ * @status: &enum kiw_wcs, once @is_done
+ * @is_signaled: the consumer wants a completion of success too
+ * @is_done: waits for older ones only
+ */
+struct kiw_pend {
+	u64 wr_id;
+	u32 length;
+	u8 op;
+	u8 status;
+	bool is_signaled;
+	bool is_done;
+};
+
+/**
+ * struct kiw_pend_ring - those, in order of posting
+ * @slots: ring of @size
+ * @size: a power of two
+ * @put: free-running
+ * @taken: free-running: entries before it are with TCP as a whole
+ * @get: free-running: oldest not completed
+ */
+struct kiw_pend_ring {
+	struct kiw_pend *slots;
+	u32 size;
+	u32 put;
+	u32 taken;
+	u32 get;
+};
+
+/**
+ * struct kiw_read - an outstanding RDMA Read of ours
+ * @stag: private sink STag, valid for this response alone
+ * @length: octets asked for
+ * @received: octets placed
+ * @pend: its counter in the pend ring
+ * @num_sge: entries of @sge
+ * @sge: where the octets go
+ */
+struct kiw_read {
+	u32 stag;
+	u32 length;
+	u32 received;
+	u32 pend;
+	u8 num_sge;
+	struct kiw_sge sge[KIW_MAX_SGE];
+};
+
+/**
+ * struct kiw_orq - outstanding RDMA Reads, oldest first
+ * @slots: ring of @size
+ * @size: a power of two, at least @depth
+ * @depth: most that may be outstanding: the negotiated ORD, exactly
+ * @put: free-running
+ * @get: free-running
+ */
+struct kiw_orq {
+	struct kiw_read *slots;
+	u32 size;
+	u32 depth;
+	u32 put;
+	u32 get;
+};
+
+/**
+ * struct kiw_irq - the peer's RDMA Reads, oldest first
+ * @slots: ring of @size
+ * @size: a power of two, at least @depth
+ * @depth: most the peer may have outstanding: the negotiated IRD, exactly
+ * @put: free-running
+ * @get: free-running
+ */
+struct kiw_irq {
+	struct kiw_read_req *slots;
+	u32 size;
+	u32 depth;
+	u32 put;
+	u32 get;
+};
+
+/* Process context */
+int kiw_pend_init(struct kiw_pend_ring *ring, u32 size);
+void kiw_pend_uninit(struct kiw_pend_ring *ring);
+int kiw_orq_init(struct kiw_orq *orq, u32 depth);
+void kiw_orq_uninit(struct kiw_orq *orq);
+int kiw_irq_init(struct kiw_irq *irq, u32 depth);
+void kiw_irq_uninit(struct kiw_irq *irq);
+
+/* Socket lock held */
+bool kiw_pend_is_full(const struct kiw_pend_ring *ring);
+bool kiw_pend_is_empty(const struct kiw_pend_ring *ring);
+u32 kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool is_signaled);
+struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos);
+struct kiw_read *kiw_orq_add(struct kiw_orq *orq);
+struct kiw_read *kiw_orq_oldest(struct kiw_orq *orq);
+void kiw_orq_done(struct kiw_orq *orq);
+bool kiw_orq_is_full(const struct kiw_orq *orq);
+bool kiw_orq_is_empty(const struct kiw_orq *orq);
+bool kiw_irq_add(struct kiw_irq *irq, const struct kiw_read_req *req);
+struct kiw_read_req *kiw_irq_oldest(struct kiw_irq *irq);
+void kiw_irq_done(struct kiw_irq *irq);
+
+#endif /* KIW_READQ_H */

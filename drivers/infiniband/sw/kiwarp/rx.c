@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The receive engine.
+ *
+ * TCP calls when there is enough. A run looks at the head of the FPDU at the front of
+ * the receive queue, waits until all of it is there, verifies its CRC over the queued
+ * buffers, and only then believes a word of it (RFC 5044 6): the header is decoded and
+ * checked, the payload is copied to where it says, the message is delivered at its last
+ * segment. What was used is consumed once a run.
+ *
+ * Every segment stands for itself: STags are looked up and rights are checked for each.
+ *
+ * Context: socket lock held, BHs off; &struct kiw_rx is protected by the former.
+ */
+#include "rx.h"
+
+#include "proto/crc.h"
+#include "proto/ddp.h"
+#include "proto/term.h"
+#include "qp.h"
+#include "sgl.h"
+#include "trace.h"
+
+/* FPDUs and octets in one run; then others get their turn */
+#define RX_RUN_FPDUS	64
+#define RX_RUN_OCTETS	(256 * 1024)
+
+/* The smallest FPDU: a tagged segment without payload */
+#define RX_FPDU_MIN	(sizeof(struct kiw_wire_tagged) + KIW_FPDU_CRC_SIZE)
+
+/**
+ * struct rx_place - where payload goes
+ * @sgl: local memory of a work request, when @mr is NULL
+ * @mr: the peer's target, checked as a whole
+ * @to: @mr: tagged offset; advances
+ * @fault: why it could not be written
+ */
+struct rx_place {
+	struct kiw_sgl sgl;
+	const struct kiw_mr *mr;
+	u64 to;
+	enum kiw_mem_fault fault;
+};
+
+/* How a fault on the peer's target is told: RFC 5041 8.1 and RFC 5040 7.2 */
+static const enum kiw_perr tagged_perr[KIW_MEM_COUNT] = {
+	[KIW_MEM_OK]		= KIW_PERR_NONE,
+	[KIW_MEM_STAG]		= KIW_PERR_DDP_STAG,
+	[KIW_MEM_ASSOC]		= KIW_PERR_DDP_STAG_ASSOC,
+	[KIW_MEM_ACCESS]	= KIW_PERR_RDMAP_ACCESS,
+	[KIW_MEM_WRAP]		= KIW_PERR_DDP_TO_WRAP,
+	[KIW_MEM_BOUNDS]	= KIW_PERR_DDP_BOUNDS,
+};
+
+static const enum kiw_perr source_perr[KIW_MEM_COUNT] = {
+	[KIW_MEM_OK]		= KIW_PERR_NONE,
+	[KIW_MEM_STAG]		= KIW_PERR_RDMAP_STAG,
+	[KIW_MEM_ASSOC]		= KIW_PERR_RDMAP_STAG_ASSOC,
+	[KIW_MEM_ACCESS]	= KIW_PERR_RDMAP_ACCESS,
+	[KIW_MEM_WRAP]		= KIW_PERR_RDMAP_TO_WRAP,
+	[KIW_MEM_BOUNDS]	= KIW_PERR_RDMAP_BOUNDS,
+};
+
+/* Placement */
+
+static int place_piece(void *arg, const u8 *data, u32 len)
+{
+	struct rx_place *place = arg;
+
+	if (place->mr) {
+		kiw_mr_copy_to(place->mr, place->to, data, len);
+		place->to += len;
+		return 0;
+	}
+	place->fault = kiw_sgl_copy_to(&place->sgl, data, len);
+	return place->fault == KIW_MEM_OK ? 0 : -EFAULT;
+}
+
+/* Payload at @cur into a work request's memory, from @offset on. */
+static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len,
+				       const struct kiw_sge *sge, u8 num_sge, u32 offset)
+{
+	struct rx_place place = {
+		.sgl = {
+			.mrs = qp->mrs,
+			.pd = qp->ib.pd,
+			.dma_lkey = qp->ib.device->local_dma_lkey,
+			.is_kernel = !qp->is_user,
+			.num_sge = num_sge,
+			.sge = sge,
+		},
+	};
+	int section;
+
+	kiw_sgl_seek(&place.sgl, offset);
+	section = kiw_mr_enter(qp->mrs);
+	kiw_sock_rx_walk(qp->ks, cur, len, place_piece, &place);
+	kiw_mr_leave(qp->mrs, section);
+	return place.fault;
+}
+
+static enum kiw_mem_fault rx_find_target(struct kiw_qp *qp, u32 stag, int access, u64 to, u64 len,
+					 struct kiw_mr **mr)
+{
+	enum kiw_mem_fault fault;
+
+	*mr = kiw_mr_find(qp->mrs, stag);
+	if (!*mr)
+		return KIW_MEM_STAG;
+	fault = kiw_mr_check(*mr, qp->ib.pd, access, to, len);
+	if (fault == KIW_MEM_OK && !(READ_ONCE(qp->access) & access))
+		return KIW_MEM_ACCESS;
+	return fault;
+}
+
+static enum kiw_mem_fault rx_place_tagged(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
+					  const struct kiw_ddp_seg *seg)
+{
+	struct rx_place place = { .to = seg->to };
+	enum kiw_mem_fault fault;
+	struct kiw_mr *mr;
+	int section;
+
+	section = kiw_mr_enter(qp->mrs);
+	fault = rx_find_target(qp, seg->stag, IB_ACCESS_REMOTE_WRITE, seg->to, seg->payload_len,
+			       &mr);
+	if (fault == KIW_MEM_OK) {
+		place.mr = mr;
+		kiw_sock_rx_walk(qp->ks, cur, seg->payload_len, place_piece, &place);
+	}
+	kiw_mr_leave(qp->mrs, section);
+	return fault;
+}
+
+/* Completions */
+
+static void rx_complete_recv(struct kiw_qp *qp, const struct kiw_ddp_seg *seg,
+			     enum kiw_wcs status, u32 byte_len)
+{
+	struct kiw_wc wc = {
+		.wr_id = qp->rx.recv.wr_id,
+		.qp = &qp->ib,
+		.byte_len = byte_len,
+		.status = status,
+		.op = KIW_WR_RECV,
+		.solicited = seg && kiw_rdmap_is_solicited(seg->opcode),
+	};
+
+	qp->rx.has_recv = false;
+	kiw_cq_post(qp->rcq, &wc);
+}
+
+static void rx_complete_read(struct kiw_qp *qp, struct kiw_read *read, enum kiw_wcs status)
+{
+	struct kiw_pend *pend = kiw_pend_at(&qp->tx.pend, read->pend);
+
+	pend->status = status;
+	pend->is_done = true;
+	kiw_orq_done(&qp->tx.orq);
+	kiw_tx_complete(qp);
+}
+
+/* Messages, one segment at a time */
+
+/* A receive for the message that begins. */
+static enum kiw_perr rx_take_recv(struct kiw_qp *qp)
+{
+	int ret = kiw_qp_fetch_recv(qp, &qp->rx.recv);
+
+	if (!ret) {
+		kiw_count(qp->stats, KIW_STAT_RX_NO_BUFFER);
+		return KIW_PERR_DDP_NO_BUFFER;
+	}
+	qp->rx.has_recv = true;
+	if (ret > 0)
+		return KIW_PERR_NONE;
+	kiw_count(qp->stats, KIW_STAT_WR_INVALID);
+	rx_complete_recv(qp, NULL, KIW_WCS_LOC_QP_OP, 0);
+	return KIW_PERR_RDMAP_CATASTROPHIC;
+}
+
+/*
+ * Only memory that was registered to be invalidated by the peer may be, and no
+ * registration made so far is of that kind: RFC 5040 5.3, error 0/1/09.
+ */
+static enum kiw_perr rx_invalidate(struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
+{
+	if (!kiw_rdmap_is_invalidate(seg->opcode))
+		return KIW_PERR_NONE;
+	rx_complete_recv(qp, NULL, KIW_WCS_GENERAL, 0);
+	return KIW_PERR_RDMAP_INVALIDATE;
+}
+
+/* RFC 6581 9.2: a zero-length Send as RTR takes no receive and completes nothing. */
+static bool rx_is_rtr_send(const struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
+{
+	return qp->conn.expect_rtr && !qp->rx.has_spoken && !seg->payload_len && seg->last;
+}
+
+static enum kiw_perr rx_send(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
+			     const struct kiw_ddp_seg *seg)
+{
+	struct kiw_untagged_rx *queue = &qp->rx.queue[KIW_QN_SEND];
+	struct kiw_rwqe *recv = &qp->rx.recv;
+	enum kiw_perr perr;
+	u32 len;
+
+	perr = kiw_untagged_check(queue, seg);
+	if (perr == KIW_PERR_NONE && rx_is_rtr_send(qp, seg))
+		goto out_advance;
+	if (perr == KIW_PERR_NONE && !qp->rx.has_recv)
+		perr = rx_take_recv(qp);
+	if (perr != KIW_PERR_NONE)
+		return perr;
+	if (seg->payload_len > recv->length - queue->mo) {
+		rx_complete_recv(qp, NULL, KIW_WCS_LOC_LEN, 0);
+		return KIW_PERR_DDP_TOO_LONG;
+	}
+	if (rx_place_sgl(qp, cur, seg->payload_len, recv->sge, recv->num_sge,
+			 queue->mo) != KIW_MEM_OK) {
+		rx_complete_recv(qp, NULL, KIW_WCS_LOC_PROT, 0);
+		return KIW_PERR_RDMAP_CATASTROPHIC;
+	}
+	len = queue->mo + seg->payload_len;
+	if (seg->last) {
+		perr = rx_invalidate(qp, seg);
+		if (perr != KIW_PERR_NONE)
+			return perr;
+		rx_complete_recv(qp, seg, KIW_WCS_SUCCESS, len);
+		kiw_count(qp->stats, KIW_STAT_RX_SENDS);
+	}
+out_advance:
+	kiw_untagged_advance(queue, seg);
+	return KIW_PERR_NONE;
+}
+
+static enum kiw_perr rx_write(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
+			      const struct kiw_ddp_seg *seg)
+{
+	enum kiw_mem_fault fault = KIW_MEM_OK;
+
+	/* RFC 5041 5.2: nothing is placed, so nothing is checked */
+	if (seg->payload_len)
+		fault = rx_place_tagged(qp, cur, seg);
+	if (fault != KIW_MEM_OK)
+		return tagged_perr[fault];
+	qp->rx.in_tagged = !seg->last;
+	if (seg->last)
+		kiw_count(qp->stats, KIW_STAT_RX_WRITES);
+	return KIW_PERR_NONE;
+}
+
+static enum kiw_perr rx_read_request(struct kiw_qp *qp, const struct kiw_ddp_seg *seg,
+				     const u8 *head)
+{
+	enum kiw_mem_fault fault = KIW_MEM_OK;
+	struct kiw_read_req req;
+	enum kiw_perr perr;
+	struct kiw_mr *mr;
+	int section;
+
+	perr = kiw_untagged_check(&qp->rx.queue[KIW_QN_READ_REQ], seg);
+	if (perr != KIW_PERR_NONE)
+		return perr;
+	kiw_read_req_decode(head + seg->hdr_len, &req);
+	if (req.size) {
+		section = kiw_mr_enter(qp->mrs);
+		fault = rx_find_target(qp, req.src_stag, IB_ACCESS_REMOTE_READ, req.src_to,
+				       req.size, &mr);
+		kiw_mr_leave(qp->mrs, section);
+	}
+	if (fault != KIW_MEM_OK)
+		return source_perr[fault];
+	if (!kiw_irq_add(&qp->tx.irq, &req))
+		return KIW_PERR_DDP_NO_BUFFER;
+	kiw_untagged_advance(&qp->rx.queue[KIW_QN_READ_REQ], seg);
+	kiw_count(qp->stats, KIW_STAT_RX_READ_REQUESTS);
+	kiw_qp_run_soon(qp);
+	return KIW_PERR_NONE;
+}
+
+/* A Response must be what was asked for, to the octet: RFC 5040 5.5. */
+static enum kiw_perr rx_match_response(const struct kiw_read *read, const struct kiw_ddp_seg *seg)
+{
+	if (!read)
+		return KIW_PERR_RDMAP_OPCODE;
+	if (!read->length)
+		return seg->payload_len ? KIW_PERR_DDP_BOUNDS : KIW_PERR_NONE;
+	if (seg->stag != read->stag)
+		return KIW_PERR_DDP_STAG;
+	if (seg->to != read->received || seg->payload_len > read->length - read->received)
+		return KIW_PERR_DDP_BOUNDS;
+	if (seg->last && read->received + seg->payload_len != read->length)
+		return KIW_PERR_RDMAP_STREAM;
+	return KIW_PERR_NONE;
+}
+
+static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
+				      const struct kiw_ddp_seg *seg)
+{
+	struct kiw_read *read = kiw_orq_oldest(&qp->tx.orq);
+	enum kiw_perr perr = rx_match_response(read, seg);
+
+	if (perr != KIW_PERR_NONE) {
+		if (read)
+			rx_complete_read(qp, read, KIW_WCS_BAD_RESP);
+		return perr;
+	}
+	if (rx_place_sgl(qp, cur, seg->payload_len, read->sge, read->num_sge,
+			 read->received) != KIW_MEM_OK) {
+		rx_complete_read(qp, read, KIW_WCS_LOC_PROT);
+		return KIW_PERR_RDMAP_CATASTROPHIC;
+	}
+	read->received += seg->payload_len;
+	qp->rx.in_tagged = !seg->last;
+	if (!seg->last)
+		return KIW_PERR_NONE;
+	rx_complete_read(qp, read, KIW_WCS_SUCCESS);
+	kiw_count(qp->stats, KIW_STAT_RX_READ_RESPONSES);
+	/* A fence, or a Read for which there was no place, may go on. */
+	kiw_qp_run_soon(qp);
+	return KIW_PERR_NONE;
+}
+
+/* RFC 5040 4.8: the peer ends the stream and says why. It is not answered. */
+static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
+				  const struct kiw_ddp_seg *seg)
+{
+	const struct kiw_perr_info *info;
+	u8 payload[KIW_TERM_MAX];
+	struct kiw_term term;
+	enum kiw_perr perr;
+	u32 len;
+
+	perr = kiw_untagged_check(&qp->rx.queue[KIW_QN_TERMINATE], seg);
+	len = min_t(u32, seg->payload_len, sizeof(payload));
+	kiw_sock_rx_peek(qp->ks, cur, payload, len);
+	if (perr != KIW_PERR_NONE || !kiw_term_decode(payload, len, &term))
+		return perr == KIW_PERR_NONE ? KIW_PERR_RDMAP_STREAM : perr;
+	qp->term_layer = term.layer;
+	qp->term_etype = term.etype;
+	qp->term_code = term.code;
+	qp->has_term = true;
+	info = kiw_perr_info(term.perr);
+	kiw_count(qp->stats, KIW_STAT_RX_TERMINATES);
+	trace_kiw_perr_rx(dev_name(&qp->ib.device->dev), qp->ib.qp_num, info->text, term.layer,
+			  term.etype, term.code, seg->opcode);
+	kiw_tx_fail_oldest(qp, info->wcs);
+	kiw_qp_event(qp, KIW_QPE_PEER_TERMINATE);
+	return KIW_PERR_NONE;
+}
+
+static enum kiw_perr rx_dispatch(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
+				 const struct kiw_ddp_seg *seg, const u8 *head)
+{
+	switch (seg->opcode) {
+	case KIW_RDMAP_WRITE:
+		return rx_write(qp, cur, seg);
+	case KIW_RDMAP_READ_REQ:
+		return rx_read_request(qp, seg, head);
+	case KIW_RDMAP_READ_RESP:
+		return rx_read_response(qp, cur, seg);
+	case KIW_RDMAP_TERMINATE:
+		return rx_terminate(qp, cur, seg);
+	default:
+		return rx_send(qp, cur, seg);
+	}
+}
+
+/* FPDUs */
+
+static int crc_piece(void *arg, const u8 *data, u32 len)
+{
+	u32 *crc = arg;
+
+	*crc = kiw_crc_update(*crc, data, len);
+	return 0;
+}
+
+/* RFC 5044 4.4: the CRC covers everything before it. */
+static bool rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u32 total)
+{
+	struct kiw_rx_cursor at = *cur;
+	u32 crc = kiw_crc_init();
+	__le32 expected, got;
+
+	if (!qp->conn.crc)
+		return true;
+	kiw_sock_rx_walk(qp->ks, &at, total - KIW_FPDU_CRC_SIZE, crc_piece, &crc);
+	kiw_sock_rx_peek(qp->ks, &at, (u8 *)&got, sizeof(got));
+	expected = kiw_crc_final(crc);
+	return got == expected;
+}
+
+/* The first valid FPDU: the peer is in full operation, RFC 5044 7.1.2. */
+static void rx_spoken(struct kiw_qp *qp)
+{
+	qp->rx.has_spoken = true;
+	qp->conn.ops->spoken(qp->conn.conn);
+	if (!qp->tx.is_fenced)
+		return;
+	qp->tx.is_fenced = false;
+	kiw_qp_run_soon(qp);
+}
+
+/* A whole FPDU at @cur; @head is its beginning. */
+static enum kiw_perr rx_fpdu(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
+			     const struct kiw_fpdu *fpdu, const u8 *head)
+{
+	struct kiw_rx_cursor at = *cur;
+	struct kiw_ddp_seg seg;
+	enum kiw_perr perr;
+
+	if (!rx_crc_holds(qp, cur, fpdu->total))
+		return KIW_PERR_MPA_CRC;
+	perr = kiw_ddp_decode(head, fpdu->ulpdu_len, &seg);
+	if (perr != KIW_PERR_NONE)
+		return perr;
+	kiw_count(qp->stats, KIW_STAT_RX_FPDUS);
+	kiw_count_add(qp->stats, KIW_STAT_RX_BYTES, seg.payload_len);
+	kiw_sock_rx_skip(qp->ks, &at, seg.hdr_len);
+	perr = rx_dispatch(qp, &at, &seg, head);
+	if (perr == KIW_PERR_NONE && !qp->rx.has_spoken)
+		rx_spoken(qp);
+	return perr;
+}
+
+static bool rx_may_place(const struct kiw_qp *qp)
+{
+	enum kiw_qp_state state = kiw_qp_state(qp);
+
+	return state == KIW_QPS_RTS || state == KIW_QPS_CLOSING;
+}
+
+/* The FPDU at the front; false: no whole one there, or no use for more. */
+static bool rx_next(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 *want)
+{
+	u8 head[KIW_FPDU_HDR_MAX] = {};
+	enum kiw_perr perr = KIW_PERR_MPA_FRAMING;
+	struct kiw_fpdu fpdu = {};
+	u32 len;
+
+	len = min_t(u32, cur->avail, sizeof(head));
+	kiw_sock_rx_peek(qp->ks, cur, head, len);
+	switch (kiw_mpa_frame_rx(head, cur->avail, &fpdu)) {
+	case KIW_MPA_RX_MORE:
+		*want = fpdu.total;
+		return false;
+	case KIW_MPA_RX_BAD:
+		break;
+	case KIW_MPA_RX_READY:
+		perr = rx_fpdu(qp, cur, &fpdu, head);
+		break;
+	}
+	if (perr != KIW_PERR_NONE) {
+		kiw_qp_fault(qp, perr, head, len);
+		return false;
+	}
+	kiw_sock_rx_skip(qp->ks, cur, fpdu.total);
+	return true;
+}
+
+/* Everything that came has been used: is that all there will be? */
+static void rx_check_end(struct kiw_qp *qp, u32 left)
+{
+	struct kiw_rx *rx = &qp->rx;
+	bool inside = left || rx->in_tagged || rx->queue[KIW_QN_SEND].mo;
+
+	switch (kiw_sock_status(qp->ks)) {
+	case KIW_SOCK_PEER_CLOSED:
+		if (rx->has_ended)
+			return;
+		rx->has_ended = true;
+		kiw_qp_event(qp, inside ? KIW_QPE_LLP_LOST : KIW_QPE_PEER_FIN);
+		kiw_qp_run_soon(qp);
+		return;
+	case KIW_SOCK_DEAD:
+		rx->has_ended = true;
+		kiw_qp_event(qp, KIW_QPE_LLP_LOST);
+		return;
+	default:
+		return;
+	}
+}
+
+/**
+ * kiw_rx_run() - use what has arrived
+ * @qp: the QP
+ *
+ * Context: socket lock held, BHs off. Never sleeps. Runs again by itself when the
+ * budget is used up, when TCP has more, or when the stream ends.
+ */
+void kiw_rx_run(struct kiw_qp *qp)
+{
+	unsigned int budget = RX_RUN_FPDUS;
+	u32 want = RX_FPDU_MIN;
+	struct kiw_rx_cursor cur;
+	u32 start;
+
+	if (!qp->rx.is_running)
+		return;
+	kiw_sock_rx_start(qp->ks, &cur);
+	start = cur.avail;
+	while (cur.avail && rx_may_place(qp)) {
+		if (!budget-- || start - cur.avail > RX_RUN_OCTETS) {
+			kiw_sock_rx_consume(qp->ks, start - cur.avail);
+			kiw_qp_run_soon(qp);
+			return;
+		}
+		if (!rx_next(qp, &cur, &want))
+			break;
+	}
+	/* After a fault or the end of the QP the rest is of no use to anybody. */
+	if (!rx_may_place(qp))
+		cur.avail = 0;
+	if (start != cur.avail)
+		kiw_sock_rx_consume(qp->ks, start - cur.avail);
+	kiw_sock_rx_want(qp->ks, want);
+	rx_check_end(qp, cur.avail);
+}
+
+/* TCP's calls, by way of sock.c */
+
+static void rx_readable(void *owner)
+{
+	kiw_rx_run(owner);
+}
+
+static void rx_run_soon(void *owner)
+{
+	kiw_qp_run_soon(owner);
+}
+
+const struct kiw_sock_ops kiw_qp_sock_ops = {
+	.readable = rx_readable,
+	.writable = rx_run_soon,
+	.changed = rx_run_soon,
+};
+
+/**
+ * kiw_rx_init() - make the engine ready for a stream
+ * @qp: the QP
+ *
+ * Context: process; no stream yet.
+ */
+void kiw_rx_init(struct kiw_qp *qp)
+{
+	int i;
+
+	memset(&qp->rx, 0, sizeof(qp->rx));
+	for (i = 0; i < KIW_QN_COUNT; i++)
+		qp->rx.queue[i].msn = 1;
+}
+
+static void rx_flush_one(struct kiw_qp *qp, u64 wr_id)
+{
+	qp->rx.recv.wr_id = wr_id;
+	rx_complete_recv(qp, NULL, KIW_WCS_FLUSHED, 0);
+}
+
+/**
+ * kiw_rx_flush() - complete all receives of the QP as flushed
+ * @qp: the QP, in ERROR
+ *
+ * A shared receive queue keeps what waits in it.
+ *
+ * Context: process; socket lock held if there is a stream, BHs off; called by the QP's
+ * work only.
+ * Return: true: a user ring keeps filling up; call again.
+ */
+bool kiw_rx_flush(struct kiw_qp *qp)
+{
+	u32 left = qp->rq.size;
+	struct kiw_rwqe recv;
+
+	if (qp->rx.has_recv)
+		rx_flush_one(qp, qp->rx.recv.wr_id);
+	if (qp->srq)
+		return false;
+	while (kiw_rq_fetch(&qp->rq, &recv)) {
+		rx_flush_one(qp, recv.wr_id);
+		if (!--left)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The receive engine of a QP: whole FPDUs are verified in the receive queue, then
+ * placed, then delivered.
+ *
+ * Owns: &struct kiw_rx. Runs under the socket lock with BHs off. Nothing of an
+ * FPDU has any effect before its CRC holds.
+ */
+#ifndef KIW_RX_H
+#define KIW_RX_H
+
+#include "proto/mpa.h"
+#include "proto/rdmap.h"
+#include "wr.h"
+
+struct kiw_qp;
+struct kiw_sock_ops;
+
+/**
+ * struct kiw_rx - receive engine
+ * @queue: position in each untagged queue
+ * @recv: receive work request of the Send in progress
+ * @has_recv: @recv is valid
+ * @in_tagged: inside a message of several tagged segments
+ * @is_running: the stream is in full operation
+ * @has_spoken: a valid FPDU has come
+ * @has_ended: nothing more will come
+ */
+struct kiw_rx {
+	struct kiw_untagged_rx queue[KIW_QN_COUNT];
+	struct kiw_rwqe recv;
+	bool has_recv;
+	bool in_tagged;
+	bool is_running;
+	bool has_spoken;
+	bool has_ended;
+};
+
+extern const struct kiw_sock_ops kiw_qp_sock_ops;
+
+/* Socket lock held, BHs off */
+void kiw_rx_run(struct kiw_qp *qp);
+bool kiw_rx_flush(struct kiw_qp *qp);
+
+/* Before the stream is handed over, process context */
+void kiw_rx_init(struct kiw_qp *qp);
+
+#endif /* KIW_RX_H */

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * A cursor over the local memory of a work request.
+ *
+ * Owns: nothing; the entries belong to the work request and the position to the caller.
+ * Each time octets move through an entry it is looked up and the piece is checked again:
+ * its registration may have ended since the message began.
+ *
+ * Runs in any context, inside a section of the MR table, without locks.
+ */
+#include "sgl.h"
+
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+/* The kernel consumers' lkey of everything: no MR, the address is the kernel's own */
+static bool is_dma_lkey(const struct kiw_sgl *sgl, u32 lkey)
+{
+	return sgl->is_kernel && lkey == sgl->dma_lkey;
+}
+
+/* Find and check [@offset, @offset + @len) of @sge; *@mr is NULL for kernel addresses */
+static enum kiw_mem_fault find_piece(const struct kiw_sgl *sgl, const struct kiw_sge *sge,
+				     int access, u32 offset, u32 len, struct kiw_mr **mr)
+{
+	*mr = NULL;
+	if (sge->addr + offset < sge->addr)
+		return KIW_MEM_WRAP;
+	if (is_dma_lkey(sgl, sge->lkey))
+		return KIW_MEM_OK;
+	*mr = kiw_mr_find(sgl->mrs, sge->lkey);
+	if (!*mr)
+		return KIW_MEM_STAG;
+	return kiw_mr_check(*mr, sgl->pd, access, sge->addr + offset, len);
+}
+
+/* Go on to the entry that the next octet is in; false: there is none */
+static bool settle(struct kiw_sgl *sgl)
+{
+	while (sgl->cur < sgl->num_sge && sgl->off == sgl->sge[sgl->cur].length) {
+		sgl->cur++;
+		sgl->off = 0;
+	}
+	return sgl->cur < sgl->num_sge;
+}
+
+/**
+ * kiw_sgl_check - may all of this memory be touched?
+ * @sgl: entries; the position does not matter
+ * @access: enum ib_access_flags needed: IB_ACCESS_LOCAL_WRITE to receive into it, or 0
+ *
+ * Entries of length 0 name no memory and are not looked at. The answer holds until the
+ * section ends.
+ *
+ * Context: any, inside a section of the MR table.
+ * Return: %KIW_MEM_OK, or what is wrong with the first bad entry.
+ */
+enum kiw_mem_fault kiw_sgl_check(const struct kiw_sgl *sgl, int access)
+{
+	enum kiw_mem_fault fault;
+	struct kiw_mr *mr;
+	int i;
+
+	for (i = 0; i < sgl->num_sge; i++) {
+		if (!sgl->sge[i].length)
+			continue;
+		fault = find_piece(sgl, &sgl->sge[i], access, 0, sgl->sge[i].length, &mr);
+		if (fault != KIW_MEM_OK)
+			return fault;
+	}
+	return KIW_MEM_OK;
+}
+
+/**
+ * kiw_sgl_copy_to - write at the position, and advance it
+ * @sgl: entries and position; after a fault, the position of the first octet not written
+ * @src: what
+ * @len: octets
+ *
+ * Context: any, inside a section of the MR table.
+ * Return: %KIW_MEM_OK, or why an entry refused; %KIW_MEM_BOUNDS beyond the last entry.
+ */
+enum kiw_mem_fault kiw_sgl_copy_to(struct kiw_sgl *sgl, const void *src, u32 len)
+{
+	const struct kiw_sge *sge;
+	enum kiw_mem_fault fault;
+	struct kiw_mr *mr;
+	u32 n;
+
+	for (; len; len -= n, src += n, sgl->off += n) {
+		if (!settle(sgl))
+			return KIW_MEM_BOUNDS;
+		sge = &sgl->sge[sgl->cur];
+		n = min(len, sge->length - sgl->off);
+		fault = find_piece(sgl, sge, IB_ACCESS_LOCAL_WRITE, sgl->off, n, &mr);
+		if (fault != KIW_MEM_OK)
+			return fault;
+		if (mr)
+			kiw_mr_copy_to(mr, sge->addr + sgl->off, src, n);
+		else
+			memcpy((void *)(uintptr_t)(sge->addr + sgl->off), src, n);
+	}
+	return KIW_MEM_OK;
+}
+
+/**
+ * kiw_sgl_copy_from - read at the position, and advance it
+ * @sgl: entries and position; after a fault, the position of the first octet not read
+ * @dst: where to
+ * @len: octets
+ *
+ * Context: any, inside a section of the MR table.
+ * Return: %KIW_MEM_OK, or why an entry refused; %KIW_MEM_BOUNDS beyond the last entry.
+ */
+enum kiw_mem_fault kiw_sgl_copy_from(struct kiw_sgl *sgl, void *dst, u32 len)
+{
+	const struct kiw_sge *sge;
+	enum kiw_mem_fault fault;
+	struct kiw_mr *mr;
+	u32 n;
+
+	for (; len; len -= n, dst += n, sgl->off += n) {
+		if (!settle(sgl))
+			return KIW_MEM_BOUNDS;
+		sge = &sgl->sge[sgl->cur];
+		n = min(len, sge->length - sgl->off);
+		fault = find_piece(sgl, sge, 0, sgl->off, n, &mr);
+		if (fault != KIW_MEM_OK)
+			return fault;
+		if (mr)
+			kiw_mr_copy_from(mr, sge->addr + sgl->off, dst, n);
+		else
+			memcpy(dst, (void *)(uintptr_t)(sge->addr + sgl->off), n);
+	}
+	return KIW_MEM_OK;
+}
+
+/**
+ * kiw_sgl_seek - set the position
+ * @sgl: entries
+ * @offset: octets from the start of the first entry; beyond the last: the end
+ *
+ * Context: any.
+ */
+void kiw_sgl_seek(struct kiw_sgl *sgl, u32 offset)
+{
+	sgl->cur = 0;
+	while (sgl->cur < sgl->num_sge && offset >= sgl->sge[sgl->cur].length)
+		offset -= sgl->sge[sgl->cur++].length;
+	sgl->off = sgl->cur < sgl->num_sge ? offset : 0;
+}

@@ -1,0 +1,960 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Streams over kernel TCP sockets.
+ *
+ * Owns: struct socket and its callbacks. TCP calls back with the socket lock held
+ * (in softirq, or in process context from the backlog); the owner hears of it
+ * through &struct kiw_sock_ops. Exception: a listener's sk_data_ready, which TCP
+ * calls with only the child locked; that one is covered by sk_callback_lock.
+ *
+ * Lifetime: &struct kiw_sock holds its own reference on the struct sock, so the
+ * lock can be taken at any time; whether there is still a socket behind it is
+ * known under the lock. A stream ends in one of two ways. kiw_sock_linger() sends
+ * FIN behind what TCP has queued, discards what arrives, and releases when TCP is
+ * through, or resets when time is up: a Terminate is not destroyed by our own
+ * reset. kiw_sock_drop() with reset releases at once. Sockets do not pin the
+ * network namespace: the device holds the netdev until all of them are released.
+ */
+#include "sock.h"
+
+#include <linux/slab.h>
+#include <net/ipv6.h>
+#include <net/tcp.h>
+
+#include "compat/net.h"
+
+/* How long a closed stream may wait for its peer when nobody says otherwise */
+#define SOCK_LINGER_MS	5000
+
+static void sock_linger_readable(void *owner);
+static void sock_linger_changed(void *owner);
+
+static const struct kiw_sock_ops sock_linger_ops = {
+	.readable = sock_linger_readable,
+	.changed = sock_linger_changed,
+};
+
+/* TCP's callbacks; socket lock held, except for listeners */
+
+static void sock_data_ready(struct sock *sk)
+{
+	struct kiw_sock *ks;
+
+	local_bh_disable();
+	ks = rcu_dereference_sk_user_data(sk);
+	if (ks && !ks->in_want && ks->ops && ks->ops->readable)
+		ks->ops->readable(ks->owner);
+	local_bh_enable();
+}
+
+static void sock_write_space(struct sock *sk)
+{
+	struct kiw_sock *ks;
+
+	if (!sk_stream_is_writeable(sk) || !sk->sk_socket)
+		return;
+	local_bh_disable();
+	ks = rcu_dereference_sk_user_data(sk);
+	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	if (ks && ks->ops && ks->ops->writable)
+		ks->ops->writable(ks->owner);
+	local_bh_enable();
+}
+
+static void sock_state_change(struct sock *sk)
+{
+	struct kiw_sock *ks;
+
+	local_bh_disable();
+	ks = rcu_dereference_sk_user_data(sk);
+	if (ks && ks->ops && ks->ops->changed)
+		ks->ops->changed(ks->owner);
+	local_bh_enable();
+}
+
+static void sock_listen_ready(struct sock *sk)
+{
+	struct kiw_sock *ks;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	ks = rcu_dereference_sk_user_data(sk);
+	if (ks && ks->ops)
+		ks->ops->changed(ks->owner);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+/* Making and releasing */
+
+static void sock_free(struct kref *ref)
+{
+	struct kiw_sock *ks = container_of(ref, struct kiw_sock, ref);
+
+	sock_put(ks->sk);
+	kfree(ks);
+}
+
+/* Forget the callbacks: nothing below can reach the owner any more. */
+static struct socket *sock_detach(struct kiw_sock *ks)
+{
+	struct socket *sock;
+
+	lock_sock(ks->sk);
+	write_lock_bh(&ks->sk->sk_callback_lock);
+	rcu_assign_sk_user_data(ks->sk, NULL);
+	ks->ops = NULL;
+	ks->owner = NULL;
+	sock = ks->sock;
+	WRITE_ONCE(ks->sock, NULL);
+	write_unlock_bh(&ks->sk->sk_callback_lock);
+	release_sock(ks->sk);
+	return sock;
+}
+
+static void sock_release_now(struct kiw_sock *ks)
+{
+	struct kiw_sock_pool *pool = ks->pool;
+	struct socket *sock;
+
+	if (test_and_set_bit(KIW_SOCKF_RELEASED, &ks->flags))
+		return;
+	sock = sock_detach(ks);
+	/* No effect on a stream that ended in order; a reset for any other. */
+	if (!ks->is_listener)
+		sock_no_linger(sock->sk);
+	sock_release(sock);
+	spin_lock_bh(&pool->lock);
+	list_del(&ks->link);
+	spin_unlock_bh(&pool->lock);
+	kiw_count(pool->stats, KIW_STAT_SOCK_DESTROYED);
+	kref_put(&ks->ref, sock_free);
+}
+
+static void sock_release_work(struct work_struct *work)
+{
+	struct kiw_sock *ks = container_of(work, struct kiw_sock, release_work);
+
+	if (cancel_delayed_work_sync(&ks->linger_work))
+		kiw_sock_put(ks);
+	sock_release_now(ks);
+	kiw_sock_put(ks);
+}
+
+/* Ask for the release from a context that must not sleep. */
+static void sock_release_later(struct kiw_sock *ks)
+{
+	kiw_sock_get(ks);
+	if (!queue_work(ks->pool->wq, &ks->release_work))
+		kiw_sock_put(ks);
+}
+
+static void sock_linger_work(struct work_struct *work)
+{
+	struct kiw_sock *ks = container_of(to_delayed_work(work), struct kiw_sock, linger_work);
+
+	sock_release_now(ks);
+	kiw_sock_put(ks);
+}
+
+static void sock_install(struct kiw_sock *ks)
+{
+	struct sock *sk = ks->sk;
+
+	lock_sock(sk);
+	sk->sk_allocation = GFP_ATOMIC;
+	kiw_compat_sk_no_task_frag(sk);
+	sock_set_flag(sk, SOCK_URGINLINE);
+	write_lock_bh(&sk->sk_callback_lock);
+	if (ks->is_listener) {
+		__rcu_assign_sk_user_data_with_flags(sk, ks, SK_USER_DATA_NOCOPY);
+		sk->sk_data_ready = sock_listen_ready;
+	} else {
+		rcu_assign_sk_user_data(sk, ks);
+		sk->sk_data_ready = sock_data_ready;
+		sk->sk_write_space = sock_write_space;
+		sk->sk_state_change = sock_state_change;
+	}
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+}
+
+/* On success @sock belongs to the new stream. */
+static struct kiw_sock *sock_wrap(struct kiw_sock_pool *pool, struct socket *sock,
+				  bool is_listener, const struct kiw_sock_ops *ops, void *owner)
+{
+	struct kiw_sock *ks;
+
+	ks = kzalloc(sizeof(*ks), GFP_KERNEL);
+	if (!ks)
+		return ERR_PTR(-ENOMEM);
+	/* One reference is the caller's, one the socket's until it is released. */
+	kref_init(&ks->ref);
+	kref_get(&ks->ref);
+	ks->pool = pool;
+	ks->sk = sock->sk;
+	sock_hold(ks->sk);
+	ks->sock = sock;
+	ks->ops = ops;
+	ks->owner = owner;
+	ks->is_listener = is_listener;
+	INIT_WORK(&ks->release_work, sock_release_work);
+	INIT_DELAYED_WORK(&ks->linger_work, sock_linger_work);
+	spin_lock_bh(&pool->lock);
+	list_add_tail(&ks->link, &pool->socks);
+	spin_unlock_bh(&pool->lock);
+	kiw_count(pool->stats, KIW_STAT_SOCK_CREATED);
+	sock_install(ks);
+	return ks;
+}
+
+static int sock_addr_len(const struct sockaddr_storage *addr)
+{
+	return addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+					     sizeof(struct sockaddr_in);
+}
+
+static void sock_clear_port(struct sockaddr_storage *addr)
+{
+	if (addr->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)addr)->sin6_port = 0;
+	else
+		((struct sockaddr_in *)addr)->sin_port = 0;
+}
+
+static int sock_new(struct kiw_sock_pool *pool, int family, int ifindex, struct socket **sock)
+{
+	int ret;
+
+	if (family != AF_INET && family != AF_INET6)
+		return -EAFNOSUPPORT;
+	ret = sock_create_kern(pool->net, family, SOCK_STREAM, IPPROTO_TCP, sock);
+	if (ret)
+		return ret;
+	sock_set_reuseaddr((*sock)->sk);
+	tcp_sock_set_nodelay((*sock)->sk);
+	if (family == AF_INET6)
+		ip6_sock_set_v6only((*sock)->sk);
+	if (ifindex)
+		ret = sock_bindtoindex((*sock)->sk, ifindex, true);
+	if (ret)
+		sock_release(*sock);
+	return ret;
+}
+
+/*
+ * The local port was chosen by rdma_cm, from its own space; when TCP is using it
+ * already, the stream takes another one rather than fail.
+ */
+static int sock_bind_local(struct socket *sock, const struct sockaddr_storage *local)
+{
+	struct sockaddr_storage addr = *local;
+	int ret;
+
+	ret = kernel_bind(sock, (struct sockaddr *)&addr, sock_addr_len(&addr));
+	if (ret != -EADDRINUSE)
+		return ret;
+	sock_clear_port(&addr);
+	return kernel_bind(sock, (struct sockaddr *)&addr, sock_addr_len(&addr));
+}
+
+static void sock_set_tos(struct socket *sock, int tos)
+{
+	if (tos < 0)
+		return;
+	if (sock->sk->sk_family == AF_INET)
+		ip_sock_set_tos(sock->sk, tos);
+	else
+		inet6_sk(sock->sk)->tclass = tos;
+}
+
+/**
+ * kiw_sock_pool_init() - prepare the set of a device's streams
+ * @pool: to initialise
+ * @net: namespace their sockets are made in; not referenced
+ * @wq: for releases
+ * @stats: the device's counters
+ *
+ * Context: process.
+ */
+void kiw_sock_pool_init(struct kiw_sock_pool *pool, struct net *net, struct workqueue_struct *wq,
+			struct kiw_stats *stats)
+{
+	spin_lock_init(&pool->lock);
+	INIT_LIST_HEAD(&pool->socks);
+	pool->net = net;
+	pool->wq = wq;
+	pool->stats = stats;
+}
+
+/* The first stream that nobody has begun to release, referenced. */
+static struct kiw_sock *sock_pool_next(struct kiw_sock_pool *pool)
+{
+	struct kiw_sock *ks, *found = NULL;
+
+	spin_lock_bh(&pool->lock);
+	list_for_each_entry(ks, &pool->socks, link) {
+		if (test_bit(KIW_SOCKF_RELEASED, &ks->flags))
+			continue;
+		found = kiw_sock_get(ks);
+		break;
+	}
+	spin_unlock_bh(&pool->lock);
+	return found;
+}
+
+/**
+ * kiw_sock_pool_uninit() - reset what still lingers
+ * @pool: to empty; its owners are gone
+ *
+ * Context: process, may sleep; returns when every socket has been released.
+ */
+void kiw_sock_pool_uninit(struct kiw_sock_pool *pool)
+{
+	struct kiw_sock *ks;
+
+	while ((ks = sock_pool_next(pool))) {
+		if (cancel_delayed_work_sync(&ks->linger_work))
+			kiw_sock_put(ks);
+		sock_release_now(ks);
+		kiw_sock_put(ks);
+	}
+	flush_workqueue(pool->wq);
+	WARN_ON(!list_empty(&pool->socks));
+}
+
+/**
+ * kiw_sock_connect() - start to connect a stream
+ * @pool: where it belongs
+ * @ifindex: bind to this interface, 0: to none
+ * @local: address, and the port to try first
+ * @remote: whom to call
+ * @tos: type of service or traffic class, negative: the default
+ * @ops: owner's callbacks; changed() tells the outcome
+ * @owner: handed to them
+ *
+ * Context: process, may sleep, does not wait for the peer.
+ * Return: the stream with one reference of the caller's, or an ERR_PTR().
+ */
+struct kiw_sock *kiw_sock_connect(struct kiw_sock_pool *pool, int ifindex,
+				  const struct sockaddr_storage *local,
+				  const struct sockaddr_storage *remote, int tos,
+				  const struct kiw_sock_ops *ops, void *owner)
+{
+	struct sockaddr_storage addr = *remote;
+	struct socket *sock;
+	struct kiw_sock *ks;
+	int ret;
+
+	ret = sock_new(pool, remote->ss_family, ifindex, &sock);
+	if (ret)
+		return ERR_PTR(ret);
+	sock_set_tos(sock, tos);
+	ret = sock_bind_local(sock, local);
+	if (ret)
+		goto err_release;
+	ks = sock_wrap(pool, sock, false, ops, owner);
+	if (IS_ERR(ks)) {
+		ret = PTR_ERR(ks);
+		goto err_release;
+	}
+	ret = kernel_connect(sock, (struct sockaddr *)&addr, sock_addr_len(&addr), O_NONBLOCK);
+	if (ret && ret != -EINPROGRESS) {
+		kiw_sock_drop(ks, true);
+		kiw_sock_put(ks);
+		return ERR_PTR(ret);
+	}
+	return ks;
+
+err_release:
+	sock_release(sock);
+	return ERR_PTR(ret);
+}
+
+/**
+ * kiw_sock_listen() - listen for streams
+ * @pool: where it belongs
+ * @ifindex: bind to this interface, 0: to none
+ * @local: address and port
+ * @backlog: established streams TCP keeps until they are accepted
+ * @ops: owner's callbacks; changed() tells that there is something to accept
+ * @owner: handed to them
+ *
+ * Context: process, may sleep.
+ * Return: the listener with one reference of the caller's, or an ERR_PTR().
+ */
+struct kiw_sock *kiw_sock_listen(struct kiw_sock_pool *pool, int ifindex,
+				 const struct sockaddr_storage *local, int backlog,
+				 const struct kiw_sock_ops *ops, void *owner)
+{
+	struct sockaddr_storage addr = *local;
+	struct socket *sock;
+	struct kiw_sock *ks;
+	int ret;
+
+	ret = sock_new(pool, local->ss_family, ifindex, &sock);
+	if (ret)
+		return ERR_PTR(ret);
+	ret = kernel_bind(sock, (struct sockaddr *)&addr, sock_addr_len(&addr));
+	if (ret)
+		goto err_release;
+	ks = sock_wrap(pool, sock, true, ops, owner);
+	if (IS_ERR(ks)) {
+		ret = PTR_ERR(ks);
+		goto err_release;
+	}
+	ret = kernel_listen(sock, backlog);
+	if (ret) {
+		kiw_sock_drop(ks, true);
+		kiw_sock_put(ks);
+		return ERR_PTR(ret);
+	}
+	return ks;
+
+err_release:
+	sock_release(sock);
+	return ERR_PTR(ret);
+}
+
+/**
+ * kiw_sock_accept() - take the next stream from a listener
+ * @listener: to take it from
+ * @ops: owner's callbacks
+ * @owner: handed to them
+ *
+ * What arrived before is not announced: the owner looks once by itself.
+ *
+ * Context: process, may sleep, does not wait.
+ * Return: the stream with one reference of the caller's, or an ERR_PTR(): -EAGAIN:
+ * nothing to accept; anything else: that one is lost, there may be more.
+ */
+struct kiw_sock *kiw_sock_accept(struct kiw_sock *listener, const struct kiw_sock_ops *ops,
+				 void *owner)
+{
+	struct socket *sock;
+	struct kiw_sock *ks;
+	int ret;
+
+	ret = kernel_accept(listener->sock, &sock, O_NONBLOCK);
+	if (ret)
+		return ERR_PTR(ret);
+	tcp_sock_set_nodelay(sock->sk);
+	ks = sock_wrap(listener->pool, sock, false, ops, owner);
+	if (IS_ERR(ks))
+		sock_release(sock);
+	return ks;
+}
+
+/* What an owner may do in process context */
+
+/**
+ * kiw_sock_names() - both ends' addresses
+ * @ks: the stream or listener
+ * @local: filled
+ * @remote: filled, unless NULL
+ *
+ * Context: process, may sleep.
+ * Return: 0, or -ENOTCONN when the stream is gone.
+ */
+int kiw_sock_names(struct kiw_sock *ks, struct sockaddr_storage *local,
+		   struct sockaddr_storage *remote)
+{
+	struct socket *sock = READ_ONCE(ks->sock);
+	int ret;
+
+	if (!sock)
+		return -ENOTCONN;
+	ret = kernel_getsockname(sock, (struct sockaddr *)local);
+	if (ret < 0)
+		return -ENOTCONN;
+	if (!remote)
+		return 0;
+	ret = kernel_getpeername(sock, (struct sockaddr *)remote);
+	return ret < 0 ? -ENOTCONN : 0;
+}
+
+static int sock_recv(struct kiw_sock *ks, void *buf, size_t len, int flags)
+{
+	struct msghdr msg = {};
+	struct kvec vec = { .iov_base = buf, .iov_len = len };
+	int ret;
+
+	if (!ks->sock)
+		return -ENOTCONN;
+	ret = kernel_recvmsg(ks->sock, &msg, &vec, 1, len, MSG_DONTWAIT | flags);
+	return ret == -EAGAIN ? 0 : ret;
+}
+
+/**
+ * kiw_sock_peek() - look at the first octets that have arrived
+ * @ks: the stream; its owner calls, so that it cannot be released meanwhile
+ * @buf: filled from its start
+ * @len: octets of @buf
+ *
+ * Context: process, may sleep, does not wait.
+ * Return: octets in @buf, 0: none there (kiw_sock_status() tells whether any can
+ * come), or -errno.
+ */
+int kiw_sock_peek(struct kiw_sock *ks, void *buf, size_t len)
+{
+	return sock_recv(ks, buf, len, MSG_PEEK);
+}
+
+/**
+ * kiw_sock_discard() - consume octets
+ * @ks: the stream; its owner calls
+ * @len: octets; that many have arrived
+ *
+ * Context: process, may sleep, does not wait.
+ * Return: 0, or -EIO when they were not there.
+ */
+int kiw_sock_discard(struct kiw_sock *ks, size_t len)
+{
+	return sock_recv(ks, NULL, len, MSG_TRUNC) == len ? 0 : -EIO;
+}
+
+/**
+ * kiw_sock_send_all() - send a few octets, all or fail
+ * @ks: the stream; its owner calls
+ * @buf: what to send
+ * @len: octets; little enough for the empty send queue of a new stream
+ *
+ * Context: process, may sleep, does not wait.
+ * Return: 0, or -errno: the stream is of no use any more.
+ */
+int kiw_sock_send_all(struct kiw_sock *ks, const void *buf, size_t len)
+{
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
+	int ret;
+
+	if (!ks->sock)
+		return -ENOTCONN;
+	ret = kernel_sendmsg(ks->sock, &msg, &vec, 1, len);
+	if (ret < 0)
+		return ret;
+	return ret == len ? 0 : -EIO;
+}
+
+/**
+ * kiw_sock_error() - why a stream is dead
+ * @ks: the stream
+ *
+ * Context: process, may sleep. Consumes the error.
+ * Return: 0 or -errno, as connect() would have it.
+ */
+int kiw_sock_error(struct kiw_sock *ks)
+{
+	return sock_error(ks->sk);
+}
+
+/**
+ * kiw_sock_set_owner() - hand a stream over
+ * @ks: the stream or listener
+ * @ops: the new owner's callbacks, or NULL for silence
+ * @owner: handed to them
+ *
+ * Context: process, may sleep. When it returns, no call to the former owner runs.
+ */
+void kiw_sock_set_owner(struct kiw_sock *ks, const struct kiw_sock_ops *ops, void *owner)
+{
+	lock_sock(ks->sk);
+	write_lock_bh(&ks->sk->sk_callback_lock);
+	if (ks->sock && !test_bit(KIW_SOCKF_LINGERING, &ks->flags)) {
+		ks->ops = ops;
+		ks->owner = owner;
+	}
+	write_unlock_bh(&ks->sk->sk_callback_lock);
+	release_sock(ks->sk);
+}
+
+/**
+ * kiw_sock_lock() - take the socket lock in process context
+ * @ks: the stream
+ *
+ * Context: process, may sleep.
+ * Return: whether there is still a socket; if not, nothing is locked.
+ */
+bool kiw_sock_lock(struct kiw_sock *ks)
+{
+	lock_sock(ks->sk);
+	if (ks->sock)
+		return true;
+	release_sock(ks->sk);
+	return false;
+}
+
+/**
+ * kiw_sock_unlock() - release the socket lock in process context
+ * @ks: the stream
+ *
+ * Context: process, may sleep: works off what arrived meanwhile.
+ */
+void kiw_sock_unlock(struct kiw_sock *ks)
+{
+	release_sock(ks->sk);
+}
+
+/* Ending */
+
+static void sock_linger_readable(void *owner)
+{
+	struct kiw_sock *ks = owner;
+	int avail = tcp_inq(ks->sk);
+
+	if (avail > 0)
+		tcp_read_done(ks->sk, avail);
+	sock_linger_changed(ks);
+}
+
+static void sock_linger_changed(void *owner)
+{
+	struct kiw_sock *ks = owner;
+
+	if (ks->sk->sk_state == TCP_CLOSE)
+		sock_release_later(ks);
+}
+
+/**
+ * kiw_sock_linger() - end a stream in order
+ * @ks: the stream; its owner is told nothing more
+ * @timeout_ms: after that it is reset
+ *
+ * Sends FIN behind what TCP has queued (RFC 5044 7.2), discards what still comes,
+ * and releases the socket when both halves are closed.
+ *
+ * Context: process, may sleep, does not wait for the peer.
+ */
+void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms)
+{
+	struct socket *sock = NULL;
+
+	lock_sock(ks->sk);
+	if (ks->sock && !test_and_set_bit(KIW_SOCKF_LINGERING, &ks->flags)) {
+		sock = ks->sock;
+		ks->ops = &sock_linger_ops;
+		ks->owner = ks;
+		WRITE_ONCE(ks->sk->sk_rcvlowat, 1);
+	}
+	release_sock(ks->sk);
+	if (!sock)
+		return;
+
+	kiw_sock_get(ks);
+	if (!queue_delayed_work(ks->pool->wq, &ks->linger_work, msecs_to_jiffies(timeout_ms)))
+		kiw_sock_put(ks);
+	kernel_sock_shutdown(sock, SHUT_WR);
+
+	/* What has arrived already is not announced again. */
+	lock_sock(ks->sk);
+	local_bh_disable();
+	if (ks->sock)
+		sock_linger_readable(ks);
+	local_bh_enable();
+	release_sock(ks->sk);
+}
+
+/**
+ * kiw_sock_drop() - end a stream or a listener
+ * @ks: it; its owner is told nothing more
+ * @reset: at once, with a reset; else in order as kiw_sock_linger() does
+ *
+ * Context: process, may sleep.
+ */
+void kiw_sock_drop(struct kiw_sock *ks, bool reset)
+{
+	if (reset || ks->is_listener)
+		sock_release_now(ks);
+	else
+		kiw_sock_linger(ks, SOCK_LINGER_MS);
+}
+
+/* Any context */
+
+/**
+ * kiw_sock_status() - what TCP says of a stream
+ * @ks: the stream
+ *
+ * Context: any. A snapshot, unless the socket lock is held.
+ * Return: &enum kiw_sock_status.
+ */
+enum kiw_sock_status kiw_sock_status(struct kiw_sock *ks)
+{
+	const struct sock *sk = ks->sk;
+
+	if (!READ_ONCE(ks->sock) || READ_ONCE(sk->sk_err))
+		return KIW_SOCK_DEAD;
+	switch (READ_ONCE(sk->sk_state)) {
+	case TCP_SYN_SENT:
+	case TCP_SYN_RECV:
+		return KIW_SOCK_CONNECTING;
+	case TCP_ESTABLISHED:
+	case TCP_FIN_WAIT1:
+	case TCP_FIN_WAIT2:
+		return KIW_SOCK_OPEN;
+	case TCP_CLOSE:
+		/* Both FINs, in whatever order, or something worse */
+		return sock_flag(sk, SOCK_DONE) ? KIW_SOCK_PEER_CLOSED : KIW_SOCK_DEAD;
+	default:
+		return KIW_SOCK_PEER_CLOSED;
+	}
+}
+
+/**
+ * kiw_sock_get() - take a reference
+ * @ks: the stream
+ *
+ * Context: any.
+ * Return: @ks.
+ */
+struct kiw_sock *kiw_sock_get(struct kiw_sock *ks)
+{
+	kref_get(&ks->ref);
+	return ks;
+}
+
+/**
+ * kiw_sock_put() - give a reference back
+ * @ks: the stream; an owner that has not ended it must do so first
+ *
+ * Context: any.
+ */
+void kiw_sock_put(struct kiw_sock *ks)
+{
+	kref_put(&ks->ref, sock_free);
+}
+
+/**
+ * kiw_sock_try_lock_bh() - take the socket lock without sleeping
+ * @ks: the stream
+ *
+ * Context: BHs off.
+ * Return: true: locked. false: released, or owned by a process: whoever owns it runs
+ * the callbacks when it lets go, but the caller's own business must be deferred.
+ */
+bool kiw_sock_try_lock_bh(struct kiw_sock *ks)
+{
+	bh_lock_sock(ks->sk);
+	if (!sock_owned_by_user(ks->sk) && ks->sock)
+		return true;
+	bh_unlock_sock(ks->sk);
+	return false;
+}
+
+/**
+ * kiw_sock_unlock_bh() - release the socket lock
+ * @ks: the stream
+ *
+ * Context: BHs off.
+ */
+void kiw_sock_unlock_bh(struct kiw_sock *ks)
+{
+	bh_unlock_sock(ks->sk);
+}
+
+/* Socket lock held */
+
+/**
+ * kiw_sock_emss() - what RFC 5044 5.1 calls EMSS: payload of a full segment now
+ * @ks: the stream
+ *
+ * Context: socket lock held.
+ * Return: octets.
+ */
+u32 kiw_sock_emss(struct kiw_sock *ks)
+{
+	return tcp_sk(ks->sk)->mss_cache;
+}
+
+/**
+ * kiw_sock_has_room() - is it worth to prepare something to send
+ * @ks: the stream
+ *
+ * Context: socket lock held, BHs off.
+ * Return: false: no; the owner's writable() will be called when it is.
+ */
+bool kiw_sock_has_room(struct kiw_sock *ks)
+{
+	if (sk_stream_memory_free(ks->sk))
+		return true;
+	set_bit(SOCK_NOSPACE, &ks->sock->flags);
+	return false;
+}
+
+/**
+ * kiw_sock_send_pages() - give page fragments to TCP
+ * @ks: the stream
+ * @bv: fragments of pages that nobody writes to any more; TCP takes references
+ * @num: how many
+ * @len: octets in all
+ * @end_of_record: what follows starts a new segment (RFC 5044 5.1: FPDU alignment)
+ *
+ * Context: socket lock held, BHs off. Never sleeps.
+ * Return: octets taken, at least one; -EAGAIN: none, writable() will be called;
+ * another -errno: the stream is broken.
+ */
+int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
+			bool end_of_record)
+{
+	int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+
+	if (end_of_record)
+		flags |= MSG_EOR;
+	return kiw_compat_send_bvec(ks->sk, bv, num, len, flags);
+}
+
+/**
+ * kiw_sock_rx_start() - look at what has arrived
+ * @ks: the stream
+ * @cur: set to the oldest octet not consumed
+ *
+ * Context: socket lock held, BHs off. @cur is valid until the lock is released or
+ * octets are consumed.
+ */
+void kiw_sock_rx_start(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
+{
+	struct sock *sk = ks->sk;
+	int avail = tcp_inq(sk);
+	u32 off;
+
+	cur->seq = tcp_sk(sk)->copied_seq;
+	cur->avail = max(avail, 0);
+	cur->skb = cur->avail ? tcp_recv_skb(sk, cur->seq, &off) : NULL;
+	if (!cur->skb)
+		cur->avail = 0;
+}
+
+static int sock_walk_skb(struct sk_buff *skb, u32 from, u32 to, kiw_rx_fn fn, void *arg)
+{
+	struct skb_seq_state st;
+	unsigned int done = 0;
+	const u8 *data;
+	int ret = 0;
+	u32 len;
+
+	skb_prepare_seq_read(skb, from, to, &st);
+	while (!ret && (len = skb_seq_read(done, &data, &st))) {
+		ret = fn(arg, data, len);
+		done += len;
+	}
+	if (ret)
+		skb_abort_seq_read(&st);
+	return ret;
+}
+
+/* Move to the buffer that holds the octet at @cur->seq, and say where in it. */
+static u32 sock_rx_settle(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
+{
+	struct sk_buff_head *queue = &ks->sk->sk_receive_queue;
+	u32 off;
+
+	/* Buffers may overlap: a retransmission can begin before its predecessor ends. */
+	while (cur->skb) {
+		off = cur->seq - TCP_SKB_CB(cur->skb)->seq;
+		if (off < cur->skb->len)
+			return off;
+		cur->skb = skb_queue_is_last(queue, cur->skb) ? NULL :
+							       skb_queue_next(queue, cur->skb);
+	}
+	return 0;
+}
+
+/**
+ * kiw_sock_rx_walk() - visit octets in the receive queue, in order
+ * @ks: the stream
+ * @cur: where from; advanced by what was visited
+ * @len: octets, at most @cur->avail
+ * @fn: called with each piece that lies in one place
+ * @arg: handed to it
+ *
+ * Context: socket lock held, BHs off.
+ * Return: 0, or what @fn returned to stop the walk; @cur is of no use then.
+ */
+int kiw_sock_rx_walk(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len, kiw_rx_fn fn,
+		     void *arg)
+{
+	u32 here, off;
+	int ret;
+
+	while (len) {
+		off = sock_rx_settle(ks, cur);
+		if (WARN_ON_ONCE(!cur->skb))
+			return -EIO;
+		here = min(len, cur->skb->len - off);
+		ret = sock_walk_skb(cur->skb, off, off + here, fn, arg);
+		if (ret)
+			return ret;
+		cur->seq += here;
+		cur->avail -= here;
+		len -= here;
+	}
+	return 0;
+}
+
+/**
+ * kiw_sock_rx_skip() - advance without looking
+ * @ks: the stream
+ * @cur: advanced
+ * @len: octets, at most @cur->avail
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_sock_rx_skip(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len)
+{
+	cur->seq += len;
+	cur->avail -= len;
+	sock_rx_settle(ks, cur);
+}
+
+static int sock_copy(void *arg, const u8 *data, u32 len)
+{
+	u8 **to = arg;
+
+	memcpy(*to, data, len);
+	*to += len;
+	return 0;
+}
+
+/**
+ * kiw_sock_rx_peek() - copy octets out of the receive queue
+ * @ks: the stream
+ * @cur: where from; stays
+ * @buf: filled
+ * @len: octets, at most @cur->avail
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_sock_rx_peek(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u8 *buf, u32 len)
+{
+	struct kiw_rx_cursor at = *cur;
+
+	kiw_sock_rx_walk(ks, &at, len, sock_copy, &buf);
+}
+
+/**
+ * kiw_sock_rx_consume() - take octets out of the receive queue
+ * @ks: the stream
+ * @len: octets, at most what has arrived; ends every cursor
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_sock_rx_consume(struct kiw_sock *ks, u32 len)
+{
+	tcp_read_done(ks->sk, len);
+}
+
+/**
+ * kiw_sock_rx_want() - say how much must have arrived to be worth a call
+ * @ks: the stream
+ * @len: octets from the oldest not consumed
+ *
+ * TCP makes the window large enough for them, and still calls when it cannot wait.
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_sock_rx_want(struct kiw_sock *ks, u32 len)
+{
+	if (!ks->sock || ks->sk->sk_rcvlowat == len)
+		return;
+	ks->in_want = true;
+	ks->sock->ops->set_rcvlowat(ks->sk, len);
+	ks->in_want = false;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Streams over kernel TCP sockets: the only file that knows TCP.
+ *
+ * Owns: struct socket, its callbacks, its end. A stream has one owner at a time
+ * (the endpoint while MPA starts up, then the QP) that hears of events through
+ * &struct kiw_sock_ops, and holds references; the socket itself is released in
+ * process context, exactly once, when it is dropped, when its lingering ends or
+ * when its last reference goes.
+ *
+ * "Socket lock" below: kiw_sock_lock() in process context, or the spinlock part
+ * with no owner in softirq (kiw_sock_try_lock_bh(), or a @readable callback).
+ */
+#ifndef KIW_SOCK_H
+#define KIW_SOCK_H
+
+#include <linux/bvec.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/net.h>
+#include <linux/skbuff.h>
+#include <linux/socket.h>
+#include <linux/workqueue.h>
+
+#include "stats.h"
+
+/**
+ * struct kiw_sock_pool - all streams of a device
+ * @lock: protects @socks
+ * @socks: &struct kiw_sock.link
+ * @net: namespace of the netdev; not refcounted: the netdev leaves it first
+ * @wq: where sockets are released
+ * @stats: the device's counters
+ */
+struct kiw_sock_pool {
+	spinlock_t lock;
+	struct list_head socks;
+	struct net *net;
+	struct workqueue_struct *wq;
+	struct kiw_stats *stats;
+};
+
+/**
+ * struct kiw_sock_ops - what an owner hears of
+ * @readable: octets or the end of the stream wait; socket lock held, BHs off.
+ *	May read through a &struct kiw_rx_cursor
+ * @writable: the send queue has room again; socket lock held, BHs off; must defer
+ * @changed: the state changed (connected, peer closed, error, new connection on a
+ *	listener); socket lock held or not, BHs off; must defer
+ *
+ * kiw_sock_set_owner() returns only when no call to the former owner is running, and
+ * what happened before it is not told again: a new owner looks at the stream itself.
+ */
+struct kiw_sock_ops {
+	void (*readable)(void *owner);
+	void (*writable)(void *owner);
+	void (*changed)(void *owner);
+};
+
+#define KIW_SOCKF_LINGERING	0	/* only the end of the stream is awaited */
+#define KIW_SOCKF_RELEASED	1	/* the socket is being released, or was */
+
+/**
+ * struct kiw_sock - a stream, or a listener
+ * @ref: references
+ * @pool: where it belongs
+ * @link: in &struct kiw_sock_pool.socks
+ * @sk: its TCP part; referenced, so that it can be locked at any time
+ * @sock: the kernel socket; NULL once released; written under the socket lock
+ * @ops: the owner's; streams: protected by the socket lock; listeners: by the socket's
+ *	callback lock
+ * @owner: likewise
+ * @is_listener: it accepts
+ * @in_want: in kiw_sock_rx_want(), which TCP may answer at once; socket lock
+ * @flags: %KIW_SOCKF_ bits
+ * @release_work: resets and releases, when the last reference went in softirq
+ * @linger_work: ends the lingering
+ */
+struct kiw_sock {
+	struct kref ref;
+	struct kiw_sock_pool *pool;
+	struct list_head link;
+	struct sock *sk;
+	struct socket *sock;
+	const struct kiw_sock_ops *ops;
+	void *owner;
+	bool is_listener;
+	bool in_want;
+	unsigned long flags;
+	struct work_struct release_work;
+	struct delayed_work linger_work;
+};
+
+/**
+ * enum kiw_sock_status - what TCP says of a stream
+ * @KIW_SOCK_CONNECTING: SYN sent
+ * @KIW_SOCK_OPEN: both directions
+ * @KIW_SOCK_PEER_CLOSED: the peer's FIN has come
+ * @KIW_SOCK_DEAD: reset, timed out, or released
+ */
+enum kiw_sock_status {
+	KIW_SOCK_CONNECTING,
+	KIW_SOCK_OPEN,
+	KIW_SOCK_PEER_CLOSED,
+	KIW_SOCK_DEAD,
+};
+
+/* Process context, may sleep; a stream that cannot be made is an ERR_PTR() */
+void kiw_sock_pool_init(struct kiw_sock_pool *pool, struct net *net, struct workqueue_struct *wq,
+			struct kiw_stats *stats);
+void kiw_sock_pool_uninit(struct kiw_sock_pool *pool);
+struct kiw_sock *kiw_sock_connect(struct kiw_sock_pool *pool, int ifindex,
+				  const struct sockaddr_storage *local,
+				  const struct sockaddr_storage *remote, int tos,
+				  const struct kiw_sock_ops *ops, void *owner);
+struct kiw_sock *kiw_sock_listen(struct kiw_sock_pool *pool, int ifindex,
+				 const struct sockaddr_storage *local, int backlog,
+				 const struct kiw_sock_ops *ops, void *owner);
+struct kiw_sock *kiw_sock_accept(struct kiw_sock *listener, const struct kiw_sock_ops *ops,
+				 void *owner);
+int kiw_sock_names(struct kiw_sock *ks, struct sockaddr_storage *local,
+		   struct sockaddr_storage *remote);
+int kiw_sock_peek(struct kiw_sock *ks, void *buf, size_t len);
+int kiw_sock_discard(struct kiw_sock *ks, size_t len);
+int kiw_sock_send_all(struct kiw_sock *ks, const void *buf, size_t len);
+int kiw_sock_error(struct kiw_sock *ks);
+void kiw_sock_set_owner(struct kiw_sock *ks, const struct kiw_sock_ops *ops, void *owner);
+bool kiw_sock_lock(struct kiw_sock *ks);
+void kiw_sock_unlock(struct kiw_sock *ks);
+void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms);
+void kiw_sock_drop(struct kiw_sock *ks, bool reset);
+
+/* Any context */
+enum kiw_sock_status kiw_sock_status(struct kiw_sock *ks);
+struct kiw_sock *kiw_sock_get(struct kiw_sock *ks);
+void kiw_sock_put(struct kiw_sock *ks);
+
+/* BHs off */
+bool kiw_sock_try_lock_bh(struct kiw_sock *ks);
+void kiw_sock_unlock_bh(struct kiw_sock *ks);
+
+/* Socket lock held */
+u32 kiw_sock_emss(struct kiw_sock *ks);
+int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
+			bool end_of_record);
+bool kiw_sock_has_room(struct kiw_sock *ks);
+
+/**
+ * struct kiw_rx_cursor - a position in the receive queue
+ * @skb: buffer it is in, NULL at the end
+ * @seq: TCP sequence number
+ * @avail: octets from here to the end of what has arrived
+ */
+struct kiw_rx_cursor {
+	struct sk_buff *skb;
+	u32 seq;
+	u32 avail;
+};
+
+/* Take @len octets at @data; non-zero stops the walk and is its result */
+typedef int (*kiw_rx_fn)(void *arg, const u8 *data, u32 len);
+
+/* Socket lock held */
+void kiw_sock_rx_start(struct kiw_sock *ks, struct kiw_rx_cursor *cur);
+int kiw_sock_rx_walk(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len, kiw_rx_fn fn,
+		     void *arg);
+void kiw_sock_rx_skip(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len);
+void kiw_sock_rx_peek(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u8 *buf, u32 len);
+void kiw_sock_rx_consume(struct kiw_sock *ks, u32 len);
+void kiw_sock_rx_want(struct kiw_sock *ks, u32 len);
+
+#endif /* KIW_SOCK_H */

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Shared receive queues: a receive queue of either format with a low-water mark.
+ *
+ * Owns: the mark and its event, which is raised once for each time it is set, from a
+ * work, because a consumer may sleep in its handler and must not be called under
+ * our locks. The ring's memory is its allocator's.
+ *
+ * Contexts: receives are fetched in softirq or with BHs off by all QPs that share the
+ * queue. Locks: that of the receive queue, which protects the mark too.
+ */
+#include <linux/workqueue.h>
+
+#include "srq.h"
+
+static void raise_limit_event(struct work_struct *work)
+{
+	struct kiw_srq *srq = container_of(work, struct kiw_srq, event_work);
+	struct ib_event event = {
+		.device = srq->ib.device,
+		.element.srq = &srq->ib,
+		.event = IB_EVENT_SRQ_LIMIT_REACHED,
+	};
+
+	if (srq->ib.event_handler)
+		srq->ib.event_handler(&event, srq->ib.srq_context);
+}
+
+/**
+ * kiw_srq_init - make a shared receive queue usable
+ * @srq: the queue; its @ib is the core's and set up already
+ * @ops: format of @ring
+ * @ring: zeroed; stays the caller's, valid until kiw_srq_uninit() has returned
+ * @size: slots of @ring, a power of two
+ * @max_sge: most SGEs a receive may have
+ * @stats: the device's counters
+ *
+ * Context: process.
+ */
+void kiw_srq_init(struct kiw_srq *srq, const struct kiw_rq_ops *ops, void *ring, u32 size,
+		  u8 max_sge, struct kiw_stats *stats)
+{
+	spin_lock_init(&srq->rq.lock);
+	srq->rq.ops = ops;
+	srq->rq.ring = ring;
+	srq->rq.size = size;
+	srq->rq.put = 0;
+	srq->rq.get = 0;
+	srq->rq.max_sge = max_sge;
+	srq->limit = 0;
+	srq->stats = stats;
+	INIT_WORK(&srq->event_work, raise_limit_event);
+}
+
+/**
+ * kiw_srq_uninit - the end of a shared receive queue
+ * @srq: the queue; no QP uses it any more, so nothing is fetched from it
+ *
+ * Afterwards the consumer's handler neither runs nor will be called. Receives that
+ * are still queued complete nowhere. The ring is left to the caller.
+ *
+ * Context: process; may sleep.
+ */
+void kiw_srq_uninit(struct kiw_srq *srq)
+{
+	cancel_work_sync(&srq->event_work);
+}
+
+/**
+ * kiw_srq_fetch - take the oldest receive
+ * @srq: the queue
+ * @wqe: where to copy it
+ *
+ * When fewer receives than the limit are left, or one was wanted and none was there,
+ * the limit is disarmed and the consumer gets IB_EVENT_SRQ_LIMIT_REACHED.
+ *
+ * Context: any; takes @srq->rq.lock.
+ * Return: 1: @wqe is filled and good; 0: there is none; -EINVAL: one that makes no
+ * sense was taken, @wqe->wr_id tells which.
+ */
+int kiw_srq_fetch(struct kiw_srq *srq, struct kiw_rwqe *wqe)
+{
+	struct kiw_rq *rq = &srq->rq;
+	bool is_low = false;
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	ret = rq->ops->fetch(rq, wqe);
+	if (srq->limit && !rq->ops->has(rq, srq->limit)) {
+		WRITE_ONCE(srq->limit, 0);
+		is_low = true;
+	}
+	spin_unlock_irqrestore(&rq->lock, flags);
+
+	if (is_low)
+		schedule_work(&srq->event_work);
+	return ret;
+}
+
+/**
+ * kiw_srq_set_limit - arm or disarm the limit event
+ * @srq: the queue
+ * @limit: raise the event once when a message finds fewer receives left after it;
+ *	0: disarm
+ *
+ * Fewer may be queued already: consumers set the limit before they post the first
+ * receive, so only a message that wants one raises the event.
+ *
+ * Context: any; takes @srq->rq.lock.
+ * Return: 0, or -EINVAL: more than the queue can hold; nothing changed.
+ */
+int kiw_srq_set_limit(struct kiw_srq *srq, u32 limit)
+{
+	unsigned long flags;
+
+	if (limit > srq->rq.size)
+		return -EINVAL;
+	spin_lock_irqsave(&srq->rq.lock, flags);
+	WRITE_ONCE(srq->limit, limit);
+	spin_unlock_irqrestore(&srq->rq.lock, flags);
+	return 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Counters of a device: one list, per CPU, shown by `rdma statistic show`.
+ *
+ * Documentation/counters.rst explains each by its name.
+ */
+#ifndef KIW_STATS_H
+#define KIW_STATS_H
+
+#include <linux/percpu.h>
+#include <linux/types.h>
+
+/* X(enumerator, name shown) */
+#define KIW_STATS_LIST(X) \
+	X(CONN_INITIATED,	"conn_initiated") \
+	X(CONN_REQUESTED,	"conn_requested") \
+	X(CONN_ESTABLISHED,	"conn_established") \
+	X(CONN_REJECTED,	"conn_rejected") \
+	X(CONN_REFUSED,		"conn_refused_by_peer") \
+	X(CONN_FAILED,		"conn_failed") \
+	X(CONN_TIMEOUT,		"conn_timeout") \
+	X(CONN_BAD_FRAME,	"conn_bad_mpa_frame") \
+	X(CONN_LIMITED,		"conn_limited") \
+	X(CONN_CLOSED,		"conn_closed") \
+	X(TX_BYTES,		"tx_bytes") \
+	X(TX_FPDUS,		"tx_fpdus") \
+	X(TX_BATCHES,		"tx_batches") \
+	X(TX_BLOCKED,		"tx_blocked") \
+	X(TX_SENDS,		"tx_sends") \
+	X(TX_WRITES,		"tx_writes") \
+	X(TX_READ_REQUESTS,	"tx_read_requests") \
+	X(TX_READ_RESPONSES,	"tx_read_responses") \
+	X(TX_TERMINATES,	"tx_terminates") \
+	X(RX_BYTES,		"rx_bytes") \
+	X(RX_FPDUS,		"rx_fpdus") \
+	X(RX_SENDS,		"rx_sends") \
+	X(RX_WRITES,		"rx_writes") \
+	X(RX_READ_REQUESTS,	"rx_read_requests") \
+	X(RX_READ_RESPONSES,	"rx_read_responses") \
+	X(RX_TERMINATES,	"rx_terminates") \
+	X(RX_CRC_ERRORS,	"rx_crc_errors") \
+	X(RX_MPA_ERRORS,	"rx_mpa_errors") \
+	X(RX_DDP_ERRORS,	"rx_ddp_errors") \
+	X(RX_RDMAP_ERRORS,	"rx_rdmap_errors") \
+	X(RX_NO_BUFFER,		"rx_no_buffer") \
+	X(WR_INVALID,		"wr_invalid") \
+	X(CQ_OVERRUNS,		"cq_overruns") \
+	X(UDATA_INVALID,	"udata_invalid") \
+	X(QP_CREATED,		"qp_created") \
+	X(QP_DESTROYED,		"qp_destroyed") \
+	X(CQ_CREATED,		"cq_created") \
+	X(CQ_DESTROYED,		"cq_destroyed") \
+	X(SRQ_CREATED,		"srq_created") \
+	X(SRQ_DESTROYED,	"srq_destroyed") \
+	X(MR_CREATED,		"mr_created") \
+	X(MR_DESTROYED,		"mr_destroyed") \
+	X(EP_CREATED,		"ep_created") \
+	X(EP_DESTROYED,		"ep_destroyed") \
+	X(SOCK_CREATED,		"sock_created") \
+	X(SOCK_DESTROYED,	"sock_destroyed")
+
+enum kiw_stat {
+#define KIW_STAT_ENUM(id, name) KIW_STAT_##id,
+	KIW_STATS_LIST(KIW_STAT_ENUM)
+#undef KIW_STAT_ENUM
+	KIW_STAT_COUNT,
+};
+
+/**
+ * struct kiw_stats - the counters of one device
+ * @pcpu: one array per CPU
+ */
+struct kiw_stats {
+	u64 __percpu *pcpu;
+};
+
+int kiw_stats_init(struct kiw_stats *stats);
+void kiw_stats_uninit(struct kiw_stats *stats);
+u64 kiw_stats_read(const struct kiw_stats *stats, enum kiw_stat stat);
+const char *kiw_stats_name(enum kiw_stat stat);
+
+/* Any context */
+static inline void kiw_count_add(struct kiw_stats *stats, enum kiw_stat stat, u64 n)
+{
+	this_cpu_add(stats->pcpu[stat], n);
+}
+
+static inline void kiw_count(struct kiw_stats *stats, enum kiw_stat stat)
+{
+	this_cpu_inc(stats->pcpu[stat]);
+}
+
+#endif /* KIW_STATS_H */

@@ -1,0 +1,757 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The transmit engine.
+ *
+ * A run alternates two steps until there is nothing to send, no room in TCP, or
+ * the budget is used up: build a batch of FPDUs, hand it to TCP in one call. A
+ * work request counts as sent when TCP has its last octet; since its payload was
+ * copied, its buffers belong to the consumer again at that moment. RDMA Reads
+ * count when their Response has been placed. Completions are posted in the order
+ * of posting whatever the order in which work requests end (RFC 5040 5.5).
+ *
+ * Messages are not interleaved: RFC 5041 5.2 lets a receiver rely on that. Between
+ * messages the send queue and the peer's RDMA Reads take turns.
+ *
+ * Context: socket lock held, BHs off; &struct kiw_tx is protected by the former.
+ */
+#include "tx.h"
+
+#include <linux/random.h>
+
+#include "proto/crc.h"
+#include "proto/ddp.h"
+#include "proto/mpa.h"
+#include "proto/mpa_neg.h"
+#include "proto/ring.h"
+#include "qp.h"
+#include "sgl.h"
+
+/* Batches in one run; then others get their turn */
+#define TX_RUN_BATCHES	8
+
+/* An STag for an RTR: some RNICs refuse 0 even where nothing is accessed */
+#define TX_RTR_STAG	1
+
+/**
+ * struct tx_fpdu - an FPDU to be built
+ * @tagged: DDP header, when @is_tagged
+ * @untagged: DDP header otherwise
+ * @is_tagged: which one
+ * @len: octets of payload
+ * @fill: writes the payload
+ * @arg: handed to it
+ */
+struct tx_fpdu {
+	union {
+		struct kiw_wire_tagged tagged;
+		struct kiw_wire_untagged untagged;
+	};
+	bool is_tagged;
+	u32 len;
+	kiw_fill_fn fill;
+	void *arg;
+};
+
+/**
+ * struct tx_source - where payload comes from
+ * @qp: whose
+ * @sgl: a work request's local memory
+ * @stag: an RDMA Read Response's memory
+ * @to: likewise; advances
+ * @data: inline data, or a header; advances
+ * @fault: why it could not be read
+ */
+struct tx_source {
+	struct kiw_qp *qp;
+	struct kiw_sgl sgl;
+	u32 stag;
+	u64 to;
+	const u8 *data;
+	enum kiw_mem_fault fault;
+};
+
+/* Sources of payload */
+
+static bool fill_bytes(void *arg, void *dst, u32 len)
+{
+	struct tx_source *src = arg;
+
+	memcpy(dst, src->data, len);
+	src->data += len;
+	return true;
+}
+
+static bool fill_sgl(void *arg, void *dst, u32 len)
+{
+	struct tx_source *src = arg;
+
+	src->fault = kiw_sgl_copy_from(&src->sgl, dst, len);
+	return src->fault == KIW_MEM_OK;
+}
+
+/* Looked up for every piece: the region may go between two FPDUs. */
+static bool fill_region(void *arg, void *dst, u32 len)
+{
+	struct tx_source *src = arg;
+	struct kiw_mr *mr = kiw_mr_find(src->qp->mrs, src->stag);
+
+	src->fault = mr ? kiw_mr_check(mr, src->qp->ib.pd, IB_ACCESS_REMOTE_READ, src->to, len) :
+			  KIW_MEM_STAG;
+	if (src->fault != KIW_MEM_OK)
+		return false;
+	kiw_mr_copy_from(mr, src->to, dst, len);
+	src->to += len;
+	return true;
+}
+
+static void tx_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sge, struct kiw_sgl *sgl)
+{
+	memset(sgl, 0, sizeof(*sgl));
+	sgl->mrs = qp->mrs;
+	sgl->pd = qp->ib.pd;
+	sgl->dma_lkey = qp->ib.device->local_dma_lkey;
+	sgl->is_kernel = !qp->is_user;
+	sgl->num_sge = num_sge;
+	sgl->sge = sge;
+}
+
+/* Building FPDUs */
+
+/* RFC 5044 4: header, payload, PAD and CRC behind the batch. */
+static bool tx_put_fpdu(struct kiw_qp *qp, struct tx_fpdu *fpdu)
+{
+	static const u8 zeroes[KIW_FPDU_ALIGN];
+	struct kiw_txbuf *buf = &qp->tx.buf;
+	u32 crc = kiw_crc_init();
+	u32 hdr_len = fpdu->is_tagged ? sizeof(fpdu->tagged) : sizeof(fpdu->untagged);
+	u32 *crcp = qp->conn.crc ? &crc : NULL;
+	__le32 trailer = 0;
+	u8 pad;
+
+	pad = kiw_mpa_pad(hdr_len - KIW_FPDU_LEN_SIZE + fpdu->len);
+	if (!kiw_txbuf_put(buf, &fpdu->tagged, hdr_len, crcp))
+		return false;
+	if (fpdu->len && !kiw_txbuf_fill(buf, fpdu->len, fpdu->fill, fpdu->arg, crcp))
+		return false;
+	if (!kiw_txbuf_put(buf, zeroes, pad, crcp))
+		return false;
+	if (crcp)
+		trailer = kiw_crc_final(crc);
+	if (!kiw_txbuf_put(buf, &trailer, sizeof(trailer), NULL))
+		return false;
+	kiw_count(qp->stats, KIW_STAT_TX_FPDUS);
+	return true;
+}
+
+/* All or nothing; payload is read within one section of the MR table. */
+static bool tx_add_fpdu(struct kiw_qp *qp, struct tx_fpdu *fpdu)
+{
+	struct kiw_txbuf_mark mark;
+	int section;
+	bool done;
+
+	kiw_txbuf_mark(&qp->tx.buf, &mark);
+	section = kiw_mr_enter(qp->mrs);
+	done = tx_put_fpdu(qp, fpdu);
+	kiw_mr_leave(qp->mrs, section);
+	if (!done)
+		kiw_txbuf_rollback(&qp->tx.buf, &mark);
+	return done;
+}
+
+static bool tx_add_untagged(struct kiw_qp *qp, u8 opcode, const void *data, u32 len)
+{
+	struct tx_source src = { .qp = qp, .data = data };
+	struct tx_fpdu fpdu = { .len = len, .fill = fill_bytes, .arg = &src };
+	u32 *msn = &qp->tx.msn[kiw_rdmap_queue(opcode)];
+
+	kiw_ddp_encode_untagged(&fpdu.untagged, opcode, true, len, 0, *msn, 0);
+	if (!tx_add_fpdu(qp, &fpdu))
+		return false;
+	(*msn)++;
+	return true;
+}
+
+/* RFC 5040 4.8: one segment on queue 2, and nothing after it. */
+static bool tx_add_terminate(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+
+	if (!tx_add_untagged(qp, KIW_RDMAP_TERMINATE, tx->term, tx->term_len))
+		return false;
+	tx->term_len = 0;
+	kiw_count(qp->stats, KIW_STAT_TX_TERMINATES);
+	return true;
+}
+
+/* RFC 6581 9.2: a zero-length message whose arrival says that we are there. */
+static bool tx_add_rtr(struct kiw_qp *qp)
+{
+	struct tx_fpdu fpdu = { .is_tagged = true };
+
+	kiw_ddp_encode_tagged(&fpdu.tagged, KIW_RDMAP_WRITE, true, 0, TX_RTR_STAG, 0);
+	if (!tx_add_fpdu(qp, &fpdu))
+		return false;
+	qp->tx.rtr = 0;
+	return true;
+}
+
+/* Completions */
+
+static void tx_post_completion(struct kiw_qp *qp, const struct kiw_pend *pend)
+{
+	struct kiw_wc wc = {
+		.wr_id = pend->wr_id,
+		.qp = &qp->ib,
+		.byte_len = pend->length,
+		.status = pend->status,
+		.op = pend->op,
+	};
+
+	if (pend->is_signaled || pend->status != KIW_WCS_SUCCESS)
+		kiw_cq_post(qp->scq, &wc);
+}
+
+/**
+ * kiw_tx_complete() - post the completions whose turn has come
+ * @qp: the QP
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_tx_complete(struct kiw_qp *qp)
+{
+	struct kiw_pend_ring *ring = &qp->tx.pend;
+	struct kiw_pend *pend;
+
+	while (!kiw_pend_is_empty(ring)) {
+		pend = kiw_pend_at(ring, ring->get);
+		if (!pend->is_done)
+			break;
+		tx_post_completion(qp, pend);
+		ring->get++;
+	}
+}
+
+/* TCP has the batch as a whole: what was begun and is not current has been sent. */
+static void tx_batch_taken(struct kiw_qp *qp)
+{
+	struct kiw_pend_ring *ring = &qp->tx.pend;
+	u32 end = ring->put - (qp->tx.kind == KIW_TX_WR ? 1 : 0);
+	struct kiw_pend *pend;
+
+	for (; ring->taken != end; ring->taken++) {
+		pend = kiw_pend_at(ring, ring->taken);
+		if (pend->op != KIW_WR_READ)
+			pend->is_done = true;
+	}
+	kiw_tx_complete(qp);
+}
+
+/**
+ * kiw_tx_fail_oldest() - give the oldest work request that is under way a status
+ * @qp: the QP
+ * @status: for its completion, which the flush posts
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_tx_fail_oldest(struct kiw_qp *qp, enum kiw_wcs status)
+{
+	struct kiw_pend_ring *ring = &qp->tx.pend;
+	u32 pos;
+
+	for (pos = ring->get; pos != ring->put; pos++) {
+		if (kiw_pend_at(ring, pos)->is_done)
+			continue;
+		kiw_pend_at(ring, pos)->status = status;
+		kiw_pend_at(ring, pos)->is_done = true;
+		return;
+	}
+}
+
+/* The consumer's own memory or work request is wrong: it hears why, the peer that we end. */
+static void tx_fail_current(struct kiw_qp *qp, enum kiw_wcs status)
+{
+	struct kiw_tx *tx = &qp->tx;
+	struct kiw_pend *pend = kiw_pend_at(&tx->pend, tx->pend.put - 1);
+
+	pend->status = status;
+	pend->is_done = true;
+	tx->kind = KIW_TX_NONE;
+	kiw_tx_complete(qp);
+	kiw_qp_fault(qp, KIW_PERR_RDMAP_CATASTROPHIC, NULL, 0);
+}
+
+/* Messages */
+
+/* The message's segment from @sent on; true: it was the last one. */
+static bool tx_segment_sent(struct kiw_qp *qp, const struct tx_fpdu *fpdu, u32 length,
+			    enum kiw_stat stat)
+{
+	struct kiw_tx *tx = &qp->tx;
+
+	tx->sent += fpdu->len;
+	kiw_count_add(qp->stats, KIW_STAT_TX_BYTES, fpdu->len);
+	if (tx->sent < length)
+		return false;
+	tx->kind = KIW_TX_NONE;
+	kiw_count(qp->stats, stat);
+	return true;
+}
+
+static void tx_wr_source(struct kiw_qp *qp, struct tx_source *src, struct tx_fpdu *fpdu)
+{
+	const struct kiw_swqe *wqe = &qp->tx.wqe;
+
+	src->qp = qp;
+	fpdu->arg = src;
+	if (wqe->flags & KIW_WRF_INLINE) {
+		src->data = wqe->inline_data + qp->tx.sent;
+		fpdu->fill = fill_bytes;
+		return;
+	}
+	tx_sgl(qp, wqe->sge, wqe->num_sge, &src->sgl);
+	kiw_sgl_seek(&src->sgl, qp->tx.sent);
+	fpdu->fill = fill_sgl;
+}
+
+static u8 tx_send_opcode(const struct kiw_swqe *wqe)
+{
+	bool solicited = wqe->flags & KIW_WRF_SOLICITED;
+
+	if (wqe->op == KIW_WR_SEND_INV)
+		return solicited ? KIW_RDMAP_SEND_SE_INV : KIW_RDMAP_SEND_INV;
+	return solicited ? KIW_RDMAP_SEND_SE : KIW_RDMAP_SEND;
+}
+
+static void tx_wr_header(struct kiw_qp *qp, u32 mulpdu, struct tx_fpdu *fpdu)
+{
+	const struct kiw_swqe *wqe = &qp->tx.wqe;
+	u32 left = wqe->length - qp->tx.sent;
+	u32 inv_stag = wqe->op == KIW_WR_SEND_INV ? wqe->rkey : 0;
+
+	fpdu->is_tagged = wqe->op == KIW_WR_WRITE;
+	if (fpdu->is_tagged) {
+		fpdu->len = min_t(u32, left, mulpdu - KIW_DDP_TAGGED_HDR);
+		kiw_ddp_encode_tagged(&fpdu->tagged, KIW_RDMAP_WRITE, fpdu->len == left,
+				      fpdu->len, wqe->rkey, wqe->raddr + qp->tx.sent);
+		return;
+	}
+	fpdu->len = min_t(u32, left, mulpdu - KIW_DDP_UNTAGGED_HDR);
+	kiw_ddp_encode_untagged(&fpdu->untagged, tx_send_opcode(wqe), fpdu->len == left,
+				fpdu->len, inv_stag, qp->tx.msn[KIW_QN_SEND], qp->tx.sent);
+}
+
+/* One segment of a Send or Write. */
+static bool tx_add_wr(struct kiw_qp *qp, u32 mulpdu)
+{
+	struct tx_source src = {};
+	struct tx_fpdu fpdu = {};
+	struct kiw_tx *tx = &qp->tx;
+
+	tx_wr_header(qp, mulpdu, &fpdu);
+	tx_wr_source(qp, &src, &fpdu);
+	if (!tx_add_fpdu(qp, &fpdu)) {
+		if (src.fault != KIW_MEM_OK)
+			tx_fail_current(qp, KIW_WCS_LOC_PROT);
+		return false;
+	}
+	if (!tx_segment_sent(qp, &fpdu, tx->wqe.length,
+			     fpdu.is_tagged ? KIW_STAT_TX_WRITES : KIW_STAT_TX_SENDS))
+		return true;
+	tx->has_wqe = false;
+	if (!fpdu.is_tagged)
+		tx->msn[KIW_QN_SEND]++;
+	return true;
+}
+
+/* One segment of the answer to the peer's oldest RDMA Read, RFC 5040 4.5. */
+static bool tx_add_response(struct kiw_qp *qp, u32 mulpdu)
+{
+	const struct kiw_read_req *req = kiw_irq_oldest(&qp->tx.irq);
+	u32 left = req->size - qp->tx.sent;
+	struct tx_source src = {
+		.qp = qp,
+		.stag = req->src_stag,
+		.to = req->src_to + qp->tx.sent,
+	};
+	struct tx_fpdu fpdu = { .is_tagged = true, .fill = fill_region, .arg = &src };
+
+	fpdu.len = min_t(u32, left, mulpdu - KIW_DDP_TAGGED_HDR);
+	kiw_ddp_encode_tagged(&fpdu.tagged, KIW_RDMAP_READ_RESP, fpdu.len == left, fpdu.len,
+			      req->sink_stag, req->sink_to + qp->tx.sent);
+	if (!tx_add_fpdu(qp, &fpdu)) {
+		if (src.fault != KIW_MEM_OK) {
+			qp->tx.kind = KIW_TX_NONE;
+			kiw_qp_fault(qp, KIW_PERR_RDMAP_STAG, NULL, 0);
+		}
+		return false;
+	}
+	if (tx_segment_sent(qp, &fpdu, req->size, KIW_STAT_TX_READ_RESPONSES))
+		kiw_irq_done(&qp->tx.irq);
+	return true;
+}
+
+/*
+ * RFC 5040 4.4. The sink is a private STag that stands for this response alone: it
+ * is in no table, so the peer can write there in no other way, and offset 0 tells
+ * it nothing about our addresses.
+ */
+static bool tx_add_read_request(struct kiw_qp *qp)
+{
+	const struct kiw_swqe *wqe = &qp->tx.wqe;
+	struct kiw_read_req req = {
+		.sink_stag = get_random_u32() | 1,
+		.size = wqe->length,
+		.src_stag = wqe->rkey,
+		.src_to = wqe->raddr,
+	};
+	struct kiw_wire_read_req wire;
+	struct kiw_read *read;
+
+	kiw_read_req_encode(&wire, &req);
+	if (!tx_add_untagged(qp, KIW_RDMAP_READ_REQ, &wire, sizeof(wire)))
+		return false;
+	read = kiw_orq_add(&qp->tx.orq);
+	read->stag = req.sink_stag;
+	read->length = wqe->length;
+	read->received = 0;
+	read->pend = qp->tx.pend.put - 1;
+	read->num_sge = wqe->num_sge;
+	memcpy(read->sge, wqe->sge, sizeof(read->sge));
+	qp->tx.kind = KIW_TX_NONE;
+	qp->tx.has_wqe = false;
+	kiw_count(qp->stats, KIW_STAT_TX_READ_REQUESTS);
+	return true;
+}
+
+/* Choosing what is next */
+
+/* A work request in tx->wqe; the ring's adapter has checked it. */
+static bool tx_have_wqe(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+	int ret;
+
+	if (tx->has_wqe)
+		return true;
+	if (kiw_pend_is_full(&tx->pend))
+		return false;
+	ret = kiw_sq_fetch(&qp->sq, &tx->wqe);
+	if (!ret)
+		return false;
+	if (ret < 0) {
+		kiw_count(qp->stats, KIW_STAT_WR_INVALID);
+		kiw_pend_add(&tx->pend, &tx->wqe, true);
+		tx_fail_current(qp, KIW_WCS_LOC_QP_OP);
+		return false;
+	}
+	tx->has_wqe = true;
+	return true;
+}
+
+/* It must wait for Reads: for all of them (fence), or for a free place among them. */
+static bool tx_wqe_waits(const struct kiw_qp *qp)
+{
+	const struct kiw_tx *tx = &qp->tx;
+
+	if (tx->wqe.flags & KIW_WRF_FENCE && !kiw_orq_is_empty(&tx->orq))
+		return true;
+	return tx->wqe.op == KIW_WR_READ && tx->orq.depth && kiw_orq_is_full(&tx->orq);
+}
+
+static bool tx_memory_ok(struct kiw_qp *qp)
+{
+	const struct kiw_swqe *wqe = &qp->tx.wqe;
+	int access = wqe->op == KIW_WR_READ ? IB_ACCESS_LOCAL_WRITE : 0;
+	enum kiw_mem_fault fault;
+	struct kiw_sgl sgl;
+	int section;
+
+	if (wqe->flags & KIW_WRF_INLINE)
+		return true;
+	tx_sgl(qp, wqe->sge, wqe->num_sge, &sgl);
+	section = kiw_mr_enter(qp->mrs);
+	fault = kiw_sgl_check(&sgl, access);
+	kiw_mr_leave(qp->mrs, section);
+	return fault == KIW_MEM_OK;
+}
+
+/* The work request begins; from here on it is in the pend ring. */
+static bool tx_begin_wr(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+
+	kiw_pend_add(&tx->pend, &tx->wqe, qp->sig_all || tx->wqe.flags & KIW_WRF_SIGNALED);
+	tx->kind = KIW_TX_WR;
+	tx->sent = 0;
+	if (!tx_memory_ok(qp)) {
+		tx->has_wqe = false;
+		tx_fail_current(qp, KIW_WCS_LOC_PROT);
+		return false;
+	}
+	if (tx->wqe.op == KIW_WR_READ && !tx->orq.depth) {
+		tx->has_wqe = false;
+		tx_fail_current(qp, KIW_WCS_LOC_QP_OP);
+		return false;
+	}
+	return true;
+}
+
+static bool tx_begin(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+	bool has_response = kiw_irq_oldest(&tx->irq);
+	bool has_wr = false;
+
+	if (!has_response || !tx->prefer_response)
+		has_wr = tx_have_wqe(qp) && !tx_wqe_waits(qp);
+	if (has_wr) {
+		tx->prefer_response = true;
+		return tx_begin_wr(qp);
+	}
+	if (!has_response)
+		return false;
+	tx->prefer_response = false;
+	tx->kind = KIW_TX_RESPONSE;
+	tx->sent = 0;
+	return true;
+}
+
+/* The next FPDU of whatever there is to send; false: nothing, or it could not be built. */
+static bool tx_add_next(struct kiw_qp *qp, u32 mulpdu)
+{
+	struct kiw_tx *tx = &qp->tx;
+
+	if (tx->term_len)
+		return tx_add_terminate(qp);
+	if (kiw_qp_state(qp) == KIW_QPS_TERMINATE)
+		return false;
+	if (tx->rtr)
+		return tx_add_rtr(qp);
+	if (tx->is_fenced)
+		return false;
+	if (tx->kind == KIW_TX_NONE && !tx_begin(qp))
+		return false;
+	if (tx->kind == KIW_TX_RESPONSE)
+		return tx_add_response(qp, mulpdu);
+	if (tx->wqe.op == KIW_WR_READ)
+		return tx_add_read_request(qp);
+	return tx_add_wr(qp, mulpdu);
+}
+
+/*
+ * Fill a batch. FPDUs fill segments exactly, so a batch that starts on a segment stays
+ * aligned (RFC 5044 5.1): a message that begins inside a segment has a first FPDU of
+ * what is left of it. When too little is left, the batch ends, and TCP is told to
+ * begin a new segment behind it.
+ */
+static void tx_build(struct kiw_qp *qp)
+{
+	u32 full = kiw_mpa_fpdu_size(kiw_mpa_mulpdu(kiw_sock_emss(qp->ks)));
+	struct kiw_tx *tx = &qp->tx;
+	u32 before, in_segment = 0;
+
+	tx->is_aligned = true;
+	while (tx->buf.len < KIW_TXBUF_TARGET) {
+		before = tx->buf.len;
+		if (!tx_add_next(qp, full - in_segment - KIW_FPDU_LEN_SIZE - KIW_FPDU_CRC_SIZE))
+			break;
+		in_segment += tx->buf.len - before;
+		if (in_segment >= full)
+			in_segment = 0;
+		tx->is_aligned = !in_segment;
+		if (full - in_segment < kiw_mpa_fpdu_size(KIW_MULPDU_MIN))
+			break;
+	}
+}
+
+/* 0: nothing is left in the batch */
+static int tx_push(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+	int ret;
+
+	if (!tx->buf.len)
+		return 0;
+	kiw_count(qp->stats, KIW_STAT_TX_BATCHES);
+	ret = kiw_txbuf_send(&tx->buf, qp->ks, !tx->is_aligned);
+	if (!ret)
+		tx_batch_taken(qp);
+	else if (ret == -EAGAIN)
+		kiw_count(qp->stats, KIW_STAT_TX_BLOCKED);
+	return ret;
+}
+
+/* All that can be sent was sent: an orderly close need wait no longer. */
+static bool tx_is_drained(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+
+	if (tx->buf.len || tx->term_len)
+		return false;
+	if (kiw_qp_state(qp) == KIW_QPS_TERMINATE || tx->is_fenced)
+		return true;
+	if (tx->kind != KIW_TX_NONE || kiw_irq_oldest(&tx->irq))
+		return false;
+	if (qp->rx.has_ended && !kiw_orq_is_empty(&tx->orq))
+		return true;
+	return kiw_orq_is_empty(&tx->orq) && !tx->has_wqe && qp->sq.ops->is_empty(&qp->sq);
+}
+
+static bool tx_may_run(const struct kiw_qp *qp)
+{
+	switch (kiw_qp_state(qp)) {
+	case KIW_QPS_RTS:
+	case KIW_QPS_CLOSING:
+	case KIW_QPS_TERMINATE:
+		return qp->tx.is_running;
+	default:
+		return false;
+	}
+}
+
+/**
+ * kiw_tx_run() - send what can be sent
+ * @qp: the QP
+ *
+ * Context: socket lock held, BHs off. Never sleeps. Runs again by itself when the
+ * budget is used up, memory was short, or TCP had no room.
+ */
+void kiw_tx_run(struct kiw_qp *qp)
+{
+	unsigned int left = TX_RUN_BATCHES;
+	int ret;
+
+	while (tx_may_run(qp)) {
+		ret = tx_push(qp);
+		if (ret == -EAGAIN)
+			return;
+		if (ret) {
+			kiw_qp_event(qp, KIW_QPE_LLP_LOST);
+			return;
+		}
+		if (!left--) {
+			kiw_qp_run_soon(qp);
+			return;
+		}
+		if (!kiw_sock_has_room(qp->ks)) {
+			kiw_count(qp->stats, KIW_STAT_TX_BLOCKED);
+			return;
+		}
+		tx_build(qp);
+		if (!qp->tx.buf.len)
+			break;
+	}
+	if (!tx_may_run(qp))
+		return;
+	if (kiw_qp_state(qp) != KIW_QPS_RTS && tx_is_drained(qp))
+		kiw_qp_event(qp, KIW_QPE_DRAINED);
+	else if (qp->tx.kind != KIW_TX_NONE || qp->tx.term_len || qp->tx.rtr)
+		kiw_qp_retry_later(qp);
+}
+
+/* Giving work back */
+
+static void tx_flush_pend(struct kiw_qp *qp)
+{
+	struct kiw_pend_ring *ring = &qp->tx.pend;
+	struct kiw_pend *pend;
+	u32 pos;
+
+	for (pos = ring->get; pos != ring->put; pos++) {
+		pend = kiw_pend_at(ring, pos);
+		if (pend->is_done)
+			continue;
+		pend->status = KIW_WCS_FLUSHED;
+		pend->is_done = true;
+	}
+	kiw_tx_complete(qp);
+	ring->taken = ring->put;
+}
+
+/**
+ * kiw_tx_flush() - complete all send work as flushed
+ * @qp: the QP, in ERROR
+ *
+ * Older work first, so that a consumer that drains its QP sees its marker last.
+ *
+ * Context: process; socket lock held if there is a stream, BHs off; called by the QP's
+ * work only.
+ * Return: true: a user ring keeps filling up; call again.
+ */
+bool kiw_tx_flush(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+	struct kiw_pend pend = { .status = KIW_WCS_FLUSHED };
+	u32 left = qp->sq.size;
+
+	kiw_txbuf_drop(&tx->buf);
+	tx_flush_pend(qp);
+	if (tx->has_wqe && tx->kind != KIW_TX_WR) {
+		pend.wr_id = tx->wqe.wr_id;
+		pend.op = tx->wqe.op;
+		tx_post_completion(qp, &pend);
+	}
+	tx->has_wqe = false;
+	tx->kind = KIW_TX_NONE;
+	tx->term_len = 0;
+	tx->orq.get = tx->orq.put;
+	tx->irq.get = tx->irq.put;
+	while (kiw_sq_fetch(&qp->sq, &tx->wqe)) {
+		pend.wr_id = tx->wqe.wr_id;
+		pend.op = tx->wqe.op;
+		tx_post_completion(qp, &pend);
+		if (!--left)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * kiw_tx_init() - make the engine ready for a stream
+ * @qp: the QP; its @conn is filled in
+ *
+ * Context: process, may sleep; no stream yet.
+ * Return: 0 or -ENOMEM.
+ */
+int kiw_tx_init(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+	int i, ret;
+
+	memset(tx, 0, sizeof(*tx));
+	ret = kiw_pend_init(&tx->pend, qp->sq.size);
+	if (ret)
+		return ret;
+	ret = kiw_orq_init(&tx->orq, qp->conn.ord);
+	if (ret)
+		goto err_pend;
+	ret = kiw_irq_init(&tx->irq, qp->conn.ird);
+	if (ret)
+		goto err_orq;
+	for (i = 0; i < KIW_QN_COUNT; i++)
+		tx->msn[i] = 1;
+	tx->rtr = qp->conn.rtr;
+	tx->is_fenced = !qp->conn.initiator;
+	return 0;
+
+err_orq:
+	kiw_orq_uninit(&tx->orq);
+err_pend:
+	kiw_pend_uninit(&tx->pend);
+	return ret;
+}
+
+/**
+ * kiw_tx_uninit() - free what the engine has
+ * @qp: the QP; may never have had a stream
+ *
+ * Context: process; no stream any more, everything was flushed.
+ */
+void kiw_tx_uninit(struct kiw_qp *qp)
+{
+	kiw_txbuf_drop(&qp->tx.buf);
+	kiw_irq_uninit(&qp->tx.irq);
+	kiw_orq_uninit(&qp->tx.orq);
+	kiw_pend_uninit(&qp->tx.pend);
+}

@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The user ABI of the stock `siw` provider, as an adapter: rings that a process maps
+ * and writes to at any time on one side, the internal forms of wr.h and cq.h on the
+ * other. include/uapi/rdma/kiwarp-abi.h is the layout, Documentation/uapi.rst the
+ * rules.
+ *
+ * Owns: the mapped memory. The object that a ring belongs to holds one reference on
+ * its mmap entry and gives it back in its destroy operation; no system call takes that
+ * one away, so the kernel may use the ring until then. Pages that are still mapped
+ * live on with their mapping, out of our sight.
+ *
+ * A ring is hostile. The positions in it are ours alone, in kernel memory; a slot's
+ * flags tell whose it is and nothing more; everything else of a slot is read into
+ * private memory, each word once, checked there, and only the copy is used. So the
+ * worst a process can do is to post nonsense to itself.
+ *
+ * Contexts: fetching and completing anywhere, under the lock of the queue; allocation
+ * and mapping in process context.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/vmalloc.h>
+#include <rdma/kiwarp-abi.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include "uapi_siw.h"
+#include "proto/ring.h"
+
+/*
+ * Page offset of the first ring of a context. The provider takes one key, 0x90000,
+ * for an error, and a ring must not begin there whatever the size of a page.
+ */
+#define FIRST_PGOFF	0x100
+
+static_assert(((u64)FIRST_PGOFF << PAGE_SHIFT) > KIWARP_INVALID_KEY);
+static_assert(KIW_MAX_SGE == KIWARP_MAX_SGE);
+static_assert(KIW_MAX_INLINE == KIWARP_MAX_INLINE);
+static_assert(offsetof(struct kiwarp_sqe, sge[1]) + KIW_MAX_INLINE == sizeof(struct kiwarp_sqe));
+
+/**
+ * struct kiw_user_ring - memory that a process may map
+ * @entry: the core's part: page offset, references
+ * @mem: vmalloc memory
+ */
+struct kiw_user_ring {
+	struct rdma_user_mmap_entry entry;
+	void *mem;
+};
+
+/**
+ * kiw_udata_check - is the driver's part of a user request what we speak
+ * @udata: the request
+ * @resp_bytes: octets the response takes
+ * @stats: the device's counters
+ *
+ * To be followed by ib_copy_to_udata(); room beyond @resp_bytes is left alone. Without
+ * room for the whole response, the keys in it would be lost. None of these requests has
+ * a driver's part yet; one of zeros is accepted, so that a newer provider that asks for
+ * nothing new still works.
+ *
+ * Context: process; may sleep.
+ * Return: 0 or -EINVAL.
+ */
+int kiw_udata_check(struct ib_udata *udata, size_t resp_bytes, struct kiw_stats *stats)
+{
+	if (udata->outlen >= resp_bytes &&
+	    (!udata->inlen || ib_is_udata_cleared(udata, 0, udata->inlen)))
+		return 0;
+	kiw_count(stats, KIW_STAT_UDATA_INVALID);
+	return -EINVAL;
+}
+
+/**
+ * kiw_udata_context - whose request this is
+ * @udata: the request, or NULL for a kernel consumer
+ *
+ * Context: process.
+ * Return: the user context, or NULL for a kernel consumer.
+ */
+struct ib_ucontext *kiw_udata_context(struct ib_udata *udata)
+{
+	return udata ? rdma_udata_to_uverbs_attr_bundle(udata)->context : NULL;
+}
+
+/**
+ * kiw_user_ring_alloc - make a ring that a process can map
+ * @uctx: the process's context
+ * @bytes: octets
+ * @ring: where to store the kernel's address of it; zeroed memory
+ * @key: where to store what the process passes to mmap() as the offset
+ *
+ * The caller owns the entry and returns it with kiw_user_ring_free().
+ *
+ * Context: process; may sleep.
+ * Return: the entry, or NULL: no memory.
+ */
+struct rdma_user_mmap_entry *kiw_user_ring_alloc(struct ib_ucontext *uctx, size_t bytes,
+						 void **ring, u64 *key)
+{
+	struct kiw_user_ring *ur;
+	int ret;
+
+	ur = kzalloc(sizeof(*ur), GFP_KERNEL);
+	if (!ur)
+		return NULL;
+	ur->mem = vmalloc_user(bytes);
+	if (!ur->mem)
+		goto err_free;
+	ret = rdma_user_mmap_entry_insert_range(uctx, &ur->entry, bytes, FIRST_PGOFF, U32_MAX);
+	if (ret)
+		goto err_vfree;
+	*ring = ur->mem;
+	*key = rdma_user_mmap_get_offset(&ur->entry);
+	return &ur->entry;
+
+err_vfree:
+	vfree(ur->mem);
+err_free:
+	kfree(ur);
+	return NULL;
+}
+
+/**
+ * kiw_user_ring_free - the kernel is done with a ring
+ * @entry: as returned by kiw_user_ring_alloc(), or NULL
+ *
+ * It cannot be mapped any more. What is mapped stays until it is unmapped.
+ *
+ * Context: process; may sleep.
+ */
+void kiw_user_ring_free(struct rdma_user_mmap_entry *entry)
+{
+	rdma_user_mmap_entry_remove(entry);
+}
+
+/**
+ * kiw_ring_free - free a ring of either format
+ * @entry: the entry of a ring made by kiw_user_ring_alloc(), or NULL
+ * @ring: its address; vmalloc memory when there is no @entry; NULL is nothing
+ *
+ * Context: process; may sleep.
+ */
+void kiw_ring_free(struct rdma_user_mmap_entry *entry, void *ring)
+{
+	if (entry)
+		kiw_user_ring_free(entry);
+	else
+		vfree(ring);
+}
+
+/**
+ * kiw_user_sq_bytes - what a send ring takes
+ * @size: slots
+ *
+ * Context: any.
+ * Return: octets, the length of its mapping.
+ */
+size_t kiw_user_sq_bytes(u32 size)
+{
+	return array_size(size, sizeof(struct kiwarp_sqe));
+}
+
+/**
+ * kiw_user_rq_bytes - what a receive ring takes
+ * @size: slots
+ *
+ * Context: any.
+ * Return: octets, the length of its mapping.
+ */
+size_t kiw_user_rq_bytes(u32 size)
+{
+	return array_size(size, sizeof(struct kiwarp_rqe));
+}
+
+/**
+ * kiw_user_cq_bytes - what a completion ring takes, the arming word behind it included
+ * @size: slots
+ *
+ * Context: any.
+ * Return: octets, the length of its mapping.
+ */
+size_t kiw_user_cq_bytes(u32 size)
+{
+	return size_add(array_size(size, sizeof(struct kiwarp_cqe)),
+			sizeof(struct kiwarp_cq_ctrl));
+}
+
+/**
+ * kiw_mmap - map a ring: ib_device_ops.mmap
+ * @uctx: the process's context
+ * @vma: where; shared, of the ring's length in pages, its offset the ring's key
+ *
+ * Context: process; may sleep; the mmap lock is held.
+ * Return: 0, -EINVAL: no such ring, or it is not mapped as a whole and shared; -errno
+ * of the mapping itself.
+ */
+int kiw_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
+{
+	struct rdma_user_mmap_entry *entry;
+	struct kiw_user_ring *ur;
+	int ret;
+
+	entry = rdma_user_mmap_entry_get(uctx, vma);
+	if (!entry)
+		return -EINVAL;
+	ur = container_of(entry, struct kiw_user_ring, entry);
+	ret = remap_vmalloc_range(vma, ur->mem, 0);
+	rdma_user_mmap_entry_put(entry);
+	return ret;
+}
+
+/**
+ * kiw_mmap_free - the last reference on a ring is gone: ib_device_ops.mmap_free
+ * @entry: the ring's
+ *
+ * Every mapping has references of its own on the pages.
+ *
+ * Context: process; may sleep.
+ */
+void kiw_mmap_free(struct rdma_user_mmap_entry *entry)
+{
+	struct kiw_user_ring *ur = container_of(entry, struct kiw_user_ring, entry);
+
+	vfree(ur->mem);
+	kfree(ur);
+}
+
+/*
+ * Copy out of a mapped ring. READ_ONCE makes the compiler read each word exactly once:
+ * a plain memcpy() might be done again, or the source be looked at instead of the copy,
+ * after the check.
+ */
+static void copy_once(void *to, const void *from, size_t bytes)
+{
+	const u64 *src = from;
+	u64 *dst = to;
+	size_t i;
+
+	for (i = 0; i < bytes / sizeof(u64); i++)
+		dst[i] = READ_ONCE(src[i]);
+}
+
+/* Gives the octets in all, or -EINVAL */
+static int translate_sges(struct kiw_sge *to, const struct kiwarp_sge *from, unsigned int num)
+{
+	unsigned int i;
+	u64 total = 0;
+
+	for (i = 0; i < num; i++) {
+		to[i].addr = from[i].laddr;
+		to[i].length = from[i].length;
+		to[i].lkey = from[i].lkey;
+		total += from[i].length;
+	}
+	if (total > KIW_MAX_WR_BYTES)
+		return -EINVAL;
+	return total;
+}
+
+static u16 translate_flags(u16 flags)
+{
+	u16 to = 0;
+
+	if (flags & KIWARP_WQE_SIGNALED)
+		to |= KIW_WRF_SIGNALED;
+	if (flags & KIWARP_WQE_SOLICITED)
+		to |= KIW_WRF_SOLICITED;
+	if (flags & KIWARP_WQE_READ_FENCE)
+		to |= KIW_WRF_FENCE;
+	if (flags & KIWARP_WQE_INLINE)
+		to |= KIW_WRF_INLINE;
+	return to;
+}
+
+/* An operation that is none becomes a Send: the consumer gets it back with an error */
+static int translate_op(u8 opcode, u8 *op)
+{
+	switch (opcode) {
+	case KIWARP_OP_WRITE:
+		*op = KIW_WR_WRITE;
+		return 0;
+	case KIWARP_OP_READ:
+		*op = KIW_WR_READ;
+		return 0;
+	case KIWARP_OP_SEND:
+		*op = KIW_WR_SEND;
+		return 0;
+	case KIWARP_OP_SEND_INV:
+		*op = KIW_WR_SEND_INV;
+		return 0;
+	default:
+		*op = KIW_WR_SEND;
+		return -EINVAL;
+	}
+}
+
+static int translate_inline(struct kiw_swqe *wqe, const struct kiwarp_sqe *sqe, u8 max)
+{
+	u32 length = sqe->sge[0].length;
+
+	wqe->num_sge = 0;
+	if (length > max || wqe->op == KIW_WR_READ)
+		return -EINVAL;
+	memcpy(wqe->inline_data, &sqe->sge[1], length);
+	return length;
+}
+
+/* @sqe is the private copy */
+static int translate_sqe(const struct kiw_sq *sq, struct kiw_swqe *wqe,
+			 const struct kiwarp_sqe *sqe)
+{
+	int ret;
+
+	wqe->wr_id = sqe->id;
+	wqe->raddr = sqe->raddr;
+	wqe->rkey = sqe->rkey;
+	wqe->flags = translate_flags(sqe->flags);
+	wqe->num_sge = 0;
+	wqe->length = 0;
+	ret = translate_op(sqe->opcode, &wqe->op);
+	if (ret)
+		return ret;
+	if (wqe->flags & KIW_WRF_INLINE) {
+		ret = translate_inline(wqe, sqe, sq->max_inline);
+	} else {
+		if (sqe->num_sge > min_t(u8, sq->max_sge, KIW_MAX_SGE))
+			return -EINVAL;
+		wqe->num_sge = sqe->num_sge;
+		ret = translate_sges(wqe->sge, sqe->sge, sqe->num_sge);
+	}
+	if (ret < 0)
+		return ret;
+	wqe->length = ret;
+	return 1;
+}
+
+static struct kiwarp_sqe *sq_slot(const struct kiw_sq *sq)
+{
+	struct kiwarp_sqe *ring = sq->ring;
+
+	return &ring[kiw_ring_slot(READ_ONCE(sq->get), sq->size)];
+}
+
+/*
+ * The provider rings the doorbell for a new entry only when the one before it is no
+ * longer valid: while it is, we are known to be on our way. So between giving a slot
+ * back and looking at the next one there has to be a full barrier, or the provider
+ * could still see the old entry while we do not see the new one yet.
+ */
+static int sq_user_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
+{
+	struct kiwarp_sqe *slot = sq_slot(sq);
+	struct kiwarp_sqe sqe;
+
+	lockdep_assert_held(&sq->lock);
+	/* Acquire: whoever sees the flag sees the entry */
+	if (!(smp_load_acquire(&slot->flags) & KIWARP_WQE_VALID))
+		return 0;
+	copy_once(&sqe, slot, sizeof(sqe));
+	WRITE_ONCE(sq->get, sq->get + 1);
+	/* Release: the slot is read before its owner may write it again */
+	smp_store_release(&slot->flags, 0);
+	/* Pairs with the provider's sequentially consistent store, then load, of flags */
+	smp_mb();
+	return translate_sqe(sq, wqe, &sqe);
+}
+
+static bool sq_user_is_empty(struct kiw_sq *sq)
+{
+	/* Acquire: as in sq_user_fetch() */
+	return !(smp_load_acquire(&sq_slot(sq)->flags) & KIWARP_WQE_VALID);
+}
+
+const struct kiw_sq_ops kiw_sq_user_ops = {
+	.fetch = sq_user_fetch,
+	.is_empty = sq_user_is_empty,
+};
+
+static struct kiwarp_rqe *rq_slot(const struct kiw_rq *rq, u32 pos)
+{
+	struct kiwarp_rqe *ring = rq->ring;
+
+	return &ring[kiw_ring_slot(pos, rq->size)];
+}
+
+/* @rqe is the private copy */
+static int translate_rqe(const struct kiw_rq *rq, struct kiw_rwqe *wqe,
+			 const struct kiwarp_rqe *rqe)
+{
+	int ret;
+
+	wqe->wr_id = rqe->id;
+	wqe->num_sge = 0;
+	wqe->length = 0;
+	if (rqe->flags != KIWARP_WQE_VALID ||
+	    rqe->num_sge > min_t(u8, rq->max_sge, KIW_MAX_SGE))
+		return -EINVAL;
+	ret = translate_sges(wqe->sge, rqe->sge, rqe->num_sge);
+	if (ret < 0)
+		return ret;
+	wqe->num_sge = rqe->num_sge;
+	wqe->length = ret;
+	return 1;
+}
+
+/* There is no doorbell for receives, and nothing to order with one */
+static int rq_user_fetch(struct kiw_rq *rq, struct kiw_rwqe *wqe)
+{
+	struct kiwarp_rqe *slot = rq_slot(rq, rq->get);
+	struct kiwarp_rqe rqe;
+
+	lockdep_assert_held(&rq->lock);
+	/* Acquire: whoever sees the flag sees the entry */
+	if (!(smp_load_acquire(&slot->flags) & KIWARP_WQE_VALID))
+		return 0;
+	copy_once(&rqe, slot, sizeof(rqe));
+	rq->get++;
+	/* Release: the slot is read before its owner may write it again */
+	smp_store_release(&slot->flags, 0);
+	return translate_rqe(rq, wqe, &rqe);
+}
+
+/* Entries are posted in order: when the last of @n is there, all are */
+static bool rq_user_has(struct kiw_rq *rq, u32 n)
+{
+	const struct kiwarp_rqe *slot = rq_slot(rq, rq->get + n - 1);
+
+	lockdep_assert_held(&rq->lock);
+	if (!n)
+		return true;
+	/* Acquire: as in rq_user_fetch() */
+	return n <= rq->size && smp_load_acquire(&slot->flags) & KIWARP_WQE_VALID;
+}
+
+const struct kiw_rq_ops kiw_rq_user_ops = {
+	.fetch = rq_user_fetch,
+	.has = rq_user_has,
+};
+
+/* The provider indexes tables with both: only listed values may be written */
+static const u8 status_table[KIW_WCS_COUNT] = {
+	[KIW_WCS_SUCCESS]	= KIWARP_CQE_SUCCESS,
+	[KIW_WCS_LOC_LEN]	= KIWARP_CQE_LOC_LEN,
+	[KIW_WCS_LOC_PROT]	= KIWARP_CQE_LOC_PROT,
+	[KIW_WCS_LOC_QP_OP]	= KIWARP_CQE_LOC_QP_OP,
+	[KIW_WCS_FLUSHED]	= KIWARP_CQE_FLUSHED,
+	[KIW_WCS_BAD_RESP]	= KIWARP_CQE_BAD_RESP,
+	[KIW_WCS_LOC_ACCESS]	= KIWARP_CQE_LOC_ACCESS,
+	[KIW_WCS_REM_ACCESS]	= KIWARP_CQE_REM_ACCESS,
+	[KIW_WCS_REM_INV_REQ]	= KIWARP_CQE_REM_INV_REQ,
+	[KIW_WCS_REM_OP]	= KIWARP_CQE_GENERAL,
+	[KIW_WCS_GENERAL]	= KIWARP_CQE_GENERAL,
+};
+
+static const u8 opcode_table[] = {
+	[KIW_WR_SEND]		= KIWARP_OP_SEND,
+	[KIW_WR_SEND_INV]	= KIWARP_OP_SEND_INV,
+	[KIW_WR_WRITE]		= KIWARP_OP_WRITE,
+	[KIW_WR_READ]		= KIWARP_OP_READ,
+	[KIW_WR_RECV]		= KIWARP_OP_RECV,
+};
+
+static bool cq_user_put(struct kiw_cq *cq, const struct kiw_wc *wc)
+{
+	struct kiwarp_cqe *ring = cq->ring;
+	struct kiwarp_cqe *slot = &ring[kiw_ring_slot(cq->put, cq->size)];
+
+	lockdep_assert_held(&cq->lock);
+	/* Acquire: the consumer has read the slot before we write it again */
+	if (smp_load_acquire(&slot->flags))
+		return false;
+	slot->id = wc->wr_id;
+	slot->opcode = opcode_table[wc->op];
+	slot->status = status_table[wc->status];
+	slot->bytes = wc->byte_len;
+	slot->imm_data = 0;
+	if (wc->with_inv)
+		slot->inval_stag = wc->inv_stag;
+	slot->qp_id = wc->qp->qp_num;
+	/* Release: whoever sees the flag sees the completion */
+	smp_store_release(&slot->flags, KIWARP_WQE_VALID);
+	cq->put++;
+	return true;
+}
+
+/*
+ * The consumer arms, then polls once more; we complete, then look at the arming. With
+ * a full barrier in between on both sides one of us sees what the other did.
+ */
+static bool cq_user_take_arm(struct kiw_cq *cq, bool solicited)
+{
+	struct kiwarp_cqe *ring = cq->ring;
+	struct kiwarp_cq_ctrl *ctrl = (struct kiwarp_cq_ctrl *)&ring[cq->size];
+	u32 wanted = KIWARP_NOTIFY_NEXT;
+
+	lockdep_assert_held(&cq->lock);
+	if (solicited)
+		wanted |= KIWARP_NOTIFY_SOLICITED;
+	/* Pairs with the provider's sequentially consistent store of ctrl->flags */
+	smp_mb();
+	if (!(READ_ONCE(ctrl->flags) & wanted))
+		return false;
+	/* It may have armed for something else since: rather one event more than one less */
+	return xchg(&ctrl->flags, KIWARP_NOTIFY_NONE) != KIWARP_NOTIFY_NONE;
+}
+
+const struct kiw_cq_ops kiw_cq_user_ops = {
+	.put = cq_user_put,
+	.take_arm = cq_user_take_arm,
+};

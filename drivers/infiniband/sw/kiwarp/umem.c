@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * User memory pinned by ib_umem, with its pages at hand by number.
+ *
+ * Owns: &struct kiw_umem and the core's pin in it. The core keeps the pages as runs in
+ * a scatterlist; the data path needs the n-th page at once, hence the array.
+ *
+ * Pinning and unpinning happen in process context and may sleep. The copies run in any
+ * context and take no lock: who calls them sees to it that the memory stays pinned (see
+ * mr.c).
+ */
+#include "umem.h"
+
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+
+static void list_pages(struct kiw_umem *umem)
+{
+	struct sg_page_iter iter;
+	size_t i = 0;
+
+	for_each_sgtable_page(&umem->ib->sgt_append.sgt, &iter, 0) {
+		if (WARN_ON_ONCE(i >= umem->num_pages))
+			break;
+		umem->pages[i++] = sg_page_iter_page(&iter);
+	}
+}
+
+/**
+ * kiw_umem_pin - pin memory of the current process
+ * @ibdev: the device it is for
+ * @start: user address of the first octet
+ * @length: octets, 1..%KIW_UMEM_MAX_BYTES
+ * @access: enum ib_access_flags; a right to write makes the pages writable
+ *
+ * The pages count against the process's RLIMIT_MEMLOCK.
+ *
+ * Context: process, may sleep.
+ * Return: the memory, to be given to kiw_umem_unpin(), or ERR_PTR(): -EINVAL for a bad
+ * range, -ENOMEM for too much of it, -EFAULT and others as ib_umem_get() says.
+ */
+struct kiw_umem *kiw_umem_pin(struct ib_device *ibdev, u64 start, u64 length, int access)
+{
+	struct kiw_umem *umem;
+	struct ib_umem *ib;
+	size_t num;
+
+	if (!length || length > KIW_UMEM_MAX_BYTES || start > ULONG_MAX - length)
+		return ERR_PTR(-EINVAL);
+	ib = ib_umem_get(ibdev, start, length, access);
+	if (IS_ERR(ib))
+		return ERR_CAST(ib);
+	num = ib_umem_num_pages(ib);
+	umem = kvzalloc(struct_size(umem, pages, num), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!umem) {
+		ib_umem_release(ib);
+		return ERR_PTR(-ENOMEM);
+	}
+	umem->ib = ib;
+	umem->first_offset = ib_umem_offset(ib);
+	umem->num_pages = num;
+	list_pages(umem);
+	return umem;
+}
+
+/**
+ * kiw_umem_unpin - let go of pinned memory
+ * @umem: from kiw_umem_pin(); nobody copies any more; NULL is fine
+ *
+ * Context: process, may sleep.
+ */
+void kiw_umem_unpin(struct kiw_umem *umem)
+{
+	if (!umem)
+		return;
+	ib_umem_release(umem->ib);
+	kvfree(umem);
+}
+
+/* Octets of @len that are in the page of @pos */
+static u32 in_page(u64 pos, u32 len)
+{
+	return min_t(u32, len, PAGE_SIZE - offset_in_page(pos));
+}
+
+/**
+ * kiw_umem_copy_to - write to pinned memory
+ * @umem: where, pinned for writing
+ * @offset: octets from the start of the region; with @len, checked by the caller
+ * @src: what
+ * @len: octets
+ *
+ * Context: any.
+ */
+void kiw_umem_copy_to(const struct kiw_umem *umem, u64 offset, const void *src, u32 len)
+{
+	u64 pos = umem->first_offset + offset;
+	u32 n;
+
+	for (; len; len -= n, pos += n, src += n) {
+		n = in_page(pos, len);
+		memcpy_to_page(umem->pages[pos >> PAGE_SHIFT], offset_in_page(pos), src, n);
+	}
+}
+
+/**
+ * kiw_umem_copy_from - read from pinned memory
+ * @umem: where
+ * @offset: octets from the start of the region; with @len, checked by the caller
+ * @dst: where to
+ * @len: octets
+ *
+ * The owner may be writing meanwhile: what is read is whatever was there.
+ *
+ * Context: any.
+ */
+void kiw_umem_copy_from(const struct kiw_umem *umem, u64 offset, void *dst, u32 len)
+{
+	u64 pos = umem->first_offset + offset;
+	u32 n;
+
+	for (; len; len -= n, pos += n, dst += n) {
+		n = in_page(pos, len);
+		memcpy_from_page(dst, umem->pages[pos >> PAGE_SHIFT], offset_in_page(pos), n);
+	}
+}

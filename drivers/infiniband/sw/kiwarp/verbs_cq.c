@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * ib_device_ops of completion queues: validate, make a ring, unwind.
+ *
+ * Owns: the ring of a queue, from create to destroy. Process context throughout; the
+ * core serialises create and destroy of one queue and destroys no queue that a QP
+ * still uses.
+ */
+#include <rdma/kiwarp-abi.h>
+
+#include "cq.h"
+#include "device.h"
+#include "proto/ring.h"
+#include "uapi_siw.h"
+#include "verbs.h"
+
+static int check_attr(const struct ib_device *ibdev, const struct ib_cq_init_attr *attr)
+{
+	/*
+	 * Neither timestamps, nor an overrun that nobody is told about: we see every
+	 * overrun, and a consumer that lost a completion waits for ever.
+	 */
+	if (attr->flags)
+		return -EOPNOTSUPP;
+	if (!attr->cqe || attr->cqe > KIW_MAX_CQE)
+		return -EINVAL;
+	if (attr->comp_vector >= ibdev->num_comp_vectors)
+		return -EINVAL;
+	return 0;
+}
+
+static int create_kernel(struct kiw_cq *cq, u32 size, struct kiw_stats *stats)
+{
+	void *ring;
+
+	ring = kiw_cq_kernel_ring(size);
+	if (!ring)
+		return -ENOMEM;
+	kiw_cq_init(cq, &kiw_cq_kernel_ops, ring, size, stats);
+	return 0;
+}
+
+static int create_user(struct kiw_cq *cq, u32 size, struct kiw_stats *stats,
+		       struct ib_udata *udata)
+{
+	struct kiwarp_uresp_create_cq resp = { .num_cqe = size };
+	void *ring;
+	u64 key;
+	int ret;
+
+	ret = kiw_udata_check(udata, sizeof(resp), stats);
+	if (ret)
+		return ret;
+	cq->user = kiw_user_ring_alloc(kiw_udata_context(udata), kiw_user_cq_bytes(size),
+				       &ring, &key);
+	if (!cq->user)
+		return -ENOMEM;
+	resp.cq_key = key;
+	ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (ret)
+		goto err_ring;
+	kiw_cq_init(cq, &kiw_cq_user_ops, ring, size, stats);
+	return 0;
+
+err_ring:
+	kiw_user_ring_free(cq->user);
+	cq->user = NULL;
+	return ret;
+}
+
+/**
+ * kiw_create_cq - ib_device_ops.create_cq
+ * @ibcq: the core's part; gets the true number of entries
+ * @attr: what the consumer wants; no flags are supported
+ * @arg: the user's request, in the form of this kernel; NULL for a kernel consumer
+ *
+ * Context: process; may sleep.
+ * Return: 0; -EINVAL: out of the limits of the device, or a bad request; -EOPNOTSUPP:
+ * a flag; -ENOMEM: no memory, or too many queues; -EFAULT.
+ */
+int kiw_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		  kiw_compat_create_cq_arg *arg)
+{
+	struct kiw_device *dev = to_kiw_device(ibcq->device);
+	struct ib_udata *udata = kiw_compat_cq_udata(arg);
+	struct kiw_cq *cq = to_kiw_cq(ibcq);
+	u32 size;
+	int ret;
+
+	ret = check_attr(ibcq->device, attr);
+	if (ret)
+		return ret;
+	if (!atomic_add_unless(&dev->num_cq, 1, KIW_MAX_CQ))
+		return -ENOMEM;
+	size = kiw_ring_size(attr->cqe, KIW_MAX_CQE);
+	ret = udata ? create_user(cq, size, &dev->stats, udata)
+		    : create_kernel(cq, size, &dev->stats);
+	if (ret)
+		goto err_count;
+	ibcq->cqe = size;
+	kiw_count(&dev->stats, KIW_STAT_CQ_CREATED);
+	return 0;
+
+err_count:
+	atomic_dec(&dev->num_cq);
+	return ret;
+}
+
+/**
+ * kiw_destroy_cq - ib_device_ops.destroy_cq
+ * @ibcq: the core's part; no QP uses the queue
+ * @udata: not used
+ *
+ * Context: process; may sleep.
+ * Return: 0.
+ */
+int kiw_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+{
+	struct kiw_device *dev = to_kiw_device(ibcq->device);
+	struct kiw_cq *cq = to_kiw_cq(ibcq);
+
+	kiw_cq_uninit(cq);
+	kiw_ring_free(cq->user, cq->ring);
+	atomic_dec(&dev->num_cq);
+	kiw_count(&dev->stats, KIW_STAT_CQ_DESTROYED);
+	return 0;
+}

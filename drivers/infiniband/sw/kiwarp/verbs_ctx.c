@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * User contexts: one for each time a process opens the device.
+ *
+ * Owns: nothing; the core's structure is all there is, and every object of a context
+ * is destroyed before it. Process context throughout.
+ */
+#include <rdma/kiwarp-abi.h>
+
+#include "device.h"
+#include "uapi_siw.h"
+#include "verbs.h"
+
+/**
+ * kiw_alloc_ucontext - a process opens the device: ib_device_ops.alloc_ucontext
+ * @uctx: the core's part
+ * @udata: the request
+ *
+ * Context: process; may sleep.
+ * Return: 0, -EINVAL or -EFAULT for a bad @udata.
+ */
+int kiw_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata)
+{
+	struct kiw_device *dev = to_kiw_device(uctx->device);
+	struct kiwarp_uresp_alloc_ctx resp = { .dev_id = uctx->device->index };
+	int ret;
+
+	ret = kiw_udata_check(udata, sizeof(resp), &dev->stats);
+	if (ret)
+		return ret;
+	return ib_copy_to_udata(udata, &resp, sizeof(resp));
+}
+
+/**
+ * kiw_dealloc_ucontext - a process closes the device: ib_device_ops.dealloc_ucontext
+ * @uctx: the core's part
+ *
+ * Its objects, and their rings with them, have been destroyed.
+ *
+ * Context: process; may sleep.
+ */
+void kiw_dealloc_ucontext(struct ib_ucontext *uctx)
+{
+}
+
+/**
+ * kiw_disassociate_ucontext - the device goes away under a process
+ * @uctx: the core's part
+ *
+ * Having ib_device_ops.disassociate_ucontext is what lets the core go ahead without
+ * waiting for the process. There is nothing to do in it: the core destroys the objects
+ * itself, and what the process still has mapped is ordinary memory with references of
+ * its own, not the device's registers.
+ *
+ * Context: process; may sleep.
+ */
+void kiw_disassociate_ucontext(struct ib_ucontext *uctx)
+{
+}

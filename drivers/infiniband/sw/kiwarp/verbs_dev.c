@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Verbs: the table of operations; what the device and its port are like; protection
+ * domains; counters.
+ *
+ * Owns: nothing but the table. A protection domain is the core's &struct ib_pd and
+ * nothing else. All run in process context.
+ */
+#include "verbs.h"
+
+#include <linux/kernel.h>
+#include <linux/sizes.h>
+#include <linux/string.h>
+#include <rdma/ib_cache.h>
+#include <rdma/iw_cm.h>
+#include <rdma/kiwarp-abi.h>
+
+#include "cm.h"
+#include "cq.h"
+#include "device.h"
+#include "qp.h"
+#include "srq.h"
+#include "uapi_siw.h"
+#include "umem.h"
+
+/* As ibv_devinfo wants it: 16 bits each of major, minor and patch level */
+static u64 fw_version(void)
+{
+	unsigned int major = 0;
+	unsigned int minor = 0;
+	unsigned int patch = 0;
+
+	if (sscanf(KIWARP_VERSION, "%u.%u.%u", &major, &minor, &patch) < 1)
+		return 0;
+	return (u64)major << 32 | (u64)minor << 16 | patch;
+}
+
+/**
+ * kiw_query_device - true limits of a device
+ * @ibdev: the device
+ * @attr: to be filled; zero before
+ * @udata: there is no driver's part; NULL from some kernels
+ *
+ * Context: process.
+ * Return: 0, or -EINVAL when user space passed something.
+ */
+int kiw_query_device(struct ib_device *ibdev, struct ib_device_attr *attr, struct ib_udata *udata)
+{
+	if (udata && (udata->inlen || udata->outlen))
+		return -EINVAL;
+	attr->fw_ver = fw_version();
+	attr->sys_image_guid = ibdev->node_guid;
+	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
+	attr->page_size_cap = ~(u64)(SZ_4K - 1);
+	attr->max_mr_size = KIW_UMEM_MAX_BYTES;
+	attr->max_qp = KIW_MAX_QP;
+	attr->max_qp_wr = KIW_MAX_QP_WR;
+	attr->max_send_sge = KIW_MAX_SGE;
+	attr->max_recv_sge = KIW_MAX_SGE;
+	attr->max_sge_rd = KIW_MAX_SGE;
+	attr->max_cq = KIW_MAX_CQ;
+	attr->max_cqe = KIW_MAX_CQE;
+	attr->max_mr = KIW_MAX_MR;
+	attr->max_pd = KIW_MAX_PD;
+	attr->max_srq = KIW_MAX_SRQ;
+	attr->max_srq_wr = KIW_MAX_SRQ_WR;
+	attr->max_srq_sge = KIW_MAX_SGE;
+	attr->max_qp_rd_atom = KIW_MAX_READS;
+	attr->max_qp_init_rd_atom = KIW_MAX_READS;
+	attr->max_res_rd_atom = KIW_MAX_QP * KIW_MAX_READS;
+	attr->atomic_cap = IB_ATOMIC_NONE;
+	return 0;
+}
+
+/*
+ * Asking takes the RTNL, and the core logs when a netdev does not know its speed, so the
+ * answer is kept until the link may have changed (see device.c).
+ */
+static void ask_speed(struct kiw_device *dev, u32 port)
+{
+	u32 gen = READ_ONCE(dev->link_gen);
+	u16 speed;
+	u8 width;
+
+	if (READ_ONCE(dev->speed_gen) == gen || ib_get_eth_speed(&dev->ib, port, &speed, &width))
+		return;
+	WRITE_ONCE(dev->speed, speed);
+	WRITE_ONCE(dev->width, width);
+	WRITE_ONCE(dev->speed_gen, gen);
+}
+
+/**
+ * kiw_query_port - what the port is like, which is what the netdev is like
+ * @ibdev: the device
+ * @port: 1
+ * @attr: to be filled
+ *
+ * A netdev on its way out no longer tells its speed; the last one known stays.
+ *
+ * Context: process, may sleep; takes the RTNL.
+ * Return: 0.
+ */
+int kiw_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
+{
+	struct kiw_device *dev = to_kiw_device(ibdev);
+	bool is_active = kiw_device_is_active(dev);
+
+	ask_speed(dev, port);
+	attr->active_speed = READ_ONCE(dev->speed);
+	attr->active_width = READ_ONCE(dev->width);
+	attr->state = is_active ? IB_PORT_ACTIVE : IB_PORT_DOWN;
+	attr->phys_state = is_active ? IB_PORT_PHYS_STATE_LINK_UP : IB_PORT_PHYS_STATE_DISABLED;
+	attr->max_mtu = IB_MTU_4096;
+	attr->active_mtu = ib_mtu_int_to_enum(READ_ONCE(dev->ndev->mtu));
+	attr->max_msg_sz = KIW_MAX_MSG_BYTES;
+	attr->gid_tbl_len = 1;
+	attr->port_cap_flags = IB_PORT_CM_SUP;
+	return 0;
+}
+
+/**
+ * kiw_get_port_immutable - what never changes about the port
+ * @ibdev: the device
+ * @port: 1
+ * @imm: to be filled
+ *
+ * Context: process.
+ * Return: 0.
+ */
+int kiw_get_port_immutable(struct ib_device *ibdev, u32 port, struct ib_port_immutable *imm)
+{
+	imm->gid_tbl_len = 1;
+	imm->core_cap_flags = RDMA_CORE_PORT_IWARP;
+	return 0;
+}
+
+/**
+ * kiw_query_gid - GID 0, by which rdma_cm finds the device
+ * @ibdev: the device
+ * @port: 1
+ * @index: 0
+ * @gid: to be filled
+ *
+ * A change of address is followed by an event upon which the core asks again; so it does
+ * no harm when half of a change is seen here.
+ *
+ * Context: any.
+ * Return: 0.
+ */
+int kiw_query_gid(struct ib_device *ibdev, u32 port, int index, union ib_gid *gid)
+{
+	*gid = to_kiw_device(ibdev)->raw_gid;
+	return 0;
+}
+
+/**
+ * kiw_get_netdev - the netdev below a port
+ * @ibdev: the device
+ * @port: 1
+ *
+ * Context: any.
+ * Return: the netdev, with a reference for the caller; also while it is on its way out.
+ */
+struct net_device *kiw_get_netdev(struct ib_device *ibdev, u32 port)
+{
+	struct kiw_device *dev = to_kiw_device(ibdev);
+
+	dev_hold(dev->ndev);
+	return dev->ndev;
+}
+
+/**
+ * kiw_get_dev_fw_str - the version, as text
+ * @ibdev: the device
+ * @str: %IB_FW_VERSION_NAME_MAX octets
+ *
+ * Context: any.
+ */
+void kiw_get_dev_fw_str(struct ib_device *ibdev, char *str)
+{
+	strscpy(str, KIWARP_VERSION, IB_FW_VERSION_NAME_MAX);
+}
+
+/**
+ * kiw_alloc_pd - make a protection domain
+ * @ibpd: to be made
+ * @udata: there is no driver's part
+ *
+ * Context: process.
+ * Return: 0, or -ENOMEM beyond %KIW_MAX_PD.
+ */
+int kiw_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	struct kiw_device *dev = to_kiw_device(ibpd->device);
+
+	return atomic_add_unless(&dev->num_pd, 1, KIW_MAX_PD) ? 0 : -ENOMEM;
+}
+
+/**
+ * kiw_dealloc_pd - end of a protection domain
+ * @ibpd: nothing is in it any more; freed by the core
+ * @udata: not used
+ *
+ * Context: process.
+ * Return: 0.
+ */
+int kiw_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	atomic_dec(&to_kiw_device(ibpd->device)->num_pd);
+	return 0;
+}
+
+static const struct rdma_stat_desc stat_descs[KIW_STAT_COUNT] = {
+#define STAT_DESC(id, text) \
+	[KIW_STAT_##id] = { .name = text },
+	KIW_STATS_LIST(STAT_DESC)
+#undef STAT_DESC
+};
+
+/* Per port, because that is what `rdma statistic show` asks for */
+static struct rdma_hw_stats *alloc_port_stats(struct ib_device *ibdev, u32 port)
+{
+	return rdma_alloc_hw_stats_struct(stat_descs, KIW_STAT_COUNT,
+					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
+}
+
+static int get_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port, int index)
+{
+	struct kiw_device *dev = to_kiw_device(ibdev);
+	int i;
+
+	if (!port)
+		return -EOPNOTSUPP;
+	for (i = 0; i < KIW_STAT_COUNT; i++)
+		stats->value[i] = kiw_stats_read(&dev->stats, i);
+	return KIW_STAT_COUNT;
+}
+
+/*
+ * The driver id is that of siw: it is the user ABI that a stock rdma-core finds its
+ * provider by. Nothing else is shared; what it takes to live beside siw is in device.c.
+ */
+const struct ib_device_ops kiw_device_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = RDMA_DRIVER_SIW,
+	.uverbs_abi_ver = KIWARP_ABI_VERSION,
+
+	.dealloc_driver = kiw_device_dealloc,
+	.query_device = kiw_query_device,
+	.query_port = kiw_query_port,
+	.get_port_immutable = kiw_get_port_immutable,
+	.query_gid = kiw_query_gid,
+	.get_netdev = kiw_get_netdev,
+	.get_dev_fw_str = kiw_get_dev_fw_str,
+	.alloc_hw_port_stats = alloc_port_stats,
+	.get_hw_stats = get_stats,
+
+	.alloc_ucontext = kiw_alloc_ucontext,
+	.dealloc_ucontext = kiw_dealloc_ucontext,
+	.disassociate_ucontext = kiw_disassociate_ucontext,
+	.mmap = kiw_mmap,
+	.mmap_free = kiw_mmap_free,
+
+	.alloc_pd = kiw_alloc_pd,
+	.dealloc_pd = kiw_dealloc_pd,
+
+	.get_dma_mr = kiw_get_dma_mr,
+	.reg_user_mr = kiw_reg_user_mr,
+	.dereg_mr = kiw_dereg_mr,
+
+	.create_cq = kiw_create_cq,
+	.destroy_cq = kiw_destroy_cq,
+	.poll_cq = kiw_poll_cq,
+	.req_notify_cq = kiw_req_notify_cq,
+
+	.create_srq = kiw_create_srq,
+	.modify_srq = kiw_modify_srq,
+	.query_srq = kiw_query_srq,
+	.destroy_srq = kiw_destroy_srq,
+	.post_srq_recv = kiw_post_srq_recv,
+
+	.create_qp = kiw_create_qp,
+	.modify_qp = kiw_modify_qp,
+	.query_qp = kiw_query_qp,
+	.destroy_qp = kiw_destroy_qp,
+	.post_send = kiw_post_send,
+	.post_recv = kiw_post_recv,
+
+	.iw_connect = kiw_cm_connect,
+	.iw_accept = kiw_cm_accept,
+	.iw_reject = kiw_cm_reject,
+	.iw_create_listen = kiw_cm_create_listen,
+	.iw_destroy_listen = kiw_cm_destroy_listen,
+	.iw_get_qp = kiw_iw_get_qp,
+	.iw_add_ref = kiw_iw_add_ref,
+	.iw_rem_ref = kiw_iw_rem_ref,
+
+	INIT_RDMA_OBJ_SIZE(ib_cq, kiw_cq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_qp, kiw_qp, ib),
+	INIT_RDMA_OBJ_SIZE(ib_srq, kiw_srq, ib),
+	/* These two have nothing of ours */
+	.size_ib_pd = sizeof(struct ib_pd),
+	.size_ib_ucontext = sizeof(struct ib_ucontext),
+};

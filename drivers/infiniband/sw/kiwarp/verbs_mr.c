@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Verbs: memory regions.
+ *
+ * Owns: &struct kiw_mr and the pinned memory in it, from registration to deregistration.
+ * All run in process context and may sleep. How the data path comes to an MR, and why it
+ * may be freed here, is in mr.c.
+ */
+#include "verbs.h"
+
+#include <linux/minmax.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <rdma/kiwarp-abi.h>
+
+#include "device.h"
+#include "mr.h"
+#include "umem.h"
+
+/* Rights that something here asks for */
+#define ACCESS_GRANTED \
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
+
+/*
+ * Rights to operations we do not offer, and hints. Portable programs ask for them
+ * unseen; as nobody can use them there is no harm in saying yes.
+ */
+#define ACCESS_IGNORED \
+	(IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+
+static int check_access(struct ib_device *ibdev, int access)
+{
+	int ret;
+
+	/* Kernel consumers come here unchecked. Remote write needs local write, and so on */
+	ret = ib_check_mr_access(ibdev, access);
+	if (ret)
+		return ret;
+	return access & ~(ACCESS_GRANTED | ACCESS_IGNORED) ? -EOPNOTSUPP : 0;
+}
+
+static struct kiw_mr *mr_alloc(struct kiw_device *dev, struct ib_pd *ibpd, int access)
+{
+	struct kiw_mr *mr;
+	int ret;
+
+	ret = check_access(&dev->ib, access);
+	if (ret)
+		return ERR_PTR(ret);
+	if (!atomic_add_unless(&dev->num_mr, 1, KIW_MAX_MR))
+		return ERR_PTR(-ENOMEM);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	if (!mr) {
+		atomic_dec(&dev->num_mr);
+		return ERR_PTR(-ENOMEM);
+	}
+	/* The core sets these, but after the MR was published */
+	mr->ib.device = &dev->ib;
+	mr->ib.pd = ibpd;
+	mr->access = access & ACCESS_GRANTED;
+	return mr;
+}
+
+static void mr_free(struct kiw_device *dev, struct kiw_mr *mr)
+{
+	kiw_umem_unpin(mr->umem);
+	kfree(mr);
+	atomic_dec(&dev->num_mr);
+}
+
+/**
+ * kiw_get_dma_mr - register the whole of kernel memory
+ * @ibpd: protection domain
+ * @access: enum ib_access_flags
+ *
+ * Addresses in it are the kernel's virtual ones: the device makes no use of DMA, so
+ * that is what ib_dma_map_single() and its like answer.
+ *
+ * Context: process, may sleep.
+ * Return: the MR, to be given to kiw_dereg_mr(), or ERR_PTR(): -EINVAL or -EOPNOTSUPP for
+ * bad rights, -ENOMEM also beyond %KIW_MAX_MR.
+ */
+struct ib_mr *kiw_get_dma_mr(struct ib_pd *ibpd, int access)
+{
+	struct kiw_device *dev = to_kiw_device(ibpd->device);
+	struct kiw_mr *mr;
+	int ret;
+
+	mr = mr_alloc(dev, ibpd, access);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->length = U64_MAX;
+	ret = kiw_mr_publish(&dev->mrs, mr);
+	if (ret)
+		goto err_free;
+	kiw_count(&dev->stats, KIW_STAT_MR_CREATED);
+	return &mr->ib;
+
+err_free:
+	mr_free(dev, mr);
+	return ERR_PTR(ret);
+}
+
+/*
+ * The provider's part of the request: the key octet is chosen here (see
+ * kiw_mr_publish()), whatever it wishes, so only what must be zero is looked at.
+ */
+static int check_request(struct ib_udata *udata)
+{
+	struct kiwarp_ureq_reg_mr req = {};
+	int ret;
+
+	if (udata->inlen > sizeof(req) &&
+	    !ib_is_udata_cleared(udata, sizeof(req), udata->inlen - sizeof(req)))
+		return -EINVAL;
+	ret = ib_copy_from_udata(&req, udata, min(sizeof(req), udata->inlen));
+	if (ret)
+		return ret;
+	return memchr_inv(req.reserved, 0, sizeof(req.reserved)) || req.pad ? -EINVAL : 0;
+}
+
+static int send_response(struct ib_udata *udata, const struct kiw_mr *mr)
+{
+	struct kiwarp_uresp_reg_mr resp = { .stag = mr->ib.lkey };
+
+	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
+}
+
+/* Give @mr the memory it names */
+static int mr_attach(struct kiw_mr *mr, u64 start, u64 length, u64 virt_addr, int access)
+{
+	struct kiw_umem *umem;
+
+	if (!length || virt_addr + (length - 1) < virt_addr)
+		return -EINVAL;
+	umem = kiw_umem_pin(mr->ib.device, start, length, access);
+	if (IS_ERR(umem))
+		return PTR_ERR(umem);
+	mr->umem = umem;
+	mr->base = virt_addr;
+	mr->length = length;
+	return 0;
+}
+
+/**
+ * kiw_reg_user_mr - register memory of the current process
+ * @ibpd: protection domain
+ * @start: user address of the first octet
+ * @length: octets; not 0
+ * @virt_addr: tagged offset that names the first octet (iova); any value
+ * @access: enum ib_access_flags; bits not known are refused
+ * @udata: &struct kiwarp_ureq_reg_mr and &struct kiwarp_uresp_reg_mr, both of any size;
+ *	NULL when a kernel consumer registers for a process
+ *
+ * Context: process, may sleep.
+ * Return: the MR, to be given to kiw_dereg_mr(), or ERR_PTR(): -EINVAL or -EOPNOTSUPP for
+ * bad arguments, -ENOMEM also beyond %KIW_MAX_MR or RLIMIT_MEMLOCK, -EFAULT.
+ */
+struct ib_mr *kiw_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 virt_addr,
+			      int access, struct ib_udata *udata)
+{
+	struct kiw_device *dev = to_kiw_device(ibpd->device);
+	struct kiw_mr *mr;
+	int ret;
+
+	ret = udata ? check_request(udata) : 0;
+	if (ret) {
+		kiw_count(&dev->stats, KIW_STAT_UDATA_INVALID);
+		return ERR_PTR(ret);
+	}
+	mr = mr_alloc(dev, ibpd, access);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	ret = mr_attach(mr, start, length, virt_addr, access);
+	if (ret)
+		goto err_free;
+	ret = kiw_mr_publish(&dev->mrs, mr);
+	if (ret)
+		goto err_free;
+	ret = udata ? send_response(udata, mr) : 0;
+	if (ret)
+		goto err_retract;
+	kiw_count(&dev->stats, KIW_STAT_MR_CREATED);
+	return &mr->ib;
+
+err_retract:
+	kiw_mr_retract(&dev->mrs, mr);
+err_free:
+	mr_free(dev, mr);
+	return ERR_PTR(ret);
+}
+
+/**
+ * kiw_dereg_mr - deregister memory
+ * @ibmr: from kiw_get_dma_mr() or kiw_reg_user_mr(); freed here
+ * @udata: not used
+ *
+ * When it returns the memory is its owner's again: no message in progress touches it.
+ *
+ * Context: process, may sleep.
+ * Return: 0.
+ */
+int kiw_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
+{
+	struct kiw_device *dev = to_kiw_device(ibmr->device);
+	struct kiw_mr *mr = to_kiw_mr(ibmr);
+
+	kiw_mr_retract(&dev->mrs, mr);
+	mr_free(dev, mr);
+	kiw_count(&dev->stats, KIW_STAT_MR_DESTROYED);
+	return 0;
+}

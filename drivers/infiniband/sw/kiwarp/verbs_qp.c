@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * ib_device_ops of queue pairs: validate, translate, call qp.h, unwind.
+ *
+ * Owns: the number of a QP and its rings, from create to destroy, and what the states
+ * of the verbs mean to the states of proto/qp_fsm.h:
+ *
+ *	RESET, INIT	IDLE; the two differ in what query tells
+ *	RTR		does not exist
+ *	RTS		RTS; entered by the connection manager alone
+ *	SQD		CLOSING
+ *	ERR		TERMINATE, ERROR
+ *
+ * Contexts: process, except for posting and for the reference counting of iw_cm, which
+ * are called anywhere. The core serialises create and destroy of one QP against the
+ * rest. Locks: none of ours; the table of QPs is read under RCU.
+ */
+#include <linux/rcupdate.h>
+#include <linux/string.h>
+#include <linux/xarray.h>
+#include <rdma/kiwarp-abi.h>
+
+#include "device.h"
+#include "proto/ring.h"
+#include "qp.h"
+#include "uapi_siw.h"
+#include "verbs.h"
+
+/* Numbers have 24 bits in the verbs; 0 is no QP */
+#define QPN_LIMIT	XA_LIMIT(1, 0xffffff)
+
+#define DEFAULT_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
+
+static_assert(KIW_MAX_WR_BYTES == KIW_MAX_MSG_BYTES);
+
+static int check_attr(const struct ib_qp_init_attr *attr)
+{
+	const struct ib_qp_cap *cap = &attr->cap;
+
+	if (attr->qp_type != IB_QPT_RC || attr->create_flags || attr->rwq_ind_tbl)
+		return -EOPNOTSUPP;
+	if (!attr->send_cq || !attr->recv_cq)
+		return -EINVAL;
+	if (cap->max_send_wr > KIW_MAX_QP_WR || cap->max_send_sge > KIW_MAX_SGE ||
+	    cap->max_inline_data > KIW_MAX_INLINE)
+		return -EINVAL;
+	/* With a shared receive queue the others mean nothing */
+	if (!attr->srq && (cap->max_recv_wr > KIW_MAX_QP_WR || cap->max_recv_sge > KIW_MAX_SGE))
+		return -EINVAL;
+	return 0;
+}
+
+/*
+ * The number is reserved, and looked up in vain, until publish(): nobody may connect a
+ * QP that could still fail to come into being.
+ */
+static int reserve_number(struct kiw_device *dev, struct kiw_qp *qp)
+{
+	u32 qpn;
+	int ret;
+
+	ret = xa_alloc_cyclic(&dev->qps, &qpn, NULL, QPN_LIMIT, &dev->next_qpn, GFP_KERNEL);
+	if (ret < 0)
+		return ret;
+	qp->ib.qp_num = qpn;
+	return 0;
+}
+
+/* The slot is reserved, so storing needs no memory and cannot fail */
+static void publish(struct kiw_device *dev, struct kiw_qp *qp)
+{
+	xa_store(&dev->qps, qp->ib.qp_num, qp, GFP_KERNEL);
+}
+
+static void set_up(struct kiw_qp *qp, struct kiw_device *dev, const struct ib_qp_init_attr *attr)
+{
+	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qp->access = DEFAULT_ACCESS;
+	qp->mrs = &dev->mrs;
+	qp->stats = &dev->stats;
+	qp->wq = dev->wq;
+	qp->scq = to_kiw_cq(attr->send_cq);
+	qp->rcq = to_kiw_cq(attr->recv_cq);
+	qp->srq = attr->srq ? to_kiw_srq(attr->srq) : NULL;
+}
+
+static int make_sq(struct kiw_qp *qp, const struct ib_qp_cap *cap, struct ib_ucontext *uctx,
+		   u64 *key)
+{
+	struct kiw_sq *sq = &qp->sq;
+
+	spin_lock_init(&sq->lock);
+	sq->size = kiw_ring_size(cap->max_send_wr, KIW_MAX_QP_WR);
+	if (!uctx) {
+		sq->ops = &kiw_sq_kernel_ops;
+		sq->max_sge = cap->max_send_sge;
+		sq->max_inline = cap->max_inline_data;
+		sq->ring = kiw_sq_kernel_ring(sq->size);
+		return sq->ring ? 0 : -ENOMEM;
+	}
+	/* The provider does not look at what was asked for when a send is posted */
+	sq->ops = &kiw_sq_user_ops;
+	sq->max_sge = KIW_MAX_SGE;
+	sq->max_inline = KIW_MAX_INLINE;
+	qp->user_sq = kiw_user_ring_alloc(uctx, kiw_user_sq_bytes(sq->size), &sq->ring, key);
+	return qp->user_sq ? 0 : -ENOMEM;
+}
+
+/* Never without a slot: the provider cannot map a ring of no length */
+static int make_rq(struct kiw_qp *qp, const struct ib_qp_cap *cap, struct ib_ucontext *uctx,
+		   u64 *key)
+{
+	struct kiw_rq *rq = &qp->rq;
+
+	spin_lock_init(&rq->lock);
+	if (qp->srq)
+		return 0;
+	rq->size = kiw_ring_size(cap->max_recv_wr, KIW_MAX_QP_WR);
+	if (!uctx) {
+		rq->ops = &kiw_rq_kernel_ops;
+		rq->max_sge = cap->max_recv_sge;
+		rq->ring = kiw_rq_kernel_ring(rq->size);
+		return rq->ring ? 0 : -ENOMEM;
+	}
+	rq->ops = &kiw_rq_user_ops;
+	rq->max_sge = KIW_MAX_SGE;
+	qp->user_rq = kiw_user_ring_alloc(uctx, kiw_user_rq_bytes(rq->size), &rq->ring, key);
+	return qp->user_rq ? 0 : -ENOMEM;
+}
+
+static void free_rings(struct kiw_qp *qp)
+{
+	kiw_ring_free(qp->user_rq, qp->rq.ring);
+	kiw_ring_free(qp->user_sq, qp->sq.ring);
+}
+
+static int make_rings(struct kiw_qp *qp, const struct ib_qp_cap *cap, struct ib_udata *udata,
+		      struct kiwarp_uresp_create_qp *resp)
+{
+	struct ib_ucontext *uctx = kiw_udata_context(udata);
+	u64 sq_key = 0;
+	u64 rq_key = 0;
+	int ret;
+
+	qp->is_user = uctx;
+	ret = make_sq(qp, cap, uctx, &sq_key);
+	if (ret)
+		return ret;
+	ret = make_rq(qp, cap, uctx, &rq_key);
+	if (ret) {
+		free_rings(qp);
+		return ret;
+	}
+	resp->qp_id = qp->ib.qp_num;
+	resp->num_sqe = qp->sq.size;
+	resp->num_rqe = qp->rq.size;
+	resp->sq_key = sq_key;
+	resp->rq_key = rq_key;
+	return 0;
+}
+
+static void get_caps(const struct kiw_qp *qp, struct ib_qp_cap *cap)
+{
+	cap->max_send_wr = qp->sq.size;
+	cap->max_send_sge = qp->sq.max_sge;
+	cap->max_inline_data = qp->sq.max_inline;
+	cap->max_recv_wr = qp->rq.size;
+	cap->max_recv_sge = qp->rq.max_sge;
+}
+
+/**
+ * kiw_create_qp - ib_device_ops.create_qp
+ * @ibqp: the core's part
+ * @attr: what the consumer wants; gets what it has got
+ * @udata: the user's request, or NULL for a kernel consumer
+ *
+ * Context: process; may sleep.
+ * Return: 0; -EINVAL: out of the limits of the device, or a bad request; -EOPNOTSUPP:
+ * another type than RC, or a create flag; -ENOMEM: no memory, or too many QPs; -EBUSY:
+ * no number is free; -EFAULT.
+ */
+int kiw_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
+{
+	struct kiw_device *dev = to_kiw_device(ibqp->device);
+	struct kiwarp_uresp_create_qp resp = {};
+	struct kiw_qp *qp = to_kiw_qp(ibqp);
+	int ret;
+
+	ret = check_attr(attr);
+	if (!ret && udata)
+		ret = kiw_udata_check(udata, sizeof(resp), &dev->stats);
+	if (ret)
+		return ret;
+	if (!atomic_add_unless(&dev->num_qp, 1, KIW_MAX_QP))
+		return -ENOMEM;
+	ret = reserve_number(dev, qp);
+	if (ret)
+		goto err_count;
+	set_up(qp, dev, attr);
+	ret = make_rings(qp, &attr->cap, udata, &resp);
+	if (ret)
+		goto err_number;
+	ret = kiw_qp_init(qp, dev->wq);
+	if (ret)
+		goto err_rings;
+	if (udata)
+		ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (ret)
+		goto err_uninit;
+	get_caps(qp, &attr->cap);
+	kiw_count(&dev->stats, KIW_STAT_QP_CREATED);
+	publish(dev, qp);
+	return 0;
+
+err_uninit:
+	kiw_qp_uninit(qp);
+err_rings:
+	free_rings(qp);
+err_number:
+	xa_erase(&dev->qps, ibqp->qp_num);
+err_count:
+	atomic_dec(&dev->num_qp);
+	return ret;
+}
+
+/**
+ * kiw_destroy_qp - ib_device_ops.destroy_qp
+ * @ibqp: the core's part
+ * @udata: not used
+ *
+ * Aborts the connection when there is one. The phases, and why each may begin:
+ * 1. Nobody finds the QP any more. iw_cm looks a QP up and takes its reference within
+ *    one section of a spinlock, which is a section of RCU too: when those of before
+ *    are over, whoever found the QP has its reference. Expedited, because a server may
+ *    have thousands of QPs to destroy.
+ * 2. kiw_qp_uninit() waits for the last reference, so nothing of ours runs for the QP
+ *    nor posts a completion of it.
+ * 3. So its completions can be taken out of the queues for good, and the rings freed.
+ *
+ * Context: process; may sleep.
+ * Return: 0.
+ */
+int kiw_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+{
+	struct kiw_device *dev = to_kiw_device(ibqp->device);
+	struct kiw_qp *qp = to_kiw_qp(ibqp);
+
+	xa_erase(&dev->qps, ibqp->qp_num);
+	synchronize_rcu_expedited();
+	kiw_qp_uninit(qp);
+	kiw_cq_forget_qp(qp->scq, ibqp);
+	kiw_cq_forget_qp(qp->rcq, ibqp);
+	free_rings(qp);
+	atomic_dec(&dev->num_qp);
+	kiw_count(&dev->stats, KIW_STAT_QP_DESTROYED);
+	return 0;
+}
+
+static enum ib_qp_state ib_state(const struct kiw_qp *qp)
+{
+	switch (kiw_qp_state(qp)) {
+	case KIW_QPS_IDLE:
+		return qp->is_init ? IB_QPS_INIT : IB_QPS_RESET;
+	case KIW_QPS_RTS:
+		return IB_QPS_RTS;
+	case KIW_QPS_CLOSING:
+		return IB_QPS_SQD;
+	default:
+		return IB_QPS_ERR;
+	}
+}
+
+/* To the verbs every state leads to RESET, to the state machine only those at rest do */
+static int reset(struct kiw_qp *qp)
+{
+	int ret = 0;
+
+	if (kiw_qp_state(qp) != KIW_QPS_IDLE)
+		ret = kiw_qp_event_sync(qp, KIW_QPE_ABORT);
+	if (!ret)
+		ret = kiw_qp_event_sync(qp, KIW_QPE_RESET);
+	if (ret)
+		return ret;
+	qp->is_init = false;
+	WRITE_ONCE(qp->access, DEFAULT_ACCESS);
+	return 0;
+}
+
+static int modify_state(struct kiw_qp *qp, enum ib_qp_state state)
+{
+	switch (state) {
+	case IB_QPS_RESET:
+		return reset(qp);
+	case IB_QPS_INIT:
+		if (kiw_qp_state(qp) != KIW_QPS_IDLE)
+			return -EINVAL;
+		qp->is_init = true;
+		return 0;
+	case IB_QPS_RTS:
+		return kiw_qp_state(qp) == KIW_QPS_RTS ? 0 : -EINVAL;
+	case IB_QPS_SQD:
+		return kiw_qp_event(qp, KIW_QPE_CLOSE);
+	case IB_QPS_ERR:
+		return kiw_qp_event_sync(qp, KIW_QPE_ABORT);
+	default:
+		return -EINVAL;
+	}
+}
+
+/**
+ * kiw_modify_qp - ib_device_ops.modify_qp
+ * @ibqp: the core's part
+ * @attr: new values
+ * @mask: what of @attr is meant; nothing at all is fine
+ * @udata: not used
+ *
+ * SQD asks for an orderly close (iw_cm's disconnect) and does not wait for it. ERR
+ * aborts, and all work is flushed when it returns, so that what a drain posts next
+ * completes last. RTS is reached through the connection manager only, which is why
+ * attributes of InfiniBand's connections (addresses, packet numbers, timers, path, read
+ * depths: here MPA negotiates them) are accepted and not used.
+ *
+ * Rights: rdma_cm, as long as it knows no iw_cm_id, takes a QP to INIT with no rights
+ * at all, and the stock library does not say more later, not even when the consumer
+ * has registered memory for the peer. So no rights in INIT stands for "not said": what
+ * regions grant is the rule then. Anything else is taken as it is said.
+ *
+ * Context: process; may sleep.
+ * Return: 0; -EINVAL: not possible from this state, or @attr has another state in
+ * mind; -EOPNOTSUPP: an attribute that is not known, or other queue sizes. Nothing was
+ * changed then.
+ */
+int kiw_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
+{
+	struct kiw_qp *qp = to_kiw_qp(ibqp);
+	int ret;
+
+	if (mask & (~IB_QP_ATTR_STANDARD_BITS | IB_QP_CAP))
+		return -EOPNOTSUPP;
+	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != ib_state(qp))
+		return -EINVAL;
+	if (mask & IB_QP_STATE) {
+		ret = modify_state(qp, attr->qp_state);
+		if (ret)
+			return ret;
+	}
+	if (mask & IB_QP_ACCESS_FLAGS &&
+	    (attr->qp_access_flags || kiw_qp_state(qp) != KIW_QPS_IDLE))
+		WRITE_ONCE(qp->access, attr->qp_access_flags);
+	return 0;
+}
+
+/**
+ * kiw_query_qp - ib_device_ops.query_qp
+ * @ibqp: the core's part
+ * @attr: filled
+ * @mask: not used; everything is told
+ * @init_attr: filled
+ *
+ * Context: process.
+ * Return: 0.
+ */
+int kiw_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		 struct ib_qp_init_attr *init_attr)
+{
+	struct kiw_device *dev = to_kiw_device(ibqp->device);
+	struct kiw_qp *qp = to_kiw_qp(ibqp);
+
+	memset(attr, 0, sizeof(*attr));
+	attr->qp_state = ib_state(qp);
+	attr->cur_qp_state = attr->qp_state;
+	attr->path_mtu = ib_mtu_int_to_enum(READ_ONCE(dev->ndev->mtu));
+	attr->qp_access_flags = READ_ONCE(qp->access);
+	attr->max_rd_atomic = qp->conn.ord;
+	attr->max_dest_rd_atomic = qp->conn.ird;
+	attr->port_num = 1;
+	get_caps(qp, &attr->cap);
+
+	memset(init_attr, 0, sizeof(*init_attr));
+	init_attr->event_handler = ibqp->event_handler;
+	init_attr->qp_context = ibqp->qp_context;
+	init_attr->send_cq = ibqp->send_cq;
+	init_attr->recv_cq = ibqp->recv_cq;
+	init_attr->srq = ibqp->srq;
+	init_attr->cap = attr->cap;
+	init_attr->sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
+	init_attr->qp_type = ibqp->qp_type;
+	init_attr->port_num = 1;
+	return 0;
+}
+
+/**
+ * kiw_post_send - ib_device_ops.post_send
+ * @ibqp: the core's part
+ * @wr: list of work requests, or NULL: a user consumer's doorbell
+ * @bad_wr: on failure the first that was not posted; not touched by a doorbell
+ *
+ * A doorbell never fails: the provider has advanced its ring already, and takes the
+ * result for that of the post.
+ *
+ * Context: any; the doorbell in process context.
+ * Return: 0; -EOPNOTSUPP: user space posts to its ring; as kiw_qp_post_send().
+ */
+int kiw_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		  const struct ib_send_wr **bad_wr)
+{
+	struct kiw_qp *qp = to_kiw_qp(ibqp);
+
+	if (!qp->is_user)
+		return kiw_qp_post_send(qp, wr, bad_wr);
+	if (!wr) {
+		kiw_qp_kick(qp);
+		return 0;
+	}
+	*bad_wr = wr;
+	return -EOPNOTSUPP;
+}
+
+/**
+ * kiw_post_recv - ib_device_ops.post_recv
+ * @ibqp: the core's part
+ * @wr: list of receives
+ * @bad_wr: on failure the first that was not posted
+ *
+ * Context: any.
+ * Return: 0; -EOPNOTSUPP: user space posts to its ring; -EINVAL: the QP has a shared
+ * receive queue; as kiw_qp_post_recv().
+ */
+int kiw_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		  const struct ib_recv_wr **bad_wr)
+{
+	struct kiw_qp *qp = to_kiw_qp(ibqp);
+
+	if (!qp->is_user && !qp->srq)
+		return kiw_qp_post_recv(qp, wr, bad_wr);
+	*bad_wr = wr;
+	return qp->is_user ? -EOPNOTSUPP : -EINVAL;
+}
+
+/**
+ * kiw_iw_get_qp - find a QP by its number: ib_device_ops.iw_get_qp
+ * @ibdev: the device
+ * @qpn: the number, from a process perhaps
+ *
+ * Takes no reference: iw_cm calls kiw_iw_add_ref() before it drops the spinlock it
+ * holds. kiw_destroy_qp() waits for that.
+ *
+ * Context: within a section of RCU, such as that of a spinlock.
+ * Return: the QP, or NULL: none is complete.
+ */
+struct ib_qp *kiw_iw_get_qp(struct ib_device *ibdev, int qpn)
+{
+	struct kiw_qp *qp = xa_load(&to_kiw_device(ibdev)->qps, (u32)qpn);
+
+	return qp ? &qp->ib : NULL;
+}
+
+/**
+ * kiw_iw_add_ref - take a reference: ib_device_ops.iw_add_ref
+ * @ibqp: the QP, from kiw_iw_get_qp() in the same section of RCU
+ *
+ * Context: any.
+ */
+void kiw_iw_add_ref(struct ib_qp *ibqp)
+{
+	kiw_qp_get(to_kiw_qp(ibqp));
+}
+
+/**
+ * kiw_iw_rem_ref - give a reference back: ib_device_ops.iw_rem_ref
+ * @ibqp: the QP; may be gone afterwards
+ *
+ * Context: any.
+ */
+void kiw_iw_rem_ref(struct ib_qp *ibqp)
+{
+	kiw_qp_put(to_kiw_qp(ibqp));
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Work requests of kernel consumers, and fetching from the queues of both formats.
+ *
+ * Owns: the kernel format of send and receive rings: arrays of the internal form
+ * itself, filled when a work request is posted. It is checked then, so that what is
+ * in a kernel ring is good and a bad work request is its poster's to handle.
+ *
+ * Contexts: any; consumers post from hard interrupts too. Locks: that of the queue,
+ * which is innermost. Nothing here sleeps, except where the rings are allocated.
+ */
+#include <linux/string.h>
+#include <linux/vmalloc.h>
+
+#include "wr.h"
+#include "proto/ring.h"
+
+#define SEND_FLAGS	(IB_SEND_FENCE | IB_SEND_SIGNALED | IB_SEND_SOLICITED | IB_SEND_INLINE)
+
+static u16 translate_flags(unsigned int send_flags)
+{
+	u16 flags = 0;
+
+	if (send_flags & IB_SEND_SIGNALED)
+		flags |= KIW_WRF_SIGNALED;
+	if (send_flags & IB_SEND_SOLICITED)
+		flags |= KIW_WRF_SOLICITED;
+	if (send_flags & IB_SEND_FENCE)
+		flags |= KIW_WRF_FENCE;
+	if (send_flags & IB_SEND_INLINE)
+		flags |= KIW_WRF_INLINE;
+	return flags;
+}
+
+static int translate_op(struct kiw_swqe *wqe, const struct ib_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IB_WR_SEND:
+		wqe->op = KIW_WR_SEND;
+		return 0;
+	case IB_WR_SEND_WITH_INV:
+		wqe->op = KIW_WR_SEND_INV;
+		wqe->rkey = wr->ex.invalidate_rkey;
+		return 0;
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_READ:
+		wqe->op = wr->opcode == IB_WR_RDMA_READ ? KIW_WR_READ : KIW_WR_WRITE;
+		wqe->raddr = rdma_wr(wr)->remote_addr;
+		wqe->rkey = rdma_wr(wr)->rkey;
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+/* Gives the octets in all of @list, or -EINVAL */
+static int translate_sges(struct kiw_sge *sge, const struct ib_sge *list, int num, u8 max)
+{
+	u64 total = 0;
+	int i;
+
+	if (num < 0 || num > max)
+		return -EINVAL;
+	for (i = 0; i < num; i++) {
+		sge[i].addr = list[i].addr;
+		sge[i].length = list[i].length;
+		sge[i].lkey = list[i].lkey;
+		total += list[i].length;
+	}
+	if (total > KIW_MAX_WR_BYTES)
+		return -EINVAL;
+	return total;
+}
+
+/*
+ * Inline data is the consumer's again when the post returns, so it is copied now.
+ * Its SGEs name kernel addresses whatever their lkey, and may be more than max_sge:
+ * they do not travel further.
+ */
+static int translate_inline(struct kiw_swqe *wqe, const struct ib_send_wr *wr, u8 max)
+{
+	u32 total = 0;
+	int i;
+
+	if (wr->num_sge < 0 || wqe->op == KIW_WR_READ)
+		return -EINVAL;
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct ib_sge *sge = &wr->sg_list[i];
+
+		if (sge->length > max - total)
+			return -EINVAL;
+		memcpy(wqe->inline_data + total, (void *)(uintptr_t)sge->addr, sge->length);
+		total += sge->length;
+	}
+	return total;
+}
+
+static int translate_send(const struct kiw_sq *sq, struct kiw_swqe *wqe,
+			  const struct ib_send_wr *wr)
+{
+	int ret;
+
+	if (wr->send_flags & ~SEND_FLAGS)
+		return -EINVAL;
+	ret = translate_op(wqe, wr);
+	if (ret)
+		return ret;
+	wqe->wr_id = wr->wr_id;
+	wqe->flags = translate_flags(wr->send_flags);
+	if (wqe->flags & KIW_WRF_INLINE) {
+		wqe->num_sge = 0;
+		ret = translate_inline(wqe, wr, sq->max_inline);
+	} else {
+		wqe->num_sge = wr->num_sge;
+		ret = translate_sges(wqe->sge, wr->sg_list, wr->num_sge, sq->max_sge);
+	}
+	if (ret < 0)
+		return ret;
+	wqe->length = ret;
+	return 0;
+}
+
+/**
+ * kiw_sq_kernel_ring - memory for a send ring in the kernel format
+ * @size: slots
+ *
+ * Context: process; may sleep.
+ * Return: the ring, zeroed, to be freed with vfree(), or NULL.
+ */
+void *kiw_sq_kernel_ring(u32 size)
+{
+	return vzalloc(array_size(size, sizeof(struct kiw_swqe)));
+}
+
+/**
+ * kiw_rq_kernel_ring - memory for a receive ring in the kernel format
+ * @size: slots
+ *
+ * Context: process; may sleep.
+ * Return: the ring, zeroed, to be freed with vfree(), or NULL.
+ */
+void *kiw_rq_kernel_ring(u32 size)
+{
+	return vzalloc(array_size(size, sizeof(struct kiw_rwqe)));
+}
+
+/**
+ * kiw_sq_post - append one work request of a kernel consumer
+ * @sq: send queue in the kernel format
+ * @wr: the work request; its @next is not looked at
+ *
+ * The work request is translated in the free slot behind the last entry, so one that
+ * turns out bad leaves what is queued as it was.
+ *
+ * Context: any; takes @sq->lock.
+ * Return: 0; -ENOMEM: the ring is full; -EOPNOTSUPP: an operation that is not
+ * offered; -EINVAL: flags, SGEs or length out of bounds.
+ */
+int kiw_sq_post(struct kiw_sq *sq, const struct ib_send_wr *wr)
+{
+	struct kiw_swqe *ring = sq->ring;
+	unsigned long flags;
+	int ret = -ENOMEM;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	if (!kiw_ring_full(sq->put, sq->get, sq->size))
+		ret = translate_send(sq, &ring[kiw_ring_slot(sq->put, sq->size)], wr);
+	/* is_empty() reads it without the lock */
+	if (!ret)
+		WRITE_ONCE(sq->put, sq->put + 1);
+	spin_unlock_irqrestore(&sq->lock, flags);
+	return ret;
+}
+
+static int translate_recv(const struct kiw_rq *rq, struct kiw_rwqe *wqe,
+			  const struct ib_recv_wr *wr)
+{
+	int ret;
+
+	ret = translate_sges(wqe->sge, wr->sg_list, wr->num_sge, rq->max_sge);
+	if (ret < 0)
+		return ret;
+	wqe->wr_id = wr->wr_id;
+	wqe->num_sge = wr->num_sge;
+	wqe->length = ret;
+	return 0;
+}
+
+/**
+ * kiw_rq_post - append one receive of a kernel consumer
+ * @rq: receive queue in the kernel format, of a QP or shared
+ * @wr: the work request; its @next is not looked at
+ *
+ * Context: any; takes @rq->lock.
+ * Return: 0; -ENOMEM: the ring is full; -EINVAL: SGEs or length out of bounds.
+ */
+int kiw_rq_post(struct kiw_rq *rq, const struct ib_recv_wr *wr)
+{
+	struct kiw_rwqe *ring = rq->ring;
+	unsigned long flags;
+	int ret = -ENOMEM;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	if (!kiw_ring_full(rq->put, rq->get, rq->size))
+		ret = translate_recv(rq, &ring[kiw_ring_slot(rq->put, rq->size)], wr);
+	if (!ret)
+		rq->put++;
+	spin_unlock_irqrestore(&rq->lock, flags);
+	return ret;
+}
+
+/**
+ * kiw_sq_fetch - take the oldest entry out of a send queue
+ * @sq: send queue of either format
+ * @wqe: where to copy it
+ *
+ * Context: any; takes @sq->lock.
+ * Return: 1: @wqe is filled and good; 0: there is none; -EINVAL: one that makes no
+ * sense was taken, @wqe->wr_id and @wqe->op tell which.
+ */
+int kiw_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
+{
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	ret = sq->ops->fetch(sq, wqe);
+	spin_unlock_irqrestore(&sq->lock, flags);
+	return ret;
+}
+
+/**
+ * kiw_rq_fetch - take the oldest entry out of a receive queue
+ * @rq: receive queue of either format, of a QP or shared
+ * @wqe: where to copy it
+ *
+ * Context: any; takes @rq->lock.
+ * Return: 1: @wqe is filled and good; 0: there is none; -EINVAL: one that makes no
+ * sense was taken, @wqe->wr_id tells which.
+ */
+int kiw_rq_fetch(struct kiw_rq *rq, struct kiw_rwqe *wqe)
+{
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	ret = rq->ops->fetch(rq, wqe);
+	spin_unlock_irqrestore(&rq->lock, flags);
+	return ret;
+}
+
+static int sq_kernel_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
+{
+	const struct kiw_swqe *ring = sq->ring;
+
+	lockdep_assert_held(&sq->lock);
+	if (kiw_ring_empty(sq->put, sq->get))
+		return 0;
+	*wqe = ring[kiw_ring_slot(sq->get, sq->size)];
+	WRITE_ONCE(sq->get, sq->get + 1);
+	return 1;
+}
+
+static bool sq_kernel_is_empty(struct kiw_sq *sq)
+{
+	return kiw_ring_empty(READ_ONCE(sq->put), READ_ONCE(sq->get));
+}
+
+const struct kiw_sq_ops kiw_sq_kernel_ops = {
+	.fetch = sq_kernel_fetch,
+	.is_empty = sq_kernel_is_empty,
+};
+
+static int rq_kernel_fetch(struct kiw_rq *rq, struct kiw_rwqe *wqe)
+{
+	const struct kiw_rwqe *ring = rq->ring;
+
+	lockdep_assert_held(&rq->lock);
+	if (kiw_ring_empty(rq->put, rq->get))
+		return 0;
+	*wqe = ring[kiw_ring_slot(rq->get, rq->size)];
+	rq->get++;
+	return 1;
+}
+
+static bool rq_kernel_has(struct kiw_rq *rq, u32 n)
+{
+	lockdep_assert_held(&rq->lock);
+	return kiw_ring_used(rq->put, rq->get) >= n;
+}
+
+const struct kiw_rq_ops kiw_rq_kernel_ops = {
+	.fetch = rq_kernel_fetch,
+	.has = rq_kernel_has,
+};

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Work requests in the driver's own form, and the queues they wait in.
+ *
+ * Owns: the one internal form of a work request that both engines speak. The
+ * rings behind a queue come in two formats: the kernel's (wr.c) and the user
+ * ABI's (uapi_siw.c), behind &struct kiw_sq_ops and &struct kiw_rq_ops. A ring
+ * that user space maps is hostile: its adapter reads each entry once, checks the
+ * copy, and only the copy travels further.
+ */
+#ifndef KIW_WR_H
+#define KIW_WR_H
+
+#include <linux/spinlock.h>
+#include <rdma/ib_verbs.h>
+
+#include "proto/perr.h"
+
+#define KIW_MAX_SGE	6
+#define KIW_MAX_INLINE	80
+#define KIW_MAX_WR_BYTES	0x7fffffff
+
+/**
+ * enum kiw_wr_op - what a work request does
+ * @KIW_WR_SEND: Send, solicited by %KIW_WRF_SOLICITED
+ * @KIW_WR_SEND_INV: Send with Invalidate of &struct kiw_swqe.rkey
+ * @KIW_WR_WRITE: RDMA Write
+ * @KIW_WR_READ: RDMA Read
+ * @KIW_WR_RECV: receive, in completions only
+ */
+enum kiw_wr_op {
+	KIW_WR_SEND,
+	KIW_WR_SEND_INV,
+	KIW_WR_WRITE,
+	KIW_WR_READ,
+	KIW_WR_RECV,
+};
+
+#define KIW_WRF_SIGNALED	BIT(0)
+#define KIW_WRF_SOLICITED	BIT(1)
+#define KIW_WRF_FENCE		BIT(2)
+#define KIW_WRF_INLINE		BIT(3)
+
+/**
+ * struct kiw_sge - one piece of local memory
+ * @addr: address within the memory @lkey names
+ * @length: octets
+ * @lkey: STag, or the device's local DMA lkey (kernel consumers)
+ */
+struct kiw_sge {
+	u64 addr;
+	u32 length;
+	u32 lkey;
+};
+
+/**
+ * struct kiw_swqe - a send queue entry, copied out of its ring and checked
+ * @wr_id: the consumer's cookie
+ * @raddr: Write, Read: remote tagged offset
+ * @rkey: Write, Read: remote STag; Send with Invalidate: STag to invalidate
+ * @length: octets in all of @sge, or of @inline_data; at most 2^31 - 1
+ * @op: &enum kiw_wr_op
+ * @num_sge: 0..%KIW_MAX_SGE
+ * @flags: %KIW_WRF_ bits
+ * @sge: local memory unless %KIW_WRF_INLINE
+ * @inline_data: the payload itself with %KIW_WRF_INLINE
+ */
+struct kiw_swqe {
+	u64 wr_id;
+	u64 raddr;
+	u32 rkey;
+	u32 length;
+	u8 op;
+	u8 num_sge;
+	u16 flags;
+	union {
+		struct kiw_sge sge[KIW_MAX_SGE];
+		u8 inline_data[KIW_MAX_INLINE];
+	};
+};
+
+/**
+ * struct kiw_rwqe - a receive queue entry, copied out of its ring and checked
+ * @wr_id: the consumer's cookie
+ * @length: octets in all of @sge
+ * @num_sge: 0..%KIW_MAX_SGE
+ * @sge: where to
+ */
+struct kiw_rwqe {
+	u64 wr_id;
+	u32 length;
+	u8 num_sge;
+	struct kiw_sge sge[KIW_MAX_SGE];
+};
+
+struct kiw_sq;
+struct kiw_rq;
+
+/**
+ * struct kiw_sq_ops - a format of send queue rings
+ * @fetch: take the oldest entry; called with &struct kiw_sq.lock held.
+ *	1: @wqe is filled; 0: none; -EINVAL: the entry is malformed, it was taken,
+ *	@wqe->wr_id and @wqe->op tell whose it was
+ * @is_empty: no entry to fetch, any context
+ */
+struct kiw_sq_ops {
+	int (*fetch)(struct kiw_sq *sq, struct kiw_swqe *wqe);
+	bool (*is_empty)(struct kiw_sq *sq);
+};
+
+/**
+ * struct kiw_rq_ops - a format of receive queue rings, shared ones included
+ * @fetch: as in &struct kiw_sq_ops, with &struct kiw_rq.lock held
+ * @has: at least @n entries are waiting; with &struct kiw_rq.lock held
+ */
+struct kiw_rq_ops {
+	int (*fetch)(struct kiw_rq *rq, struct kiw_rwqe *wqe);
+	bool (*has)(struct kiw_rq *rq, u32 n);
+};
+
+/**
+ * struct kiw_sq - a send queue
+ * @lock: protects @put, @get and the ring against concurrent posters and fetchers;
+ *	irq-safe because consumers may post from anywhere; innermost
+ * @ops: format
+ * @ring: entries; vmalloc memory
+ * @size: slots, a power of two
+ * @put: free-running: next to post (kernel format only)
+ * @get: free-running: next to fetch
+ * @max_sge: most SGEs a WR may have
+ * @max_inline: most octets of inline data
+ */
+struct kiw_sq {
+	spinlock_t lock;
+	const struct kiw_sq_ops *ops;
+	void *ring;
+	u32 size;
+	u32 put;
+	u32 get;
+	u8 max_sge;
+	u8 max_inline;
+};
+
+/**
+ * struct kiw_rq - a receive queue, of a QP or shared
+ * @lock: protects @put, @get and the ring; irq-safe; innermost
+ * @ops: format
+ * @ring: entries; vmalloc memory
+ * @size: slots, a power of two
+ * @put: free-running: next to post (kernel format only)
+ * @get: free-running: next to fetch
+ * @max_sge: most SGEs a WR may have
+ */
+struct kiw_rq {
+	spinlock_t lock;
+	const struct kiw_rq_ops *ops;
+	void *ring;
+	u32 size;
+	u32 put;
+	u32 get;
+	u8 max_sge;
+};
+
+extern const struct kiw_sq_ops kiw_sq_kernel_ops;
+extern const struct kiw_rq_ops kiw_rq_kernel_ops;
+
+/* Memory for a ring in the kernel format; free with vfree() */
+void *kiw_sq_kernel_ring(u32 size);
+void *kiw_rq_kernel_ring(u32 size);
+
+/* Any context */
+int kiw_sq_post(struct kiw_sq *sq, const struct ib_send_wr *wr);
+int kiw_rq_post(struct kiw_rq *rq, const struct ib_recv_wr *wr);
+int kiw_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe);
+int kiw_rq_fetch(struct kiw_rq *rq, struct kiw_rwqe *wqe);
+
+#endif /* KIW_WR_H */

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR BSD-3-Clause) */
+/*
+ * What kiwarp and a user space library share: the driver's part of the uverbs
+ * requests and responses, and the work and completion rings that are mapped.
+ *
+ * The layout is version 1 of the ABI that rdma-core's "siw" provider speaks
+ * (driver id RDMA_DRIVER_SIW), so that a stock rdma-core drives kiwarp. It is
+ * frozen: kiwarp's own extensions are appended and negotiated.
+ *
+ * The rules, seen from the kernel:
+ *  - every ring has a power of two of slots, was zero when it was mapped, and is
+ *    used strictly in order; each side counts for itself, in 32 bits from 0;
+ *  - who writes a slot sets the valid bit last (release), who takes it away
+ *    reads the bit first (acquire) and gives the slot back with flags = 0;
+ *  - what user space wrote is read once into private memory, then checked.
+ */
+#ifndef _UAPI_RDMA_KIWARP_ABI_H
+#define _UAPI_RDMA_KIWARP_ABI_H
+
+#include <linux/types.h>
+
+#define KIWARP_ABI_VERSION	1
+
+#define KIWARP_MAX_SGE		6	/* of one work request */
+#define KIWARP_MAX_INLINE	80	/* octets: the place of sge[1..5] */
+
+/*
+ * The provider takes this value of a mmap key for "no ring here", so no ring may
+ * be given it, although it is a valid page offset.
+ */
+#define KIWARP_INVALID_KEY	0x90000
+
+/* alloc_ucontext */
+struct kiwarp_uresp_alloc_ctx {
+	__u32 dev_id;
+	__u32 pad;
+};
+
+/* create_cq: the mapping is num_cqe entries and one struct kiwarp_cq_ctrl */
+struct kiwarp_uresp_create_cq {
+	__u32 cq_id;
+	__u32 num_cqe;
+	__aligned_u64 cq_key;
+};
+
+/* create_qp; rq_key is not used when the QP has a shared receive queue */
+struct kiwarp_uresp_create_qp {
+	__u32 qp_id;
+	__u32 num_sqe;
+	__u32 num_rqe;
+	__u32 pad;
+	__aligned_u64 sq_key;
+	__aligned_u64 rq_key;
+};
+
+/* create_srq */
+struct kiwarp_uresp_create_srq {
+	__u32 num_rqe;
+	__u32 pad;
+	__aligned_u64 srq_key;
+};
+
+/* reg_mr: the consumer's part of the STag */
+struct kiwarp_ureq_reg_mr {
+	__u8 stag_key;
+	__u8 reserved[3];
+	__u32 pad;
+};
+
+struct kiwarp_uresp_reg_mr {
+	__u32 stag;
+	__u32 pad;
+};
+
+/*
+ * Operations. Only WRITE, READ, SEND and SEND_INV may be found in a submission
+ * ring; the others name a completion. Values that are not listed belong to
+ * operations of the ABI that user space cannot ask for; 12 and up must never
+ * reach a completion ring.
+ */
+enum kiwarp_op {
+	KIWARP_OP_WRITE		= 0,
+	KIWARP_OP_READ		= 1,
+	KIWARP_OP_SEND		= 3,
+	KIWARP_OP_SEND_INV	= 5,
+	KIWARP_OP_RECV		= 8,
+};
+
+/* kiwarp_sqe.flags, kiwarp_rqe.flags; of a kiwarp_cqe only VALID */
+enum kiwarp_wqe_flags {
+	KIWARP_WQE_VALID	= 1 << 0,
+	KIWARP_WQE_INLINE	= 1 << 1,
+	KIWARP_WQE_SIGNALED	= 1 << 2,
+	KIWARP_WQE_SOLICITED	= 1 << 3,
+	KIWARP_WQE_READ_FENCE	= 1 << 4,
+};
+
+/* kiwarp_cqe.status; 10 and up must never be written */
+enum kiwarp_cqe_status {
+	KIWARP_CQE_SUCCESS	= 0,
+	KIWARP_CQE_LOC_LEN	= 1,
+	KIWARP_CQE_LOC_PROT	= 2,
+	KIWARP_CQE_LOC_QP_OP	= 3,
+	KIWARP_CQE_FLUSHED	= 4,
+	KIWARP_CQE_BAD_RESP	= 5,
+	KIWARP_CQE_LOC_ACCESS	= 6,
+	KIWARP_CQE_REM_ACCESS	= 7,
+	KIWARP_CQE_REM_INV_REQ	= 8,
+	KIWARP_CQE_GENERAL	= 9,
+};
+
+/*
+ * kiwarp_cq_ctrl.flags: which completion is to raise an event. User space stores
+ * SOLICITED, or SOLICITED and NEXT, without a system call; the kernel takes the
+ * request away when it raises the event.
+ */
+enum kiwarp_notify {
+	KIWARP_NOTIFY_NONE	= 0,
+	KIWARP_NOTIFY_SOLICITED	= 1 << 0,
+	KIWARP_NOTIFY_NEXT	= 1 << 1,
+};
+
+/* One piece of memory; the same as struct ibv_sge */
+struct kiwarp_sge {
+	__aligned_u64 laddr;
+	__u32 length;
+	__u32 lkey;
+};
+
+/*
+ * Submission ring. With INLINE the data is in sge[1..5] and its length in
+ * sge[0].length. With SEND_INV rkey is the peer's STag to invalidate.
+ */
+struct kiwarp_sqe {
+	__aligned_u64 id;
+	__u16 flags;
+	__u8 num_sge;
+	__u8 opcode;
+	__u32 rkey;
+	__aligned_u64 raddr;
+	struct kiwarp_sge sge[KIWARP_MAX_SGE];
+};
+
+/* Receive ring, of a QP or shared; opcode and unused are not read */
+struct kiwarp_rqe {
+	__aligned_u64 id;
+	__u16 flags;
+	__u8 num_sge;
+	__u8 opcode;
+	__u32 unused;
+	struct kiwarp_sge sge[KIWARP_MAX_SGE];
+};
+
+/* Completion ring */
+struct kiwarp_cqe {
+	__aligned_u64 id;
+	__u8 flags;
+	__u8 opcode;
+	__u16 status;
+	__u32 bytes;
+	union {
+		__aligned_u64 imm_data;
+		__u32 inval_stag;
+	};
+	__aligned_u64 qp_id;
+};
+
+/* Behind the last entry of a completion ring */
+struct kiwarp_cq_ctrl {
+	__u32 flags;
+	__u32 pad;
+};
+
+#endif /* _UAPI_RDMA_KIWARP_ABI_H */

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The QP state machine: the whole table typed in again, and what must hold on
+ * every path through it, proved by visiting every reachable combination of state
+ * and history.
+ */
+#include "../drivers/infiniband/sw/kiwarp/proto/qp_fsm.c"
+
+#include "util.h"
+
+/*
+ * What has happened since the QP was last IDLE; the count of an action stops at
+ * 2, so that the set of combinations is finite.
+ */
+struct history {
+	u8 state;
+	u8 reports;
+	u8 flushes;
+	u8 fatals;
+	u8 terminates;
+	bool started;
+	bool stopped_rx;
+	bool closing;
+};
+
+#define HISTORIES	(KIW_QPS_COUNT * 3 * 3 * 3 * 3 * 2 * 2 * 2)
+
+static unsigned int history_id(const struct history *h)
+{
+	unsigned int id = h->state;
+
+	id = id * 3 + h->reports;
+	id = id * 3 + h->flushes;
+	id = id * 3 + h->fatals;
+	id = id * 3 + h->terminates;
+	return id * 8 + h->started * 4 + h->stopped_rx * 2 + h->closing;
+}
+
+static u8 count_up(u8 count, bool again)
+{
+	return min(count + again, 2);
+}
+
+static struct history history_after(struct history h, const struct kiw_qp_step *step)
+{
+	if (step->actions & KIW_QPA_CLEAN)
+		return (struct history) { .state = step->next };
+	h.state = step->next;
+	h.reports = count_up(h.reports, step->actions & KIW_QPA_REPORT);
+	h.flushes = count_up(h.flushes, step->actions & KIW_QPA_FLUSH);
+	h.fatals = count_up(h.fatals, step->actions & KIW_QPA_EVENT_FATAL);
+	h.terminates = count_up(h.terminates, step->actions & KIW_QPA_TERMINATE);
+	h.started |= !!(step->actions & KIW_QPA_START);
+	h.stopped_rx |= !!(step->actions & KIW_QPA_STOP_RX);
+	h.closing |= !!(step->actions & (KIW_QPA_SHUTDOWN | KIW_QPA_DROP));
+	return h;
+}
+
+/* What must hold wherever a QP has got to */
+static void expect_sound(struct kunit *test, const struct history *h)
+{
+	const bool over = h->state == KIW_QPS_ERROR;
+	const char *name = kiw_qp_state_name(h->state);
+
+	KUNIT_EXPECT_EQ_MSG(test, h->flushes, over, "flushes in %s", name);
+	KUNIT_EXPECT_EQ_MSG(test, h->reports, over && h->started, "reports in %s", name);
+	KUNIT_EXPECT_LE_MSG(test, h->fatals, 1, "fatal events in %s", name);
+	KUNIT_EXPECT_LE_MSG(test, h->terminates, 1, "Terminates in %s", name);
+	KUNIT_EXPECT_EQ_MSG(test, h->started, h->state != KIW_QPS_IDLE && !(over && !h->started),
+			    "start in %s", name);
+	if (h->started && over)
+		KUNIT_EXPECT_TRUE_MSG(test, h->stopped_rx && h->closing, "open ends in ERROR");
+	if (h->state == KIW_QPS_CLOSING || h->state == KIW_QPS_TERMINATE)
+		KUNIT_EXPECT_TRUE_MSG(test, h->closing, "nothing closes in %s", name);
+	KUNIT_EXPECT_EQ_MSG(test, h->terminates && !over, h->state == KIW_QPS_TERMINATE,
+			    "Terminate in %s", name);
+}
+
+/* Breadth first over all combinations that any sequence of events can reach */
+static void every_path_keeps_the_promises(struct kunit *test)
+{
+	unsigned int todo = 0, found = 0, event;
+	struct history *queue, next;
+	struct kiw_qp_step step;
+	bool *seen;
+
+	queue = kunit_kzalloc(test, HISTORIES * sizeof(*queue), GFP_KERNEL);
+	seen = kunit_kzalloc(test, HISTORIES, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, queue);
+	KUNIT_ASSERT_NOT_NULL(test, seen);
+	seen[history_id(&queue[found++])] = true;
+	for (; todo < found; todo++) {
+		expect_sound(test, &queue[todo]);
+		for (event = 0; event < KIW_QPE_COUNT; event++) {
+			step = kiw_qp_fsm(queue[todo].state, event);
+			next = history_after(queue[todo], &step);
+			if (!seen[history_id(&next)])
+				queue[found++] = next;
+			seen[history_id(&next)] = true;
+		}
+	}
+	KUNIT_EXPECT_GE(test, found, (unsigned int)KIW_QPS_COUNT);
+}
+
+/* The table of qp_fsm.c: next state, '-' for illegal; events in the order of the enum */
+static const char * const next_states[KIW_QPS_COUNT] = {
+	[KIW_QPS_IDLE]		= "R-EI-----",
+	[KIW_QPS_RTS]		= "-CE-TECE-",
+	[KIW_QPS_CLOSING]	= "-CE-TECEE",
+	[KIW_QPS_TERMINATE]	= "-TE-TTTEE",
+	[KIW_QPS_ERROR]		= "-EEIEEEEE",
+};
+
+static const char state_letters[KIW_QPS_COUNT] = {
+	[KIW_QPS_IDLE] = 'I', [KIW_QPS_RTS] = 'R', [KIW_QPS_CLOSING] = 'C',
+	[KIW_QPS_TERMINATE] = 'T', [KIW_QPS_ERROR] = 'E',
+};
+
+static void every_pair_goes_where_it_should(struct kunit *test)
+{
+	unsigned int state, event;
+	struct kiw_qp_step step;
+	char want;
+
+	for (state = 0; state < KIW_QPS_COUNT; state++) {
+		for (event = 0; event < KIW_QPE_COUNT; event++) {
+			step = kiw_qp_fsm(state, event);
+			want = next_states[state][event];
+			KUNIT_ASSERT_LT(test, step.next, (u8)KIW_QPS_COUNT);
+			KUNIT_EXPECT_EQ_MSG(test, step.legal, want != '-', "%s, %s",
+					    kiw_qp_state_name(state), kiw_qp_event_name(event));
+			if (step.legal)
+				KUNIT_EXPECT_EQ_MSG(test, state_letters[step.next], want, "%s, %s",
+						    kiw_qp_state_name(state),
+						    kiw_qp_event_name(event));
+		}
+	}
+}
+
+static void illegal_pairs_change_nothing(struct kunit *test)
+{
+	unsigned int state, event;
+	struct kiw_qp_step step;
+
+	for (state = 0; state < KIW_QPS_COUNT; state++) {
+		for (event = 0; event < KIW_QPE_COUNT; event++) {
+			step = kiw_qp_fsm(state, event);
+			if (step.legal)
+				continue;
+			KUNIT_EXPECT_EQ(test, (unsigned int)step.next, state);
+			KUNIT_EXPECT_EQ(test, step.actions, (u16)0);
+		}
+	}
+}
+
+/* START leads to RTS only, a Terminate to TERMINATE, FLUSH to ERROR, CLEAN to IDLE */
+static void actions_belong_to_their_state(struct kunit *test)
+{
+	unsigned int state, event;
+	struct kiw_qp_step step;
+	bool moves;
+
+	for (state = 0; state < KIW_QPS_COUNT; state++) {
+		for (event = 0; event < KIW_QPE_COUNT; event++) {
+			step = kiw_qp_fsm(state, event);
+			moves = step.next != state;
+			KUNIT_EXPECT_EQ(test, !!(step.actions & KIW_QPA_START),
+					moves && step.next == KIW_QPS_RTS);
+			KUNIT_EXPECT_EQ(test, !!(step.actions & KIW_QPA_TERMINATE),
+					moves && step.next == KIW_QPS_TERMINATE);
+			KUNIT_EXPECT_EQ(test, !!(step.actions & KIW_QPA_FLUSH),
+					moves && step.next == KIW_QPS_ERROR);
+			KUNIT_EXPECT_EQ(test, !!(step.actions & KIW_QPA_CLEAN),
+					step.legal && event == KIW_QPE_RESET);
+			if (!moves && event != KIW_QPE_RESET)
+				KUNIT_EXPECT_EQ(test, step.actions, (u16)0);
+		}
+	}
+}
+
+/* The stream is reset when the consumer aborts or TCP has failed, else closed in order */
+static void only_abort_and_loss_reset_the_stream(struct kunit *test)
+{
+	unsigned int state, event;
+	struct kiw_qp_step step;
+	bool had_stream;
+
+	for (state = 0; state < KIW_QPS_COUNT; state++) {
+		had_stream = state != KIW_QPS_IDLE && state != KIW_QPS_ERROR;
+		for (event = 0; event < KIW_QPE_COUNT; event++) {
+			step = kiw_qp_fsm(state, event);
+			KUNIT_EXPECT_EQ(test, !!(step.actions & KIW_QPA_DROP), had_stream &&
+					(event == KIW_QPE_ABORT || event == KIW_QPE_LLP_LOST));
+			KUNIT_EXPECT_NE(test, step.actions & (KIW_QPA_DROP | KIW_QPA_SHUTDOWN),
+					KIW_QPA_DROP | KIW_QPA_SHUTDOWN);
+		}
+	}
+}
+
+/* ABORT and the loss of the stream end every connection at once */
+static void nothing_holds_a_qp_up(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, kiw_qp_fsm(KIW_QPS_IDLE, KIW_QPE_ABORT).next, KIW_QPS_ERROR);
+	KUNIT_EXPECT_EQ(test, kiw_qp_fsm(KIW_QPS_RTS, KIW_QPE_LLP_LOST).next, KIW_QPS_ERROR);
+	KUNIT_EXPECT_EQ(test, kiw_qp_fsm(KIW_QPS_CLOSING, KIW_QPE_LLP_LOST).next, KIW_QPS_ERROR);
+	KUNIT_EXPECT_EQ(test, kiw_qp_fsm(KIW_QPS_TERMINATE, KIW_QPE_LLP_LOST).next,
+			KIW_QPS_ERROR);
+	KUNIT_EXPECT_EQ(test, kiw_qp_fsm(KIW_QPS_TERMINATE, KIW_QPE_ABORT).next, KIW_QPS_ERROR);
+	KUNIT_EXPECT_EQ(test, kiw_qp_fsm(KIW_QPS_ERROR, KIW_QPE_RESET).next, KIW_QPS_IDLE);
+}
+
+/* RFC 5040 5.4, 6.2.1: what a Terminate, sent or received, comes to */
+static void rfc5040_6_2_1_terminate_actions(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, (u32)kiw_qp_fsm(KIW_QPS_RTS, KIW_QPE_FAULT).actions,
+			(u32)(KIW_QPA_TERMINATE | KIW_QPA_STOP_RX | KIW_QPA_SHUTDOWN |
+			      KIW_QPA_EVENT_FATAL));
+	KUNIT_EXPECT_EQ(test, (u32)kiw_qp_fsm(KIW_QPS_TERMINATE, KIW_QPE_DRAINED).actions,
+			(u32)(KIW_QPA_FLUSH | KIW_QPA_REPORT));
+	KUNIT_EXPECT_EQ(test, (u32)kiw_qp_fsm(KIW_QPS_RTS, KIW_QPE_PEER_TERMINATE).actions,
+			(u32)(KIW_QPA_STOP_RX | KIW_QPA_FLUSH | KIW_QPA_SHUTDOWN |
+			      KIW_QPA_REPORT | KIW_QPA_EVENT_FATAL));
+}
+
+static void values_outside_are_illegal(struct kunit *test)
+{
+	static const unsigned int wild[] = { 9, 10, 255, 0x7fffffff, 0xffffffff };
+	struct kiw_qp_step step;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(wild); i++) {
+		step = kiw_qp_fsm((enum kiw_qp_state)wild[i], KIW_QPE_ABORT);
+		KUNIT_EXPECT_FALSE(test, step.legal);
+		KUNIT_EXPECT_EQ(test, step.actions, (u16)0);
+		step = kiw_qp_fsm(KIW_QPS_RTS, (enum kiw_qp_event)wild[i]);
+		KUNIT_EXPECT_FALSE(test, step.legal);
+		KUNIT_EXPECT_EQ(test, step.next, (u8)KIW_QPS_RTS);
+		KUNIT_EXPECT_STREQ(test, kiw_qp_state_name((enum kiw_qp_state)wild[i]), "?");
+		KUNIT_EXPECT_STREQ(test, kiw_qp_event_name((enum kiw_qp_event)wild[i]), "?");
+	}
+}
+
+static void names_differ(struct kunit *test)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < KIW_QPS_COUNT; i++) {
+		KUNIT_EXPECT_STRNEQ(test, kiw_qp_state_name(i), "?");
+		for (j = 0; j < i; j++)
+			KUNIT_EXPECT_STRNEQ(test, kiw_qp_state_name(i), kiw_qp_state_name(j));
+	}
+	for (i = 0; i < KIW_QPE_COUNT; i++) {
+		KUNIT_EXPECT_STRNEQ(test, kiw_qp_event_name(i), "?");
+		for (j = 0; j < i; j++)
+			KUNIT_EXPECT_STRNEQ(test, kiw_qp_event_name(i), kiw_qp_event_name(j));
+	}
+}
+
+static struct kunit_case qp_fsm_cases[] = {
+	KUNIT_CASE(every_path_keeps_the_promises),
+	KUNIT_CASE(every_pair_goes_where_it_should),
+	KUNIT_CASE(illegal_pairs_change_nothing),
+	KUNIT_CASE(actions_belong_to_their_state),
+	KUNIT_CASE(only_abort_and_loss_reset_the_stream),
+	KUNIT_CASE(nothing_holds_a_qp_up),
+	KUNIT_CASE(rfc5040_6_2_1_terminate_actions),
+	KUNIT_CASE(values_outside_are_illegal),
+	KUNIT_CASE(names_differ),
+	{}
+};
+
+static struct kunit_suite qp_fsm_suite = {
+	.name = "kiwarp_qp_fsm",
+	.test_cases = qp_fsm_cases,
+};
+
+kunit_test_suite(qp_fsm_suite);

@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# run.sh [--kernel uml|uml-debug] [--totals FILE]: builds the KUnit module, runs
+# it in a UML guest, prints a line per suite and the totals of test cases.
+# Status 0 when something ran, nothing failed and the kernel log is clean.
+# FILE gets the totals, "passed failed skipped", in one line.
+
+set -u
+# shellcheck source=scripts/vm/lib.sh
+. "$(dirname "$0")/../vm/lib.sh"
+
+KERNEL=uml
+TOTALS=
+
+options() {
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--kernel) KERNEL=${2:?} ;;
+		--totals) TOTALS=${2:?} ;;
+		*) die "usage: run.sh [--kernel uml|uml-debug] [--totals FILE]" ;;
+		esac
+		shift 2
+	done
+}
+
+# guest OUT MODULES: what is loaded is unloaded again, so that exit code runs.
+guest() {
+	local m=kiwarp_kunit
+	"$KIW_VM/run.sh" --kernel "$KERNEL" --timeout 300 --modules "$2" \
+		--out "$1" -- bash -c ". /host/selftests/rc
+			dmesg_mark
+			modprobe $m && modprobe -r $m && dmesg_check"
+}
+
+main() {
+	local out mods totals bad=0 p f s
+	options "$@"
+	mods=$("$KIW_VM/build.sh" "$KERNEL") || die "build failed"
+	[ -f "$mods/kiwarp_kunit.ko" ] || die "the build gave no kiwarp_kunit.ko"
+	out=$(mktemp -d "${TMPDIR:-/tmp}/kiwarp-kunit.XXXXXX")
+	trap 'rm -rf "$out"' EXIT
+	guest "$out" "$mods" || bad=1
+	totals=$("$KIW_VM/ktap.py" kunit "$out/dmesg" | tee "$out/report" | tail -n 1)
+	sed '$d' "$out/report"
+	read -r p f s <<<"${totals#TOTALS }"
+	if [ $bad = 1 ] && [ "$f" = 0 ]; then
+		echo "kunit: the module or the kernel log is not in order"
+		f=1
+	fi
+	[ "$p" -gt 0 ] || f=$((f + 1))
+	[ -z "$TOTALS" ] || echo "$p $f $s" >"$TOTALS"
+	echo "kunit: $p passed, $f failed, $s skipped"
+	[ "$f" = 0 ]
+}
+
+main "$@"

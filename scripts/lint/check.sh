@@ -1,0 +1,311 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# All static checks of the source tree this script lies in; `make lint` calls it.
+# Prints KTAP, diagnostics below what failed, and a line of totals; exits 1
+# when a check failed. The checks are functions below, named check_*; they print
+# what they find and return non-zero. Builds happen in copies in the cache.
+
+set -euo pipefail
+
+lint_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$lint_dir/../.." && pwd)
+all_kernels=(uml 6.1 6.12)
+diagnostic_lines=60
+
+# shellcheck source=scripts/vm/lib.sh
+. "$root/scripts/vm/lib.sh"
+# shellcheck source=scripts/lint/kernels.sh
+. "$lint_dir/kernels.sh"
+
+# The programs the checks call, and the packages they are in.
+tools=(codespell:codespell ctags:universal-ctags gcc:gcc git:git make:make perl:perl
+	python3:python3 shellcheck:shellcheck sparse:sparse)
+
+# What checkpatch may not know about a file: pattern, message types, reason.
+checkpatch_ignores=(
+	"*|UNCOMMENTED_DEFINITION|docs.py asks for more: a lock's line in the structure's kernel-doc"
+	"*/trace.h|COMPLEX_MACRO,MACRO_ARG_UNUSED,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT|TRACE_EVENT() is laid out like a declaration, and its lists of names are X-macros"
+	"*/proto/perr.h|COMPLEX_MACRO,MACRO_ARG_REUSE,MACRO_ARG_UNUSED|one X-macro list gives the errors' enum and table"
+	"*/stats.h|COMPLEX_MACRO,MACRO_ARG_REUSE,MACRO_ARG_UNUSED|one X-macro list gives the counters' enum and names"
+	"*/compat/*|LINUX_VERSION_CODE|comparing kernel versions is what compat is for"
+)
+
+usage() {
+	cat <<-END
+	usage: check.sh [--kernel K]... [--only REGEX] [--list]
+	  --kernel K    build against K only: ${all_kernels[*]} (default: all)
+	  --only REGEX  run the checks whose name matches
+	  --list        print the names of the checks
+	END
+}
+
+# --- the list of files ---------------------------------------------------------
+
+list_files() {
+	local top
+
+	cd "$root"
+	if top=$(git rev-parse --show-toplevel 2>/dev/null) && [ "$top" = "$(pwd -P)" ]; then
+		git ls-files -co --exclude-standard -z
+	else
+		find . -name .git -prune -o -type f ! -name '*.o' ! -name '*.ko' \
+			! -name '*.mod' ! -name '*.mod.c' ! -name '*.cmd' ! -name '*.pyc' \
+			! -name Module.symvers ! -name modules.order -printf '%P\0'
+	fi | sort -zu | while IFS= read -r -d '' file; do
+		if [ -f "$file" ]; then
+			printf '%s\0' "$file"
+		fi
+	done
+}
+
+# files_matching REGEX - the listed files whose path matches, separated by NUL
+files_matching() {
+	grep -zE "$1" "$work/files" || true
+}
+
+# files_with_shebang REGEX SUFFIX - those that end in SUFFIX or start with such a #!
+files_with_shebang() {
+	local file line
+
+	while IFS= read -r -d '' file; do
+		line=
+		IFS= read -r line 2>/dev/null <"$root/$file" || true
+		if [[ $file == *$2 || $line =~ ^#!.*$1 ]]; then
+			printf '%s\0' "$file"
+		fi
+	done <"$work/files"
+}
+
+# kernel_scripts - print the directory of 6.12's checkpatch.pl and kernel-doc, which are
+# in no header package
+kernel_scripts() {
+	echo "$("$KIW_VM/source.sh" 6.12)/scripts"
+}
+
+# --- the checks ----------------------------------------------------------------
+
+python_check() {
+	python3 "$lint_dir/$1" "$root" "$work/files"
+}
+
+checkpatch_types() {
+	local entry pattern types
+
+	for entry in "${checkpatch_ignores[@]}"; do
+		IFS='|' read -r pattern types _ <<<"$entry"
+		# shellcheck disable=SC2053 # the right side is a pattern
+		if [[ $1 == $pattern ]]; then
+			printf '%s,' "$types"
+		fi
+	done
+}
+
+check_checkpatch() {
+	local scripts file types
+
+	scripts=$(kernel_scripts)
+	cd "$root"
+	# One process per file; HOME because checkpatch reads a .conf from there.
+	files_matching '\.[ch]$' | while IFS= read -r -d '' file; do
+		types=$(checkpatch_types "$file")
+		printf '%s\0%s\0' "$types" "$file"
+	done >"$work/checkpatch.args"
+	# shellcheck disable=SC2016 # for the inner shell to expand
+	HOME=$work xargs -0 -r -n 2 -P "$(nproc)" sh -c \
+		'perl "$0" --strict --no-tree --no-summary --terse --show-types --ignore "$1" -f "$2"' \
+		"$scripts/checkpatch.pl" <"$work/checkpatch.args" >"$work/checkpatch.out" 2>&1 || true
+	sort -V "$work/checkpatch.out"
+	! [ -s "$work/checkpatch.out" ]
+}
+
+check_kernel_doc() {
+	local scripts
+
+	scripts=$(kernel_scripts)
+	cd "$root"
+	files_matching '\.[ch]$' | xargs -0 -r perl "$scripts/kernel-doc" -none -Wall -Werror \
+		>"$work/kernel-doc.out" 2>&1 || true
+	sort -V "$work/kernel-doc.out"
+	! [ -s "$work/kernel-doc.out" ]
+}
+
+check_shellcheck() {
+	cd "$root"
+	files_with_shebang '(ba|da)?sh( |$)' .sh | xargs -0 -r shellcheck -x -P SCRIPTDIR:. -f gcc
+}
+
+check_python() {
+	cd "$root"
+	files_with_shebang python .py |
+		PYTHONPYCACHEPREFIX=$work/pycache xargs -0 -r python3 -m py_compile
+}
+
+check_codespell() {
+	cd "$root"
+	HOME=$work xargs -0 -r codespell --check-hidden -I "$lint_dir/codespell-ignore.txt" \
+		<"$work/files"
+}
+
+# --- running them --------------------------------------------------------------
+
+# Filled by `add`: names in the order of the report, their commands, and the
+# group each is in: one group runs in sequence, beside the others.
+names=()
+commands=()
+groups=()
+
+# add GROUP NAME COMMAND... - one check
+add() {
+	if [[ $2 =~ $only ]]; then
+		groups+=("$1")
+		names+=("$2")
+		commands+=("${*:3}")
+	fi
+}
+
+add_all() {
+	local kernel
+
+	for kernel in "${kernels[@]}"; do
+		add "$kernel" "build W=1 ($kernel)" check_build "$kernel"
+		add "$kernel" "sparse ($kernel)" check_sparse "$kernel"
+	done
+	add force "no __force" python_check force.py
+	add checkpatch "checkpatch --strict" check_checkpatch
+	add kernel-doc "kernel-doc is well formed" check_kernel_doc
+	add docs "kernel-doc on every function" python_check docs.py
+	add layers "include layering" python_check layers.py
+	add sizes "sizes (report)" report_sizes
+	add shellcheck "shellcheck" check_shellcheck
+	add python "python compiles" check_python
+	add spdx "SPDX" python_check spdx.py
+	add codespell "codespell" check_codespell
+	add text "words, paths, blanks" python_check text.py
+}
+
+report_sizes() {
+	python_check sizes.py || true
+}
+
+run_one() {
+	local rc=0
+
+	# Not in a condition: there `set -e` would not hold inside the check.
+	set +e
+	(set -e; eval "${commands[$1]}") >"$work/$1.out" 2>&1 </dev/null
+	rc=$?
+	set -e
+	echo "$rc" >"$work/$1.rc"
+}
+
+# run_group GROUP - its checks, one after the other
+run_group() {
+	local number
+
+	for number in "${!names[@]}"; do
+		if [ "${groups[$number]}" = "$1" ]; then
+			run_one "$number"
+		fi
+	done
+}
+
+# Prints check N when it is over.
+report() {
+	local number=$(($1 + 1)) lines
+
+	if [ "$(cat "$work/$1.rc" 2>/dev/null)" = 0 ]; then
+		echo "ok $number - ${names[$1]}"
+		passed=$((passed + 1))
+		[ "${commands[$1]}" = report_sizes ] || return 0
+	else
+		echo "not ok $number - ${names[$1]}"
+		failed=$((failed + 1))
+	fi
+	lines=$(wc -l <"$work/$1.out")
+	head -n "$diagnostic_lines" "$work/$1.out" | sed 's/^/# /'
+	if [ "$lines" -gt "$diagnostic_lines" ]; then
+		echo "# ... and $((lines - diagnostic_lines)) more lines"
+	fi
+}
+
+# Without a tool its check fails and says so; the others still run.
+install_tools() {
+	local tool missing=()
+
+	for tool in "${tools[@]}"; do
+		command -v "${tool%%:*}" >/dev/null || missing+=("${tool#*:}")
+	done
+	[ ${#missing[@]} = 0 ] || need_packages "${missing[@]}" || true
+}
+
+parse() {
+	kernels=()
+	only=.
+	list=false
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--kernel)
+			kernels+=("${2:?--kernel needs a name}")
+			shift
+			;;
+		--only)
+			only=${2:?--only needs a pattern}
+			shift
+			;;
+		--list)
+			list=true
+			;;
+		-h | --help)
+			usage
+			exit 0
+			;;
+		*)
+			usage >&2
+			exit 2
+			;;
+		esac
+		shift
+	done
+	if [ ${#kernels[@]} = 0 ]; then
+		kernels=("${all_kernels[@]}")
+	fi
+}
+
+main() {
+	local group number passed=0 failed=0
+
+	parse "$@"
+	add_all
+	if $list; then
+		printf '%s\n' "${names[@]}"
+		return
+	fi
+	if [ ${#names[@]} = 0 ]; then
+		echo "check.sh: no check matches '$only'" >&2
+		exit 2
+	fi
+	# The environment of a calling make must not reach the kernel's make.
+	unset MAKEFLAGS MFLAGS MAKELEVEL ARCH M
+	export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
+	mkdir -p "$KIW_CACHE"
+	prune lint
+	work=$(mktemp -d "$KIW_CACHE/lint-XXXXXX")
+	trap 'rm -rf "$work"' EXIT
+	install_tools
+	list_files >"$work/files"
+
+	echo "KTAP version 1"
+	echo "1..${#names[@]}"
+	while read -r group; do
+		run_group "$group" &
+	done < <(printf '%s\n' "${groups[@]}" | sort -u)
+	wait
+	for number in "${!names[@]}"; do
+		report "$number"
+	done
+	echo "$passed passed, $failed failed, 0 skipped"
+	[ "$failed" = 0 ]
+}
+
+main "$@"

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Every non-static function has a kernel-doc block directly above its definition,
+and every lock in a structure has its line in one, saying what it protects.
+
+kernel-doc itself checks the blocks that exist; it never asks for one.
+"""
+
+import re
+
+import source
+
+LOCK = re.compile(r"^\s+(?:spinlock_t|rwlock_t|seqlock_t|struct mutex|struct rw_semaphore)"
+                  r"\s+(\w+);")
+
+
+def block_above(lines, first):
+    """The comment that ends on the line above line `first`, or None."""
+    last = first - 2
+    if last < 0 or not lines[last].rstrip().endswith("*/"):
+        return None
+    start = last
+    while start >= 0 and "/*" not in lines[start]:
+        start -= 1
+    return lines[max(start, 0):last + 1]
+
+
+def check_functions(tree):
+    for function in tree.functions():
+        if function.is_static:
+            continue
+        where = f"{function.path}:{function.line}: {function.name}()"
+        block = block_above(tree.lines(function.path), function.first)
+        if not block:
+            yield f"{where} has no kernel-doc block directly above it"
+        elif block[0].strip() != "/**":
+            yield f"{where} has a comment above it that does not start with '/**'"
+        elif len(block) < 2 or not re.match(rf" \* {function.name}(\(\))? - ", block[1]):
+            yield f"{where} has a block above it that does not start with ' * {function.name}() - '"
+
+
+def check_locks(tree):
+    for path in tree.c_files():
+        text = tree.text(path)
+        for number, line in enumerate(tree.lines(path), 1):
+            match = LOCK.match(line)
+            if match and not re.search(rf"@(\w+\.)*{match[1]}:", text):
+                yield f"{path}:{number}: lock {match[1]} has no kernel-doc line"
+
+
+def check(tree):
+    yield from check_functions(tree)
+    yield from check_locks(tree)
+
+
+if __name__ == "__main__":
+    source.run(check)

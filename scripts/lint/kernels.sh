@@ -1,0 +1,58 @@
+# shellcheck shell=bash disable=SC2154
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# The checks that build against a kernel, for check.sh, whose $root and $work they
+# use. Each kernel has its copy of the tree in $work, so all is always compiled.
+
+# Remarks of the kernel's build system about its own tree, not about our code.
+build_noise='the compiler differs from the one used to build the kernel|Skipping BTF generation'
+
+# make_copy NAME LOG ARGUMENT... - the kernel's own make, on its copy of the tree;
+# paths in LOG are relative to the tree
+make_copy() {
+	local copy=$work/build-$1 rc=0 dir jobs K_BUILD='' K_ARCH=''
+
+	dir=$("$KIW_VM/kernel.sh" "$1") || return
+	jobs=$(build_jobs)
+	# shellcheck source=/dev/null
+	. "$dir/info"
+	if ! [ -d "$copy" ]; then
+		mkdir "$copy"
+		tar -C "$root" --null -T "$work/files" -cf - | tar -C "$copy" -xf -
+	fi
+	make -s -j "$jobs" -C "$dir/$K_BUILD" ARCH="$K_ARCH" M="$copy" "${@:3}" modules \
+		>"$2" 2>&1 || rc=$?
+	sed -i "s|$copy/||g" "$2"
+	return "$rc"
+}
+
+check_build() {
+	local log=$work/build-$1.log
+
+	: >"$log"
+	if ! make_copy "$1" "$log" W=1; then
+		grep -E -A 5 'error|warning|\*\*\*' "$log" || tail -n 30 "$log"
+		return 1
+	fi
+	if grep -i warning "$log" | grep -qvE "$build_noise"; then
+		grep -vE "$build_noise" "$log"
+		return 1
+	fi
+}
+
+# Sparse looks at every source again (C=2); nothing is compiled a second time.
+# An error ends its work on a file, so it counts wherever it is reported.
+check_sparse() {
+	local log=$work/sparse-$1.log rc=0
+
+	: >"$log"
+	make_copy "$1" "$log" W=1 C=2 CF=-D__CHECK_ENDIAN__ || rc=$?
+	if grep -E '^(drivers|include|kunit)/|: error: ' "$log"; then
+		return 1
+	fi
+	if [ "$rc" != 0 ]; then
+		echo "failed with status $rc"
+		tail -n 5 "$log"
+		return 1
+	fi
+}

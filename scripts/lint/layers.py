@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Includes point down only; each layer sees what it needs and no more.
+
+The two tables below are the rule. A new file gets its line in LAYERS first:
+that is the moment to decide where it belongs.
+"""
+
+import posixpath
+import re
+from fnmatch import fnmatchcase
+
+import source
+
+DRIVER = "drivers/infiniband/sw/kiwarp/"
+
+# Layer of each file, by path below DRIVER without suffix. First match wins.
+LAYERS = [
+    (0, "proto/wire proto/perr proto/crc"),
+    (1, "proto/mpa*"),
+    (2, "proto/*"),
+    (3, "mr umem sgl cq srq readq txbuf policy sock"),
+    (4, "qp tx rx wr"),
+    (5, "cm verbs verbs_* uapi uapi_* device netlink stats trace main"),
+]
+
+# Headers that may be used further down than the file they belong to.
+# wr.h is the form of a work request; making and checking one is wr.c.
+HEADER_LAYERS = {"stats.h": 3, "trace.h": 3, "wr.h": 3}
+
+# (files, what they may include or None for anything, what they must not, reason)
+RULES = [
+    ("proto/*",
+     "linux/types.h linux/errno.h linux/bits.h linux/bitfield.h linux/build_bug.h"
+     " linux/minmax.h linux/stddef.h linux/string.h linux/crc32c.h"
+     " linux/unaligned.h asm/byteorder.h proto/*",
+     "",
+     "proto/ is bytes and numbers only"),
+    ("mr umem sgl cq srq readq txbuf", None, "net/* qp.h cm.h",
+     "memory and queues know neither the network nor the QP"),
+    ("sock", None, "rdma/* qp.h",
+     "sock calls up through its ops table"),
+    ("qp tx rx wr", None,
+     "rdma/iw_cm.h netlink.h device.h linux/netlink.h net/netlink.h rdma/rdma_netlink.h",
+     "engines know neither connection management nor the device's internals"),
+    ("cm", None, "tx.h rx.h",
+     "cm drives the QP, never its engines"),
+    ("verbs verbs_* uapi uapi_* device netlink main", None, "proto/wire.h",
+     "the verbs never see bytes"),
+]
+
+# trace.c must define CREATE_TRACE_POINTS and see the types before trace.h.
+OWN_HEADER_FIRST_EXEMPT = {"trace.c"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?P<open>[<"])(?P<name>[^>"]+)[>"]')
+VERSION = re.compile(r"\b(LINUX_VERSION_CODE|KERNEL_VERSION|LINUX_VERSION_MAJOR)\b")
+
+
+def matches(name, patterns):
+    return any(fnmatchcase(name, pattern) for pattern in patterns.split())
+
+
+def layer_of(name):
+    """Layer of a file below DRIVER, or None if the table does not know it."""
+    if name in HEADER_LAYERS:
+        return HEADER_LAYERS[name]
+    stem = posixpath.splitext(name)[0]
+    for layer, patterns in LAYERS:
+        if matches(stem, patterns):
+            return layer
+    return None
+
+
+def includes(tree, path):
+    """(line, name, is_quoted) of each include; our headers by path below DRIVER."""
+    folder = posixpath.dirname(path)
+    text = source.without_comments(tree.text(path), keep_strings=True)
+    for number, line in enumerate(text.splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        name, is_quoted = match["name"], match["open"] == '"'
+        if is_quoted:
+            for base in (folder, DRIVER):
+                full = posixpath.normpath(posixpath.join(base, name))
+                if full in tree.files and full.startswith(DRIVER):
+                    name = full[len(DRIVER):]
+                    break
+        yield number, name, is_quoted
+
+
+def check_file(tree, path):
+    name = path[len(DRIVER):]
+    stem, suffix = posixpath.splitext(name)
+    own_layer = layer_of(name)
+    if own_layer is None:
+        yield f"{path}:1: not in the layer table; give it a line in scripts/lint/layers.py"
+        return
+    first_quoted = None
+    for number, include, is_quoted in includes(tree, path):
+        where = f"{path}:{number}: includes {include}"
+        if is_quoted and first_quoted is None:
+            first_quoted = include
+            own = stem + ".h"
+            if (suffix == ".c" and include != own and DRIVER + own in tree.files
+                    and name not in OWN_HEADER_FIRST_EXEMPT):
+                yield f"{where} before its own {own}"
+        for files, may, must_not, reason in RULES:
+            if not matches(stem, files):
+                continue
+            if matches(include, must_not) or (may and not matches(include, may)):
+                yield f"{where}: {reason}"
+        if DRIVER + include not in tree.files or include.startswith("compat/"):
+            continue
+        layer = layer_of(include)
+        if layer is not None and layer > own_layer:
+            yield f"{where} of layer {layer}, itself being of layer {own_layer}"
+
+
+def check(tree):
+    for path in tree.c_files():
+        if path.startswith(DRIVER + "compat/"):
+            continue
+        text = source.without_comments(tree.text(path))
+        for number, line in enumerate(text.splitlines(), 1):
+            if VERSION.search(line):
+                yield f"{path}:{number}: kernel versions are compared in compat/ only"
+        if path.startswith(DRIVER):
+            yield from check_file(tree, path)
+
+
+if __name__ == "__main__":
+    source.run(check)

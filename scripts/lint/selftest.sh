@@ -1,0 +1,185 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# Checks the checks: a small good tree passes all of them, and each bad change to it
+# fails exactly the check it is made for, with the right words. Prints KTAP.
+# Usage: selftest.sh [KERNEL], the kernel to build against (default 6.12).
+
+set -euo pipefail
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+kernel=${1:-6.12}
+driver=drivers/infiniband/sw/kiwarp
+licence="SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+total=0
+failed=0
+nothing=	# breaks words that the checks would find here
+
+good_tree() {
+	rm -rf "$work/tree"
+	mkdir -p "$work/tree/scripts" "$work/tree/$driver/proto"
+	# By link: what they hold is not part of the sample.
+	ln -s "$top/scripts/lint" "$top/scripts/vm" "$work/tree/scripts"
+	cd "$work/tree"
+	printf '# %s\n' "$licence" >README
+	cat >"$driver/proto/wire.h" <<-END
+	/* $licence */
+	#ifndef KIW_WIRE_H
+	#define KIW_WIRE_H
+
+	#include <linux/types.h>
+
+	int kiw_wire_get(__be16 word);
+
+	#endif
+	END
+	cat >"$driver/proto/wire.c" <<-END
+	// $licence
+	#include "wire.h"
+	#include <asm/byteorder.h>
+
+	/**
+	 * kiw_wire_get() - the number in a word
+	 * @word: as it came
+	 *
+	 * Return: the number.
+	 */
+	int kiw_wire_get(__be16 word)
+	{
+		return be16_to_cpu(word);
+	}
+	END
+	cat >"$driver/main.c" <<-END
+	// $licence
+	#include <linux/module.h>
+
+	MODULE_DESCRIPTION("Sample");
+	MODULE_LICENSE("Dual BSD/GPL");
+	END
+	printf '# %s\nobj-m := kiw.o\nkiw-y := %s/main.o %s/proto/wire.o\n' \
+		"$licence" "$driver" "$driver" >Kbuild
+	printf '#!/bin/sh\n# %s\necho "$#"\n' "$licence" >scripts/sample
+	printf '# %s\nprint()\n' "$licence" >scripts/sample.py
+}
+
+result() {
+	total=$((total + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $total - $2"
+	else
+		echo "not ok $total - $2"
+		sed 's/^/# /' "$work/out"
+		failed=$((failed + 1))
+	fi
+}
+
+# lint ARGUMENT... - of the sample tree; leaves its words in $work/out
+lint() {
+	"$work/tree/scripts/lint/check.sh" --kernel "$kernel" "$@" >"$work/out" 2>&1
+}
+
+# bad CHECK WORDS DESCRIPTION - the tree as it is now fails CHECK with WORDS
+bad() {
+	local rc=1
+
+	if ! lint --only "^$1" && grep -q '^not ok 1 ' "$work/out" &&
+		grep -qE "^# .*$2" "$work/out"; then
+		rc=0
+	fi
+	result "$rc" "$1: $3"
+	good_tree
+}
+
+add_to() {
+	printf '%s\n' "${@:2}" >>"$work/tree/$1"
+}
+
+good_tree
+rc=0
+lint || rc=1
+result "$rc" "a good tree passes everything"
+
+add_to "$driver/main.c" 'int kiw_stray(void) { return 0; }'
+bad "build" "no previous prototype" "a warning of W=1"
+add_to "$driver/main.c" '#error stop here'
+bad "build" "stop here" "an error"
+add_to "$driver/main.c" 'static __be16 kiw_word = 1;'
+bad "sparse" "incorrect type in initializer" "a number used as wire order"
+add_to "$driver/main.c" '#include <linux/spinlock.h>' 'void kiw_l(spinlock_t *l) { spin_lock(l); }'
+bad "sparse" "context imbalance" "a lock left held"
+add_to "$driver/main.c" 'static __be16 kiw_word = (__force __be16)1;'
+bad "no __force" "main.c:6: __force" "a forced cast"
+add_to "$driver/main.c" 'static int a=1;'
+bad "checkpatch" "main.c:6: ERROR:SPACING" "wrong spacing"
+add_to "$driver/main.c" '#if LINUX_VERSION_CODE > 1' '#endif'
+bad "checkpatch" "LINUX_VERSION_CODE" "a version outside of compat"
+add_to "$driver/main.c" '/**' ' * f() - b' ' */' 'static int f(int a)' '{' '}'
+bad "kernel-doc is" "'a' not described" "an argument left out"
+add_to "$driver/main.c" '/**' ' * f() - b' ' */' 'static int f(void)' '{' '}'
+bad "kernel-doc is" "No description found for return" "a return value left out"
+add_to "$driver/main.c" 'struct kiw_qp *' 'kiw_f(void)' '{' '}'
+bad "kernel-doc on" "kiw_f\(\) has no kernel-doc" "no block"
+add_to "$driver/main.c" '/* kiw_f() - b */' 'int kiw_f(void)' '{' '}'
+bad "kernel-doc on" "does not start with '/\*\*'" "a plain comment"
+add_to "$driver/main.c" '/**' ' * kiw_g() - b' ' */' 'int kiw_f(void)' '{' '}'
+bad "kernel-doc on" "does not start with ' \* kiw_f" "the block of another function"
+add_to "$driver/main.c" 'struct kiw_x {' '	spinlock_t lock;' '};'
+bad "kernel-doc on" "lock has no kernel-doc line" "a lock that protects what?"
+
+# layer FILE INCLUDE WORDS DESCRIPTION
+layer() {
+	mkdir -p "$(dirname "$work/tree/$driver/$1")"
+	add_to "$driver/$1" "#include $2"
+	bad "include layering" "$3" "$4"
+}
+
+layer proto/wire.h '<linux/skbuff.h>' "bytes and numbers" "a kernel header in proto/"
+touch "$work/tree/$driver/proto/ddp.h"
+layer proto/wire.h '"ddp.h"' "of layer 2" "an include that points up within proto/"
+touch "$work/tree/$driver/trace.h"
+layer proto/ddp.c '"../trace.h"' "of layer 3" "tracing in proto/"
+layer mr.c '<net/sock.h>' "neither the network" "net/ in mr"
+layer sock.h '<rdma/ib_verbs.h>' "ops table" "rdma/ in sock"
+layer tx.c '<rdma/iw_cm.h>' "engines know" "iw_cm in tx"
+touch "$work/tree/$driver/tx.h"
+layer cm.c '"tx.h"' "never its engines" "tx.h in cm"
+layer verbs_qp.c '"proto/wire.h"' "never see bytes" "wire.h in the verbs"
+touch "$work/tree/$driver/qp.h"
+layer cq.c '"qp.h"' "of layer 4" "qp.h in cq"
+layer sundry.c '<linux/types.h>' "not in the layer table" "a file without a layer"
+touch "$work/tree/$driver/mr.h" "$work/tree/$driver/cq.h"
+layer mr.c '"cq.h"' "before its own mr.h" "own header not first"
+add_to "$driver/main.c" '#if KERNEL_VERSION(6, 2, 0)' '#endif'
+bad "include layering" "in compat/ only" "a version outside of compat"
+
+add_to "scripts/sample" "echo \$x"
+bad "shellcheck" "SC2086" "an unquoted word"
+add_to "scripts/sample.py" 'print('
+bad "python compiles" "SyntaxError" "half a call"
+add_to "$driver/mr.h" '/* none */'
+bad "SPDX" "mr.h:1: no SPDX" "no licence"
+add_to "$driver/mr.h" '/* SPDX-License-Identifier: MIT */'
+bad "SPDX" "licence is 'MIT'" "another licence"
+add_to "README" "We reci${nothing}eve."
+bad "codespell" "README:2" "a wrong spelling"
+add_to "README" "TO${nothing}DO later"
+bad "words" "README:2: TO" "a promise"
+add_to "README" "see /${nothing}work/x"
+bad "words" "machine path" "a machine path"
+add_to "README" "see "
+bad "words" "trailing whitespace" "a trailing blank"
+
+{
+	printf 'void f(void)\n{\n'
+	printf '\tg(%d);\n' {1..90}
+	echo '}'
+} >>"$work/tree/$driver/main.c"
+rc=0
+{ lint --only sizes && grep -q '^# ! *93 .* f()' "$work/out"; } || rc=1
+result "$rc" "sizes: a long function is marked, and no failure"
+
+echo "1..$total"
+echo "$((total - failed)) passed, $failed failed, 0 skipped"
+[ "$failed" = 0 ]

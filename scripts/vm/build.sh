@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# build.sh NAME: builds the tree's modules against kernel NAME and prints a
+# directory with them: kiwarp.ko, and kiwarp_kunit.ko where the kernel has KUnit.
+# The build happens in a copy in the cache, so that several kernels can be built
+# at once and the tree stays clean; only what changed is compiled again.
+
+set -u
+# shellcheck source=scripts/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=scripts/vm/guest.sh
+. "$KIW_VM/guest.sh"
+
+# Without -t: a file gets a new time exactly when its content is new.
+copy_tree() {
+	[ -e "$KIW_TOP/Kbuild" ] || die "no Kbuild in $KIW_TOP"
+	mkdir -p "$1"
+	rsync -rlpc --delete --exclude=/.* --exclude=/scripts \
+		--exclude=/Documentation --exclude='*.o' --exclude='*.ko' --exclude='*.mod' \
+		--exclude='*.mod.c' --exclude='.*.cmd' --exclude='.*.d' \
+		--exclude=Module.symvers --exclude=modules.order "$KIW_TOP/" "$1"
+}
+
+compile() {
+	: >"$1.log"
+	run_logged "$1.log" make -C "$K_BUILD" "M=$1" "ARCH=$K_ARCH" \
+		-j"$(build_jobs)" modules || return 1
+	grep -A5 -E 'warning:' "$1.log" >&2
+	return 0
+}
+
+collect() {
+	local dir=$1 m
+	shift
+	for m in "$@"; do
+		strip -g -o "$dir/${m##*/}" "$m" || return 1
+	done
+}
+
+main() {
+	local clone
+	local -a modules
+	load_kernel "${1:-}"
+	need_packages rsync build-essential || die "packages missing"
+	clone=$KIW_CACHE/build-$1-$(content_key "$K_DIR" "$KIW_TOP")
+	mkdir -p "$KIW_CACHE/locks"
+	exec 9>"$KIW_CACHE/locks/${clone##*/}"
+	flock -w 1200 9 || die "timeout waiting for another build"
+	copy_tree "$clone" >&2 || die "cannot copy the tree"
+	compile "$clone" || die "the build for $1 failed"
+	mapfile -t modules < <(find "$clone" -name '*.ko' | sort)
+	[ "${#modules[@]}" -gt 0 ] || die "the build for $1 gave no module"
+	cached "modules-$1" "$(content_key "${modules[@]}")" \
+		collect "${modules[@]}"
+}
+
+main "$@"

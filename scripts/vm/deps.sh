@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# deps.sh: installs what make check, make demo and make lint use on Debian 12.
+# Fast when everything is there.
+
+set -u
+# shellcheck source=scripts/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+PACKAGES=(
+	# compiling kernels and modules
+	build-essential bc bison flex libelf-dev libssl-dev kmod dwarves cpio
+	rsync xz-utils zstd linux-source-6.1 linux-source-6.12
+	# looking at the source
+	sparse shellcheck codespell universal-ctags python3 perl git
+	# guests
+	qemu-system-x86 debootstrap debian-archive-keyring squashfs-tools
+	# what went over the wire
+	tshark
+)
+
+need_packages "${PACKAGES[@]}" || die "packages missing"

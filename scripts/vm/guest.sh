@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shellcheck shell=bash
+#
+# Shared by run.sh and pair.sh: what a guest needs on the host, how it is
+# started, awaited and judged. Source after lib.sh.
+# shellcheck disable=SC2034,SC2054 # variables for others; commas of QEMU
+
+# What the options of run.sh and pair.sh set.
+G_KERNEL=uml
+G_SMP=1
+G_MEM=1024
+G_TIMEOUT=120
+G_MTU=9000
+G_OUT=
+G_JOB=
+G_KEEP=
+G_ENV=()
+G_MODULES=()
+G_CMD=()
+
+guest_usage() {
+	die "usage: ${0##*/} [--kernel uml|uml-debug|6.1|6.12] [--smp N] [--mem MB]
+	[--timeout S] [--modules DIR]... [--job DIR] [--out DIR] [--env NAME=VALUE]...
+	[--mtu N] [--keep] -- CMD ARGS..."
+}
+
+guest_options() {
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--keep) G_KEEP=1; shift; continue ;;
+		--) shift; G_CMD=("$@"); break ;;
+		esac
+		[ $# -ge 2 ] || guest_usage
+		case $1 in
+		--kernel) G_KERNEL=$2 ;;
+		--smp) G_SMP=$2 ;;
+		--mem) G_MEM=$2 ;;
+		--timeout) G_TIMEOUT=$2 ;;
+		--modules) G_MODULES+=("$2") ;;
+		--job) G_JOB=$2 ;;
+		--out) G_OUT=$2 ;;
+		--env) G_ENV+=("$2") ;;
+		--mtu) G_MTU=$2 ;;
+		*) guest_usage ;;
+		esac
+		shift 2
+	done
+	[ "${#G_CMD[@]}" -gt 0 ] || guest_usage
+}
+
+build_initrd() {
+	local dir=$1 kernel=$2 root=$3 m
+	mkdir -p "$dir/tree/bin" "$dir/tree/modules"
+	cp "$root/busybox" "$dir/tree/bin/busybox"
+	install -m 755 "$KIW_VM/guest/initrd-init" "$dir/tree/init"
+	if [ -f "$kernel/boot-modules" ]; then
+		while read -r m; do
+			install -D "$kernel/modules/usr/lib/modules"/*/"$m" \
+				"$dir/tree/modules/$m" || return 1
+		done <"$kernel/boot-modules"
+		cp "$kernel/boot-modules" "$dir/tree"
+	fi
+	(cd "$dir/tree" && find . | cpio -o -H newc --quiet -R 0:0) >"$dir/initrd" &&
+		rm -rf "$dir/tree"
+}
+
+# load_kernel NAME: sets K_DIR, K_TYPE, K_RELEASE, K_BUILD, K_ARCH.
+load_kernel() {
+	K_DIR=$("$KIW_VM/kernel.sh" "$1") || die "no kernel $1"
+	# shellcheck source=/dev/null
+	. "$K_DIR/info"
+	K_BUILD=$K_DIR/$K_BUILD
+}
+
+# guest_prepare: everything that all guests of this run share.
+guest_prepare() {
+	need_packages cpio kmod python3 || die "packages missing"
+	load_kernel "$G_KERNEL"
+	[ "$K_TYPE" = uml ] || need_packages qemu-system-x86 || die "packages missing"
+	R_DIR=$("$KIW_VM/root.sh") || die "no root image"
+	I_DIR=$(cached initrd "$(content_key "$K_DIR" "$R_DIR" \
+		"$KIW_VM/guest/initrd-init" "$(declare -f build_initrd)")" \
+		build_initrd "$K_DIR" "$R_DIR") || die "no initrd"
+	W=$(mktemp -d "$KIW_CACHE/run.XXXXXX") || die "no working directory"
+}
+
+# pack_extra_modules FILE DIR...: modules of DIRs, with the lists of depmod
+# over them and those of the image, as the guest lays them over the image.
+pack_extra_modules() {
+	local file=$1 stage=$W/stage top=$W/stage/lib/modules/$K_RELEASE
+	shift
+	mkdir -p "$top"
+	cp -al "$K_DIR/modules/usr/lib/modules/$K_RELEASE/." "$top"
+	rm -f "$top"/modules.{dep,alias,symbols,softdep,devname}*
+	mkdir -p "$top/updates"
+	find "$@" -name '*.ko' -exec cp -t "$top/updates" {} +
+	depmod -b "$stage" "$K_RELEASE" 2>/dev/null || die "depmod failed"
+	tar -cf "$file" -C "$top" updates modules.dep modules.dep.bin \
+		modules.alias modules.alias.bin modules.symbols \
+		modules.symbols.bin modules.softdep modules.devname
+	rm -rf "$stage"
+}
+
+# guest_dir NAME HOST: the directories of one guest; HOST is a, b or nothing.
+guest_dir() {
+	local in=$W/$1/in v
+	mkdir -p "$in/job" "$W/$1/out"
+	cp "$KIW_VM"/guest/* "$in"
+	cp -r "$KIW_TOP/scripts/selftests" "$in/selftests"
+	[ -z "$G_JOB" ] || cp -r "$G_JOB/." "$in/job"
+	[ "${#G_MODULES[@]}" = 0 ] || pack_extra_modules "$in/modules.tar" "${G_MODULES[@]}"
+	[ "$K_TYPE" = uml ] || : >"$in/modprobe-net"
+	{
+		printf 'export KIW_KERNEL=%q KIW_HOST=%q KIW_MTU=%q\n' \
+			"$G_KERNEL" "$2" "$G_MTU"
+		# Another driver can stand in for ours, to try the test bed itself.
+		[ -z "${KIW_LINK_TYPE:-}" ] || printf 'export KIW_LINK_TYPE=%q\n' "$KIW_LINK_TYPE"
+		for v in "${G_ENV[@]}"; do printf 'export %q\n' "$v"; done
+	} >"$in/env"
+	: >"$W/$1/out/stdout"
+}
+
+# guest_command NAME CMD...: what the guest is to run.
+guest_command() {
+	local in=$W/$1/in
+	shift
+	printf '%q ' "$@" >"$in/cmd"
+	echo >>"$in/cmd"
+}
+
+uml_line() {
+	LINE=("$K_DIR/kernel" "mem=${G_MEM}M" "uml_dir=$W/$1/" umid=uml
+		"initrd=$I_DIR/initrd" "ubd0r=$R_DIR/root.sqfs"
+		"ubd1r=$K_DIR/modules.sqfs" con=null con0=null,fd:1 console=tty0
+		loglevel=5 log_buf_len=4M "kiw.disk=ubd" "kiw.share=$W/$1")
+}
+
+qemu_line() {
+	LINE=(qemu-system-x86_64 -accel "${KIW_ACCEL:-tcg,thread=multi}"
+		-machine q35 -cpu Nehalem,+rdrand -smp "$G_SMP" -m "$G_MEM"
+		-nodefaults -no-user-config -display none -no-reboot
+		-serial stdio -kernel "$K_DIR/kernel" -initrd "$I_DIR/initrd"
+		-append "console=ttyS0 loglevel=5 panic=-1 no_timer_check tsc=reliable mitigations=off nokaslr random.trust_cpu=on net.ifnames=0 log_buf_len=4M kiw.disk=vd kiw.share=9p"
+		-drive "if=none,id=d0,file=$R_DIR/root.sqfs,format=raw,readonly=on"
+		-device virtio-blk-pci,drive=d0
+		-drive "if=none,id=d1,file=$K_DIR/modules.sqfs,format=raw,readonly=on"
+		-device virtio-blk-pci,drive=d1
+		-fsdev "local,id=f0,path=$W/$1/in,security_model=none,readonly=on"
+		-device virtio-9p-pci,fsdev=f0,mount_tag=in
+		-fsdev "local,id=f1,path=$W/$1/out,security_model=none"
+		-device virtio-9p-pci,fsdev=f1,mount_tag=out)
+}
+
+# guest_start NAME ARGS...: the guest in the background, ARGS added to its
+# command line. Its process (timeout, which bounds it) is GUEST_PID.
+guest_start() {
+	local name=$1
+	shift
+	if [ "$K_TYPE" = uml ]; then uml_line "$name"; else qemu_line "$name"; fi
+	timeout -k 5 "$G_TIMEOUT" "${LINE[@]}" "$@" \
+		>"$W/$name/console" 2>&1 </dev/null &
+	GUEST_PID=$!
+}
+
+# guest_follow NAME PID: shows what the guest's command prints until PID ends.
+guest_follow() {
+	tail -q -n +1 -s 0.1 -f --pid="$2" "$W/$1/out/stdout"
+}
+
+# console_tail FILE: from where the trouble began, else the end.
+console_tail() {
+	local first
+	first=$(grep -a -n -m 1 -E 'Kernel panic|Oops|BUG:|general protection' "$1" |
+		cut -d: -f1)
+	if [ -n "$first" ]; then
+		sed -n "$((first > 5 ? first - 5 : 1)),$((first + 45))p" "$1"
+	else
+		tail -n 40 "$1"
+	fi
+}
+
+# guest_verdict NAME WAITSTATUS: the exit status of the command; 124 after a
+# timeout, 125 when the guest ended without an answer.
+guest_verdict() {
+	local dir=$W/$1
+	cp "$dir/console" "$dir/out/console"
+	if [ -f "$dir/out/status" ]; then
+		cat "$dir/out/status"
+		return
+	fi
+	if [ "$2" = 124 ] || [ "$2" = 137 ]; then
+		note "guest $1: no end within $G_TIMEOUT s; the console's last lines:"
+		echo 124
+	else
+		note "guest $1: died ($2); the console's last lines:"
+		echo 125
+	fi
+	console_tail "$dir/console" >&2
+}
+
+# guest_copy_out NAME DIR
+guest_copy_out() {
+	[ -n "$2" ] || return 0
+	mkdir -p "$2"
+	cp -r "$W/$1/out/." "$2"
+}
+
+guest_cleanup() {
+	local pid
+	for pid in $(jobs -p); do kill "$pid" 2>/dev/null; done
+	wait 2>/dev/null
+	if [ -n "$G_KEEP" ]; then note "kept $W"; else rm -rf "$W"; fi
+}

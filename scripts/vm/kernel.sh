@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# kernel.sh NAME: prints the directory of a kernel to test on, made when it is
+# not in the cache. NAME is one of
+#   uml        own 6.12 User Mode Linux kernel with KUnit
+#   uml-debug  the same with KASAN, lockdep, kmemleak, fault injection
+#   6.1, 6.12  the distribution's stock kernels, for QEMU
+# The directory holds
+#   kernel         what is booted
+#   modules.sqfs   /usr/lib/modules of the guest
+#   modules/       the same as a tree, for depmod
+#   boot-modules   what the initrd loads, in order (stock kernels)
+#   info           shell variables: K_TYPE, K_RELEASE, K_BUILD, K_ARCH
+
+set -u
+# shellcheck source=scripts/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# check_config FRAGMENT CONFIG: every line asked for took effect.
+check_config() {
+	local line bad=0
+	while IFS= read -r line; do
+		case $line in
+		CONFIG_*=n) grep -q "^${line%=n}=" "$2" || continue ;;
+		CONFIG_*=*) ! grep -qxF "$line" "$2" || continue ;;
+		*) continue ;;
+		esac
+		note "not in effect: $line"
+		bad=1
+	done <"$1"
+	return $bad
+}
+
+# What building a module against the tree needs not.
+trim_build() {
+	find "$1" \( -name '*.o' -o -name '*.a' -o -name '*.ko' -o -name '*.mod*' \
+		-o -name '.*.cmd' \) ! -path "$1/scripts/*" ! -name module.lds \
+		! -name Module.symvers -type f -delete
+	rm -f "$1"/linux "$1"/vmlinux* "$1"/.vmlinux* "$1"/System.map
+}
+
+pack_modules() {
+	depmod -b "$1/modules/usr" "$2" &&
+		mksquashfs "$1/modules" "$1/modules.sqfs" -comp lz4 \
+			-all-root -noappend -quiet -no-progress >/dev/null
+}
+
+uml_make() {
+	make -C "$SRC" ARCH=um O="$BUILD" "$@"
+}
+
+# build_uml DIR FRAGMENT...
+build_uml() {
+	local dir=$1 log=$1/log
+	BUILD=$dir/build
+	shift
+	mkdir -p "$BUILD" "$dir/modules/usr"
+	awk 1 "$@" >"$dir/fragment"
+	run_logged "$log" uml_make KCONFIG_ALLCONFIG="$dir/fragment" alldefconfig &&
+		check_config "$dir/fragment" "$BUILD/.config" &&
+		run_logged "$log" uml_make -j"$(build_jobs)" linux modules &&
+		run_logged "$log" uml_make INSTALL_MOD_PATH="$dir/modules/usr" \
+			INSTALL_MOD_STRIP=1 modules_install || return 1
+	K_RELEASE=$(cat "$BUILD/include/config/kernel.release")
+	rm -f "$dir/modules/usr/lib/modules/$K_RELEASE"/{build,source}
+	strip -o "$dir/kernel" "$BUILD/linux"
+	trim_build "$BUILD"
+	pack_modules "$dir" "$K_RELEASE" || return 1
+	printf 'K_TYPE=uml\nK_RELEASE=%s\nK_BUILD=build\nK_ARCH=um\n' \
+		"$K_RELEASE" >"$dir/info"
+}
+
+kernel_uml() {
+	local name=$1
+	shift
+	need_packages linux-source-6.12 build-essential bc bison flex libelf-dev \
+		libssl-dev kmod squashfs-tools || die "packages missing"
+	SRC=$("$KIW_VM/source.sh" 6.12) || die "no source tree"
+	cached "kernel-$name" "$(content_key "$SRC" "$@" \
+		"$(declare -f uml_make build_uml trim_build pack_modules)")" build_uml "$@"
+}
+
+main() {
+	case ${1:-} in
+	uml) kernel_uml uml "$KIW_VM/uml.config" ;;
+	uml-debug) kernel_uml uml-debug "$KIW_VM/uml.config" "$KIW_VM/uml-debug.config" ;;
+	6.1 | 6.12)
+		# shellcheck source=scripts/vm/stock.sh
+		. "$KIW_VM/stock.sh" && kernel_stock "$1"
+		;;
+	*) die "usage: kernel.sh uml|uml-debug|6.1|6.12" ;;
+	esac
+}
+
+main "$@"

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shellcheck shell=bash
+#
+# Shared by the host side of the test bed: the cache, content keys, locks,
+# packages. Source it; it changes nothing by itself.
+# shellcheck disable=SC2034 # variables are for those who source it
+
+KIW_VM=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+KIW_TOP=$(cd "$KIW_VM/../.." && pwd)
+KIW_CACHE=${KIWARP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kiwarp}
+
+note() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+
+die() {
+	note "$*"
+	exit 1
+}
+
+# Root wherever it is needed and not had already.
+as_root() {
+	if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+# build_jobs: how many compilers to run. One core is left to whoever else
+# works on the machine when there are more than two.
+build_jobs() {
+	local n
+	n=$(nproc)
+	echo $((n > 2 ? n - 1 : n))
+}
+
+# content_key ITEM...: 16 hex digits over the items; an item that names a file
+# counts with its content, any other with its text.
+content_key() {
+	local item
+	for item in "$@"; do
+		if [ -f "$item" ]; then cat "$item"; else printf '%s\n' "$item"; fi
+	done | sha256sum | cut -c1-16
+}
+
+# run_logged LOG CMD...: quiet unless it fails.
+run_logged() {
+	local log=$1
+	shift
+	if ! "$@" >>"$log" 2>&1; then
+		note "failed: $*"
+		grep -A4 -E ' (fatal )?error: |^E: |ERROR:|No rule to make' "$log" |
+			head -n 60 >&2 || true
+		tail -n 5 "$log" >&2
+		return 1
+	fi
+}
+
+# prune KIND: forget what nobody used for a month.
+prune() {
+	find "$KIW_CACHE" -mindepth 1 -maxdepth 1 -name "$1-*" -mtime +30 \
+		-exec rm -rf {} + 2>/dev/null || true
+}
+
+# build_entry DIR BUILDER ARGS...: BUILDER fills a scratch directory, which
+# becomes DIR in one rename: a reader sees all of it or nothing. What failed is
+# kept, once, to look at.
+build_entry() {
+	local dir=$1 builder=$2 tmp
+	shift 2
+	tmp=$(mktemp -d "$KIW_CACHE/tmp.XXXXXX")
+	if ! "$builder" "$tmp" "$@"; then
+		rm -rf "$KIW_CACHE/failed"
+		mv -T "$tmp" "$KIW_CACHE/failed"
+		note "left in $KIW_CACHE/failed"
+		return 1
+	fi
+	chmod 755 "$tmp"
+	mv -T "$tmp" "$dir"
+}
+
+# cached KIND KEY BUILDER ARGS...: prints the directory KIND-KEY in the cache,
+# made by `BUILDER TMPDIR ARGS...` when it is not there yet. Concurrent callers
+# wait for the first. BUILDER must not rely on errexit: it runs in a condition.
+cached() {
+	local kind=$1 key=$2 dir=$KIW_CACHE/$1-$2
+	shift 2
+	mkdir -p "$KIW_CACHE/locks"
+	if [ ! -d "$dir" ]; then
+		(
+			flock -w 3600 9 || die "timeout waiting for the lock of $kind"
+			[ -d "$dir" ] || build_entry "$dir" "$@" || exit 1
+			prune "$kind"
+		) 9>"$KIW_CACHE/locks/$kind-$key" >&2 || return 1
+	fi
+	touch "$dir"
+	echo "$dir"
+}
+
+missing_packages() {
+	local p
+	for p in "$@"; do
+		dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null |
+			grep -qx installed || echo "$p"
+	done
+}
+
+apt_install() {
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y \
+		-o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 \
+		install --no-install-recommends "$@" >&2
+}
+
+# apt_update: at most once an hour, whoever asks.
+apt_update() {
+	local stamp=$KIW_CACHE/apt-updated
+	mkdir -p "$KIW_CACHE"
+	[ -n "$(find "$stamp" -mmin -60 2>/dev/null)" ] && return 0
+	as_root apt-get -qq -o DPkg::Lock::Timeout=300 update >&2 && touch "$stamp"
+}
+
+# need_packages NAME...: installed when this returns 0.
+need_packages() {
+	local missing
+	mapfile -t missing < <(missing_packages "$@")
+	[ "${#missing[@]}" = 0 ] && return 0
+	note "installing ${missing[*]}"
+	mkdir -p "$KIW_CACHE"
+	(
+		flock -w 1200 9 || die "timeout waiting for another installation"
+		apt_update
+		apt_install "${missing[@]}"
+	) 9>"$KIW_CACHE/apt.lock"
+}
+
+# package_version NAME: of the candidate in the configured sources.
+package_version() {
+	apt-cache policy "$1" | awk '$1 == "Candidate:" { print $2 }'
+}

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# pair.sh [OPTIONS] -- CMD ARGS...: boots two guests, hosts "a" and "b", joined by
+# a cable between their eth0 (10.77.0.1 and .2, fd77::1 and ::2), runs CMD on a
+# and exits with its status. scripts/selftests/rc gives CMD `on_b`, to run
+# commands on b. Options as run.sh, and
+#   --mtu N   of eth0, 9000 if not given
+# With --out DIR there are DIR/a and DIR/b.
+
+set -u
+# shellcheck source=scripts/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=scripts/vm/guest.sh
+. "$KIW_VM/guest.sh"
+
+# The second cable is the control network: tests may do anything to eth0.
+uml_cables() {
+	local -a fds
+	read -r -a fds <<<"$KIW_FDS"
+	local end=$1 mac=$2 mtu
+	mtu=$((G_MTU < 1500 ? 1500 : G_MTU))
+	CABLES=("vec0:transport=fd,fd=${fds[$end]},mac=02:77:00:00:00:0$mac,mtu=$mtu"
+		"vec1:transport=fd,fd=${fds[$((2 + end))]},mac=02:78:00:00:00:0$mac,mtu=1500")
+}
+
+qemu_cables() {
+	local here=$1 there=$2 mac=$3 n
+	CABLES=()
+	for n in 0 1; do
+		CABLES+=(-netdev "dgram,id=n$n,local.type=unix,local.path=$SOCKETS/$n$here,remote.type=unix,remote.path=$SOCKETS/$n$there"
+			-device "virtio-net-pci,netdev=n$n,mac=02:7$((7 + n)):00:00:00:0$mac")
+	done
+}
+
+start_a() {
+	guest_dir a a
+	guest_command a /host/pair-main "${G_CMD[@]}"
+	if [ "$K_TYPE" = uml ]; then uml_cables 0 1; else qemu_cables a b 1; fi
+	guest_start a "${CABLES[@]}"
+	PID_A=$GUEST_PID
+}
+
+start_b() {
+	guest_dir b b
+	guest_command b python3 /host/agent.py 10.78.0.2 7700
+	if [ "$K_TYPE" = uml ]; then uml_cables 1 2; else qemu_cables b a 2; fi
+	guest_start b "${CABLES[@]}"
+	PID_B=$GUEST_PID
+}
+
+# Host a has told b to end; b gets a moment for that, then it is hung.
+end_b() {
+	timeout 20 tail -s 0.1 -f --pid="$PID_B" /dev/null
+	kill "$PID_B" 2>/dev/null
+	wait "$PID_B"
+}
+
+main() {
+	local status status_b
+	guest_options "$@"
+	# The socket pairs must be open in this very process.
+	case $G_KERNEL in uml*)
+		[ -n "${KIW_FDS:-}" ] || exec "$KIW_VM/fdpair.py" 2 "$0" "$@" ;;
+	esac
+	guest_prepare
+	SOCKETS=$(mktemp -d "${TMPDIR:-/tmp}/kiw.XXXXXX")
+	trap 'guest_cleanup; rm -rf "$SOCKETS"' EXIT
+	trap 'exit 130' INT TERM
+	start_b
+	start_a
+	guest_follow a "$PID_A"
+	wait "$PID_A"
+	status=$(guest_verdict a $?)
+	end_b
+	status_b=$(guest_verdict b $?)
+	[ -z "$G_OUT" ] || { guest_copy_out a "$G_OUT/a"; guest_copy_out b "$G_OUT/b"; }
+	[ "$status" != 0 ] || status=$status_b
+	exit "$status"
+}
+
+main "$@"

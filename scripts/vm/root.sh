@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# root.sh: prints the directory that holds root.sqfs, the root file system of
+# all guests, and busybox for their initrd; made by debootstrap when it is not
+# in the cache. Guests see it through an overlay and never change it.
+
+set -u
+# shellcheck source=scripts/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+SUITE=bookworm
+
+# mirror: where this machine's apt gets the suite from.
+mirror() {
+	apt-get indextargets --format "\$(CODENAME) \$(COMPONENT) \$(REPO_URI)" \
+		"Created-By: Packages" |
+		awk -v suite="$SUITE" '$1 == suite && $2 == "main" { print $3; exit }'
+}
+
+# Proxies that only apt knows about.
+apt_proxy() {
+	local HTTP=
+	eval "$(apt-config shell HTTP Acquire::http::Proxy)"
+	[ -z "$HTTP" ] || export http_proxy=$HTTP
+}
+
+wanted_packages() {
+	grep -v -e '^#' -e '^$' "$KIW_VM/packages.list" | paste -sd,
+}
+
+# Services of the packages must not start, neither now nor in a guest.
+no_services() {
+	mkdir -p "$1/usr/sbin"
+	printf '#!/bin/sh\nexit 101\n' >"$1/usr/sbin/policy-rc.d"
+	chmod 755 "$1/usr/sbin/policy-rc.d"
+}
+
+# The only documentation kept is rdma-core's test suite.
+trim_root() {
+	local root=$1 tests
+	tests=$root/usr/share/doc/rdma-core/tests
+	find "$root/usr/share/doc" -mindepth 1 -maxdepth 1 ! -name rdma-core \
+		-exec rm -rf {} +
+	find "$tests" -name '*.gz' -exec gunzip {} +
+	rm -rf "$root"/usr/share/{man,locale,info,lintian,bash-completion} \
+		"$root"/usr/share/{perl,zoneinfo,python-wheels} \
+		"$root"/var/{cache,log,lib/apt/lists}/* "$root"/usr/lib/udev/hwdb* \
+		"$root"/etc/resolv.conf "${root:?}"/boot/*
+	find "$root" -xdev -name __pycache__ -prune -exec rm -rf {} +
+	mkdir -p "$root"/{host,out,mnt} "$root"/var/{log,cache}
+}
+
+build_root() {
+	local dir=$1 log=$1/log url
+	url=$(mirror)
+	[ -n "$url" ] || die "apt has no source for $SUITE"
+	apt_proxy
+	no_services "$dir/root"
+	run_logged "$log" as_root debootstrap --variant=minbase \
+		--components=main --include="$(wanted_packages)" \
+		"$SUITE" "$dir/root" "$url" || return 1
+	no_services "$dir/root"
+	trim_root "$dir/root"
+	cp "$dir/root/bin/busybox" "$dir/busybox"
+	as_root mksquashfs "$dir/root" "$dir/root.sqfs" -comp lz4 -noappend \
+		-quiet -no-progress >/dev/null || return 1
+	as_root rm -rf "$dir/root"
+}
+
+main() {
+	need_packages debootstrap debian-archive-keyring squashfs-tools ||
+		die "packages missing"
+	cached root "$(content_key "$KIW_VM/packages.list" \
+		"$SUITE $(declare -f no_services trim_root build_root)")" build_root
+}
+
+main "$@"

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shellcheck shell=bash
+#
+# Part of kernel.sh: the distribution's kernels. Nothing is installed: the
+# packages are downloaded through apt and unpacked into the cache, since the
+# header packages would pull a kernel onto the machine.
+
+# stock_release 6.1|6.12: the newest, by the meta package.
+stock_release() {
+	local meta=linux-image-amd64
+	[ "$1" = 6.1 ] || meta=linux-image-$1-amd64
+	apt-cache depends "$meta" |
+		sed -n 's/^ *Depends: linux-image-\(6\.[0-9].*-amd64\)$/\1/p' | head -n 1
+}
+
+stock_packages() {
+	echo "linux-image-$1"
+	echo "linux-headers-$1"
+	echo "linux-headers-${1%-amd64}-common"
+	apt-cache depends "linux-headers-$1" |
+		sed -n 's/^ *Depends: \(linux-kbuild-.*\)$/\1/p'
+}
+
+# fetch_debs DIR PACKAGE...: image into DIR/image, the others into DIR/headers.
+fetch_debs() {
+	local dir=$1 deb
+	shift
+	mkdir -p "$dir/debs" "$dir/image" "$dir/headers"
+	(cd "$dir/debs" && run_logged "$dir/log" apt-get -qq download "$@") || return 1
+	for deb in "$dir"/debs/*.deb; do
+		case $deb in
+		*/linux-image-*) dpkg-deb -x "$deb" "$dir/image" ;;
+		*) dpkg-deb -x "$deb" "$dir/headers" ;;
+		esac || return 1
+	done
+	rm -rf "$dir/debs"
+}
+
+# The header package includes its other half by absolute path.
+relocate_headers() {
+	local src=$1/headers/usr/src
+	sed -i 's|^include /usr/src/|include ../|' "$src/linux-headers-$2/Makefile"
+	[ -e "$src/linux-headers-$2/scripts/Makefile.build" ] ||
+		{ note "headers of $2 are not as expected"; return 1; }
+}
+
+# module_files TREE RELEASE NAME: paths of it and what it needs, in order.
+module_files() {
+	modprobe -d "$1" -S "$2" --show-depends "$3" 2>/dev/null |
+		sed -n 's/^insmod \([^ ]*\).*/\1/p'
+}
+
+has_module() {
+	modprobe -d "$1" -S "$2" --show-depends "$3" >/dev/null 2>&1
+}
+
+# select_modules DIR RELEASE: from DIR/image to DIR/modules, as listed.
+select_modules() {
+	local from=$1/image to=$1/modules/usr/lib/modules/$2 kind name path rel
+	mkdir -p "$to"
+	depmod -b "$from" "$2" || return 1
+	while read -r kind name; do
+		case $kind in '' | '#'*) continue ;; boot | try) ;; *) name=$kind ;; esac
+		if ! has_module "$from" "$2" "$name"; then
+			[ "$kind" = try ] || note "kernel $2 has no module $name"
+			continue
+		fi
+		for path in $(module_files "$from" "$2" "$name"); do
+			rel=${path#"$from/lib/modules/$2/"}
+			mkdir -p "$to/${rel%/*}"
+			cp -n "$path" "$to/$rel" 2>/dev/null
+			[ "$kind" != boot ] || echo "${rel%.xz}" >>"$1/boot-modules.all"
+		done
+	done <"$KIW_VM/modules.list"
+	find "$to" -name '*.ko.xz' -exec unxz {} +
+	awk '!seen[$0]++' "$1/boot-modules.all" >"$1/boot-modules"
+	cp "$from/lib/modules/$2"/modules.{builtin,builtin.modinfo,order} "$to"
+}
+
+build_stock() {
+	local dir=$1 rel=$2
+	shift 2
+	fetch_debs "$dir" "$@" && relocate_headers "$dir" "$rel" &&
+		select_modules "$dir" "$rel" && pack_modules "$dir" "$rel" || return 1
+	# PVH: QEMU starts the ELF itself, which saves half of the boot.
+	bash "$SRC/scripts/extract-vmlinux" "$dir/image/boot/vmlinuz-$rel" \
+		>"$dir/kernel" || return 1
+	printf 'K_TYPE=qemu\nK_RELEASE=%s\nK_BUILD=%s\nK_ARCH=x86_64\n' "$rel" \
+		"headers/usr/src/linux-headers-$rel" >"$dir/info"
+	rm -rf "$dir/image" "$dir/boot-modules.all"
+}
+
+kernel_stock() {
+	local rel
+	local -a packages
+	need_packages build-essential kmod squashfs-tools xz-utils zstd binutils ||
+		die "packages missing"
+	rel=$(stock_release "$1")
+	[ -n "$rel" ] || { apt_update; rel=$(stock_release "$1"); }
+	[ -n "$rel" ] || die "apt knows no stock kernel $1"
+	mapfile -t packages < <(stock_packages "$rel")
+	SRC=$("$KIW_VM/source.sh" "$1") || die "no source tree"
+	cached "kernel-$1" "$(content_key "$rel" "${packages[@]}" \
+		"$(package_version "linux-image-$rel")" "$KIW_VM/modules.list" \
+		"$(declare -f fetch_debs relocate_headers module_files select_modules \
+		build_stock pack_modules)")" build_stock "$rel" "${packages[@]}"
+}
