@@ -18,7 +18,7 @@ die() {
 
 # Root wherever it is needed and not had already.
 as_root() {
-	if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
 # build_jobs: how many compilers to run. One core is left to whoever else
@@ -51,8 +51,10 @@ run_logged() {
 	fi
 }
 
-# prune KIND: forget what nobody used for a month.
+# prune KIND: forget what nobody used for a month, and what a crash left.
 prune() {
+	find "$KIW_CACHE" -mindepth 1 -maxdepth 1 -mmin +1440 \
+		\( -name 'run.*' -o -name 'tmp.*' \) -exec rm -rf {} + 2>/dev/null || true
 	find "$KIW_CACHE" -mindepth 1 -maxdepth 1 -name "$1-*" -mtime +30 \
 		-exec rm -rf {} + 2>/dev/null || true
 }
@@ -106,11 +108,11 @@ apt_install() {
 		install --no-install-recommends "$@" >&2
 }
 
-# apt_update: at most once an hour, whoever asks.
+# apt_update: at most once in ten minutes, whoever asks.
 apt_update() {
 	local stamp=$KIW_CACHE/apt-updated
 	mkdir -p "$KIW_CACHE"
-	[ -n "$(find "$stamp" -mmin -60 2>/dev/null)" ] && return 0
+	[ -n "$(find "$stamp" -mmin -10 2>/dev/null)" ] && return 0
 	as_root apt-get -qq -o DPkg::Lock::Timeout=300 update >&2 && touch "$stamp"
 }
 

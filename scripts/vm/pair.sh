@@ -69,7 +69,8 @@ main() {
 	trap 'exit 130' INT TERM
 	start_b
 	start_a
-	guest_follow a "$PID_A"
+	guest_follow a "$PID_A" &
+	wait $!
 	wait "$PID_A"
 	status=$(guest_verdict a $?)
 	end_b

@@ -51,28 +51,37 @@ trim_root() {
 	mkdir -p "$root"/{host,out,mnt} "$root"/var/{log,cache}
 }
 
-build_root() {
+# make_tree DIR: as root. DIR gets root.sqfs and busybox.
+make_tree() {
 	local dir=$1 log=$1/log url
 	url=$(mirror)
 	[ -n "$url" ] || die "apt has no source for $SUITE"
 	apt_proxy
 	no_services "$dir/root"
-	run_logged "$log" as_root debootstrap --variant=minbase \
+	run_logged "$log" debootstrap --variant=minbase \
 		--components=main --include="$(wanted_packages)" \
 		"$SUITE" "$dir/root" "$url" || return 1
 	no_services "$dir/root"
 	trim_root "$dir/root"
 	cp "$dir/root/bin/busybox" "$dir/busybox"
-	as_root mksquashfs "$dir/root" "$dir/root.sqfs" -comp lz4 -noappend \
+	mksquashfs "$dir/root" "$dir/root.sqfs" -comp lz4 -noappend \
 		-quiet -no-progress >/dev/null || return 1
-	as_root rm -rf "$dir/root"
+	rm -rf "$dir/root"
+}
+
+build_root() {
+	as_root "$KIW_VM/root.sh" --tree "$1"
 }
 
 main() {
+	if [ "${1:-}" = --tree ]; then
+		make_tree "$2"
+		return
+	fi
 	need_packages debootstrap debian-archive-keyring squashfs-tools ||
 		die "packages missing"
 	cached root "$(content_key "$KIW_VM/packages.list" \
-		"$SUITE $(declare -f no_services trim_root build_root)")" build_root
+		"$SUITE $(declare -f no_services trim_root make_tree)")" build_root
 }
 
 main "$@"

@@ -28,7 +28,8 @@ main() {
 	guest_dir guest ""
 	guest_command guest "${G_CMD[@]}"
 	guest_start guest
-	guest_follow guest "$GUEST_PID"
+	guest_follow guest "$GUEST_PID" &
+	wait $!
 	wait "$GUEST_PID"
 	status=$(guest_verdict guest $?)
 	guest_copy_out guest "$G_OUT"

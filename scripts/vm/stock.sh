@@ -21,12 +21,17 @@ stock_packages() {
 		sed -n 's/^ *Depends: \(linux-kbuild-.*\)$/\1/p'
 }
 
+# download PACKAGE...: here; lists that are too old name files that are gone.
+download() {
+	apt-get -qq download "$@" || { apt_update && apt-get -qq download "$@"; }
+}
+
 # fetch_debs DIR PACKAGE...: image into DIR/image, the others into DIR/headers.
 fetch_debs() {
 	local dir=$1 deb
 	shift
 	mkdir -p "$dir/debs" "$dir/image" "$dir/headers"
-	(cd "$dir/debs" && run_logged "$dir/log" apt-get -qq download "$@") || return 1
+	(cd "$dir/debs" && run_logged "$dir/log" download "$@") || return 1
 	for deb in "$dir"/debs/*.deb; do
 		case $deb in
 		*/linux-image-*) dpkg-deb -x "$deb" "$dir/image" ;;

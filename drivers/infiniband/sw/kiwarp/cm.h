@@ -2,11 +2,13 @@
 /*
  * The provider side of iw_cm: endpoints, MPA startup, upcalls.
  *
- * Owns: endpoints (&struct kiw_ep, private to cm.c and cm_mpa.c). See the head of
- * cm.c for the states and for the rules of iw_cm that they obey.
+ * Owns: endpoints (&struct kiw_ep, private to cm.c, cm_ep.c and cm_mpa.c). See
+ * proto/cm_fsm.c for their states and for the rules of iw_cm that they obey.
  */
 #ifndef KIW_CM_H
 #define KIW_CM_H
+
+#include <linux/types.h>
 
 struct iw_cm_conn_param;
 struct iw_cm_id;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Endpoints, for cm.c (lifetime, events, iw_cm) and cm_mpa.c (frames) only.
+ * Endpoints, for cm_ep.c (lifetime, events), cm_mpa.c (frames) and cm.c (iw_cm's calls,
+ * listening) only.
  *
  * Owns: &struct kiw_ep.
  */
@@ -24,6 +25,7 @@ struct kiw_conn_ops;
 struct kiw_device;
 struct kiw_qp;
 struct kiw_sock;
+struct kiw_sock_ops;
 
 /* Most private data iw_cm can carry to the consumer (u8), octets */
 #define KIW_EP_PDATA_MAX	255
@@ -101,13 +103,25 @@ struct kiw_ep {
 };
 
 extern const struct kiw_conn_ops kiw_ep_conn_ops;
+extern const struct kiw_sock_ops kiw_ep_sock_ops;
 
-/* cm.c; any context */
+/* cm_ep.c; any context */
 void kiw_ep_get(struct kiw_ep *ep);
 void kiw_ep_put(struct kiw_ep *ep);
+void kiw_ep_kick(struct kiw_ep *ep);
+void kiw_ep_arm(struct kiw_ep *ep, unsigned int timeout_ms);
 
-/* cm.c; process context, the endpoint's lock held */
+/* cm_ep.c; process context */
+struct kiw_ep *kiw_ep_new(struct kiw_device *dev);
+struct kiw_ep *kiw_ep_find(const struct iw_cm_id *id);
+struct kiw_ep *kiw_ep_next(struct kiw_device *dev, unsigned long *id);
+
+/* cm_ep.c; process context, the endpoint's lock held */
 void kiw_ep_step(struct kiw_ep *ep, enum kiw_cm_event event, int status);
+void kiw_ep_progress(struct kiw_ep *ep);
+
+/* cm.c; process context, the listener's lock held */
+void kiw_ep_try_accept(struct kiw_ep *listener);
 
 /* cm_mpa.c; process context, the endpoint's lock held */
 void kiw_ep_init_mpa(struct kiw_ep *ep);

@@ -27,8 +27,6 @@
  * the end of its netdev: what it is told before shows in the netdev, what comes later
  * finds the device.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include "device.h"
 
 #include <linux/etherdevice.h>
@@ -41,6 +39,7 @@
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/iw_cm.h>
 
 #include "verbs.h"
 
@@ -229,27 +228,298 @@ static struct kiw_device *find_device(const struct net_device *ndev)
 	return NULL;
 }
 
-/* Take @dev down unless it is, and out of the list; returns when no code of ours runs for it */
-static void remove_device(struct kiw_device *dev)
-{
-	ib_unregister_device(&dev->ib);
-	mutex_lock(&devices_lock);
-	list_del(&dev->link);
-	mutex_unlock(&devices_lock);
-	put_device(&dev->ib.dev);
-}
-
-/* Take a device out of the list that is dead, or any if @all */
-static struct kiw_device *take_device(bool all)
+/*
+ * Take a device out of the list: a dead one; or, with @net, a living one whose sockets are
+ * there; or, with @all, any. The caller has the list's reference then and must call
+ * finish_device().
+ */
+static struct kiw_device *take_device(const struct net *net, bool all)
 {
 	struct kiw_device *dev;
+	bool is_wanted;
 
-	lockdep_assert_held(&devices_lock);
+	mutex_lock(&devices_lock);
 	list_for_each_entry(dev, &devices, link) {
-		if (all || !dev->ndev) {
-			list_del_init(&dev->link);
+		is_wanted = net ? dev->ndev && net_eq(dev->socks.net, net) : !dev->ndev;
+		if (all || is_wanted) {
+			list_del(&dev->link);
+			mutex_unlock(&devices_lock);
 			return dev;
 		}
 	}
+	mutex_unlock(&devices_lock);
 	return NULL;
+}
+
+/* Take @dev down if it is not yet, wait for who is at it, and let go of it */
+static void finish_device(struct kiw_device *dev)
+{
+	ib_unregister_device(&dev->ib);
+	put_device(&dev->ib.dev);
+}
+
+static void finish_dead_devices(void)
+{
+	struct kiw_device *dev;
+
+	while ((dev = take_device(NULL, false)))
+		finish_device(dev);
+}
+
+/* Tie @dev to @ndev, and make both known to the notifier */
+static int link_device(struct kiw_device *dev, struct net_device *ndev)
+{
+	lockdep_assert_held(&devices_lock);
+	ASSERT_RTNL();
+	if (ndev->reg_state != NETREG_REGISTERED)
+		return -ENODEV;
+	if (find_device(ndev)) {
+		netdev_info(ndev, "has a kiwarp device already\n");
+		return -EEXIST;
+	}
+	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
+	dev->ndev = ndev;
+	dev->link_gen = 1;
+	dev->speed = IB_SPEED_SDR;
+	dev->width = IB_WIDTH_1X;
+	dev->is_active = kiw_device_is_active(dev);
+	make_gid(ndev, &dev->raw_gid);
+	dev->ib.node_guid = make_guid(dev);
+	strscpy(dev->ib.iw_ifname, ndev->name, sizeof(dev->ib.iw_ifname));
+	kiw_sock_pool_init(&dev->socks, dev_net(ndev), dev->wq, &dev->stats);
+	get_device(&dev->ib.dev);
+	list_add_tail(&dev->link, &devices);
+	return 0;
+}
+
+static struct kiw_device *make_device(const char *name, struct net_device *ndev)
+{
+	struct kiw_device *dev;
+	int ret;
+
+	dev = ib_alloc_device(kiw_device, ib);
+	if (!dev)
+		return ERR_PTR(-ENOMEM);
+	ret = device_init(dev, name);
+	if (ret)
+		goto err_dealloc;
+	dev->ib.node_type = RDMA_NODE_RNIC;
+	dev->ib.phys_port_cnt = 1;
+	dev->ib.num_comp_vectors = num_online_cpus();
+	dev->ib.local_dma_lkey = 0;
+	dev->ib.iw_driver_flags = IW_F_NO_PORT_MAP;
+	/* The doorbell of user QPs */
+	dev->ib.uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND);
+	strscpy(dev->ib.node_desc, "kiwarp " KIWARP_VERSION, sizeof(dev->ib.node_desc));
+	kiw_compat_name_by_user(&dev->ib);
+
+	rtnl_lock();
+	mutex_lock(&devices_lock);
+	ret = link_device(dev, ndev);
+	mutex_unlock(&devices_lock);
+	rtnl_unlock();
+	if (ret)
+		goto err_uninit;
+	/* From here on ib_dealloc_device() calls kiw_device_dealloc() */
+	ib_set_device_ops(&dev->ib, &kiw_device_ops);
+	return dev;
+
+err_uninit:
+	device_uninit(dev);
+err_dealloc:
+	ib_dealloc_device(&dev->ib);
+	return ERR_PTR(ret);
+}
+
+/* Its netdev goes: unregister @dev from a context that may wait for it */
+static void leave(struct kiw_device *dev)
+{
+	lockdep_assert_held(&devices_lock);
+	dev->is_leaving = true;
+	/* Not yet registered: kiw_device_add() looks. No longer: nothing to do */
+	if (!ib_device_try_get(&dev->ib))
+		return;
+	ib_unregister_device_queued(&dev->ib);
+	ib_device_put(&dev->ib);
+}
+
+/**
+ * kiw_device_add - make a device on a netdev
+ * @name: of the device; valid (see netlink.c)
+ * @ndev: the netdev; a reference is held by the caller, another taken here
+ *
+ * The device goes when it is unregistered: by `rdma link delete`, with its netdev, with
+ * the net namespace of that, or with the module.
+ *
+ * Context: process, may sleep; takes the RTNL.
+ * Return: 0, -EOPNOTSUPP for an interface that cannot be served, -EEXIST when it has a
+ * device already or the name is taken, -ENODEV when it is going, -ENOMEM, or as
+ * ib_register_device() says.
+ */
+int kiw_device_add(const char *name, struct net_device *ndev)
+{
+	struct kiw_device *dev;
+	int ret;
+
+	finish_dead_devices();
+	ret = check_netdev(ndev);
+	if (ret)
+		return ret;
+	dev = make_device(name, ndev);
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+
+	/* Once registered it can be gone at any time; keep its memory */
+	get_device(&dev->ib.dev);
+	ret = ib_register_device(&dev->ib, name, NULL);
+	if (ret) {
+		ib_dealloc_device(&dev->ib);
+		goto out;
+	}
+	ibdev_info(&dev->ib, "kiwarp %s on %s\n", KIWARP_VERSION, ndev->name);
+	mutex_lock(&devices_lock);
+	if (dev->is_leaving)
+		leave(dev);
+	mutex_unlock(&devices_lock);
+out:
+	put_device(&dev->ib.dev);
+	/* What the core says of a name in use reads "too many open files" to people */
+	return ret == -ENFILE ? -EEXIST : ret;
+}
+
+/* --- following the netdev ------------------------------------------------------- */
+
+static void dispatch(struct kiw_device *dev, enum ib_event_type type)
+{
+	struct ib_event event = {
+		.device = &dev->ib,
+		.element.port_num = 1,
+		.event = type,
+	};
+
+	if (!ib_device_try_get(&dev->ib))
+		return;
+	ib_dispatch_event(&event);
+	ib_device_put(&dev->ib);
+}
+
+static void follow_state(struct kiw_device *dev)
+{
+	bool is_active = kiw_device_is_active(dev);
+
+	if (dev->is_active == is_active)
+		return;
+	dev->is_active = is_active;
+	dispatch(dev, is_active ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
+}
+
+static void follow_address(struct kiw_device *dev)
+{
+	union ib_gid gid;
+
+	/* What was made up stays */
+	if (is_addressless(dev->ndev))
+		return;
+	make_gid(dev->ndev, &gid);
+	if (!memcmp(&gid, &dev->raw_gid, sizeof(gid)))
+		return;
+	dev->raw_gid = gid;
+	dispatch(dev, IB_EVENT_GID_CHANGE);
+}
+
+static void follow(struct kiw_device *dev, unsigned long event)
+{
+	lockdep_assert_held(&devices_lock);
+	switch (event) {
+	case NETDEV_UP:
+	case NETDEV_CHANGE:
+		WRITE_ONCE(dev->link_gen, dev->link_gen + 1);
+		follow_state(dev);
+		break;
+	case NETDEV_DOWN:
+		follow_state(dev);
+		break;
+	case NETDEV_CHANGEADDR:
+		follow_address(dev);
+		break;
+	case NETDEV_CHANGENAME:
+		strscpy(dev->ib.iw_ifname, dev->ndev->name, sizeof(dev->ib.iw_ifname));
+		break;
+	case NETDEV_UNREGISTER:
+		/* Also when it moves to another namespace; repeated until all let go */
+		leave(dev);
+		break;
+	}
+}
+
+static int netdev_event(struct notifier_block *nb, unsigned long event, void *info)
+{
+	struct kiw_device *dev;
+
+	mutex_lock(&devices_lock);
+	dev = find_device(netdev_notifier_info_to_dev(info));
+	if (dev)
+		follow(dev, event);
+	mutex_unlock(&devices_lock);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block netdev_notifier = {
+	.notifier_call = netdev_event,
+};
+
+/* --- the module ------------------------------------------------------------------ */
+
+/*
+ * A namespace dies. Its virtual netdevs are gone by now, and the devices on them, but
+ * one that was moved out was not waited for: its device may still have sockets here.
+ */
+static void __net_exit namespace_exit(struct net *net)
+{
+	struct kiw_device *dev;
+
+	while ((dev = take_device(net, false)))
+		finish_device(dev);
+}
+
+static struct pernet_operations namespace_ops = {
+	.exit = namespace_exit,
+};
+
+/**
+ * kiw_device_module_init - start following netdevs and namespaces
+ *
+ * Context: process, may sleep; takes the RTNL.
+ * Return: 0 or -errno. Undone by kiw_device_module_exit().
+ */
+int kiw_device_module_init(void)
+{
+	int ret;
+
+	ret = register_pernet_subsys(&namespace_ops);
+	if (ret)
+		return ret;
+	ret = register_netdevice_notifier(&netdev_notifier);
+	if (ret)
+		unregister_pernet_subsys(&namespace_ops);
+	return ret;
+}
+
+/**
+ * kiw_device_module_exit - take all devices down and stop following
+ *
+ * No device may be added any more. Devices first: who leaves a notifier chain is told that
+ * every netdev is going.
+ *
+ * Context: process, may sleep; takes the RTNL.
+ */
+void kiw_device_module_exit(void)
+{
+	struct kiw_device *dev;
+
+	while ((dev = take_device(NULL, true)))
+		finish_device(dev);
+	/* Waits for a namespace_exit() that took a device before */
+	unregister_pernet_subsys(&namespace_ops);
+	unregister_netdevice_notifier(&netdev_notifier);
 }

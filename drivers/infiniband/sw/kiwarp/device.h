@@ -8,6 +8,7 @@
 #define KIW_DEVICE_H
 
 #include <linux/netdevice.h>
+#include <linux/sizes.h>
 #include <rdma/ib_verbs.h>
 
 #include "mr.h"
@@ -19,10 +20,10 @@
 #define KIW_MAX_QP		65536
 #define KIW_MAX_QP_WR		32768
 #define KIW_MAX_CQ		65536
-#define KIW_MAX_CQE		(1 << 20)
+#define KIW_MAX_CQE		SZ_1M
 #define KIW_MAX_SRQ		65536
 #define KIW_MAX_SRQ_WR		32768
-#define KIW_MAX_MR		(1 << 20)
+#define KIW_MAX_MR		SZ_1M
 #define KIW_MAX_PD		65536
 #define KIW_MAX_READS		128
 #define KIW_MAX_MSG_BYTES	0x7fffffff

@@ -473,8 +473,10 @@ int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params)
  */
 void kiw_qp_start(struct kiw_qp *qp)
 {
-	if (!kiw_sock_lock(qp->ks))
+	if (!kiw_sock_lock(qp->ks)) {
+		kiw_qp_event(qp, KIW_QPE_LLP_LOST);
 		return;
+	}
 	qp->rx.is_running = true;
 	qp->tx.is_running = true;
 	local_bh_disable();

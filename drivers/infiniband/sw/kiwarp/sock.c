@@ -625,29 +625,24 @@ static void sock_linger_changed(void *owner)
  */
 void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms)
 {
-	struct socket *sock = NULL;
-
-	lock_sock(ks->sk);
-	if (ks->sock && !test_and_set_bit(KIW_SOCKF_LINGERING, &ks->flags)) {
-		sock = ks->sock;
-		ks->ops = &sock_linger_ops;
-		ks->owner = ks;
-		WRITE_ONCE(ks->sk->sk_rcvlowat, 1);
-	}
-	release_sock(ks->sk);
-	if (!sock)
+	if (!ks->sock || test_and_set_bit(KIW_SOCKF_LINGERING, &ks->flags))
 		return;
+	/* Before the owner lets go: afterwards the socket may be released at any time. */
+	kernel_sock_shutdown(ks->sock, SHUT_WR);
 
 	kiw_sock_get(ks);
 	if (!queue_delayed_work(ks->pool->wq, &ks->linger_work, msecs_to_jiffies(timeout_ms)))
 		kiw_sock_put(ks);
-	kernel_sock_shutdown(sock, SHUT_WR);
 
-	/* What has arrived already is not announced again. */
 	lock_sock(ks->sk);
 	local_bh_disable();
-	if (ks->sock)
+	if (ks->sock) {
+		ks->ops = &sock_linger_ops;
+		ks->owner = ks;
+		WRITE_ONCE(ks->sk->sk_rcvlowat, 1);
+		/* What has arrived already is not announced again. */
 		sock_linger_readable(ks);
+	}
 	local_bh_enable();
 	release_sock(ks->sk);
 }

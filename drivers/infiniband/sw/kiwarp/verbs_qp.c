@@ -78,7 +78,6 @@ static void set_up(struct kiw_qp *qp, struct kiw_device *dev, const struct ib_qp
 	qp->access = DEFAULT_ACCESS;
 	qp->mrs = &dev->mrs;
 	qp->stats = &dev->stats;
-	qp->wq = dev->wq;
 	qp->scq = to_kiw_cq(attr->send_cq);
 	qp->rcq = to_kiw_cq(attr->recv_cq);
 	qp->srq = attr->srq ? to_kiw_srq(attr->srq) : NULL;
@@ -208,7 +207,6 @@ int kiw_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_ud
 	if (ret)
 		goto err_uninit;
 	get_caps(qp, &attr->cap);
-	kiw_count(&dev->stats, KIW_STAT_QP_CREATED);
 	publish(dev, qp);
 	return 0;
 
@@ -252,7 +250,6 @@ int kiw_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	kiw_cq_forget_qp(qp->rcq, ibqp);
 	free_rings(qp);
 	atomic_dec(&dev->num_qp);
-	kiw_count(&dev->stats, KIW_STAT_QP_DESTROYED);
 	return 0;
 }
 
@@ -270,17 +267,33 @@ static enum ib_qp_state ib_state(const struct kiw_qp *qp)
 	}
 }
 
+/*
+ * What was posted and not begun is gone with a reset, without a completion. There is
+ * none left but in IDLE. A process may go on posting, hence the bound.
+ */
+static void drop_posted(struct kiw_qp *qp)
+{
+	struct kiw_swqe swqe;
+	struct kiw_rwqe rwqe;
+	u32 n;
+
+	for (n = 0; n < qp->sq.size && kiw_sq_fetch(&qp->sq, &swqe); n++)
+		;
+	for (n = 0; n < qp->rq.size && kiw_rq_fetch(&qp->rq, &rwqe); n++)
+		;
+}
+
 /* To the verbs every state leads to RESET, to the state machine only those at rest do */
 static int reset(struct kiw_qp *qp)
 {
-	int ret = 0;
+	int ret;
 
 	if (kiw_qp_state(qp) != KIW_QPS_IDLE)
-		ret = kiw_qp_event_sync(qp, KIW_QPE_ABORT);
-	if (!ret)
-		ret = kiw_qp_event_sync(qp, KIW_QPE_RESET);
+		kiw_qp_event_sync(qp, KIW_QPE_ABORT);
+	ret = kiw_qp_reset(qp);
 	if (ret)
 		return ret;
+	drop_posted(qp);
 	qp->is_init = false;
 	WRITE_ONCE(qp->access, DEFAULT_ACCESS);
 	return 0;
@@ -371,8 +384,10 @@ int kiw_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	attr->cur_qp_state = attr->qp_state;
 	attr->path_mtu = ib_mtu_int_to_enum(READ_ONCE(dev->ndev->mtu));
 	attr->qp_access_flags = READ_ONCE(qp->access);
-	attr->max_rd_atomic = qp->conn.ord;
-	attr->max_dest_rd_atomic = qp->conn.ird;
+	if (attr->qp_state > IB_QPS_INIT) {
+		attr->max_rd_atomic = qp->conn.ord;
+		attr->max_dest_rd_atomic = qp->conn.ird;
+	}
 	attr->port_num = 1;
 	get_caps(qp, &attr->cap);
 
@@ -423,18 +438,17 @@ int kiw_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
  * @bad_wr: on failure the first that was not posted
  *
  * Context: any.
- * Return: 0; -EOPNOTSUPP: user space posts to its ring; -EINVAL: the QP has a shared
- * receive queue; as kiw_qp_post_recv().
+ * Return: 0; -EOPNOTSUPP: user space posts to its ring; as kiw_qp_post_recv().
  */
 int kiw_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		  const struct ib_recv_wr **bad_wr)
 {
 	struct kiw_qp *qp = to_kiw_qp(ibqp);
 
-	if (!qp->is_user && !qp->srq)
+	if (!qp->is_user)
 		return kiw_qp_post_recv(qp, wr, bad_wr);
 	*bad_wr = wr;
-	return qp->is_user ? -EOPNOTSUPP : -EINVAL;
+	return -EOPNOTSUPP;
 }
 
 /**

@@ -35,16 +35,6 @@ static inline void kiw_compat_name_by_user(struct ib_device *ibdev)
 }
 
 /*
- * ib_core reports the port's state when a netdev comes and goes from 6.13 on, but
- * only of netdevs given to it by ib_device_set_netdev(), which we do not do (see
- * device.c); so the driver reports it itself on all kernels.
- */
-static inline bool kiw_compat_port_events(void)
-{
-	return true;
-}
-
-/*
  * How rdma_cm finds the device of an address. Before 6.12 by its hardware address,
  * which must be GID 0, so that a netdev without one cannot be served. From then on by
  * the netdev itself.

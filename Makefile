@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# For people; the kernel's make reads Kbuild. The work is done by that and by scripts/.
+
+KERNELRELEASE ?= $(shell uname -r)
+KERNELDIR ?= /lib/modules/$(KERNELRELEASE)/build
+# Of a package: where the root of its file system is
+DESTDIR ?=
+INSTALL_MOD_PATH ?= $(DESTDIR)
+# Below /lib/modules/RELEASE. "updates" is looked up before the kernel's own modules.
+INSTALL_MOD_DIR ?= updates
+
+TOP := $(CURDIR)
+KBUILD = $(MAKE) -C $(KERNELDIR) M=$(TOP)
+KO := drivers/infiniband/sw/kiwarp/kiwarp.ko
+# The kernel of KERNELDIR, which need not be the one that runs
+RELEASE = $(shell cat $(KERNELDIR)/include/config/kernel.release 2>/dev/null || echo $(KERNELRELEASE))
+MODULE_ROOT = $(INSTALL_MOD_PATH)/lib/modules/$(RELEASE)
+DEPMOD = depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(RELEASE)
+
+all: modules
+
+modules: | $(KERNELDIR)/Makefile
+	$(KBUILD) modules
+
+clean: | $(KERNELDIR)/Makefile
+	$(KBUILD) clean
+
+# Builds only what is missing, so that root leaves no files of its own in the tree
+install: $(KO)
+	@set -- $$(modinfo -F vermagic $(KO)); if [ "$$1" != "$(RELEASE)" ]; then \
+		echo "kiwarp.ko was built for $$1, not $(RELEASE): run 'make clean; make' first" >&2; \
+		exit 1; \
+	fi
+	$(KBUILD) INSTALL_MOD_PATH=$(INSTALL_MOD_PATH) INSTALL_MOD_DIR=$(INSTALL_MOD_DIR) \
+		modules_install
+	$(DEPMOD)
+
+uninstall:
+	find $(MODULE_ROOT)/$(INSTALL_MOD_DIR) -name 'kiwarp*.ko*' -delete
+	$(DEPMOD)
+
+$(KO): | $(KERNELDIR)/Makefile
+	$(KBUILD) modules
+
+lint:
+	scripts/lint/check.sh
+
+kunit:
+	scripts/kunit/run.sh
+
+check:
+	scripts/check.sh
+
+demo:
+	scripts/demo.sh
+
+help:
+	@echo 'make               build kiwarp.ko for the running kernel'
+	@echo 'make install       install it (as root), then: modprobe kiwarp'
+	@echo 'make uninstall     remove it again (as root)'
+	@echo 'make clean         remove what was built'
+	@echo ''
+	@echo 'make demo          see it work, in two throw-away virtual machines'
+	@echo 'make check         all tests: lint, KUnit and system tests'
+	@echo 'make lint          static checks only'
+	@echo 'make kunit         KUnit suites only, in seconds'
+	@echo ''
+	@echo 'Variables: KERNELRELEASE or KERNELDIR (another kernel), DESTDIR or'
+	@echo 'INSTALL_MOD_PATH (another root), INSTALL_MOD_DIR (default: updates)'
+
+# An order-only prerequisite, for a message that helps
+$(KERNELDIR)/Makefile:
+	@echo 'There are no kernel headers in $(KERNELDIR).' >&2
+	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
+	@false
+
+.PHONY: all modules clean install uninstall lint kunit check demo help

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Endpoints: their lifetime, their events, and what iw_cm is told of them.
+ *
+ * Owns: &struct kiw_ep. proto/cm_fsm.c says what an event does to an endpoint, and
+ * shows that iw_cm hears of everything exactly once; kiw_ep_step() here does what
+ * the table says, and nothing else tells iw_cm anything.
+ *
+ * Contexts. Sockets and QPs call back in softirq or from works: these callbacks
+ * note what cannot be seen afterwards in @facts, and queue the endpoint's work. The
+ * work, in process context under the endpoint's mutex, looks at how things are and
+ * not at what was announced, so that events can neither be lost nor overtake each
+ * other. Nothing waits for a peer or for another work. iw_cm's handler is called
+ * under the mutex; it only queues, and never calls back.
+ *
+ * Lifetime. From leaving IDLE to entering CLOSED an endpoint holds a reference on
+ * itself; works, the deadline, children and the QP hold their own. Callbacks from
+ * softirq come while the stream or the QP has the endpoint for its owner, which ends
+ * before the reference of its own does: the last reference goes in process context.
+ */
+#include "cm_ep.h"
+
+#include <linux/slab.h>
+#include <linux/xarray.h>
+#include <rdma/iw_cm.h>
+
+#include "device.h"
+#include "qp.h"
+#include "sock.h"
+#include "trace.h"
+
+/* How long a rejected stream may take to close in order */
+#define EP_LINGER_MS	5000
+
+/* All endpoints by number; entries hold no reference, see ep_free() */
+static DEFINE_XARRAY_ALLOC1(eps);
+static u32 next_ep_id;
+
+static void ep_work(struct work_struct *work);
+static void ep_deadline(struct work_struct *work);
+
+/* Making and finding */
+
+/**
+ * kiw_ep_new() - make an endpoint
+ * @dev: the device, which outlives it
+ *
+ * Context: process, may sleep.
+ * Return: an endpoint in IDLE with one reference, the caller's; NULL: no memory.
+ */
+struct kiw_ep *kiw_ep_new(struct kiw_device *dev)
+{
+	struct kiw_ep *ep;
+
+	ep = kzalloc(sizeof(*ep), GFP_KERNEL);
+	if (!ep)
+		return NULL;
+	ep->buf = kzalloc(KIW_MPA_FRAME_MAX, GFP_KERNEL);
+	if (!ep->buf)
+		goto err_free;
+	kref_init(&ep->ref);
+	mutex_init(&ep->lock);
+	spin_lock_init(&ep->half_lock);
+	INIT_LIST_HEAD(&ep->children);
+	INIT_WORK(&ep->work, ep_work);
+	INIT_DELAYED_WORK(&ep->deadline, ep_deadline);
+	ep->dev = dev;
+	ep->state = KIW_CMS_IDLE;
+	kiw_ep_init_mpa(ep);
+	if (xa_alloc_cyclic(&eps, &ep->id, ep, xa_limit_32b, &next_ep_id, GFP_KERNEL) < 0)
+		goto err_free_buf;
+	kiw_count(&dev->stats, KIW_STAT_EP_CREATED);
+	return ep;
+
+err_free_buf:
+	kfree(ep->buf);
+err_free:
+	kfree(ep);
+	return NULL;
+}
+
+/* Process context, see the head of this file. */
+static void ep_free(struct kref *ref)
+{
+	struct kiw_ep *ep = container_of(ref, struct kiw_ep, ref);
+
+	/* Whoever finds it from here to the erasure does not get a reference. */
+	xa_erase(&eps, ep->id);
+	kiw_count(&ep->dev->stats, KIW_STAT_EP_DESTROYED);
+	kfree(ep->buf);
+	kfree(ep);
+}
+
+/**
+ * kiw_ep_get() - take a reference
+ * @ep: endpoint
+ *
+ * Context: any.
+ */
+void kiw_ep_get(struct kiw_ep *ep)
+{
+	kref_get(&ep->ref);
+}
+
+/**
+ * kiw_ep_put() - give a reference back
+ * @ep: endpoint
+ *
+ * Context: any; process if it can be the last.
+ */
+void kiw_ep_put(struct kiw_ep *ep)
+{
+	kref_put(&ep->ref, ep_free);
+}
+
+/**
+ * kiw_ep_find() - the endpoint iw_cm names
+ * @id: connection that has not been accepted, or listener
+ *
+ * Context: process.
+ * Return: the endpoint with a reference of the caller's, or NULL if it is gone.
+ */
+struct kiw_ep *kiw_ep_find(const struct iw_cm_id *id)
+{
+	struct kiw_ep *ep;
+
+	xa_lock(&eps);
+	ep = xa_load(&eps, (unsigned long)id->provider_data);
+	if (ep && (ep->dev != to_kiw_device(id->device) || !kref_get_unless_zero(&ep->ref)))
+		ep = NULL;
+	xa_unlock(&eps);
+	return ep;
+}
+
+/**
+ * kiw_ep_next() - walk over a device's endpoints
+ * @dev: the device
+ * @id: number to start from; set to where to go on
+ *
+ * Context: process.
+ * Return: an endpoint with a reference of the caller's, or NULL at the end.
+ */
+struct kiw_ep *kiw_ep_next(struct kiw_device *dev, unsigned long *id)
+{
+	struct kiw_ep *ep;
+
+	xa_lock(&eps);
+	do {
+		ep = xa_find(&eps, id, ULONG_MAX, XA_PRESENT);
+		++*id;
+	} while (ep && (ep->dev != dev || !kref_get_unless_zero(&ep->ref)));
+	xa_unlock(&eps);
+	return ep;
+}
+
+/* Being called */
+
+/**
+ * kiw_ep_kick() - let an endpoint look at how things are
+ * @ep: endpoint; somebody has a reference
+ *
+ * Context: any. If the work is queued already, the reference for it is not the last.
+ */
+void kiw_ep_kick(struct kiw_ep *ep)
+{
+	kiw_ep_get(ep);
+	if (!queue_work(ep->dev->wq, &ep->work))
+		kiw_ep_put(ep);
+}
+
+/**
+ * kiw_ep_arm() - set the deadline, unless it is set
+ * @ep: endpoint; the caller has a reference
+ * @timeout_ms: from now
+ *
+ * Context: any.
+ */
+void kiw_ep_arm(struct kiw_ep *ep, unsigned int timeout_ms)
+{
+	kiw_ep_get(ep);
+	if (!queue_delayed_work(ep->dev->wq, &ep->deadline, msecs_to_jiffies(timeout_ms)))
+		kiw_ep_put(ep);
+}
+
+static void ep_disarm(struct kiw_ep *ep)
+{
+	if (cancel_delayed_work(&ep->deadline))
+		kiw_ep_put(ep);
+}
+
+static void sock_event(void *owner)
+{
+	kiw_ep_kick(owner);
+}
+
+const struct kiw_sock_ops kiw_ep_sock_ops = {
+	.readable = sock_event,
+	.changed = sock_event,
+};
+
+static void conn_spoken(void *conn)
+{
+	struct kiw_ep *ep = conn;
+
+	set_bit(KIW_EPF_SPOKEN, &ep->facts);
+	kiw_ep_kick(ep);
+}
+
+static void conn_closed(void *conn)
+{
+	struct kiw_ep *ep = conn;
+
+	set_bit(KIW_EPF_QP_CLOSED, &ep->facts);
+	kiw_ep_kick(ep);
+	/* The QP's, taken when it took the stream */
+	kiw_ep_put(ep);
+}
+
+const struct kiw_conn_ops kiw_ep_conn_ops = {
+	.spoken = conn_spoken,
+	.closed = conn_closed,
+};
+
+/* Telling iw_cm */
+
+/*
+ * rdma_cm hands event.ird to the consumer as initiator_depth, that is: what the consumer
+ * may have outstanding, our ORD; and event.ord as responder_resources, our IRD. In connect
+ * and accept the names are the other way around.
+ */
+static void set_depths(struct iw_cm_event *event, u16 ird, u16 ord)
+{
+	event->ird = min_t(u16, ord, U8_MAX);
+	event->ord = min_t(u16, ird, U8_MAX);
+}
+
+static int upcall(struct kiw_ep *ep, struct iw_cm_id *id, struct iw_cm_event *event)
+{
+	event->local_addr = ep->local;
+	event->remote_addr = ep->remote;
+	return id->event_handler(id, event);
+}
+
+/*
+ * ESTABLISHED and CLOSE carry no private data, and iw_cm has set room aside for them:
+ * they cannot fail.
+ */
+static void upcall_plain(struct kiw_ep *ep, enum iw_cm_event_type type)
+{
+	struct iw_cm_event event = { .event = type };
+
+	if (type == IW_CM_EVENT_ESTABLISHED)
+		set_depths(&event, ep->agreed.ird, ep->agreed.ord);
+	WARN_ON_ONCE(upcall(ep, ep->cm_id, &event));
+}
+
+static int upcall_reply(struct kiw_ep *ep, int status)
+{
+	struct iw_cm_event event = {
+		.event = IW_CM_EVENT_CONNECT_REPLY,
+		.status = status,
+		.private_data = (void *)ep->pdata,
+		.private_data_len = ep->pdata_len,
+	};
+
+	if (!status)
+		set_depths(&event, ep->agreed.ird, ep->agreed.ord);
+	return upcall(ep, ep->cm_id, &event);
+}
+
+/* iw_cm waits for this one: rather without private data than not at all. */
+static void upcall_reply_fail(struct kiw_ep *ep, int status)
+{
+	if (!upcall_reply(ep, status))
+		return;
+	ep->pdata_len = 0;
+	WARN_ON_ONCE(upcall_reply(ep, status));
+}
+
+/* Not a listener's child any more: the consumer has it, or it ends. */
+static void leave_listener(struct kiw_ep *ep)
+{
+	struct kiw_ep *listener = ep->listener;
+
+	if (!listener)
+		return;
+	spin_lock(&listener->half_lock);
+	list_del(&ep->link);
+	listener->num_children--;
+	spin_unlock(&listener->half_lock);
+	ep->listener = NULL;
+	kiw_ep_put(listener);
+	kiw_ep_put(ep);
+}
+
+/* Under @half_lock: no upcall runs once the listener is stopped. */
+static int upcall_request(struct kiw_ep *ep)
+{
+	struct kiw_ep *listener = ep->listener;
+	struct iw_cm_event event = {
+		.event = IW_CM_EVENT_CONNECT_REQUEST,
+		.provider_data = (void *)(unsigned long)ep->id,
+		.private_data = (void *)ep->pdata,
+		.private_data_len = ep->pdata_len,
+	};
+	int ret = -ECONNABORTED;
+	u16 ird, ord;
+
+	kiw_mpa_peer_limits(&ep->req, &ep->want, &ird, &ord);
+	set_depths(&event, ird, ord);
+	spin_lock(&listener->half_lock);
+	if (!listener->is_stopped)
+		ret = upcall(ep, listener->cm_id, &event);
+	spin_unlock(&listener->half_lock);
+	leave_listener(ep);
+	ep->pdata = NULL;
+	ep->pdata_len = 0;
+	return ret;
+}
+
+/* Return: 0, or -errno when a Request or a good Reply was not taken. */
+static int tell(struct kiw_ep *ep, u16 actions, int status)
+{
+	int ret = 0;
+
+	if (actions & KIW_CMA_UPCALL_REQUEST)
+		ret = upcall_request(ep);
+	if (actions & KIW_CMA_UPCALL_REPLY_OK)
+		ret = upcall_reply(ep, 0);
+	if (actions & KIW_CMA_UPCALL_REPLY_FAIL)
+		upcall_reply_fail(ep, status);
+	if (actions & KIW_CMA_UPCALL_ESTABLISHED)
+		upcall_plain(ep, IW_CM_EVENT_ESTABLISHED);
+	if (actions & KIW_CMA_UPCALL_CLOSE)
+		upcall_plain(ep, IW_CM_EVENT_CLOSE);
+	return ret;
+}
+
+/* Taking steps */
+
+static void end_startup(struct kiw_ep *ep)
+{
+	ep_disarm(ep);
+	kfree(ep->buf);
+	ep->buf = NULL;
+	ep->pdata = NULL;
+	ep->pdata_len = 0;
+}
+
+/* The caller holds a reference of its own, so none of these is the last. */
+static void release(struct kiw_ep *ep)
+{
+	end_startup(ep);
+	leave_listener(ep);
+	if (ep->qp)
+		kiw_qp_put(ep->qp);
+	ep->qp = NULL;
+	if (ep->cm_id)
+		ep->cm_id->rem_ref(ep->cm_id);
+	ep->cm_id = NULL;
+	kiw_ep_put(ep);
+}
+
+static void end_stream(struct kiw_ep *ep, bool in_order)
+{
+	/* None when the QP has it, or when it was never made */
+	if (!ep->ks)
+		return;
+	if (in_order)
+		kiw_sock_linger(ep->ks, EP_LINGER_MS);
+	else
+		kiw_sock_drop(ep->ks, true);
+	kiw_sock_put(ep->ks);
+	ep->ks = NULL;
+}
+
+/* Counters that an event moves when it leads somewhere; 0 (unused here): none */
+static const u8 event_stats[KIW_CME_COUNT] = {
+	[KIW_CME_REFUSED]	= KIW_STAT_CONN_REFUSED,
+	[KIW_CME_REQUEST]	= KIW_STAT_CONN_REQUESTED,
+	[KIW_CME_REJECT]	= KIW_STAT_CONN_REJECTED,
+	[KIW_CME_UNSENT]	= KIW_STAT_CONN_FAILED,
+	[KIW_CME_UNDELIVERED]	= KIW_STAT_CONN_FAILED,
+	[KIW_CME_BAD_FRAME]	= KIW_STAT_CONN_BAD_FRAME,
+	[KIW_CME_LOST]		= KIW_STAT_CONN_FAILED,
+	[KIW_CME_FAILED]	= KIW_STAT_CONN_FAILED,
+	[KIW_CME_DEADLINE]	= KIW_STAT_CONN_TIMEOUT,
+	[KIW_CME_QP_CLOSED]	= KIW_STAT_CONN_CLOSED,
+};
+
+static_assert(KIW_STAT_COUNT <= U8_MAX);
+static_assert(KIW_STAT_CONN_INITIATED == 0);
+
+static void count_step(struct kiw_ep *ep, enum kiw_cm_event event, enum kiw_cm_state next)
+{
+	struct kiw_stats *stats = &ep->dev->stats;
+
+	if (event == KIW_CME_CONNECT)
+		kiw_count(stats, KIW_STAT_CONN_INITIATED);
+	if (next == KIW_CMS_OPEN && ep->state != next)
+		kiw_count(stats, KIW_STAT_CONN_ESTABLISHED);
+	if (event_stats[event])
+		kiw_count(stats, event_stats[event]);
+}
+
+static void act(struct kiw_ep *ep, u16 actions, int status)
+{
+	int ret;
+
+	if (actions & KIW_CMA_SEND_REJECT)
+		kiw_ep_send_reject(ep);
+	ret = tell(ep, actions, status);
+	if (actions & KIW_CMA_ABORT_QP)
+		kiw_qp_event(ep->qp, KIW_QPE_ABORT);
+	if (actions & (KIW_CMA_LINGER | KIW_CMA_DROP))
+		end_stream(ep, actions & KIW_CMA_LINGER);
+	if (actions & KIW_CMA_END_STARTUP)
+		end_startup(ep);
+	if (actions & KIW_CMA_RELEASE)
+		release(ep);
+	if (ret)
+		kiw_ep_step(ep, KIW_CME_UNDELIVERED, ret);
+}
+
+/**
+ * kiw_ep_step() - let an event happen
+ * @ep: endpoint; the caller holds a reference
+ * @event: what happened
+ * @status: why, for the consumer: 0 or -errno
+ *
+ * The only place that writes the state. Calls itself once at the most, for what iw_cm
+ * had no room for.
+ *
+ * Context: process, may sleep; @ep's lock held.
+ */
+void kiw_ep_step(struct kiw_ep *ep, enum kiw_cm_event event, int status)
+{
+	struct kiw_cm_step step = kiw_cm_fsm(ep->state, event);
+
+	lockdep_assert_held(&ep->lock);
+	if (WARN_ON_ONCE(!step.legal) || (step.next == ep->state && !step.actions))
+		return;
+	trace_kiw_ep_state(dev_name(&ep->dev->ib.dev), ep->id, kiw_cm_state_name(ep->state),
+			   kiw_cm_event_name(event), kiw_cm_state_name(step.next));
+	count_step(ep, event, step.next);
+	/* Its own reference, until release() */
+	if (ep->state == KIW_CMS_IDLE)
+		kiw_ep_get(ep);
+	ep->state = step.next;
+	act(ep, step.actions, status);
+}
+
+/* Works */
+
+/**
+ * kiw_ep_progress() - take the steps that follow from how things are
+ * @ep: endpoint; the caller has a reference
+ *
+ * Context: process, may sleep; @ep's lock held.
+ */
+void kiw_ep_progress(struct kiw_ep *ep)
+{
+	lockdep_assert_held(&ep->lock);
+	switch (ep->state) {
+	case KIW_CMS_LISTENING:
+		kiw_ep_try_accept(ep);
+		break;
+	case KIW_CMS_CONNECTING:
+		kiw_ep_try_connected(ep);
+		if (ep->state != KIW_CMS_WAIT_REPLY)
+			break;
+		fallthrough;
+	case KIW_CMS_WAIT_REPLY:
+		kiw_ep_try_reply(ep);
+		break;
+	case KIW_CMS_WAIT_REQUEST:
+		kiw_ep_try_request(ep);
+		if (ep->state != KIW_CMS_REQUEST_GIVEN)
+			break;
+		fallthrough;
+	case KIW_CMS_REQUEST_GIVEN:
+		kiw_ep_check_stream(ep);
+		break;
+	case KIW_CMS_WAIT_FIRST:
+	case KIW_CMS_OPEN:
+		/* In the order in which they came about, if both did */
+		if (test_and_clear_bit(KIW_EPF_SPOKEN, &ep->facts))
+			kiw_ep_step(ep, KIW_CME_SPOKEN, 0);
+		if (test_bit(KIW_EPF_QP_CLOSED, &ep->facts))
+			kiw_ep_step(ep, KIW_CME_QP_CLOSED, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+static void ep_work(struct work_struct *work)
+{
+	struct kiw_ep *ep = container_of(work, struct kiw_ep, work);
+
+	mutex_lock(&ep->lock);
+	kiw_ep_progress(ep);
+	mutex_unlock(&ep->lock);
+	kiw_ep_put(ep);
+}
+
+static void ep_deadline(struct work_struct *work)
+{
+	struct kiw_ep *ep = container_of(to_delayed_work(work), struct kiw_ep, deadline);
+
+	mutex_lock(&ep->lock);
+	/* What has come in time counts, even if its work has not run yet. */
+	kiw_ep_progress(ep);
+	kiw_ep_step(ep, KIW_CME_DEADLINE, -ETIMEDOUT);
+	mutex_unlock(&ep->lock);
+	kiw_ep_put(ep);
+}

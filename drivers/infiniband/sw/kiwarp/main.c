@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * kiwarp: iWARP in software, on any network interface.
+ *
+ * The module: what must be there before the first device can be, and no longer than the
+ * last one. Devices come by `rdma link add` (netlink.c) and go at the latest with the
+ * module (device.c).
+ */
+#include <linux/module.h>
+#include <rdma/rdma_netlink.h>
+
+#include "device.h"
+#include "netlink.h"
+#include "txbuf.h"
+
+static int __init kiw_init(void)
+{
+	int ret;
+
+	ret = kiw_device_module_init();
+	if (ret)
+		return ret;
+	kiw_netlink_init();
+	return 0;
+}
+
+static void __exit kiw_exit(void)
+{
+	kiw_netlink_uninit();
+	kiw_device_module_exit();
+	/* Batches go with their QPs, so nobody fills any now */
+	kiw_txbuf_module_exit();
+}
+
+module_init(kiw_init);
+module_exit(kiw_exit);
+
+MODULE_DESCRIPTION("Software iWARP RDMA driver");
+MODULE_AUTHOR("The kiwarp authors");
+MODULE_LICENSE("Dual BSD/GPL");
+MODULE_VERSION(KIWARP_VERSION);
+MODULE_ALIAS_RDMA_LINK("kiwarp");

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * rdma link add NAME type kiwarp netdev DEV
+ *
+ * Owns: the link type. The core loads this module for it, looks the netdev up in the
+ * caller's namespace, wants CAP_NET_ADMIN, and does `rdma link delete` by itself.
+ * Process context.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include "netlink.h"
+
+#include <linux/ctype.h>
+#include <linux/errno.h>
+#include <linux/printk.h>
+#include <linux/string.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_netlink.h>
+
+#include "device.h"
+
+/*
+ * The name becomes a directory in sysfs and a word in people's commands. The core refuses
+ * only '%' and the empty name, and turns '/' into '!' without a word.
+ */
+static bool is_good_name(const char *name)
+{
+	const char *c;
+
+	if (!strcmp(name, ".") || !strcmp(name, ".."))
+		return false;
+	for (c = name; *c; c++) {
+		if (!isascii(*c) || !isgraph(*c) || strchr("/%!:", *c))
+			return false;
+	}
+	return c != name;
+}
+
+static int newlink(const char *name, struct net_device *ndev)
+{
+	if (!is_good_name(name)) {
+		pr_info("bad device name '%*pE': no spaces, control characters, or any of / %% ! :\n",
+			(int)strnlen(name, IB_DEVICE_NAME_MAX), name);
+		return -EINVAL;
+	}
+	return kiw_device_add(name, ndev);
+}
+
+static struct rdma_link_ops link_ops = {
+	.type = "kiwarp",
+	.newlink = newlink,
+};
+
+/**
+ * kiw_netlink_init - let links be added
+ *
+ * Context: process, may sleep. Undone by kiw_netlink_uninit().
+ */
+void kiw_netlink_init(void)
+{
+	rdma_link_register(&link_ops);
+}
+
+/**
+ * kiw_netlink_uninit - let no more links be added
+ *
+ * When it returns none is being added.
+ *
+ * Context: process, may sleep.
+ */
+void kiw_netlink_uninit(void)
+{
+	rdma_link_unregister(&link_ops);
+}
