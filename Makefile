@@ -13,18 +13,21 @@ INSTALL_MOD_DIR ?= updates
 TOP := $(CURDIR)
 KBUILD = $(MAKE) -C $(KERNELDIR) M=$(TOP)
 KO := drivers/infiniband/sw/kiwarp/kiwarp.ko
-# The kernel of KERNELDIR, which need not be the one that runs
-RELEASE = $(shell cat $(KERNELDIR)/include/config/kernel.release 2>/dev/null || echo $(KERNELRELEASE))
-MODULE_ROOT = $(INSTALL_MOD_PATH)/lib/modules/$(RELEASE)
+# The kernel of KERNELDIR, which need not be the one that runs. This header is what modules
+# are stamped with; the kernel's `make kernelrelease` says something else on Debian 12, which
+# is also why its modules_install is no good: it would install where nobody looks.
+UTSRELEASE = $(KERNELDIR)/include/generated/utsrelease.h
+RELEASE = $(or $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(UTSRELEASE) 2>/dev/null),$(KERNELRELEASE))
+INSTALLED = $(INSTALL_MOD_PATH)/lib/modules/$(RELEASE)/$(INSTALL_MOD_DIR)/kiwarp.ko
 DEPMOD = depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(RELEASE)
 
 all: modules
 
 modules: | $(KERNELDIR)/Makefile
-	$(KBUILD) modules
+	+$(KBUILD) modules
 
 clean: | $(KERNELDIR)/Makefile
-	$(KBUILD) clean
+	+$(KBUILD) clean
 
 # Builds only what is missing, so that root leaves no files of its own in the tree
 install: $(KO)
@@ -32,16 +35,15 @@ install: $(KO)
 		echo "kiwarp.ko was built for $$1, not $(RELEASE): run 'make clean; make' first" >&2; \
 		exit 1; \
 	fi
-	$(KBUILD) INSTALL_MOD_PATH=$(INSTALL_MOD_PATH) INSTALL_MOD_DIR=$(INSTALL_MOD_DIR) \
-		modules_install
+	install -D -m 0644 $(KO) $(INSTALLED)
 	$(DEPMOD)
 
 uninstall:
-	find $(MODULE_ROOT)/$(INSTALL_MOD_DIR) -name 'kiwarp*.ko*' -delete
+	rm -f $(INSTALLED)
 	$(DEPMOD)
 
 $(KO): | $(KERNELDIR)/Makefile
-	$(KBUILD) modules
+	+$(KBUILD) modules
 
 lint:
 	scripts/lint/check.sh

@@ -130,8 +130,8 @@ guest_command() {
 
 uml_line() {
 	LINE=("$K_DIR/kernel" "mem=${G_MEM}M" "uml_dir=$W/$1/" umid=uml
-		"initrd=$I_DIR/initrd" "ubd0r=$R_DIR/root.sqfs"
-		"ubd1r=$K_DIR/modules.sqfs" con=null con0=null,fd:1 console=tty0
+		"initrd=$I_DIR/initrd" "ubd0rc=$R_DIR/root.sqfs"
+		"ubd1rc=$K_DIR/modules.sqfs" con=null con0=null,fd:1 console=tty0
 		loglevel=5 log_buf_len=4M "kiw.disk=ubd" "kiw.share=$W/$1")
 }
 

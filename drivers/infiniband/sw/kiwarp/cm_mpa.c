@@ -212,7 +212,10 @@ static int hand_over(struct kiw_ep *ep, bool initiator)
 	int ret;
 
 	kiw_ep_get(ep);
+	/* Nothing keeps a consumer from connecting one QP twice at a time. */
+	mutex_lock(&ep->dev->cm_lock);
 	ret = kiw_qp_connect(ep->qp, &params);
+	mutex_unlock(&ep->dev->cm_lock);
 	if (ret)
 		kiw_ep_put(ep);
 	return ret;

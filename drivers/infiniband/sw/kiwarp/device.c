@@ -373,6 +373,11 @@ int kiw_device_add(const char *name, struct net_device *ndev)
 	get_device(&dev->ib.dev);
 	ret = ib_register_device(&dev->ib, name, NULL);
 	if (ret) {
+		/* What the core says of a name in use reads "too many open files" to people */
+		if (ret == -ENFILE) {
+			netdev_info(ndev, "there is an RDMA device %s already\n", name);
+			ret = -EEXIST;
+		}
 		ib_dealloc_device(&dev->ib);
 		goto out;
 	}
@@ -383,8 +388,7 @@ int kiw_device_add(const char *name, struct net_device *ndev)
 	mutex_unlock(&devices_lock);
 out:
 	put_device(&dev->ib.dev);
-	/* What the core says of a name in use reads "too many open files" to people */
-	return ret == -ENFILE ? -EEXIST : ret;
+	return ret;
 }
 
 /* --- following the netdev ------------------------------------------------------- */

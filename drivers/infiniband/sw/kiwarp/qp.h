@@ -78,7 +78,8 @@ struct kiw_conn_params {
  * @bh: runs both engines when they could not run where they were called for
  * @is_user: rings are mapped by a process
  * @sig_all: every send WR is signaled
- * @is_init: the consumer took the QP from RESET to INIT; to %KIW_QPS_IDLE they are one
+ * @idle_state: RESET, INIT or RTR: all of them are %KIW_QPS_IDLE, and differ for the
+ *	consumer only
  * @access: enum ib_access_flags the consumer enabled for the peer
  * @mrs: STag table of the device
  * @stats: counters of the device
@@ -118,7 +119,7 @@ struct kiw_qp {
 
 	bool is_user;
 	bool sig_all;
-	bool is_init;
+	u8 idle_state;
 	int access;
 	struct kiw_mr_table *mrs;
 	struct kiw_stats *stats;

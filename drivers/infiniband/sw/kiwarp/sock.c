@@ -827,6 +827,8 @@ static int sock_walk_skb(struct sk_buff *skb, u32 from, u32 to, kiw_rx_fn fn, vo
 
 	skb_prepare_seq_read(skb, from, to, &st);
 	while (!ret && (len = skb_seq_read(done, &data, &st))) {
+		/* A piece is told to the end of its fragment, not of the range. */
+		len = min(len, to - from - done);
 		ret = fn(arg, data, len);
 		done += len;
 	}

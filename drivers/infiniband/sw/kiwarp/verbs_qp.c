@@ -5,8 +5,7 @@
  * Owns: the number of a QP and its rings, from create to destroy, and what the states
  * of the verbs mean to the states of proto/qp_fsm.h:
  *
- *	RESET, INIT	IDLE; the two differ in what query tells
- *	RTR		does not exist
+ *	RESET, INIT, RTR	IDLE; they differ in what query tells
  *	RTS		RTS; entered by the connection manager alone
  *	SQD		CLOSING
  *	ERR		TERMINATE, ERROR
@@ -257,7 +256,7 @@ static enum ib_qp_state ib_state(const struct kiw_qp *qp)
 {
 	switch (kiw_qp_state(qp)) {
 	case KIW_QPS_IDLE:
-		return qp->is_init ? IB_QPS_INIT : IB_QPS_RESET;
+		return qp->idle_state;
 	case KIW_QPS_RTS:
 		return IB_QPS_RTS;
 	case KIW_QPS_CLOSING:
@@ -294,8 +293,19 @@ static int reset(struct kiw_qp *qp)
 	if (ret)
 		return ret;
 	drop_posted(qp);
-	qp->is_init = false;
+	qp->idle_state = IB_QPS_RESET;
 	WRITE_ONCE(qp->access, DEFAULT_ACCESS);
+	return 0;
+}
+
+/* The stock library and rdma_cm go through both before they let iw_cm connect */
+static int modify_idle(struct kiw_qp *qp, enum ib_qp_state state)
+{
+	if (kiw_qp_state(qp) != KIW_QPS_IDLE)
+		return -EINVAL;
+	if (state == IB_QPS_RTR && qp->idle_state == IB_QPS_RESET)
+		return -EINVAL;
+	qp->idle_state = state;
 	return 0;
 }
 
@@ -305,10 +315,8 @@ static int modify_state(struct kiw_qp *qp, enum ib_qp_state state)
 	case IB_QPS_RESET:
 		return reset(qp);
 	case IB_QPS_INIT:
-		if (kiw_qp_state(qp) != KIW_QPS_IDLE)
-			return -EINVAL;
-		qp->is_init = true;
-		return 0;
+	case IB_QPS_RTR:
+		return modify_idle(qp, state);
 	case IB_QPS_RTS:
 		return kiw_qp_state(qp) == KIW_QPS_RTS ? 0 : -EINVAL;
 	case IB_QPS_SQD:
@@ -384,7 +392,7 @@ int kiw_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	attr->cur_qp_state = attr->qp_state;
 	attr->path_mtu = ib_mtu_int_to_enum(READ_ONCE(dev->ndev->mtu));
 	attr->qp_access_flags = READ_ONCE(qp->access);
-	if (attr->qp_state > IB_QPS_INIT) {
+	if (attr->qp_state > IB_QPS_RTR) {
 		attr->max_rd_atomic = qp->conn.ord;
 		attr->max_dest_rd_atomic = qp->conn.ird;
 	}
