@@ -12,6 +12,7 @@ set -u
 
 KERNEL=uml
 TOTALS=
+OUT=
 
 options() {
 	while [ $# -gt 0 ]; do
@@ -34,15 +35,15 @@ guest() {
 }
 
 main() {
-	local out mods totals bad=0 p f s
+	local mods totals bad=0 p f s
 	options "$@"
 	mods=$("$KIW_VM/build.sh" "$KERNEL") || die "build failed"
 	[ -f "$mods/kiwarp_kunit.ko" ] || die "the build gave no kiwarp_kunit.ko"
-	out=$(mktemp -d "${TMPDIR:-/tmp}/kiwarp-kunit.XXXXXX")
-	trap 'rm -rf "$out"' EXIT
-	guest "$out" "$mods" || bad=1
-	totals=$("$KIW_VM/ktap.py" kunit "$out/dmesg" | tee "$out/report" | tail -n 1)
-	sed '$d' "$out/report"
+	OUT=$(mktemp -d "${TMPDIR:-/tmp}/kiwarp-kunit.XXXXXX")
+	trap 'rm -rf "$OUT"' EXIT
+	guest "$OUT" "$mods" || bad=1
+	totals=$("$KIW_VM/ktap.py" kunit "$OUT/dmesg" | tee "$OUT/report" | tail -n 1)
+	sed '$d' "$OUT/report"
 	read -r p f s <<<"${totals#TOTALS }"
 	if [ $bad = 1 ] && [ "$f" = 0 ]; then
 		echo "kunit: the module or the kernel log is not in order"

@@ -131,7 +131,7 @@ guest_command() {
 uml_line() {
 	LINE=("$K_DIR/kernel" "mem=${G_MEM}M" "uml_dir=$W/$1/" umid=uml
 		"initrd=$I_DIR/initrd" "ubd0rc=$R_DIR/root.sqfs"
-		"ubd1rc=$K_DIR/modules.sqfs" con=null con0=null,fd:1 console=tty0
+		"ubd1rc=$K_DIR/modules.sqfs" con=null con0=null,fd:1 ssl=null console=tty0
 		loglevel=5 log_buf_len=4M "kiw.disk=ubd" "kiw.share=$W/$1")
 }
 
@@ -157,7 +157,7 @@ guest_start() {
 	local name=$1
 	shift
 	if [ "$K_TYPE" = uml ]; then uml_line "$name"; else qemu_line "$name"; fi
-	timeout -k 5 "$G_TIMEOUT" "${LINE[@]}" "$@" \
+	timeout -s KILL "$G_TIMEOUT" "${LINE[@]}" "$@" \
 		>"$W/$name/console" 2>&1 </dev/null &
 	GUEST_PID=$!
 }

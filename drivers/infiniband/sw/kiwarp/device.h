@@ -48,7 +48,7 @@
  * @qps: QP number to &struct kiw_qp
  * @next_qpn: where the search for a QP number goes on
  * @stats: counters
- * @cm_lock: protects @listeners
+ * @cm_lock: serialises handing streams to QPs
  * @listeners: endpoints that listen
  * @num_pd: protection domains, against %KIW_MAX_PD
  * @num_mr: memory regions, against %KIW_MAX_MR

@@ -325,6 +325,23 @@ int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe)
 	return kiw_rq_fetch(&qp->rq, wqe);
 }
 
+/**
+ * kiw_qp_post_completion() - tell the consumer about a work request
+ * @qp: the QP
+ * @cq: its send or receive CQ
+ * @wc: what to tell
+ *
+ * A completion that finds no place is lost, and with it what the consumer could know of
+ * the QP: it is aborted.
+ *
+ * Context: socket lock held if there is a stream, BHs off.
+ */
+void kiw_qp_post_completion(struct kiw_qp *qp, struct kiw_cq *cq, const struct kiw_wc *wc)
+{
+	if (!kiw_cq_post(cq, wc))
+		kiw_qp_event(qp, KIW_QPE_ABORT);
+}
+
 /* The work */
 
 static void qp_async_event(struct kiw_qp *qp, enum ib_event_type type)

@@ -147,7 +147,7 @@ static void rx_complete_recv(struct kiw_qp *qp, const struct kiw_ddp_seg *seg,
 	};
 
 	qp->rx.has_recv = false;
-	kiw_cq_post(qp->rcq, &wc);
+	kiw_qp_post_completion(qp, qp->rcq, &wc);
 }
 
 static void rx_complete_read(struct kiw_qp *qp, struct kiw_read *read, enum kiw_wcs status)

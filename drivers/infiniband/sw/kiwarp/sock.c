@@ -41,9 +41,11 @@ static void sock_data_ready(struct sock *sk)
 	struct kiw_sock *ks;
 
 	local_bh_disable();
+	rcu_read_lock();
 	ks = rcu_dereference_sk_user_data(sk);
 	if (ks && !ks->in_want && ks->ops && ks->ops->readable)
 		ks->ops->readable(ks->owner);
+	rcu_read_unlock();
 	local_bh_enable();
 }
 
@@ -54,10 +56,12 @@ static void sock_write_space(struct sock *sk)
 	if (!sk_stream_is_writeable(sk) || !sk->sk_socket)
 		return;
 	local_bh_disable();
+	rcu_read_lock();
 	ks = rcu_dereference_sk_user_data(sk);
 	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	if (ks && ks->ops && ks->ops->writable)
 		ks->ops->writable(ks->owner);
+	rcu_read_unlock();
 	local_bh_enable();
 }
 
@@ -66,9 +70,11 @@ static void sock_state_change(struct sock *sk)
 	struct kiw_sock *ks;
 
 	local_bh_disable();
+	rcu_read_lock();
 	ks = rcu_dereference_sk_user_data(sk);
 	if (ks && ks->ops && ks->ops->changed)
 		ks->ops->changed(ks->owner);
+	rcu_read_unlock();
 	local_bh_enable();
 }
 

@@ -209,7 +209,7 @@ static void tx_post_completion(struct kiw_qp *qp, const struct kiw_pend *pend)
 	};
 
 	if (pend->is_signaled || pend->status != KIW_WCS_SUCCESS)
-		kiw_cq_post(qp->scq, &wc);
+		kiw_qp_post_completion(qp, qp->scq, &wc);
 }
 
 /**

@@ -6,9 +6,9 @@
  * of the verbs mean to the states of proto/qp_fsm.h:
  *
  *	RESET, INIT, RTR	IDLE; they differ in what query tells
- *	RTS		RTS; entered by the connection manager alone
- *	SQD		CLOSING
- *	ERR		TERMINATE, ERROR
+ *	RTS			RTS; entered by the connection manager alone
+ *	SQD			CLOSING
+ *	ERR			TERMINATE, ERROR
  *
  * Contexts: process, except for posting and for the reference counting of iw_cm, which
  * are called anywhere. The core serialises create and destroy of one QP against the

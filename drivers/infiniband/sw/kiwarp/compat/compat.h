@@ -14,13 +14,20 @@
 
 #include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0) || LINUX_VERSION_CODE >= KERNEL_VERSION(8, 0, 0)
+/* The kernel built for is this release or a later one */
+#define KIW_KERNEL_SINCE(a, b, c) (KERNEL_VERSION(a, b, c) <= LINUX_VERSION_CODE)
+
+#if !KIW_KERNEL_SINCE(6, 1, 0) || KIW_KERNEL_SINCE(8, 0, 0)
 #error "kiwarp needs Linux 6.1 or newer, and does not know Linux 8"
 #endif
 
 /* Since 6.10 __string() remembers the source, and __assign_str() no longer takes it */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
-#define kiw_compat_assign_str(dst, src) __assign_str(dst)
+#if KIW_KERNEL_SINCE(6, 10, 0)
+#define kiw_compat_assign_str(dst, src) \
+	do { \
+		(void)(src); \
+		__assign_str(dst); \
+	} while (0)
 #else
 #define kiw_compat_assign_str(dst, src) __assign_str(dst, src)
 #endif

@@ -16,14 +16,12 @@
  */
 static inline void kiw_compat_sk_no_task_frag(struct sock *sk)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0) || \
-	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 191) && \
-	 LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0))
+#if KIW_KERNEL_SINCE(6, 1, 191)
 	sk->sk_use_task_frag = false;
 #endif
 }
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#if KIW_KERNEL_SINCE(6, 5, 0)
 
 /**
  * kiw_compat_send_bvec - lend pages to TCP

@@ -10,15 +10,15 @@
  * ib_device_ops.create_cq: what a user consumer passes along came as udata until
  * 6.10. Kernel consumers pass NULL in either form.
  */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
-typedef struct uverbs_attr_bundle kiw_compat_create_cq_arg;
+#if KIW_KERNEL_SINCE(6, 11, 0)
+#define kiw_compat_create_cq_arg struct uverbs_attr_bundle
 
 static inline struct ib_udata *kiw_compat_cq_udata(kiw_compat_create_cq_arg *arg)
 {
 	return arg ? &arg->driver_udata : NULL;
 }
 #else
-typedef struct ib_udata kiw_compat_create_cq_arg;
+#define kiw_compat_create_cq_arg struct ib_udata
 
 static inline struct ib_udata *kiw_compat_cq_udata(kiw_compat_create_cq_arg *arg)
 {
@@ -29,7 +29,7 @@ static inline struct ib_udata *kiw_compat_cq_udata(kiw_compat_create_cq_arg *arg
 /* udev renames a device unless its name was chosen by a person; 6.1 cannot tell it */
 static inline void kiw_compat_name_by_user(struct ib_device *ibdev)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#if KIW_KERNEL_SINCE(6, 11, 0)
 	ib_mark_name_assigned_by_user(ibdev);
 #endif
 }
@@ -41,7 +41,7 @@ static inline void kiw_compat_name_by_user(struct ib_device *ibdev)
  */
 static inline bool kiw_compat_cm_matches_netdev(void)
 {
-	return LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0);
+	return KIW_KERNEL_SINCE(6, 12, 0);
 }
 
 #endif /* KIW_COMPAT_VERBS_H */
