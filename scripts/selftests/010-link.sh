@@ -168,8 +168,8 @@ limits() {
 	gid_tbl_len 1
 	link_layer Ethernet
 	END
-	[ $bad = 0 ] || cat "$T_DIR/devinfo"
-	return $bad
+	[ "$bad" = 0 ] || cat "$T_DIR/devinfo"
+	return "$bad"
 }
 
 # They are true: what is within can be had, what is beyond is refused.
@@ -271,7 +271,7 @@ params_at_run_time() {
 		params_are "$before" || return 1
 	done < <(bad_params)
 	for value in 60000 100 10000; do
-		write_param startup_ms $value && params_are "${before/ 10000 / $value }" || return 1
+		write_param startup_ms "$value" && params_are "${before/ 10000 / $value }" || return 1
 	done
 }
 

@@ -33,9 +33,9 @@ more_events() { [ "$(grep -c "$1" "$T_DIR/watch.log")" -gt "$2" ]; }
 
 # --- port ---------------------------------------------------------------------
 
-port_is() { link_shows $DEV_A "state $1 physical_state $2 "; }
+port_is() { link_shows "$DEV_A" "state $1 physical_state $2 "; }
 
-devinfo_says() { ibv_devinfo -d $DEV_A | grep -q -E -e "$1"; }
+devinfo_says() { ibv_devinfo -d "$DEV_A" | grep -q -E -e "$1"; }
 
 follows_admin_state() {
 	port_is ACTIVE LINK_UP || return 1
@@ -56,7 +56,7 @@ follows_mtu() {
 	while read -r mtu shown; do
 		set_a mtu "$mtu" || return 1
 		wait_for 5 devinfo_says "active_mtu:[[:space:]]*$shown " ||
-			{ echo "MTU $mtu"; ibv_devinfo -d $DEV_A; return 1; }
+			{ echo "MTU $mtu"; ibv_devinfo -d "$DEV_A"; return 1; }
 	done <<-END
 	9000 4096
 	4096 4096
@@ -73,8 +73,8 @@ mac_of_a() { ip netns exec a cat "/sys/class/net/$NETDEV/address"; }
 gid_is_mac() {
 	local mac
 	mac=$(mac_of_a)
-	echo "$mac $(gid_of $DEV_A)"
-	[ "$(gid_of $DEV_A)" = "${mac//:/}00000000000000000000" ]
+	echo "$mac $(gid_of "$DEV_A")"
+	[ "$(gid_of "$DEV_A")" = "${mac//:/}00000000000000000000" ]
 }
 
 # rdma_cm of old kernels finds the device by this. Programs are not told: of iWARP
@@ -84,18 +84,18 @@ follows_address() {
 		[ "$(mac_of_a)" = 02:11:22:33:44:55 ] && wait_for 5 gid_is_mac || return 1
 	ip -n a neigh flush all
 	ip -n b neigh flush all
-	wait_for 10 on_a ping -q -c 1 -W 1 $B4 || return 1
-	wait_for 5 rping_to b $B4 -C 2 && rping_to a $A4 -C 2
+	wait_for 10 on_a ping -q -c 1 -W 1 "$B4" || return 1
+	wait_for 5 rping_to b "$B4" -C 2 && rping_to a "$A4" -C 2
 }
 
 # --- name ---------------------------------------------------------------------
 
 follows_name() {
 	set_a down && set_a name wire0 && ip -n a link set wire0 up || return 1
-	on_a rdma link show $DEV_A/1
-	on_a rdma link show $DEV_A/1 | grep -q 'netdev wire0' || return 1
-	wait_for 5 rdma_is_active a && wait_for 10 on_a ping -q -c 1 -W 1 $B4 || return 1
-	rping_to a $A4 -C 2 || return 1
+	on_a rdma link show "$DEV_A"/1
+	on_a rdma link show "$DEV_A"/1 | grep -q 'netdev wire0' || return 1
+	wait_for 5 rdma_is_active a && wait_for 10 on_a ping -q -c 1 -W 1 "$B4" || return 1
+	rping_to a "$A4" -C 2 || return 1
 	ip -n a link set wire0 down && ip -n a link set wire0 name "$NETDEV" && set_a up &&
 		wait_for 5 rdma_is_active a
 }
@@ -106,11 +106,11 @@ gone() { ! link_exists "$1"; }
 
 # A program that watches does not delay it, and is told.
 follows_namespace() {
-	ip netns add c && set_a netns c && wait_for 5 gone $DEV_A || return 1
+	ip netns add c && set_a netns c && wait_for 5 gone "$DEV_A" || return 1
 	wait_for 5 saw DEVICE_FATAL || { spawn_log watch; return 1; }
-	nsenter --net=/run/netns/c -- rdma link add $DEV_A type "$KIW_LINK_TYPE" \
-		netdev "$NETDEV" && link_exists $DEV_A || return 1
-	ip -n c link set "$NETDEV" netns a && wait_for 5 gone $DEV_A && ip netns del c
+	nsenter --net=/run/netns/c -- rdma link add "$DEV_A" type "$KIW_LINK_TYPE" \
+		netdev "$NETDEV" && link_exists "$DEV_A" || return 1
+	ip -n c link set "$NETDEV" netns a && wait_for 5 gone "$DEV_A" && ip netns del c
 }
 
 removed_with_netdev() {

@@ -308,12 +308,16 @@ static int start_listen(struct kiw_ep *ep, int backlog)
 	struct kiw_sock *ks;
 
 	lockdep_assert_held(&ep->lock);
-	ks = kiw_sock_listen(&dev->socks, bind_ifindex(dev, &ep->local), &ep->local, backlog,
-			     &kiw_ep_sock_ops, ep);
+	/*
+	 * TCP's queue takes a burst as large as we allow: what does not fit there loses its
+	 * SYN and a second.
+	 */
+	ep->max_children = backlog + dev->policy.max_half_open;
+	ks = kiw_sock_listen(&dev->socks, bind_ifindex(dev, &ep->local), &ep->local,
+			     ep->max_children, &kiw_ep_sock_ops, ep);
 	if (IS_ERR(ks))
 		return PTR_ERR(ks);
 	ep->ks = ks;
-	ep->max_children = backlog + dev->policy.max_half_open;
 	kiw_ep_step(ep, KIW_CME_LISTEN, 0);
 	return 0;
 }

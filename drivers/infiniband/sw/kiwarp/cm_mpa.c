@@ -87,7 +87,7 @@ void kiw_ep_init_mpa(struct kiw_ep *ep)
 		.rev = policy->mpa_rev,
 		.crc = policy->crc,
 		.p2p = policy->p2p,
-		.rtr = KIW_RTR_WRITE | KIW_RTR_READ,
+		.rtr = KIW_RTR_SEND | KIW_RTR_WRITE | KIW_RTR_READ,
 		.ird = KIW_MAX_READS,
 		.ord = KIW_MAX_READS,
 		.max_ird = KIW_MAX_READS,

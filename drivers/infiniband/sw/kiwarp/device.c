@@ -41,6 +41,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/iw_cm.h>
 
+#include "cm.h"
 #include "verbs.h"
 
 static DEFINE_MUTEX(devices_lock);	/* protects devices, see above */
@@ -147,7 +148,6 @@ static int device_init(struct kiw_device *dev, const char *name)
 	}
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC);
 	mutex_init(&dev->cm_lock);
-	INIT_LIST_HEAD(&dev->listeners);
 	INIT_LIST_HEAD(&dev->link);
 	kiw_policy_defaults(&dev->policy);
 	return 0;
@@ -201,6 +201,7 @@ void kiw_device_dealloc(struct ib_device *ibdev)
 	struct kiw_device *dev = to_kiw_device(ibdev);
 	struct net_device *ndev = dev->ndev;
 
+	kiw_cm_drain(dev);
 	kiw_sock_pool_uninit(&dev->socks);
 	/* Works may hold the last references */
 	flush_workqueue(dev->wq);

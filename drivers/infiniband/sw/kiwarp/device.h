@@ -49,7 +49,6 @@
  * @next_qpn: where the search for a QP number goes on
  * @stats: counters
  * @cm_lock: serialises handing streams to QPs
- * @listeners: endpoints that listen
  * @num_pd: protection domains, against %KIW_MAX_PD
  * @num_mr: memory regions, against %KIW_MAX_MR
  * @num_qp: queue pairs, against %KIW_MAX_QP
@@ -76,7 +75,6 @@ struct kiw_device {
 	u32 next_qpn;
 	struct kiw_stats stats;
 	struct mutex cm_lock;
-	struct list_head listeners;
 	atomic_t num_pd;
 	atomic_t num_mr;
 	atomic_t num_qp;

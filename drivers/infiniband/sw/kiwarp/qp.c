@@ -37,9 +37,6 @@
 #define QP_WORK_ACTIONS	(KIW_QPA_FLUSH | KIW_QPA_SHUTDOWN | KIW_QPA_DROP | KIW_QPA_REPORT | \
 			 KIW_QPA_EVENT_FATAL)
 
-/* Beside the %KIW_QPA_ bits: run the engines in process context */
-#define QP_TODO_RUN	BIT(16)
-
 static const char *qp_dev_name(const struct kiw_qp *qp)
 {
 	return dev_name(&qp->ib.device->dev);
@@ -47,7 +44,14 @@ static const char *qp_dev_name(const struct kiw_qp *qp)
 
 /* Events and state */
 
-static void qp_queue_todo(struct kiw_qp *qp, unsigned long todo)
+/**
+ * kiw_qp_todo() - leave something to the QP's work
+ * @qp: the QP
+ * @todo: %KIW_QPA_ bits, %KIW_QP_TODO_RUN
+ *
+ * Context: any.
+ */
+void kiw_qp_todo(struct kiw_qp *qp, unsigned long todo)
 {
 	unsigned long flags;
 
@@ -72,6 +76,7 @@ static unsigned long qp_take_todo(struct kiw_qp *qp)
 static void qp_set_state(struct kiw_qp *qp, enum kiw_qp_state state)
 {
 	lockdep_assert_held(&qp->lock);
+	/* Pairs with kiw_qp_state(): what was set up before a state is seen with it. */
 	smp_store_release(&qp->state, state);
 }
 
@@ -164,8 +169,10 @@ void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t 
 
 /* Running the engines */
 
-static void qp_run(struct kiw_qp *qp)
+static void qp_run(void *arg)
 {
+	struct kiw_qp *qp = arg;
+
 	kiw_rx_run(qp);
 	kiw_tx_run(qp);
 }
@@ -184,13 +191,10 @@ static void qp_run_sleeping(struct kiw_qp *qp)
 static void qp_bh(struct tasklet_struct *bh)
 {
 	struct kiw_qp *qp = from_tasklet(qp, bh, bh);
+	struct kiw_sock *ks = READ_ONCE(qp->ks);
 
-	if (!kiw_sock_try_lock_bh(qp->ks)) {
-		qp_queue_todo(qp, QP_TODO_RUN);
-		return;
-	}
-	qp_run(qp);
-	kiw_sock_unlock_bh(qp->ks);
+	if (ks && !kiw_sock_run_bh(ks, qp_run, qp))
+		kiw_qp_todo(qp, KIW_QP_TODO_RUN);
 }
 
 /**
@@ -212,134 +216,7 @@ void kiw_qp_run_soon(struct kiw_qp *qp)
  */
 void kiw_qp_retry_later(struct kiw_qp *qp)
 {
-	qp_queue_todo(qp, QP_TODO_RUN);
-}
-
-static void qp_kick_stream(struct kiw_qp *qp)
-{
-	/* A consumer may hold its locks with interrupts off: BHs cannot run behind them. */
-	if (in_hardirq() || irqs_disabled()) {
-		kiw_qp_run_soon(qp);
-		return;
-	}
-	local_bh_disable();
-	if (kiw_sock_try_lock_bh(qp->ks)) {
-		kiw_tx_run(qp);
-		kiw_sock_unlock_bh(qp->ks);
-	} else {
-		qp_queue_todo(qp, QP_TODO_RUN);
-	}
-	local_bh_enable();
-}
-
-/**
- * kiw_qp_kick() - there is something in the send queue
- * @qp: the QP
- *
- * Sends in the caller's context if that may be. Completions are announced from a
- * tasklet, hence never inside the consumer's own call.
- *
- * Context: any; no lock of this driver held.
- */
-void kiw_qp_kick(struct kiw_qp *qp)
-{
-	switch (kiw_qp_state(qp)) {
-	case KIW_QPS_IDLE:
-		break;
-	case KIW_QPS_ERROR:
-		qp_queue_todo(qp, KIW_QPA_FLUSH);
-		break;
-	default:
-		qp_kick_stream(qp);
-	}
-}
-
-/* Posting */
-
-/**
- * kiw_qp_post_send() - kernel consumers post send work
- * @qp: the QP
- * @wr: a list of work requests
- * @bad_wr: set to the first that was not taken, on failure
- *
- * Context: any.
- * Return: 0, or -errno: -EINVAL: malformed, or no connection yet; -ENOMEM: queue full;
- * -EOPNOTSUPP: not an operation of this device.
- */
-int kiw_qp_post_send(struct kiw_qp *qp, const struct ib_send_wr *wr,
-		     const struct ib_send_wr **bad_wr)
-{
-	int ret = kiw_qp_state(qp) == KIW_QPS_IDLE ? -EINVAL : 0;
-	const struct ib_send_wr *first = wr;
-
-	while (wr && !ret) {
-		ret = kiw_sq_post(&qp->sq, wr);
-		if (!ret)
-			wr = wr->next;
-	}
-	if (ret)
-		*bad_wr = wr;
-	if (wr != first)
-		kiw_qp_kick(qp);
-	return ret;
-}
-
-/**
- * kiw_qp_post_recv() - kernel consumers post receives
- * @qp: the QP, without a shared receive queue
- * @wr: a list of work requests
- * @bad_wr: set to the first that was not taken, on failure
- *
- * Context: any.
- * Return: 0, or -errno: -EINVAL: malformed; -ENOMEM: queue full.
- */
-int kiw_qp_post_recv(struct kiw_qp *qp, const struct ib_recv_wr *wr,
-		     const struct ib_recv_wr **bad_wr)
-{
-	int ret = qp->srq ? -EINVAL : 0;
-
-	while (wr && !ret) {
-		ret = kiw_rq_post(&qp->rq, wr);
-		if (!ret)
-			wr = wr->next;
-	}
-	if (ret)
-		*bad_wr = wr;
-	if (kiw_qp_state(qp) == KIW_QPS_ERROR)
-		qp_queue_todo(qp, KIW_QPA_FLUSH);
-	return ret;
-}
-
-/**
- * kiw_qp_fetch_recv() - take the next receive, from the QP's own queue or the shared one
- * @qp: the QP
- * @wqe: filled
- *
- * Context: socket lock held, BHs off.
- * Return: 1: @wqe is filled; 0: there is none; -EINVAL: it was malformed.
- */
-int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe)
-{
-	if (qp->srq)
-		return kiw_srq_fetch(qp->srq, wqe);
-	return kiw_rq_fetch(&qp->rq, wqe);
-}
-
-/**
- * kiw_qp_post_completion() - tell the consumer about a work request
- * @qp: the QP
- * @cq: its send or receive CQ
- * @wc: what to tell
- *
- * A completion that finds no place is lost, and with it what the consumer could know of
- * the QP: it is aborted.
- *
- * Context: socket lock held if there is a stream, BHs off.
- */
-void kiw_qp_post_completion(struct kiw_qp *qp, struct kiw_cq *cq, const struct kiw_wc *wc)
-{
-	if (!kiw_cq_post(cq, wc))
-		kiw_qp_event(qp, KIW_QPE_ABORT);
+	kiw_qp_todo(qp, KIW_QP_TODO_RUN);
 }
 
 /* The work */
@@ -372,7 +249,7 @@ static bool qp_flush(struct kiw_qp *qp)
 	if (qp->is_ending)
 		return was_cut;
 	if (more)
-		qp_queue_todo(qp, KIW_QPA_FLUSH);
+		kiw_qp_todo(qp, KIW_QPA_FLUSH);
 	else if (qp->is_user)
 		mod_delayed_work(qp->wq, &qp->sweep, msecs_to_jiffies(QP_SWEEP_MS));
 	return was_cut;
@@ -397,17 +274,15 @@ static void qp_last_wqe(struct kiw_qp *qp)
 	qp_async_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
-static void qp_work(struct work_struct *work)
+static void qp_do(struct kiw_qp *qp, unsigned long todo)
 {
-	struct kiw_qp *qp = container_of(work, struct kiw_qp, work);
-	unsigned long todo = qp_take_todo(qp);
 	bool was_cut = false;
 
 	if (todo & KIW_QPA_SHUTDOWN && kiw_qp_state(qp) != KIW_QPS_ERROR)
 		mod_delayed_work(qp->wq, &qp->close_timer, msecs_to_jiffies(QP_CLOSE_MS));
-	if (todo & (KIW_QPA_SHUTDOWN | QP_TODO_RUN))
+	if (todo & (KIW_QPA_SHUTDOWN | KIW_QP_TODO_RUN))
 		qp_run_sleeping(qp);
-	if (todo & KIW_QPA_FLUSH)
+	if (todo & KIW_QPA_FLUSH && kiw_qp_state(qp) == KIW_QPS_ERROR)
 		was_cut = qp_flush(qp);
 	if (todo & KIW_QPA_EVENT_FATAL)
 		qp_async_event(qp, IB_EVENT_QP_FATAL);
@@ -415,6 +290,15 @@ static void qp_work(struct work_struct *work)
 		qp_last_wqe(qp);
 	if (todo & KIW_QPA_REPORT)
 		qp_report(qp, was_cut && todo & KIW_QPA_DROP);
+}
+
+static void qp_work(struct work_struct *work)
+{
+	struct kiw_qp *qp = container_of(work, struct kiw_qp, work);
+
+	mutex_lock(&qp->mutex);
+	qp_do(qp, qp_take_todo(qp));
+	mutex_unlock(&qp->mutex);
 }
 
 static void qp_close_timer(struct work_struct *work)
@@ -433,17 +317,28 @@ static void qp_sweep(struct work_struct *work)
 	struct kiw_qp *qp = container_of(to_delayed_work(work), struct kiw_qp, sweep);
 
 	if (kiw_qp_state(qp) == KIW_QPS_ERROR)
-		qp_queue_todo(qp, KIW_QPA_FLUSH);
+		kiw_qp_todo(qp, KIW_QPA_FLUSH);
 }
 
 /* Connecting */
 
 static void qp_forget_stream(struct kiw_qp *qp)
 {
+	struct kiw_sock *ks = qp->ks;
+
+	lockdep_assert_held(&qp->mutex);
+	if (!ks)
+		return;
+	if (kiw_sock_lock(ks)) {
+		qp->rx.is_running = false;
+		qp->tx.is_running = false;
+		kiw_sock_unlock(ks);
+	}
+	WRITE_ONCE(qp->ks, NULL);
+	/* Who saw the stream in qp_kick_stream() has done with it. */
+	synchronize_rcu_expedited();
 	kiw_tx_uninit(qp);
-	if (qp->ks)
-		kiw_sock_put(qp->ks);
-	qp->ks = NULL;
+	kiw_sock_put(ks);
 }
 
 /**
@@ -460,36 +355,31 @@ static void qp_forget_stream(struct kiw_qp *qp)
  */
 int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params)
 {
-	int ret;
+	int ret = -EINVAL;
 
+	mutex_lock(&qp->mutex);
 	if (kiw_qp_state(qp) != KIW_QPS_IDLE || qp->ks)
-		return -EINVAL;
+		goto out;
 	qp->conn = *params;
 	ret = kiw_tx_init(qp);
 	if (ret)
-		return ret;
+		goto out;
 	kiw_rx_init(qp);
 	qp->ks = kiw_sock_get(params->ks);
 	ret = kiw_qp_event(qp, KIW_QPE_CONNECT);
-	if (ret) {
+	if (ret)
 		qp_forget_stream(qp);
-		return ret;
-	}
-	kiw_sock_set_owner(qp->ks, &kiw_qp_sock_ops, qp);
-	return 0;
+	else
+		kiw_sock_set_owner(qp->ks, &kiw_qp_sock_ops, qp);
+out:
+	mutex_unlock(&qp->mutex);
+	return ret;
 }
 
-/**
- * kiw_qp_start() - full operation begins
- * @qp: the QP, after kiw_qp_connect()
- *
- * Starts both engines and uses what has arrived already, which TCP does not announce
- * again.
- *
- * Context: process, may sleep.
- */
-void kiw_qp_start(struct kiw_qp *qp)
+static void qp_start(struct kiw_qp *qp)
 {
+	if (!qp->ks || kiw_qp_state(qp) == KIW_QPS_IDLE)
+		return;
 	if (!kiw_sock_lock(qp->ks)) {
 		kiw_qp_event(qp, KIW_QPE_LLP_LOST);
 		return;
@@ -500,6 +390,22 @@ void kiw_qp_start(struct kiw_qp *qp)
 	qp_run(qp);
 	local_bh_enable();
 	kiw_sock_unlock(qp->ks);
+}
+
+/**
+ * kiw_qp_start() - full operation begins
+ * @qp: the QP, after kiw_qp_connect()
+ *
+ * Starts both engines and uses what has arrived already, which TCP does not announce
+ * again. Does nothing when the QP was aborted, or even reset, meanwhile.
+ *
+ * Context: process, may sleep.
+ */
+void kiw_qp_start(struct kiw_qp *qp)
+{
+	mutex_lock(&qp->mutex);
+	qp_start(qp);
+	mutex_unlock(&qp->mutex);
 }
 
 /* Lifetime */
@@ -516,6 +422,7 @@ int kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq)
 {
 	kref_init(&qp->ref);
 	init_completion(&qp->gone);
+	mutex_init(&qp->mutex);
 	spin_lock_init(&qp->lock);
 	qp->state = KIW_QPS_IDLE;
 	qp->wq = wq;
@@ -554,11 +461,10 @@ void kiw_qp_put(struct kiw_qp *qp)
 	kref_put(&qp->ref, qp_gone);
 }
 
-/* Nothing runs for this QP any more, nor will. */
+/* What was started for this QP has ended, and nothing starts by itself. */
 static void qp_quiesce(struct kiw_qp *qp)
 {
-	if (qp->ks)
-		tasklet_kill(&qp->bh);
+	tasklet_kill(&qp->bh);
 	cancel_delayed_work_sync(&qp->close_timer);
 	/* The work and the sweep start each other; with this flag they do not. */
 	WRITE_ONCE(qp->is_ending, true);
@@ -571,21 +477,29 @@ static void qp_quiesce(struct kiw_qp *qp)
  * kiw_qp_reset() - take a QP back to its beginning
  * @qp: the QP, in IDLE or ERROR
  *
- * Context: process, may sleep; serialised by ib_core with the other calls for the QP.
+ * The process behind a QP may post from another thread meanwhile: what that starts
+ * finds either the old stream, at rest, or none.
+ *
+ * Context: process, may sleep.
  * Return: 0, or -EINVAL in any other state.
  */
 int kiw_qp_reset(struct kiw_qp *qp)
 {
+	enum kiw_qp_state state = kiw_qp_state(qp);
 	int ret;
 
-	if (kiw_qp_state(qp) != KIW_QPS_IDLE && kiw_qp_state(qp) != KIW_QPS_ERROR)
+	if (state != KIW_QPS_IDLE && state != KIW_QPS_ERROR)
 		return -EINVAL;
 	qp_quiesce(qp);
-	qp_forget_stream(qp);
+	mutex_lock(&qp->mutex);
 	ret = kiw_qp_event(qp, KIW_QPE_RESET);
+	if (!ret) {
+		qp_forget_stream(qp);
+		qp->has_left_srq = false;
+		qp->has_term = false;
+	}
 	qp->is_ending = false;
-	qp->has_left_srq = false;
-	qp->has_term = false;
+	mutex_unlock(&qp->mutex);
 	return ret;
 }
 
@@ -603,6 +517,8 @@ void kiw_qp_uninit(struct kiw_qp *qp)
 	kiw_qp_put(qp);
 	wait_for_completion(&qp->gone);
 	qp_quiesce(qp);
+	mutex_lock(&qp->mutex);
 	qp_forget_stream(qp);
+	mutex_unlock(&qp->mutex);
 	kiw_count(qp->stats, KIW_STAT_QP_DESTROYED);
 }

@@ -14,6 +14,7 @@
 #include <linux/completion.h>
 #include <linux/interrupt.h>
 #include <linux/kref.h>
+#include <linux/mutex.h>
 #include <rdma/ib_verbs.h>
 
 #include "cq.h"
@@ -69,6 +70,7 @@ struct kiw_conn_params {
  * @ib: the core's part
  * @ref: references; destroy waits for the last
  * @gone: the last reference went
+ * @mutex: serialises connecting, starting, resetting and @work; outside of the socket lock
  * @lock: protects @state and @todo; irq-safe; may be taken under the socket lock
  * @state: &enum kiw_qp_state
  * @todo: %KIW_QPA_ bits the work has to do
@@ -109,6 +111,7 @@ struct kiw_qp {
 	struct kref ref;
 	struct completion gone;
 
+	struct mutex mutex;
 	spinlock_t lock;
 	enum kiw_qp_state state;
 	unsigned long todo;
@@ -158,6 +161,9 @@ static inline enum kiw_qp_state kiw_qp_state(const struct kiw_qp *qp)
 	return smp_load_acquire(&qp->state);
 }
 
+/* Beside the %KIW_QPA_ bits: run the engines in process context */
+#define KIW_QP_TODO_RUN	BIT(16)
+
 /* Process context, may sleep */
 int kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq);
 void kiw_qp_uninit(struct kiw_qp *qp);
@@ -167,6 +173,7 @@ void kiw_qp_start(struct kiw_qp *qp);
 int kiw_qp_event_sync(struct kiw_qp *qp, enum kiw_qp_event event);
 
 /* Any context */
+void kiw_qp_todo(struct kiw_qp *qp, unsigned long todo);
 void kiw_qp_kick(struct kiw_qp *qp);
 int kiw_qp_event(struct kiw_qp *qp, enum kiw_qp_event event);
 void kiw_qp_get(struct kiw_qp *qp);

@@ -51,6 +51,7 @@ struct kiw_pend_ring {
  * @length: octets asked for
  * @received: octets placed
  * @pend: its counter in the pend ring
+ * @is_rtr: it was sent to say that we are there, RFC 6581 9.2; nobody waits for it
  * @num_sge: entries of @sge
  * @sge: where the octets go
  */
@@ -59,6 +60,7 @@ struct kiw_read {
 	u32 length;
 	u32 received;
 	u32 pend;
+	bool is_rtr;
 	u8 num_sge;
 	struct kiw_sge sge[KIW_MAX_SGE];
 };

@@ -152,10 +152,13 @@ static void rx_complete_recv(struct kiw_qp *qp, const struct kiw_ddp_seg *seg,
 
 static void rx_complete_read(struct kiw_qp *qp, struct kiw_read *read, enum kiw_wcs status)
 {
-	struct kiw_pend *pend = kiw_pend_at(&qp->tx.pend, read->pend);
+	struct kiw_pend *pend;
 
-	pend->status = status;
-	pend->is_done = true;
+	if (!read->is_rtr) {
+		pend = kiw_pend_at(&qp->tx.pend, read->pend);
+		pend->status = status;
+		pend->is_done = true;
+	}
 	kiw_orq_done(&qp->tx.orq);
 	kiw_tx_complete(qp);
 }
@@ -175,6 +178,8 @@ static enum kiw_perr rx_take_recv(struct kiw_qp *qp)
 	if (ret > 0)
 		return KIW_PERR_NONE;
 	kiw_count(qp->stats, KIW_STAT_WR_INVALID);
+	trace_kiw_wr_invalid(dev_name(&qp->ib.device->dev), qp->ib.qp_num, qp->rx.recv.wr_id,
+			     KIW_WR_RECV, "malformed receive");
 	rx_complete_recv(qp, NULL, KIW_WCS_LOC_QP_OP, 0);
 	return KIW_PERR_RDMAP_CATASTROPHIC;
 }

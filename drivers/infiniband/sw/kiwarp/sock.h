@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Streams over kernel TCP sockets: the only file that knows TCP.
+ * Streams over kernel TCP sockets: sock.c and sock_io.c are the only files that know TCP.
  *
  * Owns: struct socket, its callbacks, its end. A stream has one owner at a time
  * (the endpoint while MPA starts up, then the QP) that hears of events through
@@ -9,7 +9,7 @@
  * when its last reference goes.
  *
  * "Socket lock" below: kiw_sock_lock() in process context, or the spinlock part
- * with no owner in softirq (kiw_sock_try_lock_bh(), or a @readable callback).
+ * with no owner in softirq (kiw_sock_run_bh(), or a @readable callback).
  */
 #ifndef KIW_SOCK_H
 #define KIW_SOCK_H
@@ -136,10 +136,9 @@ struct kiw_sock *kiw_sock_get(struct kiw_sock *ks);
 void kiw_sock_put(struct kiw_sock *ks);
 
 /* BHs off */
-bool kiw_sock_try_lock_bh(struct kiw_sock *ks);
-void kiw_sock_unlock_bh(struct kiw_sock *ks);
+bool kiw_sock_run_bh(struct kiw_sock *ks, void (*fn)(void *arg), void *arg);
 
-/* Socket lock held */
+/* sock_io.c; socket lock held, BHs off */
 u32 kiw_sock_emss(struct kiw_sock *ks);
 int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
 			bool end_of_record);
@@ -160,7 +159,7 @@ struct kiw_rx_cursor {
 /* Take @len octets at @data; non-zero stops the walk and is its result */
 typedef int (*kiw_rx_fn)(void *arg, const u8 *data, u32 len);
 
-/* Socket lock held */
+/* sock_io.c; socket lock held, BHs off */
 void kiw_sock_rx_start(struct kiw_sock *ks, struct kiw_rx_cursor *cur);
 int kiw_sock_rx_walk(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len, kiw_rx_fn fn,
 		     void *arg);

@@ -18,13 +18,14 @@
 
 #include <linux/random.h>
 
-#include "proto/crc.h"
 #include "proto/ddp.h"
 #include "proto/mpa.h"
 #include "proto/mpa_neg.h"
 #include "proto/ring.h"
 #include "qp.h"
 #include "sgl.h"
+#include "trace.h"
+#include "tx_fpdu.h"
 
 /* Batches in one run; then others get their turn */
 #define TX_RUN_BATCHES	8
@@ -32,168 +33,56 @@
 /* An STag for an RTR: some RNICs refuse 0 even where nothing is accessed */
 #define TX_RTR_STAG	1
 
-/**
- * struct tx_fpdu - an FPDU to be built
- * @tagged: DDP header, when @is_tagged
- * @untagged: DDP header otherwise
- * @is_tagged: which one
- * @len: octets of payload
- * @fill: writes the payload
- * @arg: handed to it
- */
-struct tx_fpdu {
-	union {
-		struct kiw_wire_tagged tagged;
-		struct kiw_wire_untagged untagged;
-	};
-	bool is_tagged;
-	u32 len;
-	kiw_fill_fn fill;
-	void *arg;
-};
-
-/**
- * struct tx_source - where payload comes from
- * @qp: whose
- * @sgl: a work request's local memory
- * @stag: an RDMA Read Response's memory
- * @to: likewise; advances
- * @data: inline data, or a header; advances
- * @fault: why it could not be read
- */
-struct tx_source {
-	struct kiw_qp *qp;
-	struct kiw_sgl sgl;
-	u32 stag;
-	u64 to;
-	const u8 *data;
-	enum kiw_mem_fault fault;
-};
-
-/* Sources of payload */
-
-static bool fill_bytes(void *arg, void *dst, u32 len)
-{
-	struct tx_source *src = arg;
-
-	memcpy(dst, src->data, len);
-	src->data += len;
-	return true;
-}
-
-static bool fill_sgl(void *arg, void *dst, u32 len)
-{
-	struct tx_source *src = arg;
-
-	src->fault = kiw_sgl_copy_from(&src->sgl, dst, len);
-	return src->fault == KIW_MEM_OK;
-}
-
-/* Looked up for every piece: the region may go between two FPDUs. */
-static bool fill_region(void *arg, void *dst, u32 len)
-{
-	struct tx_source *src = arg;
-	struct kiw_mr *mr = kiw_mr_find(src->qp->mrs, src->stag);
-
-	src->fault = mr ? kiw_mr_check(mr, src->qp->ib.pd, IB_ACCESS_REMOTE_READ, src->to, len) :
-			  KIW_MEM_STAG;
-	if (src->fault != KIW_MEM_OK)
-		return false;
-	kiw_mr_copy_from(mr, src->to, dst, len);
-	src->to += len;
-	return true;
-}
-
-static void tx_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sge, struct kiw_sgl *sgl)
-{
-	memset(sgl, 0, sizeof(*sgl));
-	sgl->mrs = qp->mrs;
-	sgl->pd = qp->ib.pd;
-	sgl->dma_lkey = qp->ib.device->local_dma_lkey;
-	sgl->is_kernel = !qp->is_user;
-	sgl->num_sge = num_sge;
-	sgl->sge = sge;
-}
-
-/* Building FPDUs */
-
-/* RFC 5044 4: header, payload, PAD and CRC behind the batch. */
-static bool tx_put_fpdu(struct kiw_qp *qp, struct tx_fpdu *fpdu)
-{
-	static const u8 zeroes[KIW_FPDU_ALIGN];
-	struct kiw_txbuf *buf = &qp->tx.buf;
-	u32 crc = kiw_crc_init();
-	u32 hdr_len = fpdu->is_tagged ? sizeof(fpdu->tagged) : sizeof(fpdu->untagged);
-	u32 *crcp = qp->conn.crc ? &crc : NULL;
-	__le32 trailer = 0;
-	u8 pad;
-
-	pad = kiw_mpa_pad(hdr_len - KIW_FPDU_LEN_SIZE + fpdu->len);
-	if (!kiw_txbuf_put(buf, &fpdu->tagged, hdr_len, crcp))
-		return false;
-	if (fpdu->len && !kiw_txbuf_fill(buf, fpdu->len, fpdu->fill, fpdu->arg, crcp))
-		return false;
-	if (!kiw_txbuf_put(buf, zeroes, pad, crcp))
-		return false;
-	if (crcp)
-		trailer = kiw_crc_final(crc);
-	if (!kiw_txbuf_put(buf, &trailer, sizeof(trailer), NULL))
-		return false;
-	kiw_count(qp->stats, KIW_STAT_TX_FPDUS);
-	return true;
-}
-
-/* All or nothing; payload is read within one section of the MR table. */
-static bool tx_add_fpdu(struct kiw_qp *qp, struct tx_fpdu *fpdu)
-{
-	struct kiw_txbuf_mark mark;
-	int section;
-	bool done;
-
-	kiw_txbuf_mark(&qp->tx.buf, &mark);
-	section = kiw_mr_enter(qp->mrs);
-	done = tx_put_fpdu(qp, fpdu);
-	kiw_mr_leave(qp->mrs, section);
-	if (!done)
-		kiw_txbuf_rollback(&qp->tx.buf, &mark);
-	return done;
-}
-
-static bool tx_add_untagged(struct kiw_qp *qp, u8 opcode, const void *data, u32 len)
-{
-	struct tx_source src = { .qp = qp, .data = data };
-	struct tx_fpdu fpdu = { .len = len, .fill = fill_bytes, .arg = &src };
-	u32 *msn = &qp->tx.msn[kiw_rdmap_queue(opcode)];
-
-	kiw_ddp_encode_untagged(&fpdu.untagged, opcode, true, len, 0, *msn, 0);
-	if (!tx_add_fpdu(qp, &fpdu))
-		return false;
-	(*msn)++;
-	return true;
-}
-
 /* RFC 5040 4.8: one segment on queue 2, and nothing after it. */
 static bool tx_add_terminate(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
 
-	if (!tx_add_untagged(qp, KIW_RDMAP_TERMINATE, tx->term, tx->term_len))
+	if (!kiw_tx_add_untagged(qp, KIW_RDMAP_TERMINATE, tx->term, tx->term_len))
 		return false;
 	tx->term_len = 0;
 	kiw_count(qp->stats, KIW_STAT_TX_TERMINATES);
 	return true;
 }
 
+static bool tx_add_rtr_write(struct kiw_qp *qp)
+{
+	struct kiw_tx_fpdu fpdu = { .is_tagged = true };
+
+	kiw_ddp_encode_tagged(&fpdu.tagged, KIW_RDMAP_WRITE, true, 0, TX_RTR_STAG, 0);
+	return kiw_tx_add_fpdu(qp, &fpdu);
+}
+
+/* Its Response takes part in the order of Reads, and completes nothing. */
+static bool tx_add_rtr_read(struct kiw_qp *qp)
+{
+	const struct kiw_read_req req = { .sink_stag = TX_RTR_STAG, .src_stag = TX_RTR_STAG };
+	struct kiw_wire_read_req wire;
+	struct kiw_read *read;
+
+	kiw_read_req_encode(&wire, &req);
+	if (!kiw_tx_add_untagged(qp, KIW_RDMAP_READ_REQ, &wire, sizeof(wire)))
+		return false;
+	read = kiw_orq_add(&qp->tx.orq);
+	memset(read, 0, sizeof(*read));
+	read->is_rtr = true;
+	return true;
+}
+
 /* RFC 6581 9.2: a zero-length message whose arrival says that we are there. */
 static bool tx_add_rtr(struct kiw_qp *qp)
 {
-	struct tx_fpdu fpdu = { .is_tagged = true };
+	bool done;
 
-	kiw_ddp_encode_tagged(&fpdu.tagged, KIW_RDMAP_WRITE, true, 0, TX_RTR_STAG, 0);
-	if (!tx_add_fpdu(qp, &fpdu))
-		return false;
-	qp->tx.rtr = 0;
-	return true;
+	if (qp->tx.rtr == KIW_RTR_WRITE)
+		done = tx_add_rtr_write(qp);
+	else if (qp->tx.rtr == KIW_RTR_READ)
+		done = tx_add_rtr_read(qp);
+	else
+		done = kiw_tx_add_untagged(qp, KIW_RDMAP_SEND, NULL, 0);
+	if (done)
+		qp->tx.rtr = 0;
+	return done;
 }
 
 /* Completions */
@@ -284,7 +173,7 @@ static void tx_fail_current(struct kiw_qp *qp, enum kiw_wcs status)
 /* Messages */
 
 /* The message's segment from @sent on; true: it was the last one. */
-static bool tx_segment_sent(struct kiw_qp *qp, const struct tx_fpdu *fpdu, u32 length,
+static bool tx_segment_sent(struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu, u32 length,
 			    enum kiw_stat stat)
 {
 	struct kiw_tx *tx = &qp->tx;
@@ -298,7 +187,7 @@ static bool tx_segment_sent(struct kiw_qp *qp, const struct tx_fpdu *fpdu, u32 l
 	return true;
 }
 
-static void tx_wr_source(struct kiw_qp *qp, struct tx_source *src, struct tx_fpdu *fpdu)
+static void tx_wr_source(struct kiw_qp *qp, struct kiw_tx_source *src, struct kiw_tx_fpdu *fpdu)
 {
 	const struct kiw_swqe *wqe = &qp->tx.wqe;
 
@@ -306,12 +195,12 @@ static void tx_wr_source(struct kiw_qp *qp, struct tx_source *src, struct tx_fpd
 	fpdu->arg = src;
 	if (wqe->flags & KIW_WRF_INLINE) {
 		src->data = wqe->inline_data + qp->tx.sent;
-		fpdu->fill = fill_bytes;
+		fpdu->fill = kiw_tx_fill_bytes;
 		return;
 	}
-	tx_sgl(qp, wqe->sge, wqe->num_sge, &src->sgl);
+	kiw_tx_sgl(qp, wqe->sge, wqe->num_sge, &src->sgl);
 	kiw_sgl_seek(&src->sgl, qp->tx.sent);
-	fpdu->fill = fill_sgl;
+	fpdu->fill = kiw_tx_fill_sgl;
 }
 
 static u8 tx_send_opcode(const struct kiw_swqe *wqe)
@@ -323,7 +212,7 @@ static u8 tx_send_opcode(const struct kiw_swqe *wqe)
 	return solicited ? KIW_RDMAP_SEND_SE : KIW_RDMAP_SEND;
 }
 
-static void tx_wr_header(struct kiw_qp *qp, u32 mulpdu, struct tx_fpdu *fpdu)
+static void tx_wr_header(struct kiw_qp *qp, u32 mulpdu, struct kiw_tx_fpdu *fpdu)
 {
 	const struct kiw_swqe *wqe = &qp->tx.wqe;
 	u32 left = wqe->length - qp->tx.sent;
@@ -344,13 +233,13 @@ static void tx_wr_header(struct kiw_qp *qp, u32 mulpdu, struct tx_fpdu *fpdu)
 /* One segment of a Send or Write. */
 static bool tx_add_wr(struct kiw_qp *qp, u32 mulpdu)
 {
-	struct tx_source src = {};
-	struct tx_fpdu fpdu = {};
+	struct kiw_tx_source src = {};
+	struct kiw_tx_fpdu fpdu = {};
 	struct kiw_tx *tx = &qp->tx;
 
 	tx_wr_header(qp, mulpdu, &fpdu);
 	tx_wr_source(qp, &src, &fpdu);
-	if (!tx_add_fpdu(qp, &fpdu)) {
+	if (!kiw_tx_add_fpdu(qp, &fpdu)) {
 		if (src.fault != KIW_MEM_OK)
 			tx_fail_current(qp, KIW_WCS_LOC_PROT);
 		return false;
@@ -369,17 +258,17 @@ static bool tx_add_response(struct kiw_qp *qp, u32 mulpdu)
 {
 	const struct kiw_read_req *req = kiw_irq_oldest(&qp->tx.irq);
 	u32 left = req->size - qp->tx.sent;
-	struct tx_source src = {
+	struct kiw_tx_source src = {
 		.qp = qp,
 		.stag = req->src_stag,
 		.to = req->src_to + qp->tx.sent,
 	};
-	struct tx_fpdu fpdu = { .is_tagged = true, .fill = fill_region, .arg = &src };
+	struct kiw_tx_fpdu fpdu = { .is_tagged = true, .fill = kiw_tx_fill_region, .arg = &src };
 
 	fpdu.len = min_t(u32, left, mulpdu - KIW_DDP_TAGGED_HDR);
 	kiw_ddp_encode_tagged(&fpdu.tagged, KIW_RDMAP_READ_RESP, fpdu.len == left, fpdu.len,
 			      req->sink_stag, req->sink_to + qp->tx.sent);
-	if (!tx_add_fpdu(qp, &fpdu)) {
+	if (!kiw_tx_add_fpdu(qp, &fpdu)) {
 		if (src.fault != KIW_MEM_OK) {
 			qp->tx.kind = KIW_TX_NONE;
 			kiw_qp_fault(qp, KIW_PERR_RDMAP_STAG, NULL, 0);
@@ -409,9 +298,10 @@ static bool tx_add_read_request(struct kiw_qp *qp)
 	struct kiw_read *read;
 
 	kiw_read_req_encode(&wire, &req);
-	if (!tx_add_untagged(qp, KIW_RDMAP_READ_REQ, &wire, sizeof(wire)))
+	if (!kiw_tx_add_untagged(qp, KIW_RDMAP_READ_REQ, &wire, sizeof(wire)))
 		return false;
 	read = kiw_orq_add(&qp->tx.orq);
+	read->is_rtr = false;
 	read->stag = req.sink_stag;
 	read->length = wqe->length;
 	read->received = 0;
@@ -441,6 +331,8 @@ static bool tx_have_wqe(struct kiw_qp *qp)
 		return false;
 	if (ret < 0) {
 		kiw_count(qp->stats, KIW_STAT_WR_INVALID);
+		trace_kiw_wr_invalid(dev_name(&qp->ib.device->dev), qp->ib.qp_num,
+				     tx->wqe.wr_id, tx->wqe.op, "malformed send");
 		kiw_pend_add(&tx->pend, &tx->wqe, true);
 		tx_fail_current(qp, KIW_WCS_LOC_QP_OP);
 		return false;
@@ -469,7 +361,7 @@ static bool tx_memory_ok(struct kiw_qp *qp)
 
 	if (wqe->flags & KIW_WRF_INLINE)
 		return true;
-	tx_sgl(qp, wqe->sge, wqe->num_sge, &sgl);
+	kiw_tx_sgl(qp, wqe->sge, wqe->num_sge, &sgl);
 	section = kiw_mr_enter(qp->mrs);
 	fault = kiw_sgl_check(&sgl, access);
 	kiw_mr_leave(qp->mrs, section);

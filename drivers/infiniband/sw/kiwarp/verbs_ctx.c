@@ -5,6 +5,7 @@
  * Owns: nothing; the core's structure is all there is, and every object of a context
  * is destroyed before it. Process context throughout.
  */
+#include <linux/module.h>
 #include <rdma/kiwarp-abi.h>
 
 #include "device.h"
@@ -17,7 +18,7 @@
  * @udata: the request
  *
  * Context: process; may sleep.
- * Return: 0, -EINVAL or -EFAULT for a bad @udata.
+ * Return: 0, -EINVAL or -EFAULT for a bad @udata, -ENODEV: the module is going.
  */
 int kiw_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata)
 {
@@ -28,19 +29,30 @@ int kiw_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata)
 	ret = kiw_udata_check(udata, sizeof(resp), &dev->stats);
 	if (ret)
 		return ret;
-	return ib_copy_to_udata(udata, &resp, sizeof(resp));
+	/*
+	 * uverbs leaves that to us, because the device can be taken away from a process.
+	 * The module cannot: unloading it is refused while somebody uses it.
+	 */
+	if (!try_module_get(THIS_MODULE))
+		return -ENODEV;
+	ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (ret)
+		module_put(THIS_MODULE);
+	return ret;
 }
 
 /**
  * kiw_dealloc_ucontext - a process closes the device: ib_device_ops.dealloc_ucontext
  * @uctx: the core's part
  *
- * Its objects, and their rings with them, have been destroyed.
+ * Its objects, and their rings with them, have been destroyed. The module may go from
+ * here on: its exit waits in ib_core for whoever deallocates.
  *
  * Context: process; may sleep.
  */
 void kiw_dealloc_ucontext(struct ib_ucontext *uctx)
 {
+	module_put(THIS_MODULE);
 }
 
 /**

@@ -26,6 +26,7 @@ struct kiw_wire_mpa_frame {
 	u8 rev;
 	__be16 pd_length;
 };
+
 static_assert(sizeof(struct kiw_wire_mpa_frame) == 20);
 static_assert(offsetof(struct kiw_wire_mpa_frame, pd_length) == 18);
 
@@ -46,6 +47,7 @@ struct kiw_wire_mpa_v2 {
 	__be16 ird;
 	__be16 ord;
 };
+
 static_assert(sizeof(struct kiw_wire_mpa_v2) == 4);
 
 #define KIW_MPA_V2_A		0x8000	/* in ird: peer-to-peer */
@@ -99,6 +101,7 @@ struct kiw_wire_tagged {
 	__be32 stag;
 	__be64 to;
 };
+
 static_assert(sizeof(struct kiw_wire_tagged) == 16);
 
 /* RFC 5041 4.3, with the ULPDU_Length that precedes it in an FPDU */
@@ -111,6 +114,7 @@ struct kiw_wire_untagged {
 	__be32 msn;
 	__be32 mo;
 };
+
 static_assert(sizeof(struct kiw_wire_untagged) == 20);
 
 #define KIW_DDP_TAGGED_HDR	(sizeof(struct kiw_wire_tagged) - KIW_FPDU_LEN_SIZE)
@@ -124,6 +128,7 @@ struct kiw_wire_read_req {
 	__be32 src_stag;
 	__be64 src_to;
 } __packed;
+
 static_assert(sizeof(struct kiw_wire_read_req) == 28);
 
 /* RFC 5040 4.8: Terminate control, then the optional copied headers */
@@ -133,6 +138,7 @@ struct kiw_wire_term {
 	u8 hdrct;
 	u8 reserved;
 };
+
 static_assert(sizeof(struct kiw_wire_term) == 4);
 
 #define KIW_TERM_LAYER_SHIFT	4

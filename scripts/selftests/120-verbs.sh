@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: verbs with all data verified: SEND, WRITE, READ, order, errors, SRQ, events
+# TIMEOUT: 100
+# TOPOLOGY: any
+# shellcheck source=scripts/selftests/rc
+. "$(dirname "$0")/rc"
+# shellcheck source=scripts/selftests/verbs.sh
+. "$SELFTESTS/verbs.sh"
+
+CASES=(send_sizes write_sizes read_sizes send_back server_first multi_sge read_into_local
+	inline unsignaled fence in_order many_reads flush orderly_close arm_next
+	arm_solicited srq write_wrong_rkey write_out_of_bounds write_to_read_only
+	read_without_access read_out_of_bounds too_long no_receive local_errors iova
+	dereg changing_memory)
+
+load_kiwarp && topo_up && rdma_up || bail "no two hosts"
+verbs_cases "${CASES[@]}"
+rdma_down
+topo_down
+t_run "unload" unload_kiwarp
+done_testing

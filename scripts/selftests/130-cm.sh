@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: connections: refusal, rejection, private data, depths, many, hostile peers
+# TIMEOUT: 100
+# shellcheck source=scripts/selftests/rc
+. "$(dirname "$0")/rc"
+# shellcheck source=scripts/selftests/verbs.sh
+. "$SELFTESTS/verbs.sh"
+
+PARAMETERS=/sys/module/$KIW_LINK_TYPE/parameters
+
+# Devices take a copy of the parameters when they are added.
+with_parameters() {
+	echo 1000 >"$PARAMETERS/startup_ms" && echo 4 >"$PARAMETERS/max_half_open" && rdma_up
+}
+
+no_objects() {
+	local kind
+	for kind in qp cq mr cm_id; do
+		! rdma resource show "$kind" | grep -w pid || return 1
+	done
+}
+
+load_kiwarp && topo_up && rdma_up || bail "no two hosts"
+verbs_cases nobody private_data reject read_depths backlog two_hundred nothing_left
+t_run "no objects are left" no_objects
+rdma_down
+t_run "a deadline of one second" with_parameters
+verbs_cases peer_silent peer_garbage peer_closes callers_garbage callers_reset \
+	never_answered callers_many nothing_left
+t_run "no objects are left" no_objects
+rdma_down
+echo 64 >"$PARAMETERS/max_half_open"
+t_run "room for silent callers" rdma_up
+verbs_cases callers_silent nothing_left
+rdma_down
+topo_down
+t_run "unload" unload_kiwarp
+done_testing

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: interoperation with siw, which has host b, in both roles, CRC on and off
+# TIMEOUT: 100
+# shellcheck source=scripts/selftests/rc
+. "$(dirname "$0")/rc"
+# shellcheck source=scripts/selftests/verbs.sh
+. "$SELFTESTS/verbs.sh"
+
+devices() {
+	rdma_add a && KIW_LINK_TYPE=siw rdma_add b &&
+		wait_for 5 rdma_is_active a && wait_for 5 rdma_is_active b
+}
+
+with_crc() {
+	echo "$1" >"/sys/module/$KIW_LINK_TYPE/parameters/crc" && devices
+}
+
+# Short pings cross no page: rping's buffers are inside of its own structure.
+pings() {
+	rping_to b "$B4" -v -C 20 -S 100 && rping_to a "$A4" -v -C 20 -S 100 &&
+		rping_to b "$B6" -v -C 5 -S 20000 && rping_to a "$A6" -v -C 5 -S 20000
+}
+
+bandwidth() {
+	perftest_to "$1" "ib_$2_bw" "$3" -n 100 -s 16384
+}
+
+# round NAME: everything, with the devices as they are.
+round() {
+	local op
+	t_run "$1: rping, both ways, IPv4 and IPv6" pings
+	verbs_between a b "$B4" "$1: from kiwarp: " interop multi_sge unsignaled
+	verbs_between b a "$A4" "$1: from siw: " interop unsignaled
+	for op in write read send; do
+		t_run "$1: ib_${op}_bw from kiwarp" bandwidth b "$op" "$B4"
+		t_run "$1: ib_${op}_bw from siw" bandwidth a "$op" "$A4"
+	done
+}
+
+load_kiwarp && load_module siw && topo_up || bail "no two hosts"
+t_run "kiwarp on a, siw on b" devices
+round "CRC on"
+rdma_down
+t_run "kiwarp asks for no CRC" with_crc N
+round "CRC off"
+rdma_down
+topo_down
+t_run "unload siw" unload_module siw
+t_run "unload" unload_kiwarp
+done_testing

@@ -1,0 +1,543 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Verbs between two hosts, with the distribution's own pyverbs.
+
+    verbs.py agent DEVICE ADDRESS        on one host: does as it is told
+    verbs.py run DEVICE ADDRESS CASE...  on the other: runs cases against it
+
+A case is written once, from above: it has an End here and a Remote there that
+do the same things. Prints "ok CASE" or what went wrong and "not ok CASE".
+The cases are in verbs_cases.py.
+"""
+
+import contextlib
+import ctypes
+import faulthandler
+import mmap
+import os
+import pickle
+import select
+import socket
+import struct
+import sys
+import threading
+import time
+import traceback
+
+import rdmacm
+from pyverbs import enums
+from pyverbs.cq import CQ, CompChannel
+from pyverbs.device import Context
+from pyverbs.mr import MR
+from pyverbs.pd import PD
+from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
+from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
+from pyverbs.wr import SGE, RecvWR, SendWR
+
+SLOW = int(os.environ.get("KIW_SLOW", "1"))
+PATIENCE = 10 * SLOW        # seconds for anything that is to happen
+CONTROL_PORT = 7700
+RDMA_PORT = 7701
+
+LOCAL = int(enums.IBV_ACCESS_LOCAL_WRITE)
+RREAD = int(enums.IBV_ACCESS_REMOTE_READ)
+RWRITE = int(enums.IBV_ACCESS_REMOTE_WRITE)
+ALL = LOCAL | RREAD | RWRITE
+
+CMD_REG_MR, CMD_DEREG_MR = 9, 13    # ib_user_verbs.h
+
+
+def names(prefix):
+    """The enumerators of a family: value to the rest of the name."""
+    return {v: k[len(prefix):] for k, v in vars(enums).items() if k.startswith(prefix)}
+
+
+STATUS = names("IBV_WC_")
+STATUS = {v: n for v, n in STATUS.items() if n == "SUCCESS" or n.endswith("_ERR")}
+ASYNC_EVENT = names("IBV_EVENT_")
+STATE = names("IBV_QPS_")
+
+
+class Failed(Exception):
+    """Something did not happen, or not as it should."""
+
+
+def expect(got, wanted, what=""):
+    if got != wanted:
+        raise Failed(f"{what or 'value'}: got {got!r}, wanted {wanted!r}")
+
+
+def event_fds():
+    """File descriptors of event channels, of the CM and of devices."""
+    found = set()
+    for fd in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            if "infiniband" in os.readlink(f"/proc/self/fd/{fd}"):
+                found.add(int(fd))
+    return found
+
+
+class Watched:
+    """What makes a file descriptor: pyverbs does not tell which, and only blocks."""
+
+    def __init__(self, make, without=lambda obj: ()):
+        before = event_fds()
+        self.obj = make()
+        self.fd, = event_fds() - before - set(without(self.obj))
+
+    def ready(self, seconds=0.0):
+        poll = select.poll()
+        poll.register(self.fd, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+
+
+class Conn:
+    """A connection's objects."""
+
+    def __init__(self):
+        self.cmid = self.chan = self.qp = self.scq = self.rcq = self.comp = None
+        self.srq = None
+
+    def close(self):
+        for obj in (self.qp, self.scq if self.scq is not self.rcq else None, self.rcq,
+                    self.comp and self.comp.obj, self.cmid, self.chan):
+            if obj is not None:
+                obj.close()
+
+
+class End:
+    """What a program on one host can do. Connections, MRs and SRQs go by number."""
+
+    def __init__(self, device):
+        self.ctx = Watched(lambda: Context(name=device), lambda c: (c.cmd_fd,))
+        self.pd = PD(self.ctx.obj)
+        self.next = 0
+        self.conns, self.mrs, self.srqs = {}, {}, {}
+        self.raw_mrs, self.tcp = {}, {}
+        self.tcp_server = None
+        self.device = device
+        self.listener = self.chan = None
+        self.scribbler = None
+
+    def _number(self):
+        self.next += 1
+        return self.next
+
+    # Memory
+
+    def mr(self, size, access=ALL, offset=0):
+        """Return (number, address, lkey, rkey) of memory that begins OFFSET octets
+        behind a page border, all ones."""
+        room = mmap.mmap(-1, max(offset + size, 1))
+        addr = ctypes.addressof(ctypes.c_char.from_buffer(room)) + offset
+        ctypes.memset(addr, 0xff, size)
+        mr = MR(self.pd, size, access, address=addr)
+        num = self._number()
+        self.mrs[num] = (mr, room)
+        return num, addr, mr.lkey, mr.rkey
+
+    def mr_iova(self, size, iova, access=ALL):
+        """As mr(), known to peers by IOVA. pyverbs 44 has no ibv_reg_mr_iova()."""
+        room = mmap.mmap(-1, size)
+        addr = ctypes.addressof(ctypes.c_char.from_buffer(room))
+        ctypes.memset(addr, 0xff, size)
+        answer = (ctypes.c_uint32 * 8)()
+        cmd = struct.pack("=IHHQQQQIIQ", CMD_REG_MR, 14, 5, ctypes.addressof(answer), addr,
+                          size, iova, self.pd.handle, access, 0)
+        os.write(self.ctx.obj.cmd_fd, cmd)
+        num = self._number()
+        self.raw_mrs[num] = (answer[0], room)
+        return num, addr, answer[1], answer[2]
+
+    def close_mr(self, num):
+        if num in self.raw_mrs:
+            handle, _ = self.raw_mrs.pop(num)
+            cmd = struct.pack("=IHHI", CMD_DEREG_MR, 3, 0, handle)
+            os.write(self.ctx.obj.cmd_fd, cmd)
+        else:
+            self.mrs.pop(num)[0].close()
+
+    @staticmethod
+    def peek(addr, size):
+        return ctypes.string_at(addr, size)
+
+    @staticmethod
+    def poke(addr, data):
+        ctypes.memmove(addr, data, len(data))
+
+    def scribble(self, addr, size):
+        """Keep changing memory, until scribble_end()."""
+        stop = threading.Event()
+
+        def work():
+            n = 0
+            while not stop.is_set():
+                n += 1
+                ctypes.memset(addr, n & 0xff, size)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        self.scribbler = (stop, thread)
+
+    def scribble_end(self):
+        self.scribbler[0].set()
+        self.scribbler[1].join()
+
+    # Connections
+
+    def listen(self, addr, backlog=16, port=RDMA_PORT):
+        self.chan = rdmacm.Channel()
+        self.listener = rdmacm.Id(self.chan)
+        self.listener.listen(addr, port, backlog)
+
+    def listen_end(self):
+        self.listener.close()
+        self.chan.close()
+        self.listener = self.chan = None
+
+    @staticmethod
+    def _event(chan, wanted, seconds=PATIENCE):
+        """The next event, which must be WANTED ("A", or "A B": either)."""
+        if not chan.ready(seconds):
+            raise Failed(f"no event {wanted} within {seconds} s")
+        event = chan.event()
+        if event.name not in wanted.split():
+            raise Failed(f"CM event {event.name} ({event.status}) instead of {wanted}")
+        return event
+
+    def _resources(self, conn, opts):
+        depth = opts.get("depth", 64)
+        ctx = self.ctx.obj
+        if opts.get("comp"):
+            conn.comp = Watched(lambda: CompChannel(ctx))
+        conn.rcq = CQ(ctx, opts.get("cqe", 2 * depth), None, conn.comp and conn.comp.obj, 0)
+        conn.scq = conn.rcq if opts.get("one_cq") else CQ(ctx, opts.get("cqe", 2 * depth))
+        if "srq" in opts:
+            conn.srq = self.srqs[opts["srq"]]
+        cap = QPCap(max_send_wr=depth, max_recv_wr=depth, max_send_sge=6, max_recv_sge=6,
+                    max_inline_data=80)
+        conn.qp = QP(self.pd, QPInitAttr(qp_type=enums.IBV_QPT_RC, scq=conn.scq, rcq=conn.rcq,
+                                         srq=conn.srq, cap=cap, sq_sig_all=0))
+        attr = QPAttr(qp_state=enums.IBV_QPS_INIT)
+        attr.qp_access_flags = ALL
+        conn.qp.modify(attr, enums.IBV_QP_STATE | enums.IBV_QP_ACCESS_FLAGS)
+
+    @staticmethod
+    def _param(conn, opts):
+        return (conn.qp.qp_num, opts.get("ird", 16), opts.get("ord", 16),
+                opts.get("pdata", b""))
+
+    def connect(self, addr, opts, port=RDMA_PORT):
+        """Begin to connect; an event is to follow. Return a number."""
+        conn = Conn()
+        num = self._number()
+        self.conns[num] = conn
+        conn.chan = rdmacm.Channel()
+        conn.cmid = rdmacm.Id(conn.chan)
+        conn.cmid.resolve_addr(addr, port)
+        self._event(conn.chan, "ADDR_RESOLVED")
+        conn.cmid.resolve_route()
+        self._event(conn.chan, "ROUTE_RESOLVED")
+        self._resources(conn, opts)
+        conn.cmid.connect(*self._param(conn, opts))
+        return num
+
+    def event(self, num, wanted, seconds=PATIENCE):
+        """The next event of a connection that began here."""
+        return self._event(self.conns[num].chan, wanted, seconds)
+
+    def has_event(self, num):
+        return self.conns[num].chan.ready()
+
+    def child_event(self, wanted, seconds=PATIENCE):
+        """The next event of the listener's connections."""
+        return self._event(self.chan, wanted, seconds)
+
+    def request(self):
+        """A connection that is asked for: its number and the event."""
+        event = self._event(self.chan, "CONNECT_REQUEST")
+        conn = Conn()
+        conn.cmid = rdmacm.Id(self.chan, event.id)
+        num = self._number()
+        self.conns[num] = conn
+        return num, event
+
+    def accept(self, num, opts):
+        conn = self.conns[num]
+        self._resources(conn, opts)
+        conn.cmid.accept(*self._param(conn, opts))
+
+    def reject(self, num, data=b""):
+        self.conns[num].cmid.reject(data)
+
+    def disconnect(self, num):
+        self.conns[num].cmid.disconnect()
+
+    def close(self, num):
+        self.conns.pop(num).close()
+
+    # QPs
+
+    def state(self, num):
+        return STATE[self.conns[num].qp.query(enums.IBV_QP_STATE)[0].qp_state]
+
+    def read_limits(self, num):
+        """Return what may be outstanding toward the peer, and from it."""
+        mask = enums.IBV_QP_MAX_QP_RD_ATOMIC | enums.IBV_QP_MAX_DEST_RD_ATOMIC
+        attr = self.conns[num].qp.query(mask)[0]
+        return attr.max_rd_atomic, attr.max_dest_rd_atomic
+
+    def to_error(self, num):
+        self.conns[num].qp.modify(QPAttr(qp_state=enums.IBV_QPS_ERR), enums.IBV_QP_STATE)
+
+    def async_event(self, wanted, seconds=PATIENCE):
+        if not self.ctx.ready(seconds):
+            raise Failed(f"no async event {wanted}")
+        event = self.ctx.obj.get_async_event()
+        name = ASYNC_EVENT[event.event_type]
+        event.ack()
+        expect(name, wanted, "async event")
+
+    def async_events(self):
+        """Names of those that are there."""
+        found = []
+        while self.ctx.ready():
+            event = self.ctx.obj.get_async_event()
+            found.append(ASYNC_EVENT[event.event_type])
+            event.ack()
+        return found
+
+    # Work
+
+    def post_recv(self, num, wr_id, *sges):
+        wr = RecvWR(wr_id=wr_id, num_sge=len(sges), sg=[SGE(*s) for s in sges])
+        self.conns[num].qp.post_recv(wr)
+
+    def post_send(self, num, *wrs):
+        """A list of WRs, each a dictionary: see wr() of verbs_cases.py."""
+        head = prev = None
+        for w in wrs:
+            flags = 0
+            for f in w["flags"]:
+                flags |= getattr(enums, "IBV_SEND_" + f)
+            wr = SendWR(wr_id=w["id"], opcode=getattr(enums, "IBV_WR_" + w["op"]),
+                        num_sge=len(w["sge"]), sg=[SGE(*s) for s in w["sge"]],
+                        send_flags=flags)
+            if "raddr" in w:
+                wr.set_wr_rdma(w["rkey"], w["raddr"])
+            if prev:
+                prev.next_wr = wr
+            head, prev = head or wr, wr
+            w["keep"] = wr
+        self.conns[num].qp.post_send(head)
+
+    def _cq(self, num, queue):
+        conn = self.conns[num]
+        return conn.scq if queue == "send" else conn.rcq
+
+    def completions(self, num, queue):
+        """Those that are there: (wr_id, status, octets)."""
+        found = []
+        while True:
+            n, wcs = self._cq(num, queue).poll(32)
+            found += [(w.wr_id, STATUS[w.status], w.byte_len) for w in wcs]
+            if n < 32:
+                return found
+
+    def complete(self, num, queue, count=1, seconds=PATIENCE):
+        """COUNT completions."""
+        found = []
+        end = time.monotonic() + seconds
+        while len(found) < count:
+            found += self.completions(num, queue)
+            if time.monotonic() > end:
+                raise Failed(f"{len(found)} of {count} {queue} completions "
+                             f"within {seconds} s: {found}")
+            if len(found) < count:
+                time.sleep(0)
+        if len(found) > count:
+            raise Failed(f"more than {count} completions: {found}")
+        return found
+
+    def arm(self, num, solicited):
+        self.conns[num].rcq.req_notify(solicited)
+
+    def notified(self, num, seconds=0.0):
+        """Whether the completion channel has an event; takes it."""
+        conn = self.conns[num]
+        if not conn.comp.ready(seconds):
+            return False
+        conn.comp.obj.get_cq_event(conn.rcq)
+        conn.rcq.ack_events(1)
+        return True
+
+    # SRQs
+
+    def srq(self, max_wr):
+        num = self._number()
+        self.srqs[num] = SRQ(self.pd, SrqInitAttr(SrqAttr(max_wr=max_wr, max_sge=6)))
+        return num
+
+    def srq_recv(self, num, wr_id, *sges):
+        wr = RecvWR(wr_id=wr_id, num_sge=len(sges), sg=[SGE(*s) for s in sges])
+        self.srqs[num].post_recv(wr)
+
+    def srq_limit(self, num, limit):
+        attr = SrqAttr()
+        attr.srq_limit = limit
+        self.srqs[num].modify(attr, enums.IBV_SRQ_LIMIT)
+
+    def srq_close(self, num):
+        self.srqs.pop(num).close()
+
+    # Plain TCP, to be a peer that does not know how to behave
+
+    def tcp_listen(self, addr, port):
+        family = socket.AF_INET6 if ":" in addr else socket.AF_INET
+        self.tcp_server = socket.create_server((addr, port), family=family)
+        self.tcp_server.settimeout(PATIENCE)
+
+    def tcp_accept(self):
+        num = self._number()
+        self.tcp[num] = self.tcp_server.accept()[0]
+        return num
+
+    def tcp_listen_end(self):
+        self.tcp_server.close()
+
+    def tcp_connect(self, addr, port=RDMA_PORT):
+        num = self._number()
+        self.tcp[num] = socket.create_connection((addr, port), PATIENCE)
+        return num
+
+    def tcp_send(self, num, data):
+        self.tcp[num].sendall(data)
+
+    def tcp_close(self, num, reset=False):
+        sock = self.tcp.pop(num)
+        if reset:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()
+
+    def tcp_recv(self, num, size):
+        """What the peer sends, SIZE octets or until it closes."""
+        data = b""
+        self.tcp[num].settimeout(PATIENCE)
+        with contextlib.suppress(ConnectionResetError):
+            while len(data) < size:
+                more = self.tcp[num].recv(size - len(data))
+                if not more:
+                    break
+                data += more
+        return data
+
+    def tcp_closed(self, num):
+        """Wait until the peer closes; return the seconds that took."""
+        began = time.monotonic()
+        while self.tcp_recv(num, 4096):
+            pass
+        self.tcp_close(num)
+        return time.monotonic() - began
+
+    def counter(self, name):
+        path = f"/sys/class/infiniband/{self.device}/ports/1/hw_counters/{name}"
+        with open(path, encoding="ascii") as file:
+            return int(file.read())
+
+    def leftovers(self):
+        """Whatever a case has not closed; closes it."""
+        found = [kind for kind in ("conns", "srqs", "mrs", "raw_mrs", "tcp")
+                 if getattr(self, kind)]
+        for num in list(self.tcp):
+            self.tcp_close(num)
+        for num in list(self.conns):
+            self.close(num)
+        for num in list(self.srqs):
+            self.srq_close(num)
+        for num in list(self.mrs) + list(self.raw_mrs):
+            self.close_mr(num)
+        if self.listener:
+            self.listen_end()
+        self.async_events()
+        return found
+
+
+class Remote:
+    """An End on the other host."""
+
+    def __init__(self, sock):
+        self.file = sock.makefile("rwb")
+
+    def __getattr__(self, name):
+        def call(*args, **kwargs):
+            pickle.dump((name, args, kwargs), self.file)
+            self.file.flush()
+            fine, answer = pickle.load(self.file)
+            if not fine:
+                raise Failed(f"on the other host: {answer}")
+            return answer
+        return call
+
+
+def serve(end, sock):
+    """Do what a Remote asks for until it closes."""
+    file = sock.makefile("rwb")
+    while True:
+        try:
+            name, args, kwargs = pickle.load(file)
+        except EOFError:
+            return
+        try:
+            answer = (True, getattr(end, name)(*args, **kwargs))
+        except Exception:   # pylint: disable=broad-except
+            answer = (False, traceback.format_exc())
+        pickle.dump(answer, file)
+        file.flush()
+
+
+def agent(device, addr):
+    family = socket.AF_INET6 if ":" in addr else socket.AF_INET
+    with socket.create_server((addr, CONTROL_PORT), family=family) as listener:
+        sock, _ = listener.accept()
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    serve(End(device), sock)
+
+
+def run(device, addr, wanted):
+    import verbs_cases  # pylint: disable=import-outside-toplevel
+    sock = socket.create_connection((addr, CONTROL_PORT), PATIENCE)
+    sock.settimeout(3 * PATIENCE)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    local, remote = End(device), Remote(sock)
+    bad = 0
+    for name in wanted:
+        faulthandler.dump_traceback_later(3 * PATIENCE, exit=True)
+        try:
+            getattr(verbs_cases, name)(local, remote, addr)
+            left = local.leftovers() + remote.leftovers()
+            expect(left, [], "left behind")
+            print("ok", name, flush=True)
+        except Exception:   # pylint: disable=broad-except
+            bad += 1
+            print(traceback.format_exc(), end="")
+            print("not ok", name, flush=True)
+            local.leftovers()
+            remote.leftovers()
+    faulthandler.cancel_dump_traceback_later()
+    return 1 if bad else 0
+
+
+def main():
+    # verbs_cases imports this file by its name.
+    sys.modules["verbs"] = sys.modules["__main__"]
+    if len(sys.argv) == 4 and sys.argv[1] == "agent":
+        agent(sys.argv[2], sys.argv[3])
+        return 0
+    if len(sys.argv) > 4 and sys.argv[1] == "run":
+        return run(sys.argv[2], sys.argv[3], sys.argv[4:])
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,929 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""The cases of verbs.py: functions of an End here (l), a Remote there (r) and the
+address of the latter. The connection is made from here to there, unless said."""
+
+import contextlib
+import random
+import time
+
+from verbs import ALL, LOCAL, RREAD, RWRITE, Failed, expect
+
+PAGE = 4096
+MIB = 1 << 20
+SIZES = (0, 1, 2, 3, 4, 5, 63, 64, 65, PAGE - 1, PAGE, PAGE + 1, 65536, MIB)
+# Around page borders: (source offset, destination offset, size)
+BORDERS = [(s, d, n) for s, d in ((1, 0), (PAGE - 1, 3), (PAGE - 3, PAGE - 1), (2, PAGE - 2))
+           for n in (1, 2, 3, 5, 31, 32, 33, PAGE, 2 * PAGE + 1)]
+rng = random.Random(5040)
+
+
+def wr(op, sge, wr_id=1, flags=("SIGNALED",), **where):
+    """A WR for post_send(); where: raddr and rkey."""
+    return {"op": op, "sge": sge, "id": wr_id, "flags": flags, **where}
+
+
+class Pair:
+    """A connection: l and its number lc here, r and rc there."""
+
+    def __init__(self, l, r, lc, rc):
+        self.l, self.r, self.lc, self.rc = l, r, lc, rc
+
+    def send_done(self, wr_id=1, status="SUCCESS"):
+        expect([c[:2] for c in self.l.complete(self.lc, "send")], [(wr_id, status)],
+               "send completion")
+
+    def recv_done(self, wr_id, size, status="SUCCESS"):
+        expect(self.r.complete(self.rc, "recv"), [(wr_id, status, size)], "receive completion")
+
+    def sync(self, lmr, rmr):
+        """An empty SEND from here: all before it has been placed when it is there."""
+        self.r.post_recv(self.rc, 99, (rmr[1], 0, rmr[2]))
+        self.l.post_send(self.lc, wr("SEND", [(lmr[1], 0, lmr[2])], 98))
+        self.send_done(98)
+        self.recv_done(99, 0)
+
+
+def connect(l, r, addr, lopts, ropts):
+    lc = l.connect(addr, lopts)
+    rc, _ = r.request()
+    r.accept(rc, ropts)
+    l.event(lc, "ESTABLISHED")
+    r.child_event("ESTABLISHED")
+    return Pair(l, r, lc, rc)
+
+
+@contextlib.contextmanager
+def pair(l, r, addr, lopts=None, ropts=None):
+    """One connection, which must still be one at the end."""
+    r.listen(addr)
+    p = connect(l, r, addr, lopts or {}, ropts or {})
+    yield p
+    expect((l.state(p.lc), r.state(p.rc)), ("RTS", "RTS"), "states at the end")
+    expect(l.async_events() + r.async_events(), [], "async events")
+    disconnect(p)
+
+
+@contextlib.contextmanager
+def doomed(l, r, addr, lopts=None, ropts=None):
+    """One connection that ends by an error in the body, seen on both sides."""
+    r.listen(addr)
+    p = connect(l, r, addr, lopts or {}, ropts or {})
+    yield p
+    l.event(p.lc, "DISCONNECTED")
+    r.child_event("DISCONNECTED")
+    expect((l.state(p.lc), r.state(p.rc)), ("ERR", "ERR"), "states after the error")
+    finish(p)
+
+
+def finish(p):
+    p.l.close(p.lc)
+    p.r.close(p.rc)
+    p.r.listen_end()
+
+
+@contextlib.contextmanager
+def memory(end, size, *args, **kwargs):
+    mr = end.mr(size, *args, **kwargs)
+    yield mr
+    end.close_mr(mr[0])
+
+
+@contextlib.contextmanager
+def buffers(l, r, size):
+    with memory(l, size) as lmr, memory(r, size) as rmr:
+        yield lmr, rmr
+
+
+def check_placed(end, mr, offset, data, room):
+    """DATA and nothing else is at OFFSET of memory of ROOM octets that was all ones."""
+    first = max(0, offset - 16)
+    last = min(room, offset + len(data) + 16)
+    got = end.peek(mr[1] + first, last - first)
+    want = b"\xff" * (offset - first) + data + b"\xff" * (last - offset - len(data))
+    if got != want:
+        bad = next(i for i, (g, w) in enumerate(zip(got, want)) if g != w)
+        raise Failed(f"{len(data)} octets at {offset}: wrong at {first + bad - offset}: "
+                     f"{got[bad:bad + 8].hex()} instead of {want[bad:bad + 8].hex()}")
+    end.poke(mr[1] + first, b"\xff" * (last - first))
+
+
+def combinations():
+    return [(0, 0, n) for n in SIZES] + BORDERS
+
+
+ROOM = MIB + 4 * PAGE
+
+
+def each_combination(l, r, addr, one):
+    """ONE(pair, lmr, rmr, local offset, remote offset, data) for all sizes."""
+    with buffers(l, r, ROOM) as (lmr, rmr), pair(l, r, addr) as p:
+        for loff, roff, size in combinations():
+            one(p, lmr, rmr, loff, roff, rng.randbytes(size))
+
+
+def one_send(p, lmr, rmr, loff, roff, data):
+    p.l.poke(lmr[1] + loff, data)
+    p.r.post_recv(p.rc, 7, (rmr[1] + roff, len(data) + 9, rmr[2]))
+    p.l.post_send(p.lc, wr("SEND", [(lmr[1] + loff, len(data), lmr[2])]))
+    p.send_done()
+    p.recv_done(7, len(data))
+    check_placed(p.r, rmr, roff, data, ROOM)
+
+
+def one_write(p, lmr, rmr, loff, roff, data):
+    p.l.poke(lmr[1] + loff, data)
+    p.l.post_send(p.lc, wr("RDMA_WRITE", [(lmr[1] + loff, len(data), lmr[2])],
+                           raddr=rmr[1] + roff, rkey=rmr[3]))
+    p.send_done()
+    p.sync(lmr, rmr)
+    check_placed(p.r, rmr, roff, data, ROOM)
+
+
+def one_read(p, lmr, rmr, loff, roff, data):
+    p.r.poke(rmr[1] + roff, data)
+    p.l.poke(lmr[1] + max(0, loff - 16), b"\xff" * (len(data) + 32))
+    p.l.post_send(p.lc, wr("RDMA_READ", [(lmr[1] + loff, len(data), lmr[2])],
+                           raddr=rmr[1] + roff, rkey=rmr[3]))
+    p.send_done()
+    check_placed(p.l, lmr, loff, data, ROOM)
+
+
+def send_sizes(l, r, addr):
+    each_combination(l, r, addr, one_send)
+
+
+def write_sizes(l, r, addr):
+    each_combination(l, r, addr, one_write)
+
+
+def read_sizes(l, r, addr):
+    each_combination(l, r, addr, one_read)
+
+
+def send_back(l, r, addr):
+    """From the accepting side to the connecting one."""
+    with buffers(l, r, ROOM) as (lmr, rmr), pair(l, r, addr) as p:
+        back = Pair(r, l, p.rc, p.lc)
+        for size in (0, 1, 65, PAGE, 65537):
+            one_send(back, rmr, lmr, 3, PAGE - 2, rng.randbytes(size))
+            one_write(back, rmr, lmr, 3, PAGE - 2, rng.randbytes(size))
+            one_read(back, rmr, lmr, 3, PAGE - 2, rng.randbytes(size))
+
+
+def interop(l, r, addr):
+    """SEND, WRITE, READ from both sides, with any implementation. The accepting side
+    starts when it has been spoken to. Short messages do not cross pages: siw sends
+    wrong octets then."""
+    shapes = [c for c in combinations() if c[2] and (c[2] > 32 or c[0] == c[1] == 0)]
+    with buffers(l, r, ROOM) as (lmr, rmr), buffers(r, l, ROOM) as (rmr2, lmr2), \
+            pair(l, r, addr) as p:
+        back = Pair(r, l, p.rc, p.lc)
+        for one in (one_send, one_write, one_read):
+            for loff, roff, size in shapes:
+                one(p, lmr, rmr, loff, roff, rng.randbytes(size))
+                one(back, rmr2, lmr2, loff, roff, rng.randbytes(size))
+
+
+def server_first(l, r, addr):
+    """The accepting side may speak first (peer-to-peer mode)."""
+    with buffers(l, r, PAGE) as (lmr, rmr):
+        r.listen(addr)
+        lc = l.connect(addr, {})
+        rc, _ = r.request()
+        r.accept(rc, {})
+        l.event(lc, "ESTABLISHED")
+        l.post_recv(lc, 5, (lmr[1], PAGE, lmr[2]))
+        r.child_event("ESTABLISHED")
+        r.poke(rmr[1], b"good morning")
+        r.post_send(rc, wr("SEND", [(rmr[1], 12, rmr[2])]))
+        expect(l.complete(lc, "recv"), [(5, "SUCCESS", 12)])
+        expect(l.peek(lmr[1], 12), b"good morning")
+        disconnect(Pair(l, r, lc, rc))
+
+
+def cut(mr, data_len, parts, gap):
+    """SGEs of about equal length with gaps of GAP octets, odd lengths and all."""
+    sges, at, left = [], mr[1] + 1, data_len
+    for i in range(parts):
+        n = left if i == parts - 1 else min(left, data_len // parts + i % 3)
+        sges.append((at, n, mr[2]))
+        at += n + gap
+        left -= n
+    return sges
+
+
+def gather(end, sges):
+    return b"".join(end.peek(a, n) for a, n, _ in sges)
+
+
+def scatter(end, sges, data):
+    for a, n, _ in sges:
+        end.poke(a, data[:n])
+        data = data[n:]
+
+
+def multi_sge(l, r, addr):
+    """Up to six SGEs at either end of SEND, WRITE, READ."""
+    with buffers(l, r, 4 * 65536) as (lmr, rmr), pair(l, r, addr) as p:
+        for size, src, dst in ((100, 6, 5), (7, 6, 6), (3, 6, 2), (20001, 5, 6), (65536, 3, 1),
+                               (65535, 1, 6)):
+            data = rng.randbytes(size)
+            here, there = cut(lmr, size, src, 37), cut(rmr, size, dst, 4091)
+            scatter(l, here, data)
+            r.post_recv(p.rc, 3, *there)
+            l.post_send(p.lc, wr("SEND", here))
+            p.send_done()
+            p.recv_done(3, size)
+            expect(gather(r, there) == data, True, f"SEND of {size}")
+            l.post_send(p.lc, wr("RDMA_WRITE", here, raddr=rmr[1] + 5, rkey=rmr[3]))
+            p.send_done()
+            p.sync(lmr, rmr)
+            expect(r.peek(rmr[1] + 5, size) == data, True, f"WRITE of {size}")
+            data = rng.randbytes(size)
+            r.poke(rmr[1] + 5, data)
+            l.post_send(p.lc, wr("RDMA_READ", here, raddr=rmr[1] + 5, rkey=rmr[3]))
+            p.send_done()
+            expect(gather(l, here) == data, True, f"READ of {size} into {src} SGEs")
+
+
+def read_into_local(l, r, addr):
+    """The sink of a READ needs no more than local write access."""
+    with memory(l, PAGE, LOCAL) as lmr, memory(r, PAGE, RREAD) as rmr, pair(l, r, addr) as p:
+        data = rng.randbytes(1000)
+        r.poke(rmr[1], data)
+        l.post_send(p.lc, wr("RDMA_READ", [(lmr[1], 1000, lmr[2])], raddr=rmr[1], rkey=rmr[3]))
+        p.send_done()
+        expect(l.peek(lmr[1], 1000) == data, True, "data")
+
+
+def inline(l, r, addr):
+    """Inline data is taken at the post; it needs no MR."""
+    with buffers(l, r, PAGE) as (lmr, rmr), pair(l, r, addr) as p:
+        for size in (0, 1, 4, 16, 63, 79, 80):
+            for op in ("SEND", "RDMA_WRITE"):
+                data = rng.randbytes(size)
+                l.poke(lmr[1], data)
+                where = {"raddr": rmr[1] + 100, "rkey": rmr[3]} if op != "SEND" else {}
+                if op == "SEND":
+                    r.post_recv(p.rc, 4, (rmr[1] + 100, 90, rmr[2]))
+                l.post_send(p.lc, wr(op, [(lmr[1], size, 0)], 1, ("SIGNALED", "INLINE"), **where))
+                l.poke(lmr[1], b"\0" * size)
+                p.send_done()
+                if op == "SEND":
+                    p.recv_done(4, size)
+                else:
+                    p.sync(lmr, rmr)
+                expect(r.peek(rmr[1] + 100, size), data, f"{op} inline of {size}")
+
+
+def unsignaled(l, r, addr):
+    """Chains of which only the last WR is signaled, over a queue they fill."""
+    count, size = 32, 100
+    with buffers(l, r, count * size) as (lmr, rmr), pair(l, r, addr, {"depth": count}) as p:
+        for turn in range(8):
+            data = rng.randbytes(count * size)
+            l.poke(lmr[1], data)
+            for i in range(count):
+                r.post_recv(p.rc, i, (rmr[1] + i * size, size, rmr[2]))
+            l.post_send(p.lc, *[
+                wr("SEND", [(lmr[1] + i * size, size, lmr[2])], 1000 * turn + i,
+                   ("SIGNALED",) if i == count - 1 else ()) for i in range(count)])
+            p.send_done(1000 * turn + count - 1)
+            expect(r.complete(p.rc, "recv", count),
+                   [(i, "SUCCESS", size) for i in range(count)], "receives")
+            expect(r.peek(rmr[1], count * size) == data, True, "data")
+
+
+def fence(l, r, addr):
+    """A fenced SEND carries what the READ before it has brought."""
+    size = 256 * 1024
+    with buffers(l, r, 2 * size) as (lmr, rmr), pair(l, r, addr) as p:
+        for turn in range(10):
+            data = rng.randbytes(size)
+            l.poke(lmr[1], data)
+            l.poke(lmr[1] + size, b"\0" * size)
+            r.post_recv(p.rc, turn, (rmr[1] + size, size, rmr[2]))
+            l.post_send(
+                p.lc,
+                wr("RDMA_WRITE", [(lmr[1], size, lmr[2])], 1, (), raddr=rmr[1], rkey=rmr[3]),
+                wr("RDMA_READ", [(lmr[1] + size, size, lmr[2])], 2, (),
+                   raddr=rmr[1], rkey=rmr[3]),
+                wr("SEND", [(lmr[1] + size, size, lmr[2])], 3, ("SIGNALED", "FENCE")))
+            p.send_done(3)
+            p.recv_done(turn, size)
+            expect(r.peek(rmr[1] + size, size) == data, True, "WRITE, READ, fenced SEND")
+
+
+def in_order(l, r, addr):
+    """Completions come in the order of the posts: a SEND after a READ after it."""
+    with buffers(l, r, MIB) as (lmr, rmr), pair(l, r, addr) as p:
+        for turn in range(5):
+            for i in range(6):
+                r.post_recv(p.rc, i, (rmr[1], 10, rmr[2]))
+            chain = []
+            for i in range(6):
+                size = (MIB, 5, 65536)[i % 3]
+                chain.append(wr("RDMA_READ", [(lmr[1], size, lmr[2])], 2 * i,
+                                raddr=rmr[1], rkey=rmr[3]))
+                chain.append(wr("SEND", [(lmr[1], 10, lmr[2])], 2 * i + 1))
+            l.post_send(p.lc, *chain)
+            expect([c[:2] for c in l.complete(p.lc, "send", 12)],
+                   [(i, "SUCCESS") for i in range(12)], f"completions of turn {turn}")
+            r.complete(p.rc, "recv", 6)
+
+
+def many_reads(l, r, addr):
+    """More READs than may be outstanding wait for their turn."""
+    with buffers(l, r, 64 * 1000) as (lmr, rmr), \
+            pair(l, r, addr, {"ord": 3, "ird": 3}, {"ord": 2, "ird": 4}) as p:
+        expect(l.read_limits(p.lc)[0], 3, "READs that may be outstanding")
+        data = rng.randbytes(64 * 1000)
+        r.poke(rmr[1], data)
+        l.post_send(p.lc, *[wr("RDMA_READ", [(lmr[1] + i * 1000, 1000, lmr[2])], i,
+                               raddr=rmr[1] + i * 1000, rkey=rmr[3]) for i in range(64)])
+        expect([c[:2] for c in l.complete(p.lc, "send", 64)],
+               [(i, "SUCCESS") for i in range(64)], "completions")
+        expect(l.peek(lmr[1], 64000) == data, True, "data")
+
+
+def all_flushed(found, count, what):
+    """Each of 0..COUNT-1 once and in order; nothing succeeds after a flush."""
+    expect([c[0] for c in found], list(range(count)), what)
+    statuses = [c[1] for c in found]
+    first = statuses.index("WR_FLUSH_ERR") if "WR_FLUSH_ERR" in statuses else count
+    expect(set(statuses[:first]) | set(statuses[first:]) <= {"SUCCESS", "WR_FLUSH_ERR"}, True,
+           f"{what}: {statuses}")
+    expect(set(statuses[first:]) <= {"WR_FLUSH_ERR"}, True, f"{what}: {statuses}")
+
+
+def flush(l, r, addr):
+    """A QP that is moved to ERROR gives back every WR once; its peer, too."""
+    with buffers(l, r, MIB) as (lmr, rmr), doomed(l, r, addr) as p:
+        for i in range(20):
+            l.post_recv(p.lc, i, (lmr[1], 10, lmr[2]))
+            r.post_recv(p.rc, i, (rmr[1], 10, rmr[2]))
+        l.post_send(p.lc, *[wr("RDMA_READ", [(lmr[1], MIB, lmr[2])], i, raddr=rmr[1],
+                               rkey=rmr[3]) for i in range(30)])
+        l.to_error(p.lc)
+        found = l.complete(p.lc, "send", 30)
+        all_flushed(found, 30, "READs")
+        expect(found[-1][1], "WR_FLUSH_ERR", "last READ")
+        for end, num in ((l, p.lc), (r, p.rc)):
+            expect([c[:2] for c in end.complete(num, "recv", 20)],
+                   [(i, "WR_FLUSH_ERR") for i in range(20)], "receives")
+        # What is posted now comes back as well.
+        l.post_send(p.lc, wr("SEND", [(lmr[1], 10, lmr[2])], 40))
+        p.send_done(40, "WR_FLUSH_ERR")
+        l.post_recv(p.lc, 41, (lmr[1], 10, lmr[2]))
+        expect([c[:2] for c in l.complete(p.lc, "recv")], [(41, "WR_FLUSH_ERR")])
+        for end, num in ((l, p.lc), (r, p.rc)):
+            for queue in ("send", "recv"):
+                expect(end.completions(num, queue), [], "second completions")
+
+
+def orderly_close(l, r, addr):
+    """disconnect() with work queued: it is done first; receives come back flushed."""
+    size = 65536
+    with buffers(l, r, size) as (lmr, rmr):
+        r.listen(addr)
+        p = connect(l, r, addr, {}, {})
+        for i in range(25):
+            r.post_recv(p.rc, i, (rmr[1], size, rmr[2]))
+        l.post_send(p.lc, *[wr("SEND", [(lmr[1], size, lmr[2])], i) for i in range(20)])
+        l.disconnect(p.lc)
+        l.event(p.lc, "DISCONNECTED")
+        r.child_event("DISCONNECTED")
+        expect([c[:2] for c in l.complete(p.lc, "send", 20)],
+               [(i, "SUCCESS") for i in range(20)], "SENDs")
+        expect([c[:2] for c in r.complete(p.rc, "recv", 25)],
+               [(i, "SUCCESS" if i < 20 else "WR_FLUSH_ERR") for i in range(25)], "receives")
+        finish(p)
+
+
+def arm_next(l, r, addr):
+    """Armed for any completion: one event, then none until armed again."""
+    with buffers(l, r, PAGE) as (lmr, rmr), pair(l, r, addr, {}, {"comp": True}) as p:
+        for i in range(6):
+            r.post_recv(p.rc, i, (rmr[1], 10, rmr[2]))
+        for i in range(2):
+            r.arm(p.rc, False)
+            expect(r.notified(p.rc), False, "event before a completion")
+            l.post_send(p.lc, wr("SEND", [(lmr[1], 1, lmr[2])]))
+            p.send_done()
+            expect(r.notified(p.rc, 10), True, "event")
+            p.recv_done(2 * i, 1)
+            l.post_send(p.lc, wr("SEND", [(lmr[1], 2, lmr[2])]))
+            p.send_done()
+            p.recv_done(2 * i + 1, 2)
+            expect(r.notified(p.rc), False, "event without arming")
+
+
+def arm_solicited(l, r, addr):
+    """Armed for solicited completions: others wake nobody, errors do."""
+    with buffers(l, r, PAGE) as (lmr, rmr), doomed(l, r, addr, {}, {"comp": True}) as p:
+        for i in range(20):
+            r.post_recv(p.rc, i, (rmr[1], 10, rmr[2]))
+        r.arm(p.rc, True)
+        for i in range(8):
+            l.post_send(p.lc, wr("SEND", [(lmr[1], 1, lmr[2])]))
+            p.send_done()
+            p.recv_done(i, 1)
+        expect(r.notified(p.rc), False, "event of a plain SEND")
+        l.post_send(p.lc, wr("SEND", [(lmr[1], 1, lmr[2])], 1, ("SIGNALED", "SOLICITED")))
+        p.send_done()
+        expect(r.notified(p.rc, 10), True, "event of a solicited SEND")
+        p.recv_done(8, 1)
+        r.arm(p.rc, True)
+        l.to_error(p.lc)
+        expect(r.notified(p.rc, 10), True, "event of a flushed receive")
+        expect([c[1] for c in r.complete(p.rc, "recv", 11)], ["WR_FLUSH_ERR"] * 11)
+
+
+def srq(l, r, addr):
+    """Two connections share receives; the limit is told once per arming."""
+    with buffers(l, r, 20 * 100) as (lmr, rmr):
+        queue = r.srq(32)
+        r.listen(addr)
+        pairs = [connect(l, r, addr, {}, {"srq": queue}) for _ in range(2)]
+        for i in range(20):
+            r.srq_recv(queue, i, (rmr[1] + 100 * i, 100, rmr[2]))
+        r.srq_limit(queue, 5)
+        expect(r.async_events(), [], "events with enough receives")
+        for i in range(20):
+            p = pairs[i % 2]
+            data = rng.randbytes(50 + i)
+            l.poke(lmr[1], data)
+            l.post_send(p.lc, wr("SEND", [(lmr[1], len(data), lmr[2])]))
+            p.send_done()
+            p.recv_done(i, len(data))
+            expect(r.peek(rmr[1] + 100 * i, len(data)), data, "data")
+            if i == 13:
+                expect(r.async_events(), [], "events with six receives left")
+        r.async_event("SRQ_LIMIT_REACHED")
+        expect(r.async_events(), [], "second event of one arming")
+        for p in pairs:
+            l.disconnect(p.lc)
+            l.event(p.lc, "DISCONNECTED")
+            r.child_event("DISCONNECTED")
+            l.close(p.lc)
+            r.close(p.rc)
+        r.listen_end()
+        r.srq_close(queue)
+
+
+def refused(l, r, addr, op, access, raddr_of, size, rkey_of=lambda rmr: rmr[3]):
+    """One WR that the peer must refuse: a Terminate ends the connection, the WR (a READ)
+    or the work after it (a WRITE completes early) comes back with an error, nothing is
+    placed, but for the first segments of a WRITE that begins well."""
+    with memory(l, 2 * PAGE) as lmr, memory(r, PAGE, access, 100) as rmr, \
+            doomed(l, r, addr) as p:
+        l.poke(lmr[1], b"\x55" * 2 * PAGE)
+        l.post_recv(p.lc, 50, (lmr[1], 8, lmr[2]))
+        r.post_recv(p.rc, 51, (rmr[1], 0, rmr[2]))
+        r.poke(rmr[1] - 100, b"\xff" * (PAGE + 200))
+        l.post_send(p.lc, wr(op, [(lmr[1], size, lmr[2])], 1,
+                             raddr=raddr_of(rmr), rkey=rkey_of(rmr)))
+        got = l.complete(p.lc, "send")[0]
+        wanted = ("REM_ACCESS_ERR",) if op == "RDMA_READ" else ("SUCCESS", "REM_ACCESS_ERR")
+        expect(got[1] in wanted, True, f"status {got[1]}")
+        expect(l.complete(p.lc, "recv"), [(50, "WR_FLUSH_ERR", 0)])
+        expect(r.complete(p.rc, "recv"), [(51, "WR_FLUSH_ERR", 0)])
+        around = r.peek(rmr[1] - 100, 100) + r.peek(rmr[1] + PAGE, 100)
+        expect(around == b"\xff" * 200, True, "memory around the MR untouched")
+        if size < 1000:
+            expect(r.peek(rmr[1], PAGE) == b"\xff" * PAGE, True, "the MR untouched")
+        expect(l.peek(lmr[1], 2 * PAGE) == b"\x55" * 2 * PAGE, True, "sink untouched")
+        l.async_event("QP_FATAL")
+        r.async_events()
+
+
+def write_wrong_rkey(l, r, addr):
+    refused(l, r, addr, "RDMA_WRITE", ALL, lambda m: m[1], 10, lambda m: m[3] ^ 0xff00)
+    refused(l, r, addr, "RDMA_WRITE", ALL, lambda m: m[1], 10, lambda m: m[3] ^ 1)
+    refused(l, r, addr, "RDMA_WRITE", ALL, lambda m: m[1], 10, lambda m: 0)
+
+
+def write_out_of_bounds(l, r, addr):
+    refused(l, r, addr, "RDMA_WRITE", ALL, lambda m: m[1] + 1, PAGE)
+    refused(l, r, addr, "RDMA_WRITE", ALL, lambda m: m[1] - 1, 1)
+    refused(l, r, addr, "RDMA_WRITE", ALL, lambda m: 2 ** 64 - 1, 8)
+
+
+def write_to_read_only(l, r, addr):
+    refused(l, r, addr, "RDMA_WRITE", RREAD, lambda m: m[1], 10)
+    refused(l, r, addr, "RDMA_WRITE", LOCAL, lambda m: m[1], 10)
+
+
+def read_without_access(l, r, addr):
+    refused(l, r, addr, "RDMA_READ", LOCAL, lambda m: m[1], 10)
+    refused(l, r, addr, "RDMA_READ", LOCAL | RWRITE, lambda m: m[1], 10)
+
+
+def read_out_of_bounds(l, r, addr):
+    refused(l, r, addr, "RDMA_READ", ALL, lambda m: m[1] + PAGE - 9, 10)
+    refused(l, r, addr, "RDMA_READ", ALL, lambda m: m[1], 10, lambda m: m[3] ^ 0xff00)
+
+
+def too_long(l, r, addr):
+    """A message that does not fit its receive: nothing of it is delivered."""
+    with buffers(l, r, PAGE) as (lmr, rmr), doomed(l, r, addr) as p:
+        r.post_recv(p.rc, 1, (rmr[1], 100, rmr[2]))
+        r.post_recv(p.rc, 2, (rmr[1], 100, rmr[2]))
+        l.poke(lmr[1], b"\x55" * PAGE)
+        l.post_send(p.lc, wr("SEND", [(lmr[1], 101, lmr[2])]))
+        found = r.complete(p.rc, "recv", 2)
+        expect([c[:2] for c in found], [(1, "LOC_LEN_ERR"), (2, "WR_FLUSH_ERR")], "receives")
+        expect(r.peek(rmr[1] + 100, 100), b"\xff" * 100, "octets after the receive buffer")
+        l.complete(p.lc, "send")
+        l.async_event("QP_FATAL")
+        r.async_events()
+
+
+def no_receive(l, r, addr):
+    """A SEND that meets no receive ends the connection; work behind it fails."""
+    with buffers(l, r, PAGE) as (lmr, rmr), doomed(l, r, addr) as p:
+        l.post_send(p.lc, wr("SEND", [(lmr[1], 10, lmr[2])], 0),
+                    wr("RDMA_READ", [(lmr[1], 10, lmr[2])], 1, raddr=rmr[1], rkey=rmr[3]))
+        found = l.complete(p.lc, "send", 2)
+        expect([c[0] for c in found], [0, 1], "completions")
+        expect(found[1][1] != "SUCCESS", True, f"READ after it: {found[1][1]}")
+        l.async_event("QP_FATAL")
+        r.async_events()
+
+
+def local_errors(l, r, addr):
+    """A wrong lkey or range of one's own fails the WR, before anything is sent."""
+    with buffers(l, r, PAGE) as (lmr, rmr):
+        for sge, status in (((lmr[1], 10, lmr[2] ^ 0xff00), "LOC_PROT_ERR"),
+                            ((lmr[1] + PAGE - 5, 10, lmr[2]), "LOC_PROT_ERR"),
+                            ((lmr[1] - 1, 10, lmr[2]), "LOC_PROT_ERR")):
+            with doomed(l, r, addr) as p:
+                r.post_recv(p.rc, 1, (rmr[1], 10, rmr[2]))
+                l.post_send(p.lc, wr("SEND", [sge], 0),
+                            wr("SEND", [(lmr[1], 10, lmr[2])], 1))
+                expect([c[:2] for c in l.complete(p.lc, "send", 2)],
+                       [(0, status), (1, "WR_FLUSH_ERR")])
+                expect(r.complete(p.rc, "recv")[0][1], "WR_FLUSH_ERR")
+                l.async_events()
+                r.async_events()
+
+
+def iova(l, r, addr):
+    """An MR whose peers know it by another address than its owner's."""
+    base = 0x123456789000
+    with memory(l, 4 * PAGE) as lmr, pair(l, r, addr) as p:
+        rmr = r.mr_iova(4 * PAGE, base)
+        data = rng.randbytes(9000)
+        l.poke(lmr[1], data)
+        l.post_send(p.lc, wr("RDMA_WRITE", [(lmr[1], 9000, lmr[2])], raddr=base + 100,
+                             rkey=rmr[3]))
+        p.send_done()
+        p.l.poke(lmr[1], b"\0" * 9000)
+        l.post_send(p.lc, wr("RDMA_READ", [(lmr[1], 9000, lmr[2])], raddr=base + 100,
+                             rkey=rmr[3]))
+        p.send_done()
+        expect(r.peek(rmr[1] + 100, 9000) == data, True, "WRITE")
+        expect(l.peek(lmr[1], 9000) == data, True, "READ")
+        # The owner uses the same address with its lkey.
+        r.post_recv(p.rc, 1, (base, 100, rmr[2]))
+        l.post_send(p.lc, wr("SEND", [(lmr[1], 100, lmr[2])]))
+        p.send_done()
+        p.recv_done(1, 100)
+        expect(r.peek(rmr[1], 100) == data[:100], True, "SEND")
+        r.close_mr(rmr[0])
+
+
+def dereg(l, r, addr):
+    """MRs come and go; the key of one that is gone opens nothing."""
+    with memory(l, PAGE) as lmr, doomed(l, r, addr) as p:
+        keys = set()
+        for i in range(50):
+            rmr = r.mr(PAGE + i, ALL, i)
+            keys.add(rmr[3])
+            l.poke(lmr[1], bytes([i]) * 100)
+            l.post_send(p.lc, wr("RDMA_WRITE", [(lmr[1], 100, lmr[2])], raddr=rmr[1] + i,
+                                 rkey=rmr[3]))
+            p.send_done()
+            l.post_send(p.lc, wr("RDMA_READ", [(lmr[1] + 500, 100, lmr[2])],
+                                 raddr=rmr[1] + i, rkey=rmr[3]))
+            p.send_done()
+            expect(l.peek(lmr[1] + 500, 100), bytes([i]) * 100, "data")
+            r.close_mr(rmr[0])
+        expect(len(keys), 50, "different keys")
+        l.post_send(p.lc, wr("RDMA_READ", [(lmr[1], 100, lmr[2])], raddr=rmr[1], rkey=rmr[3]))
+        p.send_done(1, "REM_ACCESS_ERR")
+        l.async_event("QP_FATAL")
+        r.async_events()
+
+
+def changing_memory(l, r, addr):
+    """The owner rewrites memory that is being READ, and sent: CRCs hold."""
+    size = 65536
+    with buffers(l, r, size) as (lmr, rmr), memory(r, size) as sink, pair(l, r, addr) as p:
+        for end, victim, op in ((r, rmr, "RDMA_READ"), (l, lmr, "RDMA_WRITE")):
+            target = rmr if op == "RDMA_READ" else sink
+            end.scribble(victim[1], size)
+            deadline = time.monotonic() + 2
+            count = 0
+            while time.monotonic() < deadline:
+                l.post_send(p.lc, *[wr(op, [(lmr[1], size, lmr[2])], i, raddr=target[1],
+                                       rkey=target[3]) for i in range(4)])
+                expect([c[:2] for c in l.complete(p.lc, "send", 4)],
+                       [(i, "SUCCESS") for i in range(4)])
+                count += 4
+            end.scribble_end()
+            expect(count > 8, True, f"{count} {op}")
+        p.sync(lmr, rmr)
+
+
+# Connections (130-cm.sh)
+
+def private_data(l, r, addr):
+    """With Request and Reply, none to as much as rdma_cm carries, exactly."""
+    for size in (0, 1, 56, 255):
+        ask, answer = rng.randbytes(size), rng.randbytes(255 - size)
+        r.listen(addr)
+        lc = l.connect(addr, {"pdata": ask})
+        rc, event = r.request()
+        expect(event.data, ask, "data of the Request")
+        r.accept(rc, {"pdata": answer})
+        expect(l.event(lc, "ESTABLISHED").data, answer, "data of the Reply")
+        r.child_event("ESTABLISHED")
+        disconnect(Pair(l, r, lc, rc))
+
+
+def reject(l, r, addr):
+    """The consumer rejects: its data arrives, the next request is served."""
+    r.listen(addr)
+    for data in (b"no, not today", b"", rng.randbytes(255)):
+        lc = l.connect(addr, {"pdata": b"may I?"})
+        rc, event = r.request()
+        expect(event.data, b"may I?", "data of the Request")
+        r.reject(rc, data)
+        expect(l.event(lc, "REJECTED").data, data, "data of the rejection")
+        l.close(lc)
+        r.close(rc)
+    disconnect(connect(l, r, addr, {}, {}))
+
+
+def read_depths(l, r, addr):
+    """Nobody may have more READs outstanding than the peer serves, and both know."""
+    for lo, ro in (({"ord": 8, "ird": 3}, {"ord": 5, "ird": 6}),
+                   ({"ord": 1, "ird": 1}, {"ord": 16, "ird": 16}),
+                   ({"ord": 16, "ird": 16}, {"ord": 4, "ird": 4})):
+        r.listen(addr)
+        lc = l.connect(addr, lo)
+        rc, event = r.request()
+        expect((event.ord, event.ird), (lo["ird"], lo["ord"]), "depths of the Request")
+        r.accept(rc, ro)
+        event = l.event(lc, "ESTABLISHED")
+        r.child_event("ESTABLISHED")
+        p = Pair(l, r, lc, rc)
+        l_ord, l_ird = l.read_limits(p.lc)
+        r_ord, r_ird = r.read_limits(p.rc)
+        what = f"ORD/IRD here {l_ord}/{l_ird}, there {r_ord}/{r_ird}, asked {lo} {ro}"
+        expect(l_ord, min(lo["ord"], r_ird), what)
+        expect(r_ord, min(ro["ord"], l_ird), what)
+        expect((event.ord, event.ird), (l_ord, l_ird), "depths of ESTABLISHED")
+        disconnect(p)
+
+
+def disconnect(p):
+    p.l.disconnect(p.lc)
+    p.l.event(p.lc, "DISCONNECTED")
+    p.r.child_event("DISCONNECTED")
+    finish(p)
+
+
+def nobody(l, _, addr):
+    """Nobody listens: an event, and soon."""
+    began = time.monotonic()
+    lc = l.connect(addr, {}, port=9)
+    l.event(lc, "REJECTED")
+    expect(time.monotonic() - began < 5, True, "soon")
+    l.close(lc)
+
+
+SMALL = {"depth": 4, "cqe": 8}
+
+
+def two_hundred(l, r, addr):
+    """200 connections at once, all pass data."""
+    count = 200
+    with buffers(l, r, count * 64) as (lmr, rmr):
+        r.listen(addr, 64)
+        pairs = []
+        while len(pairs) < count:
+            begun = [l.connect(addr, SMALL) for _ in range(20)]
+            asked = [r.request()[0] for _ in begun]
+            for rc in asked:
+                r.accept(rc, SMALL)
+            for lc in begun:
+                l.event(lc, "ESTABLISHED")
+                r.child_event("ESTABLISHED")
+            pairs += zip(begun, asked)
+        data = rng.randbytes(count * 64)
+        l.poke(lmr[1], data)
+        # Requests may have overtaken each other: pairs are no pairs, but all are used.
+        for i, (lc, rc) in enumerate(pairs):
+            r.post_recv(rc, i, (rmr[1], 0, rmr[2]))
+            l.post_send(lc, wr("RDMA_WRITE", [(lmr[1] + 64 * i, 64, lmr[2])], 0, (),
+                               raddr=rmr[1] + 64 * i, rkey=rmr[3]),
+                        wr("SEND", [(lmr[1], 0, lmr[2])], i))
+        for i, (lc, rc) in enumerate(pairs):
+            expect([c[:2] for c in l.complete(lc, "send")], [(i, "SUCCESS")])
+            expect(r.complete(rc, "recv"), [(i, "SUCCESS", 0)])
+        expect(r.peek(rmr[1], count * 64) == data, True, "data")
+        for lc, _ in pairs:
+            l.disconnect(lc)
+        for lc, rc in pairs:
+            l.event(lc, "DISCONNECTED")
+            r.child_event("DISCONNECTED")
+        for lc, rc in pairs:
+            l.close(lc)
+            r.close(rc)
+        r.listen_end()
+
+
+def backlog(l, r, addr):
+    """More requests than the backlog at once: as many wait, the others are refused."""
+    count, room = 12, 4
+    r.listen(addr, room)
+    waiting = [l.connect(addr, SMALL) for _ in range(count)]
+    deadline = time.monotonic() + 20
+    while len(waiting) > room and time.monotonic() < deadline:
+        for lc in [c for c in waiting if l.has_event(c)]:
+            l.event(lc, "REJECTED")
+            l.close(lc)
+            waiting.remove(lc)
+    expect(len(waiting), room, "connections that wait")
+    there = [r.request()[0] for _ in waiting]
+    for rc in there:
+        r.accept(rc, SMALL)
+    for lc, rc in zip(waiting, there):
+        l.event(lc, "ESTABLISHED")
+        r.child_event("ESTABLISHED")
+    for lc, rc in zip(waiting, there):
+        l.disconnect(lc)
+        l.event(lc, "DISCONNECTED")
+        r.child_event("DISCONNECTED")
+        r.close(rc)
+        l.close(lc)
+    r.listen_end()
+
+
+# Peers that misbehave. The deadline of a startup is one second here.
+
+RAW_PORT = 7900
+FAILURES = "REJECTED UNREACHABLE CONNECT_ERROR"
+
+
+@contextlib.contextmanager
+def counted(end, **wanted):
+    """These counters go up by that much."""
+    before = {name: end.counter(name) for name in wanted}
+    yield
+    deadline = time.monotonic() + 5
+    got = {}
+    while time.monotonic() < deadline:
+        got = {name: end.counter(name) - before[name] for name in wanted}
+        if got == wanted:
+            return
+        time.sleep(0.02)
+    expect(got, wanted, f"counters of {end}")
+
+
+def meet(l, r, addr):
+    """A connection request of ours that arrived at a plain TCP port."""
+    lc = l.connect(addr, {}, port=RAW_PORT)
+    there = r.tcp_accept()
+    expect(r.tcp_recv(there, 16), b"MPA ID Req Frame", "Request")
+    return lc, there
+
+
+def peer_silent(l, r, addr):
+    """A server that never answers, and one that stops within its answer."""
+    r.tcp_listen(addr, RAW_PORT)
+    for beginning in (b"", b"MPA ID Rep Fra", b"MPA ID Rep Frame\x40\x02\x00\x10ab"):
+        with counted(l, conn_timeout=1, conn_established=0):
+            began = time.monotonic()
+            lc, there = meet(l, r, addr)
+            r.tcp_send(there, beginning)
+            l.event(lc, "UNREACHABLE")
+            took = time.monotonic() - began
+            expect(took > 0.9, True, f"{took:.2f} s, not too early")
+            r.tcp_closed(there)
+            l.close(lc)
+    r.tcp_listen_end()
+
+
+def peer_garbage(l, r, addr):
+    """A server that speaks something else, or MPA nonsense."""
+    r.tcp_listen(addr, RAW_PORT)
+    for answer in (b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0", bytes(range(255, 0, -1)) * 4,
+                   b"MPA ID Req Frame\x40\x02\x00\x00",     # a Request
+                   b"MPA ID Rep Frame\x40\x09\x00\x00",     # a revision to come
+                   b"MPA ID Rep Frame\x40\x01\x02\x01",     # 513 octets of private data
+                   b"MPA ID Rep Frame\x50\x02\x00\x03"):    # too few for IRD and ORD
+        with counted(l, conn_bad_mpa_frame=1, conn_established=0, conn_timeout=0):
+            lc, there = meet(l, r, addr)
+            r.tcp_send(there, answer)
+            l.event(lc, "CONNECT_ERROR")
+            r.tcp_closed(there)
+            l.close(lc)
+    r.tcp_listen_end()
+
+
+def peer_closes(l, r, addr):
+    """A server that closes or resets, before or within its answer."""
+    r.tcp_listen(addr, RAW_PORT)
+    for beginning, reset in ((b"", False), (b"", True), (b"MPA ID Rep", False),
+                             (b"MPA ID Rep Frame", True)):
+        with counted(l, conn_failed=1, conn_established=0):
+            lc, there = meet(l, r, addr)
+            r.tcp_send(there, beginning)
+            r.tcp_close(there, reset)
+            l.event(lc, FAILURES)
+            l.close(lc)
+    r.tcp_listen_end()
+
+
+REQUEST = b"MPA ID Req Frame\x50\x02\x00\x04" + b"\x00\x10\x00\x10"
+
+
+def callers_silent(l, r, addr):
+    """Clients that say nothing, or half of it: others are served, they are dropped."""
+    r.listen(addr)
+    callers = [l.tcp_connect(addr) for _ in range(12)]
+    with counted(r, conn_timeout=12, conn_requested=1):
+        for i, caller in enumerate(callers):
+            l.tcp_send(caller, REQUEST[:2 * i])
+        p = connect(l, r, addr, {}, {})
+        for caller in callers:
+            expect(l.tcp_closed(caller) < 5, True, "dropped at the deadline")
+    expect((l.state(p.lc), r.state(p.rc)), ("RTS", "RTS"), "states")
+    disconnect(p)
+
+
+def callers_garbage(l, r, addr):
+    """Clients that speak something else are dropped at once."""
+    r.listen(addr)
+    for words in (b"GET / HTTP/1.0\r\n\r\n", b"\0" * 100, b"MPA ID Rep Frame\x40\x02\x00\x00",
+                  b"MPA ID Req Frame\x40\x07\x00\x00", b"MPA ID Req Frame\x40\x01\xff\xff"):
+        with counted(r, conn_bad_mpa_frame=1, conn_requested=0):
+            caller = l.tcp_connect(addr)
+            l.tcp_send(caller, words)
+            l.tcp_closed(caller)
+    disconnect(connect(l, r, addr, {}, {}))
+
+
+def callers_reset(l, r, addr):
+    """Clients that go away: before, within and after their Request."""
+    r.listen(addr)
+    for size, reset in ((0, True), (0, False), (10, True), (10, False)):
+        with counted(r, conn_failed=1):
+            caller = l.tcp_connect(addr)
+            l.tcp_send(caller, REQUEST[:size])
+            l.tcp_close(caller, reset)
+    caller = l.tcp_connect(addr)
+    l.tcp_send(caller, REQUEST)
+    rc, _ = r.request()
+    l.tcp_close(caller, True)
+    r.reject(rc)
+    r.close(rc)
+    disconnect(connect(l, r, addr, {}, {}))
+
+
+def callers_many(l, r, addr):
+    """More silent clients than may be half open: the excess is dropped, and counted."""
+    r.listen(addr, 4)
+    limited = r.counter("conn_limited")
+    callers = [l.tcp_connect(addr) for _ in range(16)]
+    for caller in callers:
+        expect(l.tcp_closed(caller) < 5, True, "dropped in time")
+    expect(r.counter("conn_limited") > limited, True, "conn_limited moved")
+    disconnect(connect(l, r, addr, {}, {}))
+
+
+def never_answered(l, r, addr):
+    """A Request that the consumer neither accepts nor rejects ends at the deadline."""
+    r.listen(addr)
+    with counted(r, conn_timeout=1):
+        lc = l.connect(addr, {})
+        rc, _ = r.request()
+        l.event(lc, FAILURES)
+    l.close(lc)
+    r.close(rc)
+    r.listen_end()
+
+
+def nothing_left(l, r, _):
+    """Everything that was made has gone."""
+    for end in (l, r):
+        for kind in ("qp", "cq", "mr", "srq", "ep", "sock"):
+            gone = end.counter(f"{kind}_destroyed")
+            deadline = time.monotonic() + 10
+            while end.counter(f"{kind}_created") != gone and time.monotonic() < deadline:
+                time.sleep(0.05)
+                gone = end.counter(f"{kind}_destroyed")
+            expect(gone, end.counter(f"{kind}_created"), f"{kind}s gone")
