@@ -20,7 +20,6 @@ static void rfc5040_figure_4(struct kunit *test)
 	for (opcode = 0; opcode < 256; opcode++) {
 		KUNIT_EXPECT_EQ(test, kiw_rdmap_opcode_fits(opcode, true), in("10100000", opcode));
 		KUNIT_EXPECT_EQ(test, kiw_rdmap_opcode_fits(opcode, false), in("01011111", opcode));
-		KUNIT_EXPECT_EQ(test, kiw_rdmap_is_send(opcode), in("00011110", opcode));
 		KUNIT_EXPECT_EQ(test, kiw_rdmap_is_solicited(opcode), in("00000110", opcode));
 		KUNIT_EXPECT_EQ(test, kiw_rdmap_is_invalidate(opcode), in("00001010", opcode));
 	}

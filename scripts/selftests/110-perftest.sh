@@ -20,18 +20,18 @@ perf() {
 
 load_kiwarp && topo_up 9000 && rdma_up || bail "no two hosts"
 for op in write read send; do
-	t_run "ib_${op}_bw 64K" perf "ib_${op}_bw" 200 -s 65536
-	t_run "ib_${op}_lat" perf "ib_${op}_lat" 100 -s 64
+	t_run "ib_${op}_bw 64K" perf "ib_${op}_bw" 100 -s 65536
+	t_run "ib_${op}_lat" perf "ib_${op}_lat" 20 -s 64
 done
-t_run "ib_write_bw of odd size" perf ib_write_bw 200 -s 4097
-t_run "ib_send_bw, events" perf ib_send_bw 200 -s 16384 -e
+t_run "ib_write_bw of odd size" perf ib_write_bw 100 -s 4097
+t_run "ib_send_bw, events" perf ib_send_bw 100 -s 16384 -e
 t_run "ib_read_bw, events" perf ib_read_bw 100 -s 16384 -e
-t_run "ib_send_lat, events" perf ib_send_lat 50 -s 100 -e
-t_run "ib_write_bw, 4 QPs" perf ib_write_bw 100 -s 32768 -q 4
-t_run "ib_read_bw, 4 QPs" perf ib_read_bw 100 -s 32768 -q 4
-t_run "ib_send_bw, SRQ" perf ib_send_bw 200 -s 8192 --use-srq
-t_run "ib_send_bw, both directions" perf ib_send_bw 200 -s 16384 -b
-t_run "ib_write_lat, inline" perf ib_write_lat 100 -s 64 -I 64
+t_run "ib_send_lat, events" perf ib_send_lat 20 -s 100 -e
+t_run "ib_write_bw, 4 QPs" perf ib_write_bw 50 -s 32768 -q 4
+t_run "ib_read_bw, 4 QPs" perf ib_read_bw 50 -s 32768 -q 4
+t_run "ib_send_bw, SRQ" perf ib_send_bw 100 -s 8192 --use-srq
+t_run "ib_send_bw, both directions" perf ib_send_bw 100 -s 16384 -b
+t_run "ib_write_lat, inline" perf ib_write_lat 20 -s 64 -I 64
 rdma_down
 topo_down
 t_run "unload" unload_kiwarp

@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: interoperation with siw, which has host b, in both roles, CRC on and off
 # TIMEOUT: 100
+# KERNELS: uml 6.1 6.12
+#
+# Not where lockdep watches: siw takes sk_callback_lock with softirqs enabled, which it
+# reports, and then it watches nothing any more.
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/verbs.sh
@@ -23,27 +27,28 @@ pings() {
 }
 
 bandwidth() {
-	perftest_to "$1" "ib_$2_bw" "$3" -n 100 -s 16384
+	perftest_to "$1" "ib_$2_bw" "$3" -n 50 -s 16384
 }
 
-# round NAME: everything, with the devices as they are.
+# round NAME TOOL...: all kinds of work, with the devices as they are.
 round() {
-	local op
-	t_run "$1: rping, both ways, IPv4 and IPv6" pings
-	verbs_between a b "$B4" "$1: from kiwarp: " interop multi_sge unsignaled
-	verbs_between b a "$A4" "$1: from siw: " interop unsignaled
-	for op in write read send; do
-		t_run "$1: ib_${op}_bw from kiwarp" bandwidth b "$op" "$B4"
-		t_run "$1: ib_${op}_bw from siw" bandwidth a "$op" "$A4"
+	local name=$1 op
+	shift
+	t_run "$name: rping, both ways, IPv4 and IPv6" pings
+	verbs_between a b "$B4" "$name: from kiwarp: " interop multi_sge unsignaled
+	verbs_between b a "$A4" "$name: from siw: " interop unsignaled
+	for op in "$@"; do
+		t_run "$name: ib_${op}_bw from kiwarp" bandwidth b "$op" "$B4"
+		t_run "$name: ib_${op}_bw from siw" bandwidth a "$op" "$A4"
 	done
 }
 
 load_kiwarp && load_module siw && topo_up || bail "no two hosts"
 t_run "kiwarp on a, siw on b" devices
-round "CRC on"
+round "CRC on" write read send
 rdma_down
 t_run "kiwarp asks for no CRC" with_crc N
-round "CRC off"
+round "CRC off" write
 rdma_down
 topo_down
 t_run "unload siw" unload_module siw

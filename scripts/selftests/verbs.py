@@ -406,8 +406,9 @@ class End:
         self.tcp_server.close()
 
     def tcp_connect(self, addr, port=RDMA_PORT):
+        sock = socket.create_connection((addr, port), PATIENCE)
         num = self._number()
-        self.tcp[num] = socket.create_connection((addr, port), PATIENCE)
+        self.tcp[num] = sock
         return num
 
     def tcp_send(self, num, data):

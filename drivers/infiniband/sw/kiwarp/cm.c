@@ -218,23 +218,19 @@ static int start_connect(struct kiw_ep *ep, int tos)
 int kiw_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
 	struct kiw_device *dev = to_kiw_device(id->device);
-	struct ib_qp *ibqp;
 	struct kiw_ep *ep;
-	int ret;
+	int ret = -EINVAL;
 
-	/* iw_cm holds a reference on this QP until it has heard how the connection ended. */
-	ibqp = kiw_iw_get_qp(id->device, param->qpn);
-	if (!ibqp)
-		return -EINVAL;
 	ep = kiw_ep_new(dev);
 	if (!ep)
 		return -ENOMEM;
+	ep->qp = kiw_qp_find(id->device, param->qpn);
+	if (!ep->qp)
+		goto err_put;
 	ret = kiw_ep_build_request(ep, param);
 	if (ret)
-		goto err_put;
+		goto err_put_qp;
 	bind_cm_id(ep, id);
-	ep->qp = to_kiw_qp(ibqp);
-	kiw_qp_get(ep->qp);
 	mutex_lock(&ep->lock);
 	ret = start_connect(ep, id->tos_set ? id->tos : -1);
 	mutex_unlock(&ep->lock);
@@ -244,8 +240,9 @@ int kiw_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	return 0;
 
 err_unbind:
-	kiw_qp_put(ep->qp);
 	unbind_cm_id(ep);
+err_put_qp:
+	kiw_qp_put(ep->qp);
 err_put:
 	kiw_ep_put(ep);
 	return ret;

@@ -187,7 +187,6 @@ static bool take_pdata(struct kiw_ep *ep, const struct kiw_mpa_frame *frame)
 {
 	if (frame->pd_len > KIW_EP_PDATA_MAX) {
 		trace_bad(ep, "more private data than iw_cm can carry");
-		kiw_count(&ep->dev->stats, KIW_STAT_CONN_LIMITED);
 		return false;
 	}
 	ep->pdata = ep->buf + frame->pd_offset;
@@ -212,10 +211,7 @@ static int hand_over(struct kiw_ep *ep, bool initiator)
 	int ret;
 
 	kiw_ep_get(ep);
-	/* Nothing keeps a consumer from connecting one QP twice at a time. */
-	mutex_lock(&ep->dev->cm_lock);
 	ret = kiw_qp_connect(ep->qp, &params);
-	mutex_unlock(&ep->dev->cm_lock);
 	if (ret)
 		kiw_ep_put(ep);
 	return ret;
@@ -305,12 +301,10 @@ void kiw_ep_try_request(struct kiw_ep *ep)
 static int prepare_accept(struct kiw_ep *ep, const struct iw_cm_conn_param *param)
 {
 	struct kiw_mpa_frame reply;
-	struct ib_qp *ibqp;
 	size_t len;
 
-	/* iw_cm holds a reference on this QP from before until after our downcall. */
-	ibqp = kiw_iw_get_qp(&ep->dev->ib, param->qpn);
-	if (!ibqp)
+	ep->qp = kiw_qp_find(&ep->dev->ib, param->qpn);
+	if (!ep->qp)
 		return -EINVAL;
 	want_depths(ep, param);
 	if (!kiw_mpa_answer(&ep->want, &ep->req, &reply, &ep->agreed))
@@ -318,8 +312,6 @@ static int prepare_accept(struct kiw_ep *ep, const struct iw_cm_conn_param *para
 	len = kiw_mpa_build(ep->buf, &reply, true, param->private_data, param->private_data_len);
 	if (!len)
 		return -EINVAL;
-	ep->qp = to_kiw_qp(ibqp);
-	kiw_qp_get(ep->qp);
 	return hand_over(ep, false) ?: len;
 }
 

@@ -147,7 +147,6 @@ static int device_init(struct kiw_device *dev, const char *name)
 		goto err_mrs;
 	}
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC);
-	mutex_init(&dev->cm_lock);
 	INIT_LIST_HEAD(&dev->link);
 	kiw_policy_defaults(&dev->policy);
 	return 0;
@@ -161,7 +160,6 @@ err_stats:
 
 static void device_uninit(struct kiw_device *dev)
 {
-	mutex_destroy(&dev->cm_lock);
 	xa_destroy(&dev->qps);
 	destroy_workqueue(dev->wq);
 	kiw_mr_table_uninit(&dev->mrs);

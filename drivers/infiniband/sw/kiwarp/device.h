@@ -48,7 +48,6 @@
  * @qps: QP number to &struct kiw_qp
  * @next_qpn: where the search for a QP number goes on
  * @stats: counters
- * @cm_lock: serialises handing streams to QPs
  * @num_pd: protection domains, against %KIW_MAX_PD
  * @num_mr: memory regions, against %KIW_MAX_MR
  * @num_qp: queue pairs, against %KIW_MAX_QP
@@ -74,7 +73,6 @@ struct kiw_device {
 	struct xarray qps;
 	u32 next_qpn;
 	struct kiw_stats stats;
-	struct mutex cm_lock;
 	atomic_t num_pd;
 	atomic_t num_mr;
 	atomic_t num_qp;

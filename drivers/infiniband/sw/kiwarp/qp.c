@@ -30,8 +30,12 @@
 /* An orderly close may take this long before the stream is reset */
 #define QP_CLOSE_MS	5000
 
-/* How often receives that a process posts in ERROR are looked for */
-#define QP_SWEEP_MS	100
+/* How often receives that a process posts in ERROR are looked for; less and less */
+#define QP_SWEEP_MIN_MS	50
+#define QP_SWEEP_MAX_MS	1000
+
+/* When the engines try again after memory was short */
+#define QP_RETRY_MS	2
 
 /* What a step leaves to the work; the rest is done by whoever raises the event */
 #define QP_WORK_ACTIONS	(KIW_QPA_FLUSH | KIW_QPA_SHUTDOWN | KIW_QPA_DROP | KIW_QPA_REPORT | \
@@ -57,8 +61,9 @@ void kiw_qp_todo(struct kiw_qp *qp, unsigned long todo)
 
 	spin_lock_irqsave(&qp->lock, flags);
 	qp->todo |= todo;
-	spin_unlock_irqrestore(&qp->lock, flags);
+	/* Under the lock: whoever sees the bits can wait for the work. */
 	queue_work(qp->wq, &qp->work);
+	spin_unlock_irqrestore(&qp->lock, flags);
 }
 
 static unsigned long qp_take_todo(struct kiw_qp *qp)
@@ -102,16 +107,14 @@ int kiw_qp_event(struct kiw_qp *qp, enum kiw_qp_event event)
 	if (step.legal)
 		qp_set_state(qp, step.next);
 	qp->todo |= step.actions & QP_WORK_ACTIONS;
-	spin_unlock_irqrestore(&qp->lock, flags);
-
-	if (!step.legal)
-		return -EINVAL;
+	/* Under the lock: who sees the state can wait for the work; steps are traced in order. */
+	if (step.actions & QP_WORK_ACTIONS)
+		queue_work(qp->wq, &qp->work);
 	if (step.next != old)
 		trace_kiw_qp_state(qp_dev_name(qp), qp->ib.qp_num, kiw_qp_state_name(old),
 				   kiw_qp_event_name(event), kiw_qp_state_name(step.next));
-	if (step.actions & QP_WORK_ACTIONS)
-		queue_work(qp->wq, &qp->work);
-	return 0;
+	spin_unlock_irqrestore(&qp->lock, flags);
+	return step.legal ? 0 : -EINVAL;
 }
 
 /**
@@ -177,15 +180,22 @@ static void qp_run(void *arg)
 	kiw_tx_run(qp);
 }
 
-/* Process context: also works when the socket has an owner, by waiting for it. */
+/*
+ * Process context: waits while somebody owns the socket, but does not own it itself. TCP
+ * works off its backlog while it sends for an owner, and the engines would nest.
+ */
 static void qp_run_sleeping(struct kiw_qp *qp)
 {
-	if (!qp->ks || !kiw_sock_lock(qp->ks))
-		return;
-	local_bh_disable();
-	qp_run(qp);
-	local_bh_enable();
-	kiw_sock_unlock(qp->ks);
+	bool done = !qp->ks;
+
+	while (!done) {
+		local_bh_disable();
+		done = kiw_sock_run_bh(qp->ks, qp_run, qp);
+		local_bh_enable();
+		if (done || !kiw_sock_lock(qp->ks))
+			return;
+		kiw_sock_unlock(qp->ks);
+	}
 }
 
 static void qp_bh(struct tasklet_struct *bh)
@@ -216,7 +226,7 @@ void kiw_qp_run_soon(struct kiw_qp *qp)
  */
 void kiw_qp_retry_later(struct kiw_qp *qp)
 {
-	kiw_qp_todo(qp, KIW_QP_TODO_RUN);
+	mod_delayed_work(qp->wq, &qp->again, msecs_to_jiffies(QP_RETRY_MS));
 }
 
 /* The work */
@@ -248,10 +258,11 @@ static bool qp_flush(struct kiw_qp *qp)
 		kiw_sock_unlock(qp->ks);
 	if (qp->is_ending)
 		return was_cut;
-	if (more)
+	/* A process can fill its rings for ever: it gets its turns, not a worker. */
+	if (more && !qp->is_user)
 		kiw_qp_todo(qp, KIW_QPA_FLUSH);
 	else if (qp->is_user)
-		mod_delayed_work(qp->wq, &qp->sweep, msecs_to_jiffies(QP_SWEEP_MS));
+		mod_delayed_work(qp->wq, &qp->again, msecs_to_jiffies(qp->sweep_ms));
 	return was_cut;
 }
 
@@ -286,7 +297,7 @@ static void qp_do(struct kiw_qp *qp, unsigned long todo)
 		was_cut = qp_flush(qp);
 	if (todo & KIW_QPA_EVENT_FATAL)
 		qp_async_event(qp, IB_EVENT_QP_FATAL);
-	if (todo & KIW_QPA_FLUSH)
+	if (todo & KIW_QPA_FLUSH && kiw_qp_state(qp) == KIW_QPS_ERROR)
 		qp_last_wqe(qp);
 	if (todo & KIW_QPA_REPORT)
 		qp_report(qp, was_cut && todo & KIW_QPA_DROP);
@@ -309,15 +320,19 @@ static void qp_close_timer(struct work_struct *work)
 }
 
 /*
- * The stock provider rings no doorbell for receives, so a process that posts one in
- * ERROR would wait for its completion for ever.
+ * The engines lacked memory; or, in ERROR, a process may have posted receives: the stock
+ * provider rings no doorbell for those, so they would wait for their completion for ever.
  */
-static void qp_sweep(struct work_struct *work)
+static void qp_again(struct work_struct *work)
 {
-	struct kiw_qp *qp = container_of(to_delayed_work(work), struct kiw_qp, sweep);
+	struct kiw_qp *qp = container_of(to_delayed_work(work), struct kiw_qp, again);
 
-	if (kiw_qp_state(qp) == KIW_QPS_ERROR)
-		kiw_qp_todo(qp, KIW_QPA_FLUSH);
+	if (kiw_qp_state(qp) != KIW_QPS_ERROR) {
+		kiw_qp_todo(qp, KIW_QP_TODO_RUN);
+		return;
+	}
+	qp->sweep_ms = min(2 * qp->sweep_ms, QP_SWEEP_MAX_MS);
+	kiw_qp_todo(qp, KIW_QPA_FLUSH);
 }
 
 /* Connecting */
@@ -386,10 +401,8 @@ static void qp_start(struct kiw_qp *qp)
 	}
 	qp->rx.is_running = true;
 	qp->tx.is_running = true;
-	local_bh_disable();
-	qp_run(qp);
-	local_bh_enable();
 	kiw_sock_unlock(qp->ks);
+	qp_run_sleeping(qp);
 }
 
 /**
@@ -416,22 +429,21 @@ void kiw_qp_start(struct kiw_qp *qp)
  * @wq: work queue of the device
  *
  * Context: process.
- * Return: 0.
  */
-int kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq)
+void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq)
 {
 	kref_init(&qp->ref);
 	init_completion(&qp->gone);
 	mutex_init(&qp->mutex);
 	spin_lock_init(&qp->lock);
 	qp->state = KIW_QPS_IDLE;
+	qp->sweep_ms = QP_SWEEP_MIN_MS;
 	qp->wq = wq;
 	INIT_WORK(&qp->work, qp_work);
-	INIT_DELAYED_WORK(&qp->sweep, qp_sweep);
+	INIT_DELAYED_WORK(&qp->again, qp_again);
 	INIT_DELAYED_WORK(&qp->close_timer, qp_close_timer);
 	tasklet_setup(&qp->bh, qp_bh);
 	kiw_count(qp->stats, KIW_STAT_QP_CREATED);
-	return 0;
 }
 
 static void qp_gone(struct kref *ref)
@@ -466,10 +478,10 @@ static void qp_quiesce(struct kiw_qp *qp)
 {
 	tasklet_kill(&qp->bh);
 	cancel_delayed_work_sync(&qp->close_timer);
-	/* The work and the sweep start each other; with this flag they do not. */
+	/* The work and @again start each other; with this flag they do not. */
 	WRITE_ONCE(qp->is_ending, true);
 	flush_work(&qp->work);
-	cancel_delayed_work_sync(&qp->sweep);
+	cancel_delayed_work_sync(&qp->again);
 	flush_work(&qp->work);
 }
 
@@ -497,6 +509,7 @@ int kiw_qp_reset(struct kiw_qp *qp)
 		qp_forget_stream(qp);
 		qp->has_left_srq = false;
 		qp->has_term = false;
+		qp->sweep_ms = QP_SWEEP_MIN_MS;
 	}
 	qp->is_ending = false;
 	mutex_unlock(&qp->mutex);

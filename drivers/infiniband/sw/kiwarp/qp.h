@@ -34,7 +34,7 @@ struct kiw_qp;
  * @spoken: the first valid FPDU has come: the peer is in full operation; once at the
  *	most; softirq with the socket lock held, must defer
  * @closed: the stream is finished, the QP is in ERROR and flushed; exactly once after a
- *	successful kiw_qp_connect(); process context; the QP lets go of the stream here
+ *	successful kiw_qp_connect(); process context, in the QP's work
  */
 struct kiw_conn_ops {
 	void (*spoken)(void *conn);
@@ -75,7 +75,9 @@ struct kiw_conn_params {
  * @state: &enum kiw_qp_state
  * @todo: %KIW_QPA_ bits the work has to do
  * @work: does @todo, flushes, reports; process context; never runs twice at a time
- * @sweep: user consumers: flushes receives posted in ERROR, which ring no doorbell
+ * @again: runs the work once more after a while: memory was short, or receives posted in
+ *	ERROR are to be looked for
+ * @sweep_ms: how long until the next look, milliseconds
  * @close_timer: bounds an orderly close
  * @bh: runs both engines when they could not run where they were called for
  * @is_user: rings are mapped by a process
@@ -116,7 +118,8 @@ struct kiw_qp {
 	enum kiw_qp_state state;
 	unsigned long todo;
 	struct work_struct work;
-	struct delayed_work sweep;
+	struct delayed_work again;
+	unsigned int sweep_ms;
 	struct delayed_work close_timer;
 	struct tasklet_struct bh;
 
@@ -165,7 +168,7 @@ static inline enum kiw_qp_state kiw_qp_state(const struct kiw_qp *qp)
 #define KIW_QP_TODO_RUN	BIT(16)
 
 /* Process context, may sleep */
-int kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq);
+void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq);
 void kiw_qp_uninit(struct kiw_qp *qp);
 int kiw_qp_reset(struct kiw_qp *qp);
 int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params);

@@ -133,10 +133,9 @@ bool kiw_pend_is_empty(const struct kiw_pend_ring *ring)
  * @wqe: the work request
  * @is_signaled: its success is to be reported
  *
- * Context: socket lock held.
- * Return: its counter, for kiw_pend_at().
+ * Context: socket lock held. Its counter is @ring->put - 1 afterwards.
  */
-u32 kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool is_signaled)
+void kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool is_signaled)
 {
 	struct kiw_pend *pend = kiw_pend_at(ring, ring->put);
 
@@ -146,7 +145,7 @@ u32 kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool is
 	pend->status = KIW_WCS_SUCCESS;
 	pend->is_signaled = is_signaled;
 	pend->is_done = false;
-	return ring->put++;
+	ring->put++;
 }
 
 /**

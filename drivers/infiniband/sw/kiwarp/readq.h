@@ -108,7 +108,7 @@ void kiw_irq_uninit(struct kiw_irq *irq);
 /* Socket lock held */
 bool kiw_pend_is_full(const struct kiw_pend_ring *ring);
 bool kiw_pend_is_empty(const struct kiw_pend_ring *ring);
-u32 kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool is_signaled);
+void kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool is_signaled);
 struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos);
 struct kiw_read *kiw_orq_add(struct kiw_orq *orq);
 struct kiw_read *kiw_orq_oldest(struct kiw_orq *orq);

@@ -52,7 +52,7 @@ static const enum kiw_perr tagged_perr[KIW_MEM_COUNT] = {
 	[KIW_MEM_BOUNDS]	= KIW_PERR_DDP_BOUNDS,
 };
 
-static const enum kiw_perr source_perr[KIW_MEM_COUNT] = {
+static const enum kiw_perr source_perrs[KIW_MEM_COUNT] = {
 	[KIW_MEM_OK]		= KIW_PERR_NONE,
 	[KIW_MEM_STAG]		= KIW_PERR_RDMAP_STAG,
 	[KIW_MEM_ASSOC]		= KIW_PERR_RDMAP_STAG_ASSOC,
@@ -60,6 +60,18 @@ static const enum kiw_perr source_perr[KIW_MEM_COUNT] = {
 	[KIW_MEM_WRAP]		= KIW_PERR_RDMAP_TO_WRAP,
 	[KIW_MEM_BOUNDS]	= KIW_PERR_RDMAP_BOUNDS,
 };
+
+/**
+ * kiw_source_perr() - how to tell that an RDMA Read may not read: RFC 5040 7.2
+ * @fault: why
+ *
+ * Context: any.
+ * Return: the fault to terminate with.
+ */
+enum kiw_perr kiw_source_perr(enum kiw_mem_fault fault)
+{
+	return source_perrs[fault];
+}
 
 /* Placement */
 
@@ -163,6 +175,16 @@ static void rx_complete_read(struct kiw_qp *qp, struct kiw_read *read, enum kiw_
 	kiw_tx_complete(qp);
 }
 
+/* The consumer's receive is of no use: it hears why, the peer that we end. */
+static enum kiw_perr rx_own_fault(struct kiw_qp *qp, enum kiw_wcs status, const char *what)
+{
+	kiw_count(qp->stats, KIW_STAT_WR_INVALID);
+	trace_kiw_wr_invalid(dev_name(&qp->ib.device->dev), qp->ib.qp_num, qp->rx.recv.wr_id,
+			     KIW_WR_RECV, what);
+	rx_complete_recv(qp, NULL, status, 0);
+	return KIW_PERR_RDMAP_CATASTROPHIC;
+}
+
 /* Messages, one segment at a time */
 
 /* A receive for the message that begins. */
@@ -177,11 +199,7 @@ static enum kiw_perr rx_take_recv(struct kiw_qp *qp)
 	qp->rx.has_recv = true;
 	if (ret > 0)
 		return KIW_PERR_NONE;
-	kiw_count(qp->stats, KIW_STAT_WR_INVALID);
-	trace_kiw_wr_invalid(dev_name(&qp->ib.device->dev), qp->ib.qp_num, qp->rx.recv.wr_id,
-			     KIW_WR_RECV, "malformed receive");
-	rx_complete_recv(qp, NULL, KIW_WCS_LOC_QP_OP, 0);
-	return KIW_PERR_RDMAP_CATASTROPHIC;
+	return rx_own_fault(qp, KIW_WCS_LOC_QP_OP, "malformed receive");
 }
 
 /*
@@ -222,10 +240,8 @@ static enum kiw_perr rx_send(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 		return KIW_PERR_DDP_TOO_LONG;
 	}
 	if (rx_place_sgl(qp, cur, seg->payload_len, recv->sge, recv->num_sge,
-			 queue->mo) != KIW_MEM_OK) {
-		rx_complete_recv(qp, NULL, KIW_WCS_LOC_PROT, 0);
-		return KIW_PERR_RDMAP_CATASTROPHIC;
-	}
+			 queue->mo) != KIW_MEM_OK)
+		return rx_own_fault(qp, KIW_WCS_LOC_PROT, "receive buffer");
 	len = queue->mo + seg->payload_len;
 	if (seg->last) {
 		perr = rx_invalidate(qp, seg);
@@ -275,7 +291,7 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, const struct kiw_ddp_seg
 		kiw_mr_leave(qp->mrs, section);
 	}
 	if (fault != KIW_MEM_OK)
-		return source_perr[fault];
+		return kiw_source_perr(fault);
 	if (!kiw_irq_add(&qp->tx.irq, &req))
 		return KIW_PERR_DDP_NO_BUFFER;
 	kiw_untagged_advance(&qp->rx.queue[KIW_QN_READ_REQ], seg);
@@ -313,6 +329,7 @@ static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_cursor *c
 	}
 	if (rx_place_sgl(qp, cur, seg->payload_len, read->sge, read->num_sge,
 			 read->received) != KIW_MEM_OK) {
+		kiw_count(qp->stats, KIW_STAT_WR_INVALID);
 		rx_complete_read(qp, read, KIW_WCS_LOC_PROT);
 		return KIW_PERR_RDMAP_CATASTROPHIC;
 	}
@@ -350,7 +367,10 @@ static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 	kiw_count(qp->stats, KIW_STAT_RX_TERMINATES);
 	trace_kiw_perr_rx(dev_name(&qp->ib.device->dev), qp->ib.qp_num, info->text, term.layer,
 			  term.etype, term.code, seg->opcode);
-	kiw_tx_fail_oldest(qp, info->wcs);
+	if (term.is_read && kiw_orq_oldest(&qp->tx.orq))
+		rx_complete_read(qp, kiw_orq_oldest(&qp->tx.orq), info->wcs);
+	else
+		kiw_tx_fail_oldest(qp, info->wcs);
 	kiw_qp_event(qp, KIW_QPE_PEER_TERMINATE);
 	return KIW_PERR_NONE;
 }
@@ -458,7 +478,10 @@ static bool rx_next(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 *want)
 		break;
 	}
 	if (perr != KIW_PERR_NONE) {
-		kiw_qp_fault(qp, perr, head, len);
+		/* What is our own fault is not blamed on the peer's segment. */
+		if (perr == KIW_PERR_RDMAP_CATASTROPHIC)
+			len = 0;
+		kiw_qp_fault(qp, perr, len ? head : NULL, len);
 		return false;
 	}
 	kiw_sock_rx_skip(qp->ks, cur, fpdu.total);

@@ -9,6 +9,7 @@
 #ifndef KIW_RX_H
 #define KIW_RX_H
 
+#include "mr.h"
 #include "proto/mpa.h"
 #include "proto/rdmap.h"
 #include "wr.h"
@@ -41,6 +42,9 @@ extern const struct kiw_sock_ops kiw_qp_sock_ops;
 /* Socket lock held, BHs off */
 void kiw_rx_run(struct kiw_qp *qp);
 bool kiw_rx_flush(struct kiw_qp *qp);
+
+/* Pure */
+enum kiw_perr kiw_source_perr(enum kiw_mem_fault fault);
 
 /* Before the stream is handed over, process context */
 void kiw_rx_init(struct kiw_qp *qp);

@@ -125,7 +125,8 @@ static void sock_release_now(struct kiw_sock *ks)
 	if (test_and_set_bit(KIW_SOCKF_RELEASED, &ks->flags))
 		return;
 	sock = sock_detach(ks);
-	trace_kiw_sock_close(inet_sk(ks->sk)->inet_num, ntohs(inet_sk(ks->sk)->inet_dport),
+	trace_kiw_sock_close(ntohs(inet_sk(ks->sk)->inet_sport),
+			     ntohs(inet_sk(ks->sk)->inet_dport),
 			     ks->is_listener || ks->sk->sk_state == TCP_CLOSE ? "closed" : "reset",
 			     ks->sk->sk_err);
 	/* No effect on a stream that ended in order; a reset for any other. */

@@ -5,8 +5,7 @@
  * Owns: struct socket, its callbacks, its end. A stream has one owner at a time
  * (the endpoint while MPA starts up, then the QP) that hears of events through
  * &struct kiw_sock_ops, and holds references; the socket itself is released in
- * process context, exactly once, when it is dropped, when its lingering ends or
- * when its last reference goes.
+ * process context, exactly once, when it is dropped or when its lingering ends.
  *
  * "Socket lock" below: kiw_sock_lock() in process context, or the spinlock part
  * with no owner in softirq (kiw_sock_run_bh(), or a @readable callback).
@@ -73,7 +72,7 @@ struct kiw_sock_ops {
  * @is_listener: it accepts
  * @in_want: in kiw_sock_rx_want(), which TCP may answer at once; socket lock
  * @flags: %KIW_SOCKF_ bits
- * @release_work: resets and releases, when the last reference went in softirq
+ * @release_work: releases a lingering stream of which TCP has seen the end
  * @linger_work: ends the lingering
  */
 struct kiw_sock {
@@ -143,6 +142,7 @@ u32 kiw_sock_emss(struct kiw_sock *ks);
 int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
 			bool end_of_record);
 bool kiw_sock_has_room(struct kiw_sock *ks);
+bool kiw_sock_is_quiet(struct kiw_sock *ks);
 
 /**
  * struct kiw_rx_cursor - a position in the receive queue

@@ -143,6 +143,18 @@ bool kiw_sock_has_room(struct kiw_sock *ks)
 }
 
 /**
+ * kiw_sock_is_quiet() - has TCP nothing queued and nothing in flight
+ * @ks: the stream
+ *
+ * Context: socket lock held.
+ * Return: whether.
+ */
+bool kiw_sock_is_quiet(struct kiw_sock *ks)
+{
+	return tcp_rtx_and_write_queues_empty(ks->sk);
+}
+
+/**
  * kiw_sock_send_pages() - give page fragments to TCP
  * @ks: the stream
  * @bv: fragments of pages that nobody writes to any more; TCP takes references
@@ -151,8 +163,8 @@ bool kiw_sock_has_room(struct kiw_sock *ks)
  * @end_of_record: what follows starts a new segment (RFC 5044 5.1: FPDU alignment)
  *
  * Context: socket lock held, BHs off. Never sleeps.
- * Return: octets taken, at least one; -EAGAIN: none, writable() will be called;
- * another -errno: the stream is broken.
+ * Return: octets taken, at least one; -EAGAIN: none, writable() will be called unless
+ * kiw_sock_is_quiet(); another -errno: the stream is broken.
  */
 int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
 			bool end_of_record)

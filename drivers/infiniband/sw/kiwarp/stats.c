@@ -59,15 +59,3 @@ u64 kiw_stats_read(const struct kiw_stats *stats, enum kiw_stat stat)
 		sum += READ_ONCE(per_cpu_ptr(stats->pcpu, cpu)[stat]);
 	return sum;
 }
-
-/**
- * kiw_stats_name - name of a counter, as user space sees it
- * @stat: which
- *
- * Context: any.
- * Return: a constant string.
- */
-const char *kiw_stats_name(enum kiw_stat stat)
-{
-	return stat_names[stat];
-}

@@ -77,7 +77,6 @@ struct kiw_stats {
 int kiw_stats_init(struct kiw_stats *stats);
 void kiw_stats_uninit(struct kiw_stats *stats);
 u64 kiw_stats_read(const struct kiw_stats *stats, enum kiw_stat stat);
-const char *kiw_stats_name(enum kiw_stat stat);
 
 /* Any context */
 static inline void kiw_count_add(struct kiw_stats *stats, enum kiw_stat stat, u64 n)

@@ -163,9 +163,13 @@ static void tx_fail_current(struct kiw_qp *qp, enum kiw_wcs status)
 	struct kiw_tx *tx = &qp->tx;
 	struct kiw_pend *pend = kiw_pend_at(&tx->pend, tx->pend.put - 1);
 
+	kiw_count(qp->stats, KIW_STAT_WR_INVALID);
+	trace_kiw_wr_invalid(dev_name(&qp->ib.device->dev), qp->ib.qp_num, pend->wr_id, pend->op,
+			     status == KIW_WCS_LOC_PROT ? "local memory" : "operation");
 	pend->status = status;
 	pend->is_done = true;
 	tx->kind = KIW_TX_NONE;
+	tx->has_wqe = false;
 	kiw_tx_complete(qp);
 	kiw_qp_fault(qp, KIW_PERR_RDMAP_CATASTROPHIC, NULL, 0);
 }
@@ -271,7 +275,7 @@ static bool tx_add_response(struct kiw_qp *qp, u32 mulpdu)
 	if (!kiw_tx_add_fpdu(qp, &fpdu)) {
 		if (src.fault != KIW_MEM_OK) {
 			qp->tx.kind = KIW_TX_NONE;
-			kiw_qp_fault(qp, KIW_PERR_RDMAP_STAG, NULL, 0);
+			kiw_qp_fault(qp, kiw_source_perr(src.fault), NULL, 0);
 		}
 		return false;
 	}
@@ -330,9 +334,6 @@ static bool tx_have_wqe(struct kiw_qp *qp)
 	if (!ret)
 		return false;
 	if (ret < 0) {
-		kiw_count(qp->stats, KIW_STAT_WR_INVALID);
-		trace_kiw_wr_invalid(dev_name(&qp->ib.device->dev), qp->ib.qp_num,
-				     tx->wqe.wr_id, tx->wqe.op, "malformed send");
 		kiw_pend_add(&tx->pend, &tx->wqe, true);
 		tx_fail_current(qp, KIW_WCS_LOC_QP_OP);
 		return false;
@@ -377,12 +378,10 @@ static bool tx_begin_wr(struct kiw_qp *qp)
 	tx->kind = KIW_TX_WR;
 	tx->sent = 0;
 	if (!tx_memory_ok(qp)) {
-		tx->has_wqe = false;
 		tx_fail_current(qp, KIW_WCS_LOC_PROT);
 		return false;
 	}
 	if (tx->wqe.op == KIW_WR_READ && !tx->orq.depth) {
-		tx->has_wqe = false;
 		tx_fail_current(qp, KIW_WCS_LOC_QP_OP);
 		return false;
 	}
@@ -516,8 +515,12 @@ void kiw_tx_run(struct kiw_qp *qp)
 
 	while (tx_may_run(qp)) {
 		ret = tx_push(qp);
-		if (ret == -EAGAIN)
+		if (ret == -EAGAIN) {
+			/* With nothing in flight, it is memory, and nobody will call. */
+			if (kiw_sock_is_quiet(qp->ks))
+				kiw_qp_retry_later(qp);
 			return;
+		}
 		if (ret) {
 			kiw_qp_event(qp, KIW_QPE_LLP_LOST);
 			return;

@@ -9,6 +9,8 @@
 
 #include "compat/verbs.h"
 
+struct kiw_qp;
+
 /* verbs_dev.c: the table of operations, device and port attributes */
 extern const struct ib_device_ops kiw_device_ops;
 int kiw_query_device(struct ib_device *ibdev, struct ib_device_attr *attr, struct ib_udata *udata);
@@ -55,8 +57,12 @@ int kiw_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		  const struct ib_send_wr **bad_wr);
 int kiw_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		  const struct ib_recv_wr **bad_wr);
+struct kiw_qp *kiw_qp_find(struct ib_device *ibdev, u32 qpn);
 struct ib_qp *kiw_iw_get_qp(struct ib_device *ibdev, int qpn);
 void kiw_iw_add_ref(struct ib_qp *ibqp);
 void kiw_iw_rem_ref(struct ib_qp *ibqp);
+
+/* verbs_res.c: what `rdma resource show -dd` tells of an object beyond the core */
+int kiw_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp);
 
 #endif /* KIW_VERBS_H */

@@ -251,6 +251,7 @@ const struct ib_device_ops kiw_device_ops = {
 	.get_port_immutable = kiw_get_port_immutable,
 	.query_gid = kiw_query_gid,
 	.get_netdev = kiw_get_netdev,
+	.fill_res_qp_entry = kiw_fill_res_qp_entry,
 	.get_dev_fw_str = kiw_get_dev_fw_str,
 	.alloc_hw_port_stats = alloc_port_stats,
 	.get_hw_stats = get_stats,

@@ -198,9 +198,7 @@ int kiw_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_ud
 	ret = make_rings(qp, &attr->cap, udata, &resp);
 	if (ret)
 		goto err_number;
-	ret = kiw_qp_init(qp, dev->wq);
-	if (ret)
-		goto err_rings;
+	kiw_qp_init(qp, dev->wq);
 	if (udata)
 		ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (ret)
@@ -211,7 +209,6 @@ int kiw_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_ud
 
 err_uninit:
 	kiw_qp_uninit(qp);
-err_rings:
 	free_rings(qp);
 err_number:
 	xa_erase(&dev->qps, ibqp->qp_num);
@@ -475,6 +472,27 @@ struct ib_qp *kiw_iw_get_qp(struct ib_device *ibdev, int qpn)
 	struct kiw_qp *qp = xa_load(&to_kiw_device(ibdev)->qps, (u32)qpn);
 
 	return qp ? &qp->ib : NULL;
+}
+
+/**
+ * kiw_qp_find - find a QP by its number and keep it
+ * @ibdev: the device
+ * @qpn: the number, from a process perhaps
+ *
+ * Context: any.
+ * Return: the QP with a reference of the caller's, or NULL.
+ */
+struct kiw_qp *kiw_qp_find(struct ib_device *ibdev, u32 qpn)
+{
+	struct ib_qp *ibqp;
+
+	/* kiw_destroy_qp() waits for this section before it counts references. */
+	rcu_read_lock();
+	ibqp = kiw_iw_get_qp(ibdev, qpn);
+	if (ibqp)
+		kiw_qp_get(to_kiw_qp(ibqp));
+	rcu_read_unlock();
+	return ibqp ? to_kiw_qp(ibqp) : NULL;
 }
 
 /**

@@ -69,20 +69,6 @@ u32 kiw_rdmap_queue(u8 opcode)
 }
 
 /**
- * kiw_rdmap_is_send - whether an opcode is of the Send message type
- * @opcode: any value
- *
- * RFC 5040 5.3.
- *
- * Context: any.
- * Return: true for the four kinds of Send.
- */
-bool kiw_rdmap_is_send(u8 opcode)
-{
-	return opcode < OPCODE_COUNT && opcodes[opcode].send;
-}
-
-/**
  * kiw_rdmap_is_solicited - whether an opcode asks for an event at the peer
  * @opcode: any value
  *

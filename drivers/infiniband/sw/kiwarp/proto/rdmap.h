@@ -36,7 +36,6 @@ struct kiw_untagged_rx {
 
 bool kiw_rdmap_opcode_fits(u8 opcode, bool tagged);
 u32 kiw_rdmap_queue(u8 opcode);
-bool kiw_rdmap_is_send(u8 opcode);
 bool kiw_rdmap_is_solicited(u8 opcode);
 bool kiw_rdmap_is_invalidate(u8 opcode);
 enum kiw_perr kiw_rdmap_check_size(const struct kiw_ddp_seg *seg);

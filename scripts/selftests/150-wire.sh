@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: what is on the wire, as tshark reads it
+# TIMEOUT: 90
+# shellcheck source=scripts/selftests/rc
+. "$(dirname "$0")/rc"
+# shellcheck source=scripts/selftests/verbs.sh
+. "$SELFTESTS/verbs.sh"
+
+PCAP=$T_DIR/wire.pcap
+MARK=7999	# nobody listens there
+
+# Packets as they would be on a cable: no more than the MTU, with checksums.
+plain_netdevs() {
+	local host
+	for host in a b; do
+		on $host ethtool -K "$NETDEV" tso off gso off gro off tx off || return 1
+	done
+}
+
+# The control connection of verbs.py is not of interest.
+capture() {
+	spawn tcpdump a timeout 80 tcpdump -i "$NETDEV" -s 0 -U -B 16384 -w "$PCAP" \
+		tcp and not port 7700
+	wait_for 10 grep -q "listening on" "$T_DIR/tcpdump.log" || { spawn_log tcpdump; return 1; }
+}
+
+marked() { tcpdump -r "$PCAP" "tcp port $MARK and tcp[tcpflags] & tcp-rst != 0" | grep -q .; }
+
+# Whatever came before the mark has been written when the mark has.
+capture_end() {
+	must_fail on_a nc -z -w 5 "$B4" $MARK || return 1
+	wait_for 10 marked || { echo "the mark is not in the capture"; return 1; }
+	spawn_stop tcpdump
+	spawn_log tcpdump
+	grep -q '^0 packets dropped by kernel' "$T_DIR/tcpdump.log"
+}
+
+
+# counts: NAME=VALUE of the counters, of both devices together.
+counts() {
+	local name path dev sum value
+	for name in rx_sends rx_writes rx_read_requests rx_read_responses tx_terminates tx_fpdus; do
+		sum=0
+		for dev in $DEV_A $DEV_B; do
+			path=/sys/class/infiniband/$dev/ports/1/hw_counters/$name
+			read -r value <"$path" || return 1
+			sum=$((sum + value))
+		done
+		echo "$name=$sum"
+	done
+}
+
+# decoded CRC: CRC is "crc" when all FPDUs must have good ones.
+decoded() {
+	local -a counts
+	mapfile -t counts < <(counts)
+	python3 "$SELFTESTS/wire_check.py" "$1" "$PCAP" "${counts[@]}"
+}
+
+# One changed octet in any FPDU must be found.
+corrupted_is_found() {
+	python3 "$SELFTESTS/wire_check.py" corrupt "$PCAP" "$T_DIR/bad.pcap" || return 1
+	must_fail python3 "$SELFTESTS/wire_check.py" crc "$T_DIR/bad.pcap" >"$T_DIR/bad" || return 1
+	grep "bad CRC" "$T_DIR/bad"
+}
+
+no_crc() { echo N >"/sys/module/$KIW_LINK_TYPE/parameters/crc" && rdma_up; }
+
+session() {
+	local name=$1 crc=$2
+	t_run "$name: capture" capture
+	t_run "$name: rping" rping_to b "$B4" -C 5 -S 5000
+	verbs_between a b "$B4" "$name: " wire send_back write_wrong_rkey
+	t_run "$name: capture ends" capture_end
+	t_run "$name: tshark reads all of it" decoded "$crc"
+}
+
+load_kiwarp && topo_up && plain_netdevs && rdma_up || bail "no two hosts"
+session "CRC" crc
+t_run "a corrupted capture is found" corrupted_is_found
+rdma_down
+t_run "devices without CRC" no_crc
+session "no CRC" nocrc
+rdma_down
+topo_down
+t_run "unload" unload_kiwarp
+done_testing
