@@ -14,7 +14,7 @@ MARK=7999	# nobody listens there
 plain_netdevs() {
 	local host
 	for host in a b; do
-		on $host ethtool -K "$NETDEV" tso off gso off gro off tx off || return 1
+		on $host ethtool -K "$NETDEV" tso off gso off gro off tx off >/dev/null || return 1
 	done
 }
 

@@ -182,7 +182,7 @@ def interop(l, r, addr):
     """SEND, WRITE, READ from both sides, with any implementation. The accepting side
     starts when it has been spoken to. Short messages do not cross pages: siw sends
     wrong octets then."""
-    shapes = [c for c in combinations() if c[2] and (c[2] > 32 or c[0] == c[1] == 0)]
+    shapes = [c for c in combinations() if 32 < c[2] < MIB or c[2] and c[0] == c[1] == 0]
     with buffers(l, r, ROOM) as (lmr, rmr), buffers(r, l, ROOM) as (rmr2, lmr2), \
             pair(l, r, addr) as p:
         back = Pair(r, l, p.rc, p.lc)
@@ -733,8 +733,9 @@ def two_hundred(l, r, addr):
         data = rng.randbytes(count * 64)
         l.poke(lmr[1], data)
         # Requests may have overtaken each other: pairs are no pairs, but all are used.
-        for i, (lc, rc) in enumerate(pairs):
+        for i, (_, rc) in enumerate(pairs):
             r.post_recv(rc, i, (rmr[1], 0, rmr[2]))
+        for i, (lc, _) in enumerate(pairs):
             l.post_send(lc, wr("RDMA_WRITE", [(lmr[1] + 64 * i, 64, lmr[2])], 0, (),
                                raddr=rmr[1] + 64 * i, rkey=rmr[3]),
                         wr("SEND", [(lmr[1], 0, lmr[2])], i))

@@ -230,7 +230,7 @@ static enum kiw_perr rx_send(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 
 	perr = kiw_untagged_check(queue, seg);
 	if (perr == KIW_PERR_NONE && rx_is_rtr_send(qp, seg))
-		goto out_advance;
+		goto out_count;
 	if (perr == KIW_PERR_NONE && !qp->rx.has_recv)
 		perr = rx_take_recv(qp);
 	if (perr != KIW_PERR_NONE)
@@ -248,9 +248,10 @@ static enum kiw_perr rx_send(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 		if (perr != KIW_PERR_NONE)
 			return perr;
 		rx_complete_recv(qp, seg, KIW_WCS_SUCCESS, len);
-		kiw_count(qp->stats, KIW_STAT_RX_SENDS);
 	}
-out_advance:
+out_count:
+	if (seg->last)
+		kiw_count(qp->stats, KIW_STAT_RX_SENDS);
 	kiw_untagged_advance(queue, seg);
 	return KIW_PERR_NONE;
 }

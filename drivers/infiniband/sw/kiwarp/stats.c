@@ -13,9 +13,6 @@
 
 #define STAT_NAME(id, name) \
 	[KIW_STAT_##id] = name,
-static const char * const stat_names[KIW_STAT_COUNT] = {
-	KIW_STATS_LIST(STAT_NAME)
-};
 
 /**
  * kiw_stats_init - make a device's counters, all zero

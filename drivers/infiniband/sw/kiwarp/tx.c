@@ -72,17 +72,27 @@ static bool tx_add_rtr_read(struct kiw_qp *qp)
 /* RFC 6581 9.2: a zero-length message whose arrival says that we are there. */
 static bool tx_add_rtr(struct kiw_qp *qp)
 {
+	enum kiw_stat stat = KIW_STAT_TX_WRITES;
 	bool done;
 
-	if (qp->tx.rtr == KIW_RTR_WRITE)
+	switch (qp->tx.rtr) {
+	case KIW_RTR_WRITE:
 		done = tx_add_rtr_write(qp);
-	else if (qp->tx.rtr == KIW_RTR_READ)
+		break;
+	case KIW_RTR_READ:
 		done = tx_add_rtr_read(qp);
-	else
+		stat = KIW_STAT_TX_READ_REQUESTS;
+		break;
+	default:
 		done = kiw_tx_add_untagged(qp, KIW_RDMAP_SEND, NULL, 0);
-	if (done)
-		qp->tx.rtr = 0;
-	return done;
+		stat = KIW_STAT_TX_SENDS;
+		break;
+	}
+	if (!done)
+		return false;
+	kiw_count(qp->stats, stat);
+	qp->tx.rtr = 0;
+	return true;
 }
 
 /* Completions */
