@@ -26,7 +26,7 @@ ping_pong() {
 	fi
 	tail -n 20 "$T_DIR/client.log"
 	spawn_log rping
-	[ $status = 0 ] && pings_seen "$@"
+	[ "$status" = 0 ] && pings_seen "$@"
 }
 
 # pings_seen OPTIONS...: as many as -C says.
@@ -68,7 +68,7 @@ persistent() {
 	done
 	spawn_running server || { echo "the server has gone"; spawn_log server; status=1; }
 	spawn_stop server
-	[ $status = 0 ] && wait_gone 5 is_listening b 7174
+	[ "$status" = 0 ] && wait_gone 5 is_listening b 7174
 }
 
 wildcard() {
@@ -85,15 +85,17 @@ own_address() {
 nothing_left() {
 	local kind
 	for kind in qp cq mr cm_id; do
-		wait_gone 5 objects_of a "$kind" && wait_gone 5 objects_of b "$kind" ||
-			{ on_a rdma resource show; return 1; }
+		if ! wait_gone 5 objects_of a "$kind" || ! wait_gone 5 objects_of b "$kind"; then
+			on_a rdma resource show
+			return 1
+		fi
 	done
 }
 
 # objects_of HOST KIND: those of programs.
 objects_of() { on "$1" rdma resource show "$2" | grep -w pid; }
 
-load_kiwarp && topo_up && rdma_up || bail "no two hosts"
+{ load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 t_run "IPv4, both ways" both_ways "$A4" "$B4" -C 20 -S 100
 t_run "IPv6, both ways" both_ways "$A6" "$B6" -C 20 -S 5000
 t_run "sizes from 16 octets to 64K" sizes

@@ -18,7 +18,7 @@ perf() {
 		{ echo "no line of $total iterations"; cat "$log"; return 1; }
 }
 
-load_kiwarp && topo_up 9000 && rdma_up || bail "no two hosts"
+{ load_kiwarp && topo_up 9000 && rdma_up; } || bail "no two hosts"
 for op in write read send; do
 	t_run "ib_${op}_bw 64K" perf "ib_${op}_bw" 100 -s 65536
 	t_run "ib_${op}_lat" perf "ib_${op}_lat" 20 -s 64

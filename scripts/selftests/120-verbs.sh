@@ -14,7 +14,7 @@ CASES=(send_sizes write_sizes read_sizes send_back server_first multi_sge read_i
 	read_without_access read_out_of_bounds too_long no_receive local_errors iova
 	dereg changing_memory)
 
-load_kiwarp && topo_up && rdma_up || bail "no two hosts"
+{ load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 verbs_cases "${CASES[@]}"
 rdma_down
 topo_down

@@ -21,7 +21,7 @@ no_objects() {
 	done
 }
 
-load_kiwarp && topo_up && rdma_up || bail "no two hosts"
+{ load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 verbs_cases nobody private_data reject read_depths backlog two_hundred nothing_left
 t_run "no objects are left" no_objects
 rdma_down

@@ -43,7 +43,7 @@ round() {
 	done
 }
 
-load_kiwarp && load_module siw && topo_up || bail "no two hosts"
+{ load_kiwarp && load_module siw && topo_up 1500; } || bail "no two hosts"
 t_run "kiwarp on a, siw on b" devices
 round "CRC on" write read send
 rdma_down

@@ -29,7 +29,7 @@ marked() { tcpdump -r "$PCAP" "tcp port $MARK and tcp[tcpflags] & tcp-rst != 0" 
 
 # Whatever came before the mark has been written when the mark has.
 capture_end() {
-	must_fail on_a nc -z -w 5 "$B4" $MARK || return 1
+	must_fail on_a nc -z -w 5 "$B4" "$MARK" || return 1
 	wait_for 10 marked || { echo "the mark is not in the capture"; return 1; }
 	spawn_stop tcpdump
 	spawn_log tcpdump
@@ -76,7 +76,7 @@ session() {
 	t_run "$name: tshark reads all of it" decoded "$crc"
 }
 
-load_kiwarp && topo_up && plain_netdevs && rdma_up || bail "no two hosts"
+{ load_kiwarp && topo_up 1500 && plain_netdevs && rdma_up; } || bail "no two hosts"
 session "CRC" crc
 t_run "a corrupted capture is found" corrupted_is_found
 rdma_down

@@ -249,6 +249,9 @@ class End:
     def has_event(self, num):
         return self.conns[num].chan.ready()
 
+    def has_child_event(self):
+        return self.chan.ready()
+
     def child_event(self, wanted, seconds=PATIENCE):
         """The next event of the listener's connections."""
         return self._event(self.chan, wanted, seconds)

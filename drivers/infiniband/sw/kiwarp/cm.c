@@ -60,10 +60,48 @@ static bool join_listener(struct kiw_ep *ep, struct kiw_ep *listener)
 	return is_welcome;
 }
 
+/* The first child, referenced, or NULL. */
+static struct kiw_ep *first_child(struct kiw_ep *listener)
+{
+	struct kiw_ep *ep;
+
+	spin_lock(&listener->half_lock);
+	ep = list_first_entry_or_null(&listener->children, struct kiw_ep, link);
+	if (ep)
+		kiw_ep_get(ep);
+	spin_unlock(&listener->half_lock);
+	return ep;
+}
+
+/*
+ * Callers that say nothing must not keep others out: the oldest of them goes. One whose
+ * Request has come meanwhile is none of them.
+ */
+static void make_room(struct kiw_ep *listener)
+{
+	struct kiw_ep *ep;
+
+	lockdep_assert_held(&listener->lock);
+	if (READ_ONCE(listener->num_children) < listener->max_children)
+		return;
+	ep = first_child(listener);
+	if (!ep)
+		return;
+	mutex_lock_nested(&ep->lock, SINGLE_DEPTH_NESTING);
+	kiw_ep_progress(ep);
+	if (ep->state == KIW_CMS_WAIT_REQUEST) {
+		kiw_count(&ep->dev->stats, KIW_STAT_CONN_LIMITED);
+		kiw_ep_step(ep, KIW_CME_DESTROY, 0);
+	}
+	mutex_unlock(&ep->lock);
+	kiw_ep_put(ep);
+}
+
 static void take_stream(struct kiw_ep *listener, struct kiw_sock *ks)
 {
 	struct kiw_ep *ep;
 
+	make_room(listener);
 	ep = kiw_ep_new(listener->dev);
 	if (!ep) {
 		kiw_count(&listener->dev->stats, KIW_STAT_CONN_FAILED);
@@ -119,19 +157,6 @@ void kiw_ep_try_accept(struct kiw_ep *listener)
 		}
 	}
 	kiw_ep_kick(listener);
-}
-
-/* The first child, referenced, or NULL. */
-static struct kiw_ep *first_child(struct kiw_ep *listener)
-{
-	struct kiw_ep *ep;
-
-	spin_lock(&listener->half_lock);
-	ep = list_first_entry_or_null(&listener->children, struct kiw_ep, link);
-	if (ep)
-		kiw_ep_get(ep);
-	spin_unlock(&listener->half_lock);
-	return ep;
 }
 
 /*
@@ -299,7 +324,7 @@ int kiw_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
 	return 0;
 }
 
-static int start_listen(struct kiw_ep *ep, int backlog)
+static int start_listen(struct kiw_ep *ep, int backlog, int tos)
 {
 	struct kiw_device *dev = ep->dev;
 	struct kiw_sock *ks;
@@ -311,7 +336,7 @@ static int start_listen(struct kiw_ep *ep, int backlog)
 	 */
 	ep->max_children = backlog + dev->policy.max_half_open;
 	ks = kiw_sock_listen(&dev->socks, bind_ifindex(dev, &ep->local), &ep->local,
-			     ep->max_children, &kiw_ep_sock_ops, ep);
+			     ep->max_children, tos, &kiw_ep_sock_ops, ep);
 	if (IS_ERR(ks))
 		return PTR_ERR(ks);
 	ep->ks = ks;
@@ -337,7 +362,7 @@ int kiw_cm_create_listen(struct iw_cm_id *id, int backlog)
 		return -ENOMEM;
 	bind_cm_id(ep, id);
 	mutex_lock(&ep->lock);
-	ret = start_listen(ep, backlog);
+	ret = start_listen(ep, backlog, id->tos_set ? id->tos : -1);
 	mutex_unlock(&ep->lock);
 	if (ret)
 		unbind_cm_id(ep);

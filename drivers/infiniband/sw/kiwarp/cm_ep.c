@@ -20,6 +20,7 @@
  */
 #include "cm_ep.h"
 
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
 #include <rdma/iw_cm.h>
@@ -497,21 +498,27 @@ void kiw_ep_progress(struct kiw_ep *ep)
 static void ep_work(struct work_struct *work)
 {
 	struct kiw_ep *ep = container_of(work, struct kiw_ep, work);
+	/* Writing pages back may wait for this connection */
+	unsigned int noio = memalloc_noio_save();
 
 	mutex_lock(&ep->lock);
 	kiw_ep_progress(ep);
 	mutex_unlock(&ep->lock);
+	memalloc_noio_restore(noio);
 	kiw_ep_put(ep);
 }
 
 static void ep_deadline(struct work_struct *work)
 {
 	struct kiw_ep *ep = container_of(to_delayed_work(work), struct kiw_ep, deadline);
+	/* Writing pages back may wait for this connection */
+	unsigned int noio = memalloc_noio_save();
 
 	mutex_lock(&ep->lock);
 	/* What has come in time counts, even if its work has not run yet. */
 	kiw_ep_progress(ep);
 	kiw_ep_step(ep, KIW_CME_DEADLINE, -ETIMEDOUT);
 	mutex_unlock(&ep->lock);
+	memalloc_noio_restore(noio);
 	kiw_ep_put(ep);
 }

@@ -14,7 +14,7 @@
 
 static void *readq_slots(u32 size, size_t slot)
 {
-	return kvcalloc(size, slot, GFP_KERNEL);
+	return kvcalloc(size, slot, GFP_KERNEL_ACCOUNT);
 }
 
 /**

@@ -386,6 +386,7 @@ err_release:
  * @ifindex: bind to this interface, 0: to none
  * @local: address and port
  * @backlog: established streams TCP keeps until they are accepted
+ * @tos: type of service or traffic class of the streams, negative: the default
  * @ops: owner's callbacks; changed() tells that there is something to accept
  * @owner: handed to them
  *
@@ -393,7 +394,7 @@ err_release:
  * Return: the listener with one reference of the caller's, or an ERR_PTR().
  */
 struct kiw_sock *kiw_sock_listen(struct kiw_sock_pool *pool, int ifindex,
-				 const struct sockaddr_storage *local, int backlog,
+				 const struct sockaddr_storage *local, int backlog, int tos,
 				 const struct kiw_sock_ops *ops, void *owner)
 {
 	struct sockaddr_storage addr = *local;
@@ -404,6 +405,7 @@ struct kiw_sock *kiw_sock_listen(struct kiw_sock_pool *pool, int ifindex,
 	ret = sock_new(pool, local->ss_family, ifindex, &sock);
 	if (ret)
 		return ERR_PTR(ret);
+	sock_set_tos(sock, tos);
 	ret = kernel_bind(sock, (struct sockaddr *)&addr, sock_addr_len(&addr));
 	if (ret)
 		goto err_release;

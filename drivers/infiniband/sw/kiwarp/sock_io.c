@@ -80,7 +80,7 @@ int kiw_sock_discard(struct kiw_sock *ks, size_t len)
 
 /**
  * kiw_sock_send_all() - send a few octets, all or fail
- * @ks: the stream; its owner calls
+ * @ks: the stream
  * @buf: what to send
  * @len: octets; little enough for the empty send queue of a new stream
  *
@@ -93,9 +93,12 @@ int kiw_sock_send_all(struct kiw_sock *ks, const void *buf, size_t len)
 	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
 	int ret;
 
-	if (!ks->sock)
+	/* Not by struct socket: once the QP owns the stream, its work may release that. */
+	if (!kiw_sock_lock(ks))
 		return -ENOTCONN;
-	ret = kernel_sendmsg(ks->sock, &msg, &vec, 1, len);
+	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, len);
+	ret = tcp_sendmsg_locked(ks->sk, &msg, len);
+	kiw_sock_unlock(ks);
 	if (ret < 0)
 		return ret;
 	return ret == len ? 0 : -EIO;

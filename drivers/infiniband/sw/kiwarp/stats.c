@@ -11,9 +11,6 @@
 #include <linux/cpumask.h>
 #include <linux/errno.h>
 
-#define STAT_NAME(id, name) \
-	[KIW_STAT_##id] = name,
-
 /**
  * kiw_stats_init - make a device's counters, all zero
  * @stats: to be made

@@ -26,6 +26,7 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "uapi_siw.h"
+#include "compat/verbs.h"
 #include "proto/ring.h"
 
 /*
@@ -102,10 +103,11 @@ struct rdma_user_mmap_entry *kiw_user_ring_alloc(struct ib_ucontext *uctx, size_
 	struct kiw_user_ring *ur;
 	int ret;
 
-	ur = kzalloc(sizeof(*ur), GFP_KERNEL);
+	ur = kzalloc(sizeof(*ur), GFP_KERNEL_ACCOUNT);
 	if (!ur)
 		return NULL;
-	ur->mem = vmalloc_user(bytes);
+	/* Not vmalloc_user(): what a process can ask for is charged to its cgroup */
+	ur->mem = __vmalloc(PAGE_ALIGN(bytes), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!ur->mem)
 		goto err_free;
 	ret = rdma_user_mmap_entry_insert_range(uctx, &ur->entry, bytes, FIRST_PGOFF, U32_MAX);
@@ -187,6 +189,18 @@ size_t kiw_user_cq_bytes(u32 size)
 			sizeof(struct kiwarp_cq_ctrl));
 }
 
+/* rdma_user_mmap_entry_get() has seen to it that @vma is as long as the ring */
+static int map_pages(struct vm_area_struct *vma, void *mem)
+{
+	unsigned long addr;
+	int ret = 0;
+
+	kiw_compat_vma_flags(vma, VM_DONTEXPAND | VM_DONTDUMP);
+	for (addr = vma->vm_start; !ret && addr < vma->vm_end; addr += PAGE_SIZE, mem += PAGE_SIZE)
+		ret = vm_insert_page(vma, addr, vmalloc_to_page(mem));
+	return ret;
+}
+
 /**
  * kiw_mmap - map a ring: ib_device_ops.mmap
  * @uctx: the process's context
@@ -206,7 +220,7 @@ int kiw_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 	if (!entry)
 		return -EINVAL;
 	ur = container_of(entry, struct kiw_user_ring, entry);
-	ret = remap_vmalloc_range(vma, ur->mem, 0);
+	ret = map_pages(vma, ur->mem);
 	rdma_user_mmap_entry_put(entry);
 	return ret;
 }

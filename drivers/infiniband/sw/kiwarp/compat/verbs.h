@@ -3,6 +3,7 @@
 #ifndef KIW_COMPAT_VERBS_H
 #define KIW_COMPAT_VERBS_H
 
+#include <linux/mm.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
 
@@ -25,6 +26,16 @@ static inline struct ib_udata *kiw_compat_cq_udata(kiw_compat_create_cq_arg *arg
 	return arg;
 }
 #endif
+
+/* Flags of a mapping that is being made; since 6.3 they are not written directly */
+static inline void kiw_compat_vma_flags(struct vm_area_struct *vma, unsigned long flags)
+{
+#if KIW_KERNEL_SINCE(6, 3, 0)
+	vm_flags_set(vma, flags);
+#else
+	vma->vm_flags |= flags;
+#endif
+}
 
 /* udev renames a device unless its name was chosen by a person; 6.1 cannot tell it */
 static inline void kiw_compat_name_by_user(struct ib_device *ibdev)
