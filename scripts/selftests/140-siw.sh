@@ -3,6 +3,7 @@
 # DESCRIPTION: interoperation with siw, which has host b, in both roles, CRC on and off
 # TIMEOUT: 100
 # KERNELS: uml 6.1 6.12
+# DMESG-ALLOW: traps: ib_
 #
 # Not where lockdep watches: siw takes sk_callback_lock with softirqs enabled, which it
 # reports, and then it watches nothing any more.
@@ -10,6 +11,8 @@
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/verbs.sh
 . "$SELFTESTS/verbs.sh"
+# shellcheck source=scripts/selftests/perftest.sh
+. "$SELFTESTS/perftest.sh"
 
 devices() {
 	rdma_add a && KIW_LINK_TYPE=siw rdma_add b &&
@@ -27,7 +30,7 @@ pings() {
 }
 
 bandwidth() {
-	perftest_to "$1" "ib_$2_bw" "$3" -n 50 -s 16384
+	perf "$1" "ib_$2_bw" "$3" 50 -s 16384
 }
 
 # round NAME TOOL...: all kinds of work, with the devices as they are.
