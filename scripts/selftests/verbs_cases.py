@@ -630,6 +630,25 @@ def dereg(l, r, addr):
         r.async_events()
 
 
+def dereg_midway(l, r, addr):
+    """Local memory that goes in the middle of a message: its WR completes, and only once."""
+    size = 16 * MIB
+    with memory(r, size) as rmr, doomed(l, r, addr) as p:
+        lmr = l.mr(size)
+        # TCP takes a part of it at most before the memory goes.
+        l.post_send(p.lc, *[wr("RDMA_WRITE", [(lmr[1], size, lmr[2])], i, raddr=rmr[1],
+                               rkey=rmr[3]) for i in range(8)])
+        l.close_mr(lmr[0])
+        found = [c[:2] for c in l.complete(p.lc, "send", 8)]
+        expect([c[0] for c in found], list(range(8)), "each once, in order")
+        expect("LOC_PROT_ERR" in [c[1] for c in found], True, "the one that lost its memory")
+        l.post_send(p.lc, wr("RDMA_WRITE", [(lmr[1], 0, lmr[2])], 9, raddr=rmr[1],
+                              rkey=rmr[3]))
+        p.send_done(9, "WR_FLUSH_ERR")
+    l.async_events()
+    r.async_events()
+
+
 def changing_memory(l, r, addr):
     """The owner rewrites memory that is being READ, and sent: CRCs hold."""
     size = 65536
@@ -925,11 +944,19 @@ def callers_many(l, r, addr):
 
 def never_answered(l, r, addr):
     """A Request that the consumer neither accepts nor rejects ends at the deadline."""
+    def ended():
+        return r.counter("conn_timeout") + r.counter("conn_failed")
+
     r.listen(addr)
-    with counted(r, conn_timeout=1):
-        lc = l.connect(addr, {})
-        rc, _ = r.request()
-        l.event(lc, FAILURES)
+    before = ended()
+    lc = l.connect(addr, {})
+    rc, _ = r.request()
+    # Both ends have the same deadline: the other one's may end it.
+    l.event(lc, FAILURES)
+    deadline = time.monotonic() + 5
+    while ended() == before and time.monotonic() < deadline:
+        time.sleep(0.02)
+    expect(ended(), before + 1, "one connection has ended")
     l.close(lc)
     r.close(rc)
     r.listen_end()
