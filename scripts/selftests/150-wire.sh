@@ -76,6 +76,7 @@ session() {
 	t_run "$name: tshark reads all of it" decoded "$crc"
 }
 
+command -v tshark >/dev/null || bail "the root image has no tshark"
 { load_kiwarp && topo_up 1500 && plain_netdevs && rdma_up; } || bail "no two hosts"
 session "CRC" crc
 t_run "a corrupted capture is found" corrupted_is_found
