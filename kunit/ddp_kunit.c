@@ -11,6 +11,9 @@
 /* The longest head that kiw_ddp_decode() may look at */
 #define HEAD_MAX	48
 
+#define IETF	KIW_DDP_VERSION_IETF
+#define RDMAC	KIW_DDP_VERSION_RDMAC
+
 static const u32 queues[] = { 0, 1, 2, 3, 4, 0x80000000, 0xffffffff };
 
 /* RFC 5041 4.2 figure 4, RFC 5040 appendix A: RDMA Write, last, 100 octets */
@@ -43,11 +46,12 @@ static void rfc5041_4_2_tagged_header(struct kunit *test)
 	struct kiw_ddp_seg seg;
 
 	memset(&hdr, 0xa5, sizeof(hdr));
-	kiw_ddp_encode_tagged(&hdr, KIW_RDMAP_WRITE, true, 100, 0x12345678, 0x0102030405060708);
+	kiw_ddp_encode_tagged(&hdr, IETF, KIW_RDMAP_WRITE, true, 100, 0x12345678,
+			      0x0102030405060708);
 	KUNIT_ASSERT_EQ(test, sizeof(hdr), sizeof(write_head));
 	KUNIT_EXPECT_MEMEQ(test, &hdr, write_head, sizeof(hdr));
 
-	KUNIT_ASSERT_EQ(test, kiw_ddp_decode(write_head, 114, &seg), KIW_PERR_NONE);
+	KUNIT_ASSERT_EQ(test, kiw_ddp_decode(write_head, 114, IETF, &seg), KIW_PERR_NONE);
 	KUNIT_EXPECT_TRUE(test, seg.tagged);
 	KUNIT_EXPECT_TRUE(test, seg.last);
 	KUNIT_EXPECT_EQ(test, seg.opcode, (u8)KIW_RDMAP_WRITE);
@@ -63,11 +67,12 @@ static void rfc5041_4_3_untagged_header(struct kunit *test)
 	struct kiw_ddp_seg seg;
 
 	memset(&hdr, 0xa5, sizeof(hdr));
-	kiw_ddp_encode_untagged(&hdr, KIW_RDMAP_SEND_SE_INV, false, 256, 0xcafef00d, 7, 0x010203);
+	kiw_ddp_encode_untagged(&hdr, IETF, KIW_RDMAP_SEND_SE_INV, false, 256, 0xcafef00d, 7,
+				0x010203);
 	KUNIT_ASSERT_EQ(test, sizeof(hdr), sizeof(send_head));
 	KUNIT_EXPECT_MEMEQ(test, &hdr, send_head, sizeof(hdr));
 
-	KUNIT_ASSERT_EQ(test, kiw_ddp_decode(send_head, 0x112, &seg), KIW_PERR_NONE);
+	KUNIT_ASSERT_EQ(test, kiw_ddp_decode(send_head, 0x112, IETF, &seg), KIW_PERR_NONE);
 	KUNIT_EXPECT_FALSE(test, seg.tagged);
 	KUNIT_EXPECT_FALSE(test, seg.last);
 	KUNIT_EXPECT_EQ(test, seg.opcode, (u8)KIW_RDMAP_SEND_SE_INV);
@@ -83,7 +88,7 @@ static void rfc5040_4_8_terminate_header(struct kunit *test)
 {
 	struct kiw_wire_untagged hdr;
 
-	kiw_ddp_encode_untagged(&hdr, KIW_RDMAP_TERMINATE, true, 4, 0, 1, 0);
+	kiw_ddp_encode_untagged(&hdr, IETF, KIW_RDMAP_TERMINATE, true, 4, 0, 1, 0);
 	KUNIT_EXPECT_MEMEQ(test, &hdr, terminate_head, sizeof(hdr));
 }
 
@@ -91,7 +96,7 @@ static void rfc5040_4_4_read_request_header(struct kunit *test)
 {
 	struct kiw_wire_untagged hdr;
 
-	kiw_ddp_encode_untagged(&hdr, KIW_RDMAP_READ_REQ, true, 28, 0, 2, 0);
+	kiw_ddp_encode_untagged(&hdr, IETF, KIW_RDMAP_READ_REQ, true, 28, 0, 2, 0);
 	KUNIT_EXPECT_MEMEQ(test, &hdr, read_req_head, sizeof(hdr));
 }
 
@@ -105,12 +110,39 @@ static void rfc5040_4_1_invalidate_stag(struct kunit *test)
 
 	for (opcode = KIW_RDMAP_SEND; opcode <= KIW_RDMAP_SEND_SE_INV; opcode++) {
 		carries = opcode == 4 || opcode == 6;
-		kiw_ddp_encode_untagged(&hdr, opcode, true, 0, 0x11223344, 1, 0);
+		kiw_ddp_encode_untagged(&hdr, IETF, opcode, true, 0, 0x11223344, 1, 0);
 		KUNIT_EXPECT_EQ(test, be32_to_cpu(hdr.inv_stag), carries ? 0x11223344U : 0U);
 		hdr.inv_stag = cpu_to_be32(0x55667788);
-		KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&hdr, 18, &seg), KIW_PERR_NONE);
+		KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&hdr, 18, IETF, &seg), KIW_PERR_NONE);
 		KUNIT_EXPECT_EQ(test, seg.inv_stag, carries ? 0x55667788U : 0U);
 	}
+}
+
+/* RFC 5044 appendix C: version 0 in both control octets, all else as ever */
+static void rfc5044_c_rdmac_version(struct kunit *test)
+{
+	struct kiw_wire_untagged untagged;
+	struct kiw_wire_tagged tagged;
+	struct kiw_ddp_seg seg;
+
+	kiw_ddp_encode_tagged(&tagged, RDMAC, KIW_RDMAP_READ_RESP, true, 100, 1, 2);
+	KUNIT_EXPECT_EQ(test, tagged.ddp, 0xc0);
+	KUNIT_EXPECT_EQ(test, tagged.rdmap, 0x02);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&tagged, 114, RDMAC, &seg), KIW_PERR_NONE);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&tagged, 114, IETF, &seg),
+			KIW_PERR_DDP_TAGGED_VERSION);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(write_head, 114, RDMAC, &seg),
+			KIW_PERR_DDP_TAGGED_VERSION);
+
+	kiw_ddp_encode_untagged(&untagged, RDMAC, KIW_RDMAP_SEND_SE, false, 256, 0, 7, 9);
+	KUNIT_EXPECT_EQ(test, untagged.ddp, 0x00);
+	KUNIT_EXPECT_EQ(test, untagged.rdmap, 0x05);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&untagged, 0x112, RDMAC, &seg), KIW_PERR_NONE);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&untagged, 0x112, IETF, &seg),
+			KIW_PERR_DDP_UNTAGGED_VERSION);
+	untagged.rdmap |= 0x40;
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&untagged, 0x112, RDMAC, &seg),
+			KIW_PERR_RDMAP_VERSION);
 }
 
 static void round_trip_tagged(struct kunit *test)
@@ -126,9 +158,10 @@ static void round_trip_tagged(struct kunit *test)
 		stag = kiw_test_next(&random);
 		to = (u64)kiw_test_next(&random) << 32 | kiw_test_next(&random);
 		len = kiw_test_next(&random) % (KIW_MULPDU_MAX - 14 + 1);
-		kiw_ddp_encode_tagged(&hdr, i & 2, i & 1, len, stag, to);
+		kiw_ddp_encode_tagged(&hdr, IETF, i & 2, i & 1, len, stag, to);
 		KUNIT_ASSERT_EQ(test, be16_to_cpu(hdr.ulpdu_len), len + 14);
-		KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&hdr, len + 14, &seg), KIW_PERR_NONE);
+		KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&hdr, len + 14, IETF, &seg),
+				KIW_PERR_NONE);
 		KUNIT_EXPECT_EQ(test, seg.opcode, i & 2);
 		KUNIT_EXPECT_EQ(test, seg.last, i & 1);
 		KUNIT_EXPECT_EQ(test, seg.payload_len, len);
@@ -149,9 +182,10 @@ static void round_trip_untagged(struct kunit *test)
 		msn = kiw_test_next(&random);
 		mo = kiw_test_next(&random);
 		len = kiw_test_next(&random) % (KIW_MULPDU_MAX - 18 + 1);
-		kiw_ddp_encode_untagged(&hdr, KIW_RDMAP_SEND_INV, i & 1, len, ~msn, msn, mo);
+		kiw_ddp_encode_untagged(&hdr, IETF, KIW_RDMAP_SEND_INV, i & 1, len, ~msn, msn, mo);
 		KUNIT_ASSERT_EQ(test, be16_to_cpu(hdr.ulpdu_len), len + 18);
-		KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&hdr, len + 18, &seg), KIW_PERR_NONE);
+		KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&hdr, len + 18, IETF, &seg),
+				KIW_PERR_NONE);
 		KUNIT_EXPECT_EQ(test, seg.last, i & 1);
 		KUNIT_EXPECT_EQ(test, seg.payload_len, len);
 		KUNIT_EXPECT_EQ(test, seg.inv_stag, ~msn);
@@ -165,14 +199,14 @@ static void round_trip_untagged(struct kunit *test)
  * and one character per opcode (t: tagged, else the queue), for a segment of
  * offset 0 with 28 octets of payload behind the longer header.
  */
-static enum kiw_perr oracle(u8 ddp, u8 rdmap, u32 qn)
+static enum kiw_perr oracle(u8 version, u8 ddp, u8 rdmap, u32 qn)
 {
 	static const char usage[] = "t1t00002--------";
 	const char use = usage[rdmap % 16];
 
-	if (ddp % 4 != 1)
+	if (ddp % 4 != version)
 		return ddp >= 128 ? KIW_PERR_DDP_TAGGED_VERSION : KIW_PERR_DDP_UNTAGGED_VERSION;
-	if (rdmap / 64 != 1)
+	if (rdmap / 64 != version)
 		return KIW_PERR_RDMAP_VERSION;
 	if (use == '-' || (use == 't') != ddp / 128)
 		return KIW_PERR_RDMAP_OPCODE;
@@ -187,7 +221,7 @@ static enum kiw_perr oracle(u8 ddp, u8 rdmap, u32 qn)
 	return KIW_PERR_NONE;
 }
 
-static u32 sweep_controls(u32 qn)
+static u32 sweep_controls(u8 version, u32 qn)
 {
 	struct kiw_ddp_seg seg;
 	u8 head[HEAD_MAX] = {};
@@ -199,8 +233,8 @@ static u32 sweep_controls(u32 qn)
 	put_unaligned_be32(qn, head + 8);
 	for (i = 0; i < 1 << 16; i++) {
 		put_unaligned_be16(i, head + 2);
-		want = oracle(i >> 8, i, qn);
-		if (kiw_ddp_decode(head, 46, &seg) != want)
+		want = oracle(version, i >> 8, i, qn);
+		if (kiw_ddp_decode(head, 46, version, &seg) != want)
 			bad++;
 		else if (!want && (seg.opcode != i % 16 || seg.tagged != i >> 15 ||
 				   seg.last != (i >> 14 & 1) || seg.hdr_len != 20 - 4 * (i >> 15)))
@@ -213,8 +247,10 @@ static void every_control_and_queue(struct kunit *test)
 {
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(queues); i++)
-		KUNIT_EXPECT_EQ(test, sweep_controls(queues[i]), 0U);
+	for (i = 0; i < ARRAY_SIZE(queues); i++) {
+		KUNIT_EXPECT_EQ(test, sweep_controls(IETF, queues[i]), 0U);
+		KUNIT_EXPECT_EQ(test, sweep_controls(RDMAC, queues[i]), 0U);
+	}
 }
 
 /* What a segment with right control octets and @ulpdu_len octets is */
@@ -245,7 +281,7 @@ static void expect_length(struct kunit *test, const u8 *head, u32 ulpdu_len)
 	KUNIT_ASSERT_NOT_NULL(test, copy);
 	memcpy(copy, head, avail);
 	put_unaligned_be16(ulpdu_len, copy);
-	KUNIT_EXPECT_EQ_MSG(test, kiw_ddp_decode(copy, ulpdu_len, &seg),
+	KUNIT_EXPECT_EQ_MSG(test, kiw_ddp_decode(copy, ulpdu_len, IETF, &seg),
 			    length_oracle(opcode, ulpdu_len), "opcode %u length %u",
 			    opcode, ulpdu_len);
 	if (!length_oracle(opcode, ulpdu_len))
@@ -283,7 +319,7 @@ static void reserved_bits_are_ignored(struct kunit *test)
 	for (i = 0; i < 16 * 4; i++) {
 		head[2] = send_head[2] | (i & 15) << 2;
 		head[3] = send_head[3] | i >> 4 << 4;
-		KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 0x112, &seg), KIW_PERR_NONE);
+		KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 0x112, IETF, &seg), KIW_PERR_NONE);
 		KUNIT_EXPECT_EQ(test, seg.opcode, (u8)KIW_RDMAP_SEND_SE_INV);
 	}
 }
@@ -294,10 +330,11 @@ static void any_alignment(struct kunit *test)
 	u8 buf[sizeof(send_head) + 8];
 	int shift;
 
-	kiw_ddp_decode(send_head, 0x112, &want);
+	kiw_ddp_decode(send_head, 0x112, IETF, &want);
 	for (shift = 0; shift < 8; shift++) {
 		memcpy(buf + shift, send_head, sizeof(send_head));
-		KUNIT_EXPECT_EQ(test, kiw_ddp_decode(buf + shift, 0x112, &seg), KIW_PERR_NONE);
+		KUNIT_EXPECT_EQ(test, kiw_ddp_decode(buf + shift, 0x112, IETF, &seg),
+				KIW_PERR_NONE);
 		KUNIT_EXPECT_MEMEQ(test, &seg, &want, sizeof(seg));
 	}
 }
@@ -310,23 +347,23 @@ static void first_fault_counts(struct kunit *test)
 
 	put_unaligned_be32(3, head + 8);
 	put_unaligned_be32(1, head + 16);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 17, &seg), KIW_PERR_MPA_FRAMING);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, &seg), KIW_PERR_DDP_UNTAGGED_VERSION);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 17, IETF, &seg), KIW_PERR_MPA_FRAMING);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, &seg), KIW_PERR_DDP_UNTAGGED_VERSION);
 	head[2] = 0x01;
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, &seg), KIW_PERR_RDMAP_VERSION);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, &seg), KIW_PERR_RDMAP_VERSION);
 	head[3] = 0x4f;
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, &seg), KIW_PERR_RDMAP_OPCODE);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, &seg), KIW_PERR_RDMAP_OPCODE);
 	head[3] = 0x41;
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, &seg), KIW_PERR_DDP_QN);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, &seg), KIW_PERR_DDP_QN);
 	put_unaligned_be32(0, head + 8);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, &seg), KIW_PERR_RDMAP_OPCODE);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, &seg), KIW_PERR_RDMAP_OPCODE);
 	put_unaligned_be32(1, head + 8);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, &seg), KIW_PERR_DDP_MO);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, &seg), KIW_PERR_DDP_MO);
 	put_unaligned_be32(0, head + 16);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 47, &seg), KIW_PERR_DDP_TOO_LONG);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 46, &seg), KIW_PERR_RDMAP_OP_UNSPEC);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 47, IETF, &seg), KIW_PERR_DDP_TOO_LONG);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 46, IETF, &seg), KIW_PERR_RDMAP_OP_UNSPEC);
 	head[2] = 0x41;
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 46, &seg), KIW_PERR_NONE);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 46, IETF, &seg), KIW_PERR_NONE);
 }
 
 static struct kunit_case ddp_cases[] = {
@@ -335,6 +372,7 @@ static struct kunit_case ddp_cases[] = {
 	KUNIT_CASE(rfc5040_4_8_terminate_header),
 	KUNIT_CASE(rfc5040_4_4_read_request_header),
 	KUNIT_CASE(rfc5040_4_1_invalidate_stag),
+	KUNIT_CASE(rfc5044_c_rdmac_version),
 	KUNIT_CASE(round_trip_tagged),
 	KUNIT_CASE(round_trip_untagged),
 	KUNIT_CASE(every_control_and_queue),

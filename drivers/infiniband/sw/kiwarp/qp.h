@@ -46,6 +46,9 @@ struct kiw_conn_ops {
  * @ks: the stream; the QP takes a reference of its own
  * @initiator: this end sent the Request
  * @crc: CRC in force, both directions
+ * @tx_markers: the peer asked for markers: insert them
+ * @rx_markers: this end asked for markers: check and strip them
+ * @version: DDP and RDMAP version on the wire: 1, or 0 in permissive RDMAC mode
  * @ird: inbound RDMA Reads the peer may have outstanding
  * @ord: RDMA Reads this end may have outstanding
  * @rtr: kind of RTR to send first (%KIW_RTR_WRITE or %KIW_RTR_READ), 0: none (initiator)
@@ -57,6 +60,9 @@ struct kiw_conn_params {
 	struct kiw_sock *ks;
 	bool initiator;
 	bool crc;
+	bool tx_markers;
+	bool rx_markers;
+	u8 version;
 	u16 ird;
 	u16 ord;
 	u8 rtr;

@@ -3,8 +3,8 @@
  * The receive engine.
  *
  * TCP calls when there is enough. A run looks at the head of the FPDU at the front of
- * the receive queue, waits until all of it is there, verifies its CRC over the queued
- * buffers, and only then believes a word of it (RFC 5044 6): the header is decoded and
+ * the receive queue, waits until all of it is there, verifies it where it is queued
+ * (rx_fpdu.c), and only then believes a word of it (RFC 5044 6): the header is decoded and
  * checked, the payload is copied to where it says, the message is delivered at its last
  * segment. What was used is consumed once a run.
  *
@@ -14,10 +14,10 @@
  */
 #include "rx.h"
 
-#include "proto/crc.h"
 #include "proto/ddp.h"
 #include "proto/term.h"
 #include "qp.h"
+#include "rx_fpdu.h"
 #include "sgl.h"
 #include "trace.h"
 
@@ -106,7 +106,7 @@ static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_cursor *
 
 	kiw_sgl_seek(&place.sgl, offset);
 	section = kiw_mr_enter(qp->mrs);
-	kiw_sock_rx_walk(qp->ks, cur, len, place_piece, &place);
+	kiw_rx_walk(qp, cur, len, place_piece, &place);
 	kiw_mr_leave(qp->mrs, section);
 	return place.fault;
 }
@@ -138,7 +138,7 @@ static enum kiw_mem_fault rx_place_tagged(struct kiw_qp *qp, struct kiw_rx_curso
 			       &mr);
 	if (fault == KIW_MEM_OK) {
 		place.mr = mr;
-		kiw_sock_rx_walk(qp->ks, cur, seg->payload_len, place_piece, &place);
+		kiw_rx_walk(qp, cur, seg->payload_len, place_piece, &place);
 	}
 	kiw_mr_leave(qp->mrs, section);
 	return fault;
@@ -345,6 +345,15 @@ static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_cursor *c
 	return KIW_PERR_NONE;
 }
 
+static int copy_piece(void *arg, const u8 *data, u32 len)
+{
+	u8 **to = arg;
+
+	memcpy(*to, data, len);
+	*to += len;
+	return 0;
+}
+
 /* RFC 5040 4.8: the peer ends the stream and says why. It is not answered. */
 static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 				  const struct kiw_ddp_seg *seg)
@@ -352,12 +361,13 @@ static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 	const struct kiw_perr_info *info;
 	u8 payload[KIW_TERM_MAX];
 	struct kiw_term term;
+	u8 *to = payload;
 	enum kiw_perr perr;
 	u32 len;
 
 	perr = kiw_untagged_check(&qp->rx.queue[KIW_QN_TERMINATE], seg);
 	len = min_t(u32, seg->payload_len, sizeof(payload));
-	kiw_sock_rx_peek(qp->ks, cur, payload, len);
+	kiw_rx_walk(qp, cur, len, copy_piece, &to);
 	if (perr != KIW_PERR_NONE || !kiw_term_decode(payload, len, &term))
 		return perr == KIW_PERR_NONE ? KIW_PERR_RDMAP_STREAM : perr;
 	qp->term_layer = term.layer;
@@ -395,29 +405,6 @@ static enum kiw_perr rx_dispatch(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 
 /* FPDUs */
 
-static int crc_piece(void *arg, const u8 *data, u32 len)
-{
-	u32 *crc = arg;
-
-	*crc = kiw_crc_update(*crc, data, len);
-	return 0;
-}
-
-/* RFC 5044 4.4: the CRC covers everything before it. */
-static bool rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u32 total)
-{
-	struct kiw_rx_cursor at = *cur;
-	u32 crc = kiw_crc_init();
-	__le32 expected, got;
-
-	if (!qp->conn.crc)
-		return true;
-	kiw_sock_rx_walk(qp->ks, &at, total - KIW_FPDU_CRC_SIZE, crc_piece, &crc);
-	kiw_sock_rx_peek(qp->ks, &at, (u8 *)&got, sizeof(got));
-	expected = kiw_crc_final(crc);
-	return got == expected;
-}
-
 /* The first valid FPDU: the peer is in full operation, RFC 5044 7.1.2. */
 static void rx_spoken(struct kiw_qp *qp)
 {
@@ -429,7 +416,7 @@ static void rx_spoken(struct kiw_qp *qp)
 	kiw_qp_run_soon(qp);
 }
 
-/* A whole FPDU at @cur; @head is its beginning. */
+/* A whole FPDU at @cur; @head is its beginning without markers. */
 static enum kiw_perr rx_fpdu(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
 			     const struct kiw_fpdu *fpdu, const u8 *head)
 {
@@ -437,14 +424,15 @@ static enum kiw_perr rx_fpdu(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
 	struct kiw_ddp_seg seg;
 	enum kiw_perr perr;
 
-	if (!rx_crc_holds(qp, cur, fpdu->total))
-		return KIW_PERR_MPA_CRC;
-	perr = kiw_ddp_decode(head, fpdu->ulpdu_len, &seg);
+	perr = kiw_rx_verify(qp, cur, fpdu);
+	if (perr != KIW_PERR_NONE)
+		return perr;
+	perr = kiw_ddp_decode(head, fpdu->ulpdu_len, qp->conn.version, &seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;
 	kiw_count(qp->stats, KIW_STAT_RX_FPDUS);
 	kiw_count_add(qp->stats, KIW_STAT_RX_BYTES, seg.payload_len);
-	kiw_sock_rx_skip(qp->ks, &at, seg.hdr_len);
+	kiw_rx_skip(qp, &at, seg.hdr_len);
 	perr = rx_dispatch(qp, &at, &seg, head);
 	if (perr == KIW_PERR_NONE && !qp->rx.has_spoken)
 		rx_spoken(qp);
@@ -461,14 +449,12 @@ static bool rx_may_place(const struct kiw_qp *qp)
 /* The FPDU at the front; false: no whole one there, or no use for more. */
 static bool rx_next(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 *want)
 {
-	u8 head[KIW_FPDU_HDR_MAX] = {};
+	u8 head[KIW_RX_HEAD_SIZE] = {};
 	enum kiw_perr perr = KIW_PERR_MPA_FRAMING;
 	struct kiw_fpdu fpdu = {};
 	u32 len;
 
-	len = min_t(u32, cur->avail, sizeof(head));
-	kiw_sock_rx_peek(qp->ks, cur, head, len);
-	switch (kiw_mpa_frame_rx(head, cur->avail, &fpdu)) {
+	switch (kiw_rx_frame(qp, cur, head, &len, &fpdu)) {
 	case KIW_MPA_RX_MORE:
 		*want = fpdu.total;
 		return false;
@@ -529,6 +515,10 @@ void kiw_rx_run(struct kiw_qp *qp)
 	if (!qp->rx.is_running)
 		return;
 	kiw_sock_rx_start(qp->ks, &cur);
+	if (!qp->rx.has_first_seq) {
+		qp->rx.first_seq = cur.seq;
+		qp->rx.has_first_seq = true;
+	}
 	start = cur.avail;
 	while (cur.avail && rx_may_place(qp)) {
 		if (!budget-- || start - cur.avail > RX_RUN_OCTETS) {

@@ -21,18 +21,22 @@ struct kiw_sock_ops;
  * struct kiw_rx - receive engine
  * @queue: position in each untagged queue
  * @recv: receive work request of the Send in progress
+ * @first_seq: TCP sequence number of the first octet of full operation, when @has_first_seq
  * @has_recv: @recv is valid
  * @in_tagged: inside a message of several tagged segments
  * @is_running: the stream is in full operation
+ * @has_first_seq: the engine has run
  * @has_spoken: a valid FPDU has come
  * @has_ended: nothing more will come
  */
 struct kiw_rx {
 	struct kiw_untagged_rx queue[KIW_QN_COUNT];
 	struct kiw_rwqe recv;
+	u32 first_seq;
 	bool has_recv;
 	bool in_tagged;
 	bool is_running;
+	bool has_first_seq;
 	bool has_spoken;
 	bool has_ended;
 };

@@ -49,7 +49,8 @@ static bool tx_add_rtr_write(struct kiw_qp *qp)
 {
 	struct kiw_tx_fpdu fpdu = { .is_tagged = true };
 
-	kiw_ddp_encode_tagged(&fpdu.tagged, KIW_RDMAP_WRITE, true, 0, TX_RTR_STAG, 0);
+	kiw_ddp_encode_tagged(&fpdu.tagged, qp->conn.version, KIW_RDMAP_WRITE, true, 0,
+			      TX_RTR_STAG, 0);
 	return kiw_tx_add_fpdu(qp, &fpdu);
 }
 
@@ -235,13 +236,15 @@ static void tx_wr_header(struct kiw_qp *qp, u32 mulpdu, struct kiw_tx_fpdu *fpdu
 	fpdu->is_tagged = wqe->op == KIW_WR_WRITE;
 	if (fpdu->is_tagged) {
 		fpdu->len = min_t(u32, left, mulpdu - KIW_DDP_TAGGED_HDR);
-		kiw_ddp_encode_tagged(&fpdu->tagged, KIW_RDMAP_WRITE, fpdu->len == left,
-				      fpdu->len, wqe->rkey, wqe->raddr + qp->tx.sent);
+		kiw_ddp_encode_tagged(&fpdu->tagged, qp->conn.version, KIW_RDMAP_WRITE,
+				      fpdu->len == left, fpdu->len, wqe->rkey,
+				      wqe->raddr + qp->tx.sent);
 		return;
 	}
 	fpdu->len = min_t(u32, left, mulpdu - KIW_DDP_UNTAGGED_HDR);
-	kiw_ddp_encode_untagged(&fpdu->untagged, tx_send_opcode(wqe), fpdu->len == left,
-				fpdu->len, inv_stag, qp->tx.msn[KIW_QN_SEND], qp->tx.sent);
+	kiw_ddp_encode_untagged(&fpdu->untagged, qp->conn.version, tx_send_opcode(wqe),
+				fpdu->len == left, fpdu->len, inv_stag,
+				qp->tx.msn[KIW_QN_SEND], qp->tx.sent);
 }
 
 /* One segment of a Send or Write. */
@@ -280,8 +283,9 @@ static bool tx_add_response(struct kiw_qp *qp, u32 mulpdu)
 	struct kiw_tx_fpdu fpdu = { .is_tagged = true, .fill = kiw_tx_fill_region, .arg = &src };
 
 	fpdu.len = min_t(u32, left, mulpdu - KIW_DDP_TAGGED_HDR);
-	kiw_ddp_encode_tagged(&fpdu.tagged, KIW_RDMAP_READ_RESP, fpdu.len == left, fpdu.len,
-			      req->sink_stag, req->sink_to + qp->tx.sent);
+	kiw_ddp_encode_tagged(&fpdu.tagged, qp->conn.version, KIW_RDMAP_READ_RESP,
+			      fpdu.len == left, fpdu.len, req->sink_stag,
+			      req->sink_to + qp->tx.sent);
 	if (!kiw_tx_add_fpdu(qp, &fpdu)) {
 		if (src.fault != KIW_MEM_OK) {
 			qp->tx.kind = KIW_TX_NONE;
@@ -441,27 +445,44 @@ static bool tx_add_next(struct kiw_qp *qp, u32 mulpdu)
 }
 
 /*
+ * The largest ULPDU that fits into the next @octets of the stream: with markers, MULPDU
+ * as RFC 5044 4.5 has it "dynamically adjusted" to those that will really be there.
+ */
+static u32 tx_ulpdu_room(const struct kiw_qp *qp, u32 octets)
+{
+	if (qp->conn.tx_markers)
+		octets = kiw_mpa_unmarked_size(qp->tx.offset, octets);
+	return octets - KIW_FPDU_LEN_SIZE - KIW_FPDU_CRC_SIZE;
+}
+
+/*
  * Fill a batch. FPDUs fill segments exactly, so a batch that starts on a segment stays
  * aligned (RFC 5044 5.1): a message that begins inside a segment has a first FPDU of
  * what is left of it. When too little is left, the batch ends, and TCP is told to
- * begin a new segment behind it.
+ * begin a new segment behind it. So it is where a segment would end in a marker, which
+ * is not of the FPDU before it.
  */
 static void tx_build(struct kiw_qp *qp)
 {
+	u32 least = kiw_mpa_fpdu_size(KIW_MULPDU_MIN);
 	u32 full = kiw_mpa_fpdu_size(kiw_mpa_mulpdu(kiw_sock_emss(qp->ks)));
 	struct kiw_tx *tx = &qp->tx;
 	u32 before, in_segment = 0;
 
+	if (qp->conn.tx_markers)
+		least += KIW_MARKER_SIZE;
+	full = max(full, least);
+
 	tx->is_aligned = true;
 	while (tx->buf.len < KIW_TXBUF_TARGET) {
 		before = tx->buf.len;
-		if (!tx_add_next(qp, full - in_segment - KIW_FPDU_LEN_SIZE - KIW_FPDU_CRC_SIZE))
+		if (!tx_add_next(qp, tx_ulpdu_room(qp, full - in_segment)))
 			break;
 		in_segment += tx->buf.len - before;
 		if (in_segment >= full)
 			in_segment = 0;
 		tx->is_aligned = !in_segment;
-		if (full - in_segment < kiw_mpa_fpdu_size(KIW_MULPDU_MIN))
+		if (full - in_segment < least)
 			break;
 	}
 }

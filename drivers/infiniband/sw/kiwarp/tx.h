@@ -38,6 +38,7 @@ enum kiw_tx_kind {
  * @buf: the batch: FPDUs that TCP has not taken yet
  * @kind: current message
  * @sent: octets of its payload that are in @buf or with TCP
+ * @offset: octets of FPDUs that are in @buf or with TCP, markers counted, modulo 2^32
  * @wqe: the work request that was fetched last, while @has_wqe
  * @pend: work requests begun and not completed, in order
  * @orq: our outstanding RDMA Reads
@@ -56,6 +57,7 @@ struct kiw_tx {
 	struct kiw_txbuf buf;
 	enum kiw_tx_kind kind;
 	u32 sent;
+	u32 offset;
 	struct kiw_swqe wqe;
 	struct kiw_pend_ring pend;
 	struct kiw_orq orq;

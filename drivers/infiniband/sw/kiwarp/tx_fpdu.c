@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Building FPDUs, RFC 5044 4. Payload is copied and checksummed in one pass into the
- * batch, see txbuf.c; what it comes from is told by a fill function.
+ * batch, see txbuf.c; what it comes from is told by a fill function. Where the peer
+ * asked for markers, an FPDU is written in pieces between them.
  *
  * Context: socket lock held, BHs off.
  */
@@ -11,6 +12,22 @@
 #include "proto/ddp.h"
 #include "proto/mpa.h"
 #include "qp.h"
+
+static const u8 zeroes[KIW_FPDU_ALIGN];
+
+/**
+ * struct tx_marked - writing an FPDU with its markers
+ * @buf: the batch
+ * @crc: over what is written, unless NULL
+ * @start: offset of the FPDU in the stream, with the marker before it if there is one
+ * @offset: of the next octet
+ */
+struct tx_marked {
+	struct kiw_txbuf *buf;
+	u32 *crc;
+	u32 start;
+	u32 offset;
+};
 
 /**
  * kiw_tx_fill_bytes() - payload from kernel memory
@@ -92,27 +109,83 @@ void kiw_tx_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sge, struct
 	sgl->sge = sge;
 }
 
-/* RFC 5044 4: header, payload, PAD and CRC behind the batch. */
-static bool tx_put_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
+/* Everything before the CRC, in a stream without markers. */
+static bool tx_put_plain(struct kiw_txbuf *buf, const struct kiw_tx_fpdu *fpdu, u32 hdr_len,
+			 u32 pad, u32 *crc)
 {
-	static const u8 zeroes[KIW_FPDU_ALIGN];
-	struct kiw_txbuf *buf = &qp->tx.buf;
-	u32 crc = kiw_crc_init();
+	if (!kiw_txbuf_put(buf, &fpdu->tagged, hdr_len, crc))
+		return false;
+	if (fpdu->len && !kiw_txbuf_fill(buf, fpdu->len, fpdu->fill, fpdu->arg, crc))
+		return false;
+	return kiw_txbuf_put(buf, zeroes, pad, crc);
+}
+
+/* A marker if it belongs here: RFC 5044 4.3. */
+static bool tx_put_marker(struct tx_marked *out)
+{
+	struct kiw_wire_marker marker;
+
+	if (kiw_mpa_to_marker(out->offset))
+		return true;
+	kiw_mpa_marker_encode(&marker, out->offset, out->start);
+	out->offset += sizeof(marker);
+	return kiw_txbuf_put(out->buf, &marker, sizeof(marker), out->crc);
+}
+
+static bool tx_fill_marked(struct tx_marked *out, u32 len, kiw_fill_fn fill, void *arg)
+{
+	u32 here;
+
+	while (len) {
+		if (!tx_put_marker(out))
+			return false;
+		here = min(len, kiw_mpa_to_marker(out->offset));
+		if (!kiw_txbuf_fill(out->buf, here, fill, arg, out->crc))
+			return false;
+		out->offset += here;
+		len -= here;
+	}
+	return true;
+}
+
+/* Everything before the CRC, with markers: one between PAD and CRC is of this FPDU. */
+static bool tx_put_marked(struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu, u32 hdr_len,
+			  u32 pad, u32 *crc)
+{
+	struct kiw_tx_source hdr = { .data = (const u8 *)&fpdu->tagged };
+	struct kiw_tx_source tail = { .data = zeroes };
+	struct tx_marked out = {
+		.buf = &qp->tx.buf,
+		.crc = crc,
+		.start = qp->tx.offset,
+		.offset = qp->tx.offset,
+	};
+
+	return tx_fill_marked(&out, hdr_len, kiw_tx_fill_bytes, &hdr) &&
+	       tx_fill_marked(&out, fpdu->len, fpdu->fill, fpdu->arg) &&
+	       tx_fill_marked(&out, pad, kiw_tx_fill_bytes, &tail) &&
+	       tx_put_marker(&out);
+}
+
+/* RFC 5044 4: header, payload, PAD and CRC behind the batch. */
+static bool tx_put_fpdu(struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu)
+{
 	u32 hdr_len = fpdu->is_tagged ? sizeof(fpdu->tagged) : sizeof(fpdu->untagged);
+	u32 pad = kiw_mpa_pad(hdr_len - KIW_FPDU_LEN_SIZE + fpdu->len);
+	u32 crc = kiw_crc_init();
 	u32 *crcp = qp->conn.crc ? &crc : NULL;
 	__le32 trailer = 0;
-	u8 pad;
+	bool done;
 
-	pad = kiw_mpa_pad(hdr_len - KIW_FPDU_LEN_SIZE + fpdu->len);
-	if (!kiw_txbuf_put(buf, &fpdu->tagged, hdr_len, crcp))
-		return false;
-	if (fpdu->len && !kiw_txbuf_fill(buf, fpdu->len, fpdu->fill, fpdu->arg, crcp))
-		return false;
-	if (!kiw_txbuf_put(buf, zeroes, pad, crcp))
+	if (qp->conn.tx_markers)
+		done = tx_put_marked(qp, fpdu, hdr_len, pad, crcp);
+	else
+		done = tx_put_plain(&qp->tx.buf, fpdu, hdr_len, pad, crcp);
+	if (!done)
 		return false;
 	if (crcp)
 		trailer = kiw_crc_final(crc);
-	if (!kiw_txbuf_put(buf, &trailer, sizeof(trailer), NULL))
+	if (!kiw_txbuf_put(&qp->tx.buf, &trailer, sizeof(trailer), NULL))
 		return false;
 	kiw_count(qp->stats, KIW_STAT_TX_FPDUS);
 	return true;
@@ -138,7 +211,9 @@ bool kiw_tx_add_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
 	section = kiw_mr_enter(qp->mrs);
 	done = tx_put_fpdu(qp, fpdu);
 	kiw_mr_leave(qp->mrs, section);
-	if (!done)
+	if (done)
+		qp->tx.offset += qp->tx.buf.len - mark.len;
+	else
 		kiw_txbuf_rollback(&qp->tx.buf, &mark);
 	return done;
 }
@@ -159,7 +234,7 @@ bool kiw_tx_add_untagged(struct kiw_qp *qp, u8 opcode, const void *data, u32 len
 	struct kiw_tx_fpdu fpdu = { .len = len, .fill = kiw_tx_fill_bytes, .arg = &src };
 	u32 *msn = &qp->tx.msn[kiw_rdmap_queue(opcode)];
 
-	kiw_ddp_encode_untagged(&fpdu.untagged, opcode, true, len, 0, *msn, 0);
+	kiw_ddp_encode_untagged(&fpdu.untagged, qp->conn.version, opcode, true, len, 0, *msn, 0);
 	if (!kiw_tx_add_fpdu(qp, &fpdu))
 		return false;
 	kiw_count_add(qp->stats, KIW_STAT_TX_BYTES, len);

@@ -15,11 +15,11 @@
 #include <asm/byteorder.h>
 
 /* RFC 5041 4.1, RFC 5040 4.1: the two control octets of a whole header */
-static enum kiw_perr check_control(const u8 *ddp, bool tagged)
+static enum kiw_perr check_control(const u8 *ddp, bool tagged, u8 version)
 {
-	if (FIELD_GET(KIW_DDP_VERSION_MASK, ddp[0]) != KIW_DDP_VERSION)
+	if (FIELD_GET(KIW_DDP_VERSION_MASK, ddp[0]) != version)
 		return tagged ? KIW_PERR_DDP_TAGGED_VERSION : KIW_PERR_DDP_UNTAGGED_VERSION;
-	if (FIELD_GET(KIW_RDMAP_VERSION_MASK, ddp[1]) != KIW_RDMAP_VERSION)
+	if (FIELD_GET(KIW_RDMAP_VERSION_MASK, ddp[1]) != version)
 		return KIW_PERR_RDMAP_VERSION;
 	if (!kiw_rdmap_opcode_fits(FIELD_GET(KIW_RDMAP_OPCODE_MASK, ddp[1]), tagged))
 		return KIW_PERR_RDMAP_OPCODE;
@@ -60,6 +60,7 @@ static void read_untagged(const u8 *head, struct kiw_ddp_seg *seg)
  * @head: the FPDU from its ULPDU_Length field, any alignment; the smaller of
  *	%KIW_FPDU_HDR_MAX and 2 + @ulpdu_len octets can be read
  * @ulpdu_len: ULPDU_Length, octets
+ * @version: of DDP and RDMAP on this connection, %KIW_DDP_VERSION_IETF or _RDMAC
  * @seg: filled in; means nothing unless there is no fault
  *
  * RFC 5041 4 and 7.1, RFC 5040 4.1 and 7.2. In this order, the first fault
@@ -70,7 +71,7 @@ static void read_untagged(const u8 *head, struct kiw_ddp_seg *seg)
  * Context: any.
  * Return: %KIW_PERR_NONE, or the fault.
  */
-enum kiw_perr kiw_ddp_decode(const u8 *head, u16 ulpdu_len, struct kiw_ddp_seg *seg)
+enum kiw_perr kiw_ddp_decode(const u8 *head, u16 ulpdu_len, u8 version, struct kiw_ddp_seg *seg)
 {
 	const u8 *ddp = head + KIW_FPDU_LEN_SIZE;
 	enum kiw_perr perr;
@@ -83,7 +84,7 @@ enum kiw_perr kiw_ddp_decode(const u8 *head, u16 ulpdu_len, struct kiw_ddp_seg *
 	ddp_hdr = seg->tagged ? KIW_DDP_TAGGED_HDR : KIW_DDP_UNTAGGED_HDR;
 	if (ulpdu_len < ddp_hdr)
 		return KIW_PERR_MPA_FRAMING;
-	perr = check_control(ddp, seg->tagged);
+	perr = check_control(ddp, seg->tagged, version);
 	if (perr)
 		return perr;
 
@@ -101,22 +102,23 @@ enum kiw_perr kiw_ddp_decode(const u8 *head, u16 ulpdu_len, struct kiw_ddp_seg *
 }
 
 /* RFC 5041 4.1: T, L and the version, reserved bits zero */
-static u8 ddp_control(bool tagged, bool last)
+static u8 ddp_control(u8 version, bool tagged, bool last)
 {
 	return (tagged ? KIW_DDP_TAGGED : 0) | (last ? KIW_DDP_LAST : 0) |
-	       FIELD_PREP(KIW_DDP_VERSION_MASK, KIW_DDP_VERSION);
+	       FIELD_PREP(KIW_DDP_VERSION_MASK, version);
 }
 
 /* RFC 5040 4.1: version and opcode, reserved bits zero */
-static u8 rdmap_control(u8 opcode)
+static u8 rdmap_control(u8 version, u8 opcode)
 {
-	return FIELD_PREP(KIW_RDMAP_VERSION_MASK, KIW_RDMAP_VERSION) |
+	return FIELD_PREP(KIW_RDMAP_VERSION_MASK, version) |
 	       (opcode & KIW_RDMAP_OPCODE_MASK);
 }
 
 /**
  * kiw_ddp_encode_tagged - ULPDU_Length and header of a tagged segment
  * @hdr: written whole
+ * @version: of DDP and RDMAP on this connection, %KIW_DDP_VERSION_IETF or _RDMAC
  * @opcode: %KIW_RDMAP_WRITE or %KIW_RDMAP_READ_RESP
  * @last: the last segment of its message
  * @payload_len: octets of payload, at most %KIW_MULPDU_MAX less the header
@@ -127,13 +129,13 @@ static u8 rdmap_control(u8 opcode)
  *
  * Context: any.
  */
-void kiw_ddp_encode_tagged(struct kiw_wire_tagged *hdr, u8 opcode, bool last, u16 payload_len,
-			   u32 stag, u64 to)
+void kiw_ddp_encode_tagged(struct kiw_wire_tagged *hdr, u8 version, u8 opcode, bool last,
+			   u16 payload_len, u32 stag, u64 to)
 {
 	*hdr = (struct kiw_wire_tagged) {
 		.ulpdu_len = cpu_to_be16(KIW_DDP_TAGGED_HDR + payload_len),
-		.ddp = ddp_control(true, last),
-		.rdmap = rdmap_control(opcode),
+		.ddp = ddp_control(version, true, last),
+		.rdmap = rdmap_control(version, opcode),
 		.stag = cpu_to_be32(stag),
 		.to = cpu_to_be64(to),
 	};
@@ -142,6 +144,7 @@ void kiw_ddp_encode_tagged(struct kiw_wire_tagged *hdr, u8 opcode, bool last, u1
 /**
  * kiw_ddp_encode_untagged - ULPDU_Length and header of an untagged segment
  * @hdr: written whole; the queue number is the opcode's
+ * @version: of DDP and RDMAP on this connection, %KIW_DDP_VERSION_IETF or _RDMAC
  * @opcode: an untagged &enum kiw_rdmap_opcode
  * @last: the last segment of its message
  * @payload_len: octets of payload, at most %KIW_MULPDU_MAX less the header
@@ -154,13 +157,13 @@ void kiw_ddp_encode_tagged(struct kiw_wire_tagged *hdr, u8 opcode, bool last, u1
  *
  * Context: any.
  */
-void kiw_ddp_encode_untagged(struct kiw_wire_untagged *hdr, u8 opcode, bool last,
+void kiw_ddp_encode_untagged(struct kiw_wire_untagged *hdr, u8 version, u8 opcode, bool last,
 			     u16 payload_len, u32 inv_stag, u32 msn, u32 mo)
 {
 	*hdr = (struct kiw_wire_untagged) {
 		.ulpdu_len = cpu_to_be16(KIW_DDP_UNTAGGED_HDR + payload_len),
-		.ddp = ddp_control(false, last),
-		.rdmap = rdmap_control(opcode),
+		.ddp = ddp_control(version, false, last),
+		.rdmap = rdmap_control(version, opcode),
 		.inv_stag = cpu_to_be32(kiw_rdmap_is_invalidate(opcode) ? inv_stag : 0),
 		.qn = cpu_to_be32(kiw_rdmap_queue(opcode)),
 		.msn = cpu_to_be32(msn),

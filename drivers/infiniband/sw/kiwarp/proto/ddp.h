@@ -37,10 +37,10 @@ struct kiw_ddp_seg {
 	u32 mo;
 };
 
-enum kiw_perr kiw_ddp_decode(const u8 *head, u16 ulpdu_len, struct kiw_ddp_seg *seg);
-void kiw_ddp_encode_tagged(struct kiw_wire_tagged *hdr, u8 opcode, bool last, u16 payload_len,
-			   u32 stag, u64 to);
-void kiw_ddp_encode_untagged(struct kiw_wire_untagged *hdr, u8 opcode, bool last,
+enum kiw_perr kiw_ddp_decode(const u8 *head, u16 ulpdu_len, u8 version, struct kiw_ddp_seg *seg);
+void kiw_ddp_encode_tagged(struct kiw_wire_tagged *hdr, u8 version, u8 opcode, bool last,
+			   u16 payload_len, u32 stag, u64 to);
+void kiw_ddp_encode_untagged(struct kiw_wire_untagged *hdr, u8 version, u8 opcode, bool last,
 			     u16 payload_len, u32 inv_stag, u32 msn, u32 mo);
 
 #endif /* KIW_PROTO_DDP_H */

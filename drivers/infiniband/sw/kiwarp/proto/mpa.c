@@ -1,21 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * MPA framing in full operation: how large FPDUs are, and where a received one ends.
+ * MPA framing in full operation: how large FPDUs are, where a received one ends, and
+ * where the markers stand.
  *
- * Owns the arithmetic of RFC 5044 4.1 and 4.5 and the check of ULPDU_Length. Pure:
- * called from any context, keeps nothing between calls, and reads no octet of the
- * stream but the two of the length. Knows no markers yet: an FPDU's extent is set
- * in set_extent() and nowhere else, which is where those inside it will count.
+ * Owns the arithmetic of RFC 5044 4.1, 4.3 and 4.5 and the check of ULPDU_Length. Pure:
+ * called from any context, keeps nothing between calls.
+ *
+ * FPDUs are whole multiples of four octets, and so are markers and what is between two
+ * of them: no marker splits a ULPDU_Length or a CRC. A marker belongs to the FPDU whose
+ * octet follows it, so one between two FPDUs is the first octet of the second, and one
+ * before the CRC is inside (RFC 5044 4.4). 512 divides 2^32: an offset may wrap.
  */
 #include "mpa.h"
 
 #include <linux/minmax.h>
+#include <linux/string.h>
 #include <linux/unaligned.h>
+#include <asm/byteorder.h>
 
 /* RFC 5041 4: no segment is shorter than the tagged header */
 #define ULPDU_MIN	KIW_DDP_TAGGED_HDR
 
 #define FPDU_OVERHEAD	(KIW_FPDU_LEN_SIZE + KIW_FPDU_CRC_SIZE)
+
+/* Octets of FPDUs from one marker to the next */
+#define MARKER_SPACE	(KIW_MARKER_INTERVAL - KIW_MARKER_SIZE)
+
+/* RFC 5044 4.2: receivers take the two least significant bits of FPDUPTR for zero */
+#define FPDUPTR_MASK	0xfffc
 
 /**
  * kiw_mpa_pad - size of the PAD of an FPDU
@@ -64,11 +76,145 @@ u32 kiw_mpa_mulpdu(u32 emss)
 	return min_t(u32, emss - overhead, KIW_MULPDU_MAX);
 }
 
+/**
+ * kiw_mpa_to_marker - octets before the next marker
+ * @offset: position in the stream, not inside of a marker
+ *
+ * RFC 5044 4.3: markers stand at every 512th octet, the first of all octets included.
+ *
+ * Context: Any.
+ * Return: 0: a marker belongs here; otherwise octets to the next, at most 511.
+ */
+u32 kiw_mpa_to_marker(u32 offset)
+{
+	return -offset % KIW_MARKER_INTERVAL;
+}
+
+/**
+ * kiw_mpa_marked_size - what some octets of FPDUs take in a stream with markers
+ * @offset: where the first of them goes, or the marker before it
+ * @octets: how many, less than 2^31
+ *
+ * A marker that would follow the last octet is not counted.
+ *
+ * Context: Any.
+ * Return: Octets of the stream.
+ */
+u32 kiw_mpa_marked_size(u32 offset, u32 octets)
+{
+	u32 gap = kiw_mpa_to_marker(offset);
+
+	if (octets <= gap)
+		return octets;
+	return octets + KIW_MARKER_SIZE * (1 + (octets - gap - 1) / MARKER_SPACE);
+}
+
+/* Octets of FPDUs among the first @octets after a marker's first octet, it included */
+static u32 space_before(u32 octets)
+{
+	u32 rest = octets % KIW_MARKER_INTERVAL;
+
+	return octets / KIW_MARKER_INTERVAL * MARKER_SPACE +
+	       (rest > KIW_MARKER_SIZE ? rest - KIW_MARKER_SIZE : 0);
+}
+
+/**
+ * kiw_mpa_unmarked_size - how many octets of FPDUs a piece of a stream with markers has
+ * @offset: where the piece starts
+ * @octets: how long it is, less than 2^31; it may end inside of a marker
+ *
+ * Context: Any.
+ * Return: Octets that are not of a marker.
+ */
+u32 kiw_mpa_unmarked_size(u32 offset, u32 octets)
+{
+	u32 phase = offset % KIW_MARKER_INTERVAL;
+
+	return space_before(phase + octets) - space_before(phase);
+}
+
+/**
+ * kiw_mpa_strip - take the markers out of a piece of the stream
+ * @buf: the piece; what is left of it moves to the front
+ * @offset: where the piece starts in the stream, not inside of a marker
+ * @octets: how long it is; it may end inside of a marker
+ *
+ * Context: Any.
+ * Return: Octets left, as kiw_mpa_unmarked_size() says.
+ */
+u32 kiw_mpa_strip(u8 *buf, u32 offset, u32 octets)
+{
+	u32 from = 0;
+	u32 to = 0;
+	u32 here;
+
+	while (from < octets) {
+		here = min(kiw_mpa_to_marker(offset + from), octets - from);
+		memmove(buf + to, buf + from, here);
+		to += here;
+		from += here + (here ? 0 : KIW_MARKER_SIZE);
+	}
+	return to;
+}
+
+/* RFC 5044 4.3: counted from ULPDU_Length, in front of which a marker may stand */
+static u16 fpduptr(u32 offset, u32 start)
+{
+	if (offset == start)
+		return 0;
+	return offset - start - (kiw_mpa_to_marker(start) ? 0 : KIW_MARKER_SIZE);
+}
+
+/**
+ * kiw_mpa_marker_encode - write a marker
+ * @marker: written whole
+ * @offset: where it stands
+ * @start: where the FPDU it belongs to starts, with the marker before it if there is one
+ *
+ * RFC 5044 4.2 and 4.3.
+ *
+ * Context: Any.
+ */
+void kiw_mpa_marker_encode(struct kiw_wire_marker *marker, u32 offset, u32 start)
+{
+	*marker = (struct kiw_wire_marker) { .fpduptr = cpu_to_be16(fpduptr(offset, start)) };
+}
+
+/**
+ * kiw_mpa_marker_agrees - does a received marker point to where its FPDU starts?
+ * @marker: as received
+ * @offset: where it stands
+ * @start: where the FPDU it belongs to starts, with the marker before it if there is one
+ *
+ * RFC 5044 8, code 3. The two least significant bits of FPDUPTR count as zero (4.2). The
+ * reserved field has to be zero: 4.2 would let it pass, but no sender of that RFC writes
+ * anything else there, so what stands in this place is not a marker.
+ *
+ * Context: Any.
+ * Return: false: the marker and ULPDU_Length do not agree.
+ */
+bool kiw_mpa_marker_agrees(const struct kiw_wire_marker *marker, u32 offset, u32 start)
+{
+	return !marker->reserved &&
+	       (be16_to_cpu(marker->fpduptr) & FPDUPTR_MASK) == fpduptr(offset, start);
+}
+
 static void set_extent(struct kiw_fpdu *fpdu, u16 ulpdu_len)
 {
 	fpdu->ulpdu_len = ulpdu_len;
 	fpdu->pad = kiw_mpa_pad(ulpdu_len);
 	fpdu->total = kiw_mpa_fpdu_size(ulpdu_len);
+}
+
+/* The FPDU without markers; @avail octets of it and what follows are known to be there. */
+static bool read_extent(const u8 *head, u32 avail, struct kiw_fpdu *fpdu)
+{
+	if (avail < KIW_FPDU_LEN_SIZE) {
+		set_extent(fpdu, ULPDU_MIN);
+		return true;
+	}
+	set_extent(fpdu, get_unaligned_be16(head));
+	return fpdu->ulpdu_len >= ULPDU_MIN && fpdu->ulpdu_len <= KIW_MULPDU_MAX;
 }
 
 /**
@@ -89,12 +235,28 @@ static void set_extent(struct kiw_fpdu *fpdu, u16 ulpdu_len)
  */
 enum kiw_mpa_rx kiw_mpa_frame_rx(const u8 *head, u32 avail, struct kiw_fpdu *fpdu)
 {
-	if (avail < KIW_FPDU_LEN_SIZE) {
-		set_extent(fpdu, ULPDU_MIN);
-		return KIW_MPA_RX_MORE;
-	}
-	set_extent(fpdu, get_unaligned_be16(head));
-	if (fpdu->ulpdu_len < ULPDU_MIN || fpdu->ulpdu_len > KIW_MULPDU_MAX)
+	if (!read_extent(head, avail, fpdu))
+		return KIW_MPA_RX_BAD;
+	return avail < fpdu->total ? KIW_MPA_RX_MORE : KIW_MPA_RX_READY;
+}
+
+/**
+ * kiw_mpa_frame_rx_marked - has a whole FPDU arrived, with its markers?
+ * @head: the octets at an FPDU boundary without markers, as kiw_mpa_strip() leaves them
+ * @avail: octets of the stream from that boundary on, markers included, under 2^31
+ * @offset: where the boundary is
+ * @fpdu: as for kiw_mpa_frame_rx(), its markers in @total
+ *
+ * Context: Any.
+ * Return: As kiw_mpa_frame_rx().
+ */
+enum kiw_mpa_rx kiw_mpa_frame_rx_marked(const u8 *head, u32 avail, u32 offset,
+					struct kiw_fpdu *fpdu)
+{
+	bool is_good = read_extent(head, kiw_mpa_unmarked_size(offset, avail), fpdu);
+
+	fpdu->total = kiw_mpa_marked_size(offset, fpdu->total);
+	if (!is_good)
 		return KIW_MPA_RX_BAD;
 	return avail < fpdu->total ? KIW_MPA_RX_MORE : KIW_MPA_RX_READY;
 }

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * MPA framing in full operation, RFC 5044 section 4: how long an FPDU is, how
- * large it may be on this connection, and when a whole one has arrived.
+ * large it may be on this connection, and when a whole one has arrived; where
+ * the markers are and what they say.
+ *
+ * An offset is a position in one direction of the stream: octets since the first of
+ * full operation, markers counted, modulo 2^32. Only the functions that deal with
+ * markers need it.
  */
 #ifndef KIW_PROTO_MPA_H
 #define KIW_PROTO_MPA_H
@@ -13,7 +18,8 @@
  * struct kiw_fpdu - the extent of one FPDU in the stream, octets
  * @ulpdu_len: ULPDU_Length as received
  * @pad: octets of PAD (0..3)
- * @total: ULPDU_Length field, ULPDU, PAD and CRC together
+ * @total: ULPDU_Length field, ULPDU, PAD and CRC together, and the markers before any
+ *	of their octets
  */
 struct kiw_fpdu {
 	u16 ulpdu_len;
@@ -37,5 +43,15 @@ u8 kiw_mpa_pad(u32 ulpdu_len);
 u32 kiw_mpa_fpdu_size(u32 ulpdu_len);
 u32 kiw_mpa_mulpdu(u32 emss);
 enum kiw_mpa_rx kiw_mpa_frame_rx(const u8 *head, u32 avail, struct kiw_fpdu *fpdu);
+
+/* Markers */
+u32 kiw_mpa_to_marker(u32 offset);
+u32 kiw_mpa_marked_size(u32 offset, u32 octets);
+u32 kiw_mpa_unmarked_size(u32 offset, u32 octets);
+u32 kiw_mpa_strip(u8 *buf, u32 offset, u32 octets);
+void kiw_mpa_marker_encode(struct kiw_wire_marker *marker, u32 offset, u32 start);
+bool kiw_mpa_marker_agrees(const struct kiw_wire_marker *marker, u32 offset, u32 start);
+enum kiw_mpa_rx kiw_mpa_frame_rx_marked(const u8 *head, u32 avail, u32 offset,
+					struct kiw_fpdu *fpdu);
 
 #endif /* KIW_PROTO_MPA_H */

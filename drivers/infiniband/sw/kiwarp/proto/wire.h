@@ -64,16 +64,29 @@ static_assert(sizeof(struct kiw_wire_mpa_v2) == 4);
 #define KIW_MULPDU_MIN		128
 #define KIW_MULPDU_MAX		64768
 
+/* RFC 5044 4.2 and 4.3: a marker, at every so many octets of the stream */
+struct kiw_wire_marker {
+	__be16 reserved;
+	__be16 fpduptr;
+};
+
+static_assert(sizeof(struct kiw_wire_marker) == 4);
+
+#define KIW_MARKER_SIZE		sizeof(struct kiw_wire_marker)
+#define KIW_MARKER_INTERVAL	512
+
+/* The version of DDP and RDMAP alike: RFC 5041 4.1, RFC 5040 4.1, RFC 5044 appendix C */
+#define KIW_DDP_VERSION_RDMAC	0
+#define KIW_DDP_VERSION_IETF	1
+
 /* RFC 5041 4.1: first octet of a DDP header */
 #define KIW_DDP_TAGGED		0x80
 #define KIW_DDP_LAST		0x40
 #define KIW_DDP_VERSION_MASK	0x03
-#define KIW_DDP_VERSION		1
 
 /* RFC 5040 4.1: the octet DDP reserves for RDMAP */
 #define KIW_RDMAP_VERSION_MASK	0xc0
 #define KIW_RDMAP_OPCODE_MASK	0x0f
-#define KIW_RDMAP_VERSION	1
 
 /* RFC 5040 4.1 figure 4 */
 enum kiw_rdmap_opcode {

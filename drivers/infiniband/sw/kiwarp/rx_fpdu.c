@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Received FPDUs, RFC 5044 4 and 6. The CRC is taken over the queued buffers, markers
+ * included; after that, and before anything is placed, each marker is held against the
+ * start of its FPDU; payload is visited in pieces between them. Where we asked for no
+ * markers, that costs one branch each.
+ *
+ * Context: socket lock held, BHs off.
+ */
+#include "rx_fpdu.h"
+
+#include "proto/crc.h"
+#include "qp.h"
+
+/* Where @cur is in the peer's half of the stream; 2^32 is a multiple of the interval. */
+static u32 rx_offset(const struct kiw_qp *qp, const struct kiw_rx_cursor *cur)
+{
+	return cur->seq - qp->rx.first_seq;
+}
+
+/**
+ * kiw_rx_frame() - is there a whole FPDU?
+ * @qp: the QP
+ * @cur: at an FPDU boundary
+ * @head: %KIW_RX_HEAD_SIZE octets; set to the beginning of the FPDU without markers
+ * @head_len: set to octets in @head, at most %KIW_FPDU_HDR_MAX
+ * @fpdu: set to its extent, as kiw_mpa_frame_rx() has it
+ *
+ * Context: socket lock held, BHs off.
+ * Return: As kiw_mpa_frame_rx().
+ */
+enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u8 *head,
+			     u32 *head_len, struct kiw_fpdu *fpdu)
+{
+	u32 offset, len;
+
+	if (!qp->conn.rx_markers) {
+		*head_len = min_t(u32, cur->avail, KIW_FPDU_HDR_MAX);
+		kiw_sock_rx_peek(qp->ks, cur, head, *head_len);
+		return kiw_mpa_frame_rx(head, cur->avail, fpdu);
+	}
+	offset = rx_offset(qp, cur);
+	len = min_t(u32, cur->avail, KIW_RX_HEAD_SIZE);
+	kiw_sock_rx_peek(qp->ks, cur, head, len);
+	len = kiw_mpa_strip(head, offset, len);
+	*head_len = min_t(u32, len, KIW_FPDU_HDR_MAX);
+	return kiw_mpa_frame_rx_marked(head, cur->avail, offset, fpdu);
+}
+
+static int crc_piece(void *arg, const u8 *data, u32 len)
+{
+	u32 *crc = arg;
+
+	*crc = kiw_crc_update(*crc, data, len);
+	return 0;
+}
+
+/* RFC 5044 4.4: the CRC covers everything before it. */
+static bool rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u32 total)
+{
+	struct kiw_rx_cursor at = *cur;
+	u32 crc = kiw_crc_init();
+	__le32 expected, got;
+
+	kiw_sock_rx_walk(qp->ks, &at, total - KIW_FPDU_CRC_SIZE, crc_piece, &crc);
+	kiw_sock_rx_peek(qp->ks, &at, (u8 *)&got, sizeof(got));
+	expected = kiw_crc_final(crc);
+	return got == expected;
+}
+
+/* RFC 5044 8, code 3: every marker points to where the lengths say that this FPDU starts. */
+static bool rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u32 total)
+{
+	u32 start = rx_offset(qp, cur);
+	u32 gap = kiw_mpa_to_marker(start);
+	struct kiw_rx_cursor at = *cur;
+	struct kiw_wire_marker marker;
+	u32 left;
+
+	for (left = total; gap < left; gap = KIW_MARKER_INTERVAL) {
+		kiw_sock_rx_skip(qp->ks, &at, gap);
+		left -= gap;
+		kiw_sock_rx_peek(qp->ks, &at, (u8 *)&marker, sizeof(marker));
+		if (!kiw_mpa_marker_agrees(&marker, rx_offset(qp, &at), start))
+			return false;
+	}
+	return true;
+}
+
+/**
+ * kiw_rx_verify() - may a word of an FPDU be believed?
+ * @qp: the QP
+ * @cur: where it starts
+ * @fpdu: its extent; it is there as a whole
+ *
+ * RFC 5044 4.4, 6 and 8: the CRC, and if it holds the markers.
+ *
+ * Context: socket lock held, BHs off.
+ * Return: %KIW_PERR_NONE, %KIW_PERR_MPA_CRC or %KIW_PERR_MPA_FRAMING.
+ */
+enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
+			    const struct kiw_fpdu *fpdu)
+{
+	if (qp->conn.crc && !rx_crc_holds(qp, cur, fpdu->total))
+		return KIW_PERR_MPA_CRC;
+	if (qp->conn.rx_markers && !rx_markers_agree(qp, cur, fpdu->total))
+		return KIW_PERR_MPA_FRAMING;
+	return KIW_PERR_NONE;
+}
+
+/**
+ * kiw_rx_skip() - go past octets of an FPDU
+ * @qp: the QP
+ * @cur: inside of an FPDU or at its start; advanced
+ * @len: octets, markers not counted
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_rx_skip(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len)
+{
+	if (qp->conn.rx_markers)
+		len = kiw_mpa_marked_size(rx_offset(qp, cur), len);
+	kiw_sock_rx_skip(qp->ks, cur, len);
+}
+
+/**
+ * kiw_rx_walk() - visit octets of an FPDU, in order
+ * @qp: the QP
+ * @cur: inside of an FPDU; advanced by what was visited
+ * @len: octets, markers not counted
+ * @fn: called with each piece that lies in one place
+ * @arg: handed to it
+ *
+ * Context: socket lock held, BHs off.
+ * Return: 0, or what @fn returned to stop the walk; @cur is of no use then.
+ */
+int kiw_rx_walk(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len, kiw_rx_fn fn, void *arg)
+{
+	u32 here;
+	int ret;
+
+	if (!qp->conn.rx_markers)
+		return kiw_sock_rx_walk(qp->ks, cur, len, fn, arg);
+	while (len) {
+		here = min(len, kiw_mpa_to_marker(rx_offset(qp, cur)));
+		if (!here) {
+			kiw_sock_rx_skip(qp->ks, cur, KIW_MARKER_SIZE);
+			continue;
+		}
+		ret = kiw_sock_rx_walk(qp->ks, cur, here, fn, arg);
+		if (ret)
+			return ret;
+		len -= here;
+	}
+	return 0;
+}
