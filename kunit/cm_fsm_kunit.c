@@ -282,7 +282,14 @@ static const struct path paths[] = {
 	{
 		.name = "initiator, rejected",
 		.events = { KIW_CME_CONNECT, KIW_CME_REQUEST_SENT, KIW_CME_REFUSED },
-		.actions = KIW_CMA_UPCALL_REPLY_FAIL | KIW_CMA_DROP | KIW_CMA_RELEASE,
+		.actions = KIW_CMA_UPCALL_REPLY_FAIL | KIW_CMA_LINGER | KIW_CMA_RELEASE,
+		.end = KIW_CMS_CLOSED,
+	},
+	{
+		.name = "initiator, revision 1 after revision 2, then a Reply of no use",
+		.events = { KIW_CME_CONNECT, KIW_CME_REQUEST_SENT, KIW_CME_RETRY,
+			    KIW_CME_REQUEST_SENT, KIW_CME_DISAGREED },
+		.actions = KIW_CMA_UPCALL_REPLY_FAIL | KIW_CMA_LINGER | KIW_CMA_RELEASE,
 		.end = KIW_CMS_CLOSED,
 	},
 	{

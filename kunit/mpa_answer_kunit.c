@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * MPA negotiation over every combination of flags and the corners of the depths.
- * The expectations are the sentences of RFC 6581 9.1 and 9.2 as properties of what
+ * MPA negotiation over every combination of flags, revisions and policies, and the corners
+ * of the depths. The expectations are the sentences of RFC 6581 9.1 and 9.2 as properties of what
  * came out, not the computation once more. (proto/mpa_neg.c is in mpa_neg_kunit.c.)
  */
 #include "../drivers/infiniband/sw/kiwarp/proto/mpa_neg.h"
@@ -24,8 +24,9 @@ static const u16 corners[] = {
 static struct kiw_mpa_local default_local(void)
 {
 	return (struct kiw_mpa_local){
-		.rev = 2, .crc = true, .p2p = true, .rtr = ALL_RTR, .ird = 4, .ord = 4,
-		.max_ird = MAX_IRD, .max_ord = MAX_ORD,
+		.rev = 2, .crc = true, .p2p = true, .rtr = ALL_RTR,
+		.rtr_order = { KIW_RTR_WRITE, KIW_RTR_READ, KIW_RTR_SEND },
+		.ird = 4, .ord = 4, .max_ird = MAX_IRD, .max_ord = MAX_ORD,
 	};
 }
 
@@ -87,7 +88,7 @@ static bool read_is_possible(const struct kiw_mpa_local *local, const struct kiw
 
 static bool may_connect(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req)
 {
-	if (req->markers || req->rev > local->rev)
+	if (req->rev > local->rev || (!req->rev && !local->rdmac))
 		return false;
 	if (!req->enhanced || !req->p2p)
 		return true;
@@ -113,6 +114,24 @@ static void expect_rtr(struct kunit *test, const struct kiw_mpa_local *local,
 			read_is_possible(local, req));
 }
 
+/*
+ * RFC 5044 7.1.1: C of either end, M of each for what it receives. Appendix C figure 14: with
+ * revision 0 all of them, and version 0; else version 1.
+ */
+static void expect_framing(struct kunit *test, const struct kiw_mpa_frame *ours,
+			   const struct kiw_mpa_frame *peers, const struct kiw_mpa_outcome *out)
+{
+	if (!out->rev) {
+		KUNIT_ASSERT_TRUE(test, out->crc && out->tx_markers && out->rx_markers);
+		KUNIT_ASSERT_EQ(test, out->version, 0);
+		return;
+	}
+	KUNIT_ASSERT_EQ(test, out->crc, !(!ours->crc && !peers->crc));
+	KUNIT_ASSERT_EQ(test, out->tx_markers, peers->markers);
+	KUNIT_ASSERT_EQ(test, out->rx_markers, ours->markers);
+	KUNIT_ASSERT_EQ(test, out->version, 1);
+}
+
 static void expect_answer(struct kunit *test, const struct kiw_mpa_local *local,
 			  const struct kiw_mpa_frame *req)
 {
@@ -127,10 +146,10 @@ static void expect_answer(struct kunit *test, const struct kiw_mpa_local *local,
 		return;
 	KUNIT_ASSERT_EQ(test, reply.rev, req->rev);
 	KUNIT_ASSERT_EQ(test, out.rev, req->rev);
-	KUNIT_ASSERT_FALSE(test, reply.markers);
 	KUNIT_ASSERT_FALSE(test, reply.reject);
-	KUNIT_ASSERT_EQ(test, reply.crc, !(!req->crc && !local->crc));
-	KUNIT_ASSERT_EQ(test, out.crc, reply.crc);
+	KUNIT_ASSERT_EQ(test, reply.markers, local->markers || !req->rev);
+	KUNIT_ASSERT_EQ(test, reply.crc, req->crc || local->crc || !req->rev);
+	expect_framing(test, &reply, req, &out);
 	KUNIT_ASSERT_EQ(test, reply.enhanced, req->enhanced);
 	KUNIT_ASSERT_EQ(test, reply.p2p, req->enhanced && req->p2p);
 	KUNIT_ASSERT_EQ(test, out.p2p, reply.p2p);
@@ -147,21 +166,26 @@ static void expect_answer(struct kunit *test, const struct kiw_mpa_local *local,
 		KUNIT_ASSERT_GE(test, out.ird, 1);
 }
 
-/* The flags of both ends from 12 bits: revision, M, C, S and A, RTR; ours: C, RTR, revision */
+/*
+ * The flags of both ends from 16 bits: revision, M, C, S and A, RTR; ours: C, RTR, revision, M,
+ * revision 0
+ */
 static void flags_of_bits(u32 bits, struct kiw_mpa_local *local, struct kiw_mpa_frame *req)
 {
-	req->rev = 1 + (bits & 1);
-	req->markers = bits & 2;
-	req->crc = bits & 4;
-	req->enhanced = req->rev == 2 && (bits & 8);
-	req->p2p = req->enhanced && (bits & 16);
-	req->rtr = req->p2p ? (bits >> 5) & ALL_RTR : 0;
-	local->crc = bits & 0x100;
-	local->rtr = (bits >> 9) & ALL_RTR;
-	local->rev = 1 + ((bits >> 12) & 1);
+	req->rev = (bits & 3) % 3;
+	req->markers = bits & 4;
+	req->crc = bits & 8;
+	req->enhanced = req->rev == 2 && (bits & 16);
+	req->p2p = req->enhanced && (bits & 32);
+	req->rtr = req->p2p ? (bits >> 6) & ALL_RTR : 0;
+	local->crc = bits & 0x200;
+	local->rtr = (bits >> 10) & ALL_RTR;
+	local->rev = 1 + ((bits >> 13) & 1);
+	local->markers = bits & 0x4000;
+	local->rdmac = bits & 0x8000;
 }
 
-#define FLAG_SETS	8192
+#define FLAG_SETS	0x10000
 
 static void every_set_of_flags_is_answered(struct kunit *test)
 {
@@ -271,14 +295,19 @@ static void every_refusal_is_of_the_requests_kind(struct kunit *test)
 	struct kiw_mpa_frame req = enhanced(1, 1, 0);
 	struct kiw_mpa_frame reply;
 	u32 bits;
+	u8 rev;
 
 	for (bits = 0; bits < FLAG_SETS; bits++) {
 		flags_of_bits(bits, &local, &req);
 		kiw_mpa_refuse(&local, &req, &reply);
 		KUNIT_ASSERT_TRUE(test, reply.reject);
-		KUNIT_ASSERT_FALSE(test, reply.markers);
-		KUNIT_ASSERT_EQ(test, reply.crc, req.crc || local.crc);
-		KUNIT_ASSERT_EQ(test, reply.rev, req.rev == 2 && local.rev == 2 ? 2 : 1);
+		/* RFC 5044 C.2.1: what is refused for being of revision 0 hears of 1 */
+		rev = req.rev < local.rev ? req.rev : local.rev;
+		if (!rev && !local.rdmac)
+			rev = 1;
+		KUNIT_ASSERT_EQ(test, reply.rev, rev);
+		KUNIT_ASSERT_EQ(test, reply.markers, local.markers || !rev);
+		KUNIT_ASSERT_EQ(test, reply.crc, req.crc || local.crc || !rev);
 		KUNIT_ASSERT_EQ(test, reply.enhanced, req.enhanced && local.rev == 2);
 		KUNIT_ASSERT_EQ(test, reply.p2p, reply.enhanced && req.p2p);
 		KUNIT_ASSERT_EQ(test, reply.rtr, reply.p2p ? local.rtr : 0);
@@ -304,15 +333,18 @@ static void request_says_what_is_wanted(struct kunit *test)
 	struct kiw_mpa_frame req;
 	u32 i;
 
-	for (i = 0; i < 64; i++) {
+	for (i = 0; i < 256; i++) {
 		local.rev = 1 + (i & 1);
 		local.crc = i & 2;
 		local.p2p = i & 4;
-		local.rtr = i >> 3;
+		local.rtr = (i >> 3) & ALL_RTR;
+		local.markers = i & 64;
+		local.rdmac = i & 128;
 		kiw_mpa_request(&local, &req);
 		KUNIT_EXPECT_EQ(test, req.rev, local.rev);
 		KUNIT_EXPECT_EQ(test, req.crc, local.crc);
-		KUNIT_EXPECT_FALSE(test, req.markers || req.reject);
+		KUNIT_EXPECT_EQ(test, req.markers, local.markers);
+		KUNIT_EXPECT_FALSE(test, req.reject);
 		KUNIT_EXPECT_EQ(test, req.enhanced, local.rev == 2);
 		KUNIT_EXPECT_EQ(test, req.p2p, local.rev == 2 && local.p2p && local.rtr);
 		KUNIT_EXPECT_EQ(test, req.rtr, req.p2p ? local.rtr : 0);
@@ -336,12 +368,13 @@ static void request_says_what_is_wanted(struct kunit *test)
 }
 
 /* The kind of RTR to expect: the first of our order that the responder offered and can take */
-static u8 expected_rtr(const struct kiw_mpa_frame *req, const struct kiw_mpa_frame *reply)
+static u8 expected_rtr(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
+		       const struct kiw_mpa_frame *reply)
 {
-	static const u8 order[] = { KIW_RTR_WRITE, KIW_RTR_READ, KIW_RTR_SEND };
+	const u8 *order = local->rtr_order;
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(order); i++) {
+	for (i = 0; i < 3 && order[i]; i++) {
 		if (!has(req->rtr, order[i]) || !has(reply->rtr, order[i]))
 			continue;
 		if (order[i] == KIW_RTR_READ && !reply->ird)
@@ -357,7 +390,7 @@ static enum kiw_perr expected_fault(const struct kiw_mpa_local *local,
 				    const struct kiw_mpa_frame *req,
 				    const struct kiw_mpa_frame *reply)
 {
-	if (reply->markers || req->enhanced != reply->enhanced)
+	if (req->enhanced != reply->enhanced)
 		return KIW_PERR_MPA_LOCAL;
 	if (!req->enhanced)
 		return KIW_PERR_NONE;
@@ -365,7 +398,7 @@ static enum kiw_perr expected_fault(const struct kiw_mpa_local *local,
 		return KIW_PERR_MPA_IRD;
 	if (req->p2p != reply->p2p)
 		return KIW_PERR_MPA_RTR;
-	if (req->p2p && !expected_rtr(req, reply))
+	if (req->p2p && !expected_rtr(local, req, reply))
 		return KIW_PERR_MPA_RTR;
 	return KIW_PERR_NONE;
 }
@@ -380,11 +413,13 @@ static void expect_conclusion(struct kunit *test, const struct kiw_mpa_local *lo
 	kiw_mpa_request(local, &req);
 	perr = kiw_mpa_conclude(local, &req, reply, &out);
 	KUNIT_ASSERT_EQ(test, perr, expected_fault(local, &req, reply));
-	KUNIT_ASSERT_EQ(test, out.crc, local->crc || reply->crc);
+	KUNIT_ASSERT_EQ(test, out.rev, req.rev < reply->rev ? req.rev : reply->rev);
+	expect_framing(test, &req, reply, &out);
+	KUNIT_ASSERT_EQ(test, kiw_mpa_wants_plain(&req, reply), req.enhanced && !reply->rev);
 	if (perr != KIW_PERR_NONE)
 		return;
 	KUNIT_ASSERT_EQ(test, out.p2p, req.p2p);
-	KUNIT_ASSERT_EQ(test, out.rtr, req.p2p ? expected_rtr(&req, reply) : 0);
+	KUNIT_ASSERT_EQ(test, out.rtr, req.p2p ? expected_rtr(local, &req, reply) : 0);
 	if (!req.enhanced)
 		return;
 	KUNIT_ASSERT_EQ(test, out.ird, reply->ord == LEFT_ALONE || reply->ord < req.ird ?
@@ -398,6 +433,29 @@ static void expect_conclusion(struct kunit *test, const struct kiw_mpa_local *lo
 	KUNIT_ASSERT_LE(test, out.ord, local->max_ord);
 }
 
+/* All orders of the three kinds, and of fewer */
+static const u8 orders[][KIW_RTR_KINDS] = {
+	{ KIW_RTR_WRITE, KIW_RTR_READ, KIW_RTR_SEND },
+	{ KIW_RTR_WRITE, KIW_RTR_SEND, KIW_RTR_READ },
+	{ KIW_RTR_READ, KIW_RTR_WRITE, KIW_RTR_SEND },
+	{ KIW_RTR_READ, KIW_RTR_SEND, KIW_RTR_WRITE },
+	{ KIW_RTR_SEND, KIW_RTR_WRITE, KIW_RTR_READ },
+	{ KIW_RTR_SEND, KIW_RTR_READ, KIW_RTR_WRITE },
+	{ KIW_RTR_WRITE, KIW_RTR_READ }, { KIW_RTR_READ, KIW_RTR_WRITE },
+	{ KIW_RTR_WRITE, KIW_RTR_SEND }, { KIW_RTR_SEND, KIW_RTR_WRITE },
+	{ KIW_RTR_READ, KIW_RTR_SEND }, { KIW_RTR_SEND, KIW_RTR_READ },
+	{ KIW_RTR_WRITE }, { KIW_RTR_READ }, { KIW_RTR_SEND }, { },
+};
+
+static void set_order(struct kiw_mpa_local *local, u32 order)
+{
+	memcpy(local->rtr_order, orders[order % ARRAY_SIZE(orders)], KIW_RTR_KINDS);
+	local->rtr = local->rtr_order[0] | local->rtr_order[1] | local->rtr_order[2];
+}
+
+/* Not all depths with all flags, but all of each, and each pair many times */
+#define STRIDE	7
+
 /* Every Reply there is, be it one that no responder should send */
 static void every_reply_is_concluded(struct kunit *test)
 {
@@ -409,10 +467,11 @@ static void every_reply_is_concluded(struct kunit *test)
 
 	for (bits = 0; bits < FLAG_SETS; bits++) {
 		flags_of_bits(bits, &local, &reply);
-		local.p2p = local.rtr;
-		for (depths = 0; depths < CORNERS * CORNERS; depths++) {
+		for (depths = bits % STRIDE; depths < CORNERS * CORNERS; depths += STRIDE) {
 			reply.ird = corners[depths % CORNERS];
 			reply.ord = corners[depths / CORNERS];
+			set_order(&local, depths + bits / STRIDE);
+			local.p2p = local.rtr;
 			local.ird = own[(depths + bits) % ARRAY_SIZE(own)];
 			local.ord = own[(depths + bits / 3) % ARRAY_SIZE(own)];
 			expect_conclusion(test, &local, &reply);
@@ -421,7 +480,8 @@ static void every_reply_is_concluded(struct kunit *test)
 }
 
 /* Send one frame through the wire format */
-static void carry(struct kunit *test, struct kiw_mpa_frame *frame, bool reply)
+static void carry(struct kunit *test, const struct kiw_mpa_local *local,
+		  struct kiw_mpa_frame *frame, bool reply)
 {
 	struct kiw_mpa_frame arrived;
 	u8 buf[64];
@@ -429,7 +489,7 @@ static void carry(struct kunit *test, struct kiw_mpa_frame *frame, bool reply)
 	size_t len;
 
 	len = kiw_mpa_build(buf, frame, reply, NULL, 0);
-	KUNIT_ASSERT_EQ(test, kiw_mpa_parse(buf, len, reply, &arrived, &need), KIW_MPA_OK);
+	KUNIT_ASSERT_EQ(test, kiw_mpa_parse(buf, len, reply, local, &arrived, &need), KIW_MPA_OK);
 	*frame = arrived;
 }
 
@@ -444,18 +504,26 @@ static void expect_agreement(struct kunit *test, const struct kiw_mpa_local *her
 
 	kiw_mpa_request(here, &sent);
 	req = sent;
-	carry(test, &req, false);
+	/* A responder that knows no more closes, RFC 6581 10 */
+	if (sent.rev > there->rev) {
+		KUNIT_ASSERT_FALSE(test, may_connect(there, &req));
+		return;
+	}
+	carry(test, there, &req, false);
 	if (!kiw_mpa_answer(there, &req, &reply, &responder)) {
 		KUNIT_ASSERT_FALSE(test, may_connect(there, &req));
 		kiw_mpa_refuse(there, &req, &reply);
-		carry(test, &reply, true);
+		carry(test, here, &reply, true);
 		KUNIT_ASSERT_TRUE(test, reply.reject);
 		return;
 	}
-	carry(test, &reply, true);
+	carry(test, here, &reply, true);
 	KUNIT_ASSERT_EQ(test, kiw_mpa_conclude(here, &sent, &reply, &initiator), KIW_PERR_NONE);
 	KUNIT_ASSERT_EQ(test, initiator.rev, responder.rev);
 	KUNIT_ASSERT_EQ(test, initiator.crc, responder.crc);
+	KUNIT_ASSERT_EQ(test, initiator.tx_markers, responder.rx_markers);
+	KUNIT_ASSERT_EQ(test, initiator.rx_markers, responder.tx_markers);
+	KUNIT_ASSERT_EQ(test, initiator.version, responder.version);
 	KUNIT_ASSERT_EQ(test, initiator.p2p, responder.p2p);
 	KUNIT_ASSERT_EQ(test, initiator.rtr & ~responder.rtr, 0);
 	KUNIT_ASSERT_EQ(test, initiator.rtr & (initiator.rtr - 1), 0);
@@ -483,10 +551,12 @@ static void two_of_us_agree(struct kunit *test)
 		here.rev = 1 + (bits & 1);
 		here.crc = bits & 2;
 		here.p2p = bits & 4;
-		here.rtr = (bits >> 3) & ALL_RTR;
+		set_order(&here, bits >> 3);
+		here.markers = bits & 0x20;
 		there.rev = 1 + ((bits >> 6) & 1);
 		there.crc = bits & 0x80;
 		there.rtr = (bits >> 8) & ALL_RTR;
+		there.markers = bits & 0x40;
 		for (depths = 0; depths < 256; depths++) {
 			here.ird = own[depths & 3];
 			here.ord = own[(depths >> 2) & 3];
@@ -494,6 +564,40 @@ static void two_of_us_agree(struct kunit *test)
 			there.ord = own[depths >> 6];
 			expect_agreement(test, &here, &there);
 		}
+	}
+}
+
+/* RFC 5044 figure 16, the cells with an RDMAC end, and what it is told when it is not served */
+static void revision_0_is_served_when_enabled(struct kunit *test)
+{
+	struct kiw_mpa_frame rdmac = { .markers = true, .crc = true };
+	struct kiw_mpa_local local = default_local();
+	struct kiw_mpa_outcome out;
+	struct kiw_mpa_frame reply;
+	struct kiw_mpa_frame req;
+	u32 i;
+
+	for (i = 0; i < 8; i++) {
+		local.crc = i & 1;
+		local.markers = i & 2;
+		local.rdmac = i & 4;
+		local.rev = 2;
+		KUNIT_EXPECT_EQ(test, kiw_mpa_answer(&local, &rdmac, &reply, &out), local.rdmac);
+		if (!local.rdmac) {
+			kiw_mpa_refuse(&local, &rdmac, &reply);
+			KUNIT_EXPECT_TRUE(test, reply.reject && reply.rev == 1);
+			continue;
+		}
+		KUNIT_EXPECT_TRUE(test, !reply.rev && reply.markers && reply.crc);
+		expect_framing(test, &reply, &rdmac, &out);
+
+		local.rev = 1;
+		kiw_mpa_request(&local, &req);
+		KUNIT_EXPECT_EQ(test, req.rev, 1);
+		KUNIT_EXPECT_EQ(test, kiw_mpa_conclude(&local, &req, &rdmac, &out),
+				KIW_PERR_NONE);
+		expect_framing(test, &req, &rdmac, &out);
+		KUNIT_EXPECT_EQ(test, out.version, 0);
 	}
 }
 
@@ -506,6 +610,7 @@ static struct kunit_case mpa_answer_cases[] = {
 	KUNIT_CASE(every_refusal_is_of_the_requests_kind),
 	KUNIT_CASE(every_reply_is_concluded),
 	KUNIT_CASE(two_of_us_agree),
+	KUNIT_CASE(revision_0_is_served_when_enabled),
 	{}
 };
 

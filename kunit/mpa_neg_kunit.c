@@ -14,6 +14,9 @@
 #define PD_LOW		19
 #define ROLE		9	/* the octet in which the keys differ */
 
+/* Revisions 1 and 2, as is the default */
+static const struct kiw_mpa_local both = { .rev = 2 };
+
 /* A value no decoded frame has, to see what was set */
 #define UNSET		0x5a5a
 
@@ -47,7 +50,7 @@ static enum kiw_mpa_verdict parse(struct kunit *test, const u8 *buf, size_t len,
 	memcpy(copy, buf, len);
 	memset(frame, 0xff, sizeof(*frame));
 	*need = UNSET;
-	verdict = kiw_mpa_parse(copy, len, reply, frame, need);
+	verdict = kiw_mpa_parse(copy, len, reply, &both, frame, need);
 	kfree(copy);
 	return verdict;
 }
@@ -151,7 +154,7 @@ static void expect_bad_key(struct kunit *test, bool reply, size_t octet, u8 flip
 	if (is_other)
 		bad = KIW_MPA_WRONG_ROLE;
 	for (len = 0; len <= HDR; len++) {
-		verdict = kiw_mpa_parse(buf, len, reply, &frame, &need);
+		verdict = kiw_mpa_parse(buf, len, reply, &both, &frame, &need);
 		KUNIT_ASSERT_EQ_MSG(test, verdict, len <= octet ? KIW_MPA_MORE : bad,
 				    "octet %zu ^ %#x, length %zu", octet, flip, len);
 	}
@@ -183,28 +186,52 @@ static void wrong_role_is_told_from_noise(struct kunit *test)
 				KIW_MPA_WRONG_ROLE);
 }
 
-static void only_revisions_1_and_2_are_spoken(struct kunit *test)
+/* RFC 5044 7.1.1 and C.2.1, RFC 6581 10 */
+static bool is_read(u32 rev, bool reply, const struct kiw_mpa_local *local)
+{
+	if (!rev)
+		return !reply || local->rdmac;
+	if (reply)
+		return rev == 1 || rev == 2;
+	return rev == 1 || (rev == 2 && local->rev == 2);
+}
+
+static void expect_revision(struct kunit *test, u32 rev, bool reply,
+			    const struct kiw_mpa_local *local)
 {
 	enum kiw_mpa_verdict verdict;
-	u8 buf[sizeof(plain_request)];
 	struct kiw_mpa_frame frame;
-	bool is_spoken;
+	u8 buf[HDR] = {};
 	size_t need;
 	size_t len;
-	u32 rev;
 
-	memcpy(buf, plain_request, sizeof(buf));
-	for (rev = 0; rev <= U8_MAX; rev++) {
-		is_spoken = rev == 1 || rev == 2;
-		buf[REV] = rev;
-		for (len = 0; len <= sizeof(buf); len++) {
-			verdict = parse(test, buf, len, false, &frame, &need);
-			if (len > REV && !is_spoken)
-				KUNIT_ASSERT_EQ(test, verdict, KIW_MPA_BAD_REV);
-			else if (len < sizeof(buf))
-				KUNIT_ASSERT_EQ(test, verdict, KIW_MPA_MORE);
-			else
-				KUNIT_ASSERT_EQ(test, frame.rev, rev);
+	memcpy(buf, reply ? enhanced_reply : plain_request, HDR);
+	buf[FLAGS] = 0;
+	buf[REV] = rev;
+	buf[PD_LOW] = 0;
+	for (len = 0; len <= HDR; len++) {
+		verdict = kiw_mpa_parse(buf, len, reply, local, &frame, &need);
+		if (len > REV && !is_read(rev, reply, local))
+			KUNIT_ASSERT_EQ_MSG(test, verdict, KIW_MPA_BAD_REV, "%u", rev);
+		else if (len < HDR)
+			KUNIT_ASSERT_EQ_MSG(test, verdict, KIW_MPA_MORE, "%u", rev);
+		else
+			KUNIT_ASSERT_EQ(test, frame.rev, rev);
+	}
+}
+
+static void only_revisions_that_are_spoken_are_read(struct kunit *test)
+{
+	struct kiw_mpa_local local = {};
+	u32 rev;
+	u32 i;
+
+	for (i = 0; i < 4; i++) {
+		local.rev = 1 + (i & 1);
+		local.rdmac = i & 2;
+		for (rev = 0; rev <= U8_MAX; rev++) {
+			expect_revision(test, rev, false, &local);
+			expect_revision(test, rev, true, &local);
 		}
 	}
 }
@@ -226,7 +253,7 @@ static void expect_lengths(struct kunit *test, bool reply, u8 flags, u8 rev, u32
 		buf[PD_HIGH] = pd >> 8;
 		buf[PD_LOW] = pd;
 		good = pd ? KIW_MPA_MORE : KIW_MPA_OK;
-		verdict = kiw_mpa_parse(buf, HDR, reply, &frame, &need);
+		verdict = kiw_mpa_parse(buf, HDR, reply, &both, &frame, &need);
 		if (pd < smallest || pd > 512) {
 			KUNIT_ASSERT_EQ_MSG(test, verdict, KIW_MPA_BAD_LENGTH, "%u", pd);
 		} else {
@@ -262,7 +289,7 @@ static void expect_flags(struct kunit *test, bool reply, u8 flags, u8 rev)
 	KUNIT_ASSERT_EQ_MSG(test, frame.markers, flags / 128, "flags %#x", flags);
 	KUNIT_ASSERT_EQ_MSG(test, frame.crc, flags / 64 % 2, "flags %#x", flags);
 	KUNIT_ASSERT_EQ_MSG(test, frame.reject, reply * (flags / 32 % 2), "flags %#x", flags);
-	KUNIT_ASSERT_EQ_MSG(test, frame.enhanced, (rev - 1) * (flags / 16 % 2), "flags %#x", flags);
+	KUNIT_ASSERT_EQ_MSG(test, frame.enhanced, (rev / 2) * (flags / 16 % 2), "flags %#x", flags);
 	KUNIT_ASSERT_EQ_MSG(test, frame.pd_len, frame.enhanced ? 0 : 4, "flags %#x", flags);
 	KUNIT_ASSERT_EQ_MSG(test, frame.pd_offset + frame.pd_len, need, "flags %#x", flags);
 }
@@ -272,6 +299,7 @@ static void every_flags_octet_is_read(struct kunit *test)
 	u32 flags;
 
 	for (flags = 0; flags <= U8_MAX; flags++) {
+		expect_flags(test, false, flags, 0);
 		expect_flags(test, false, flags, 1);
 		expect_flags(test, false, flags, 2);
 		expect_flags(test, true, flags, 1);
@@ -292,7 +320,8 @@ static void expect_enhanced(struct kunit *test, u16 ird, u16 ord)
 	buf[HDR + 1] = ird;
 	buf[HDR + 2] = ord >> 8;
 	buf[HDR + 3] = ord;
-	KUNIT_ASSERT_EQ(test, kiw_mpa_parse(buf, sizeof(buf), true, &frame, &need), KIW_MPA_OK);
+	KUNIT_ASSERT_EQ(test, kiw_mpa_parse(buf, sizeof(buf), true, &both, &frame, &need),
+			KIW_MPA_OK);
 	KUNIT_ASSERT_EQ(test, frame.ird, ird % 0x4000);
 	KUNIT_ASSERT_EQ(test, frame.ord, ord % 0x4000);
 	KUNIT_ASSERT_EQ(test, frame.p2p, a);
@@ -395,7 +424,8 @@ static void private_data_has_a_limit(struct kunit *test)
 			KUNIT_ASSERT_EQ_MSG(test, len, 0, "%u", (u16)pd);
 			continue;
 		}
-		KUNIT_ASSERT_EQ(test, kiw_mpa_parse(buf, len, true, &back, &need), KIW_MPA_OK);
+		KUNIT_ASSERT_EQ(test, kiw_mpa_parse(buf, len, true, &both, &back, &need),
+				KIW_MPA_OK);
 		KUNIT_ASSERT_EQ(test, need, len);
 		KUNIT_ASSERT_EQ(test, back.pd_len, (u16)pd);
 		KUNIT_ASSERT_MEMEQ(test, buf + back.pd_offset, pdata, back.pd_len);
@@ -409,7 +439,7 @@ static struct kunit_case mpa_neg_cases[] = {
 	KUNIT_CASE(octets_after_the_frame_are_not_its_own),
 	KUNIT_CASE(every_wrong_octet_in_the_key_is_seen_at_once),
 	KUNIT_CASE(wrong_role_is_told_from_noise),
-	KUNIT_CASE(only_revisions_1_and_2_are_spoken),
+	KUNIT_CASE(only_revisions_that_are_spoken_are_read),
 	KUNIT_CASE(every_pd_length_is_judged),
 	KUNIT_CASE(every_flags_octet_is_read),
 	KUNIT_CASE(every_enhanced_word_is_read),

@@ -42,19 +42,24 @@
 
 /* Listening */
 
-/* Return: false if the listener is stopped or has too many children. */
+/* Return: false if the listener is stopped. */
 static bool join_listener(struct kiw_ep *ep, struct kiw_ep *listener)
 {
+	struct kiw_device *dev = ep->dev;
 	bool is_welcome;
 
 	spin_lock(&listener->half_lock);
-	is_welcome = !listener->is_stopped && listener->num_children < listener->max_children;
+	is_welcome = !listener->is_stopped;
 	if (is_welcome) {
 		kiw_ep_get(listener);
 		ep->listener = listener;
 		kiw_ep_get(ep);
 		list_add_tail(&ep->link, &listener->children);
 		listener->num_children++;
+		spin_lock(&dev->half_open_lock);
+		list_add_tail(&ep->half_link, &dev->half_open);
+		dev->num_half_open++;
+		spin_unlock(&dev->half_open_lock);
 	}
 	spin_unlock(&listener->half_lock);
 	return is_welcome;
@@ -73,20 +78,28 @@ static struct kiw_ep *first_child(struct kiw_ep *listener)
 	return ep;
 }
 
-/*
- * Callers that say nothing must not keep others out: the oldest of them goes. One whose
- * Request has come meanwhile is none of them.
- */
-static void make_room(struct kiw_ep *listener)
+/* The child of any listener that has been one for longest, referenced, or NULL. */
+static struct kiw_ep *first_half_open(struct kiw_device *dev)
 {
 	struct kiw_ep *ep;
 
-	lockdep_assert_held(&listener->lock);
-	if (READ_ONCE(listener->num_children) < listener->max_children)
-		return;
-	ep = first_child(listener);
-	if (!ep)
-		return;
+	spin_lock(&dev->half_open_lock);
+	ep = list_first_entry_or_null(&dev->half_open, struct kiw_ep, half_link);
+	if (ep)
+		kiw_ep_get(ep);
+	spin_unlock(&dev->half_open_lock);
+	return ep;
+}
+
+static unsigned int max_children(const struct kiw_ep *listener)
+{
+	return listener->backlog +
+	       kiw_policy_get(&listener->dev->policy, KIW_POLICY_MAX_HALF_OPEN);
+}
+
+/* End a caller that says nothing. One whose Request has come meanwhile is none of them. */
+static void evict(struct kiw_ep *ep)
+{
 	mutex_lock_nested(&ep->lock, SINGLE_DEPTH_NESTING);
 	kiw_ep_progress(ep);
 	if (ep->state == KIW_CMS_WAIT_REQUEST) {
@@ -95,6 +108,46 @@ static void make_room(struct kiw_ep *listener)
 	}
 	mutex_unlock(&ep->lock);
 	kiw_ep_put(ep);
+}
+
+/*
+ * Callers that say nothing must not keep others out: the oldest of them goes. Whoever is
+ * evicted is a child no more, in whatever way it went on, so this ends.
+ */
+static void make_room(struct kiw_ep *listener)
+{
+	struct kiw_device *dev = listener->dev;
+	unsigned int max;
+	struct kiw_ep *ep;
+
+	lockdep_assert_held(&listener->lock);
+	while (READ_ONCE(listener->num_children) >= max_children(listener)) {
+		ep = first_child(listener);
+		if (!ep)
+			break;
+		evict(ep);
+	}
+	max = kiw_policy_get(&dev->policy, KIW_POLICY_MAX_HALF_OPEN_TOTAL);
+	while (READ_ONCE(dev->num_half_open) >= max) {
+		ep = first_half_open(dev);
+		if (!ep)
+			break;
+		evict(ep);
+	}
+}
+
+/* IPv4 that came to a listener of both is IPv4 to rdma_cm. */
+static void unmap_address(struct sockaddr_storage *addr)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
+	struct sockaddr_in in = { .sin_family = AF_INET };
+
+	if (addr->ss_family != AF_INET6 || !ipv6_addr_v4mapped(&in6->sin6_addr))
+		return;
+	in.sin_port = in6->sin6_port;
+	in.sin_addr.s_addr = in6->sin6_addr.s6_addr32[3];
+	memset(addr, 0, sizeof(*addr));
+	memcpy(addr, &in, sizeof(in));
 }
 
 static void take_stream(struct kiw_ep *listener, struct kiw_sock *ks)
@@ -113,12 +166,13 @@ static void take_stream(struct kiw_ep *listener, struct kiw_sock *ks)
 	ep->ks = ks;
 	kiw_ep_step(ep, KIW_CME_INCOMING, 0);
 	if (!join_listener(ep, listener)) {
-		kiw_count(&ep->dev->stats, KIW_STAT_CONN_LIMITED);
 		kiw_ep_step(ep, KIW_CME_DESTROY, 0);
 	} else if (kiw_sock_names(ks, &ep->local, &ep->remote)) {
 		kiw_ep_step(ep, KIW_CME_LOST, 0);
 	} else {
-		kiw_ep_arm(ep, ep->dev->policy.startup_ms);
+		unmap_address(&ep->local);
+		unmap_address(&ep->remote);
+		kiw_ep_arm(ep, kiw_policy_get(&ep->dev->policy, KIW_POLICY_STARTUP_MS));
 		kiw_sock_set_owner(ks, &kiw_ep_sock_ops, ep);
 		/* What came before is not announced to a new owner. */
 		kiw_ep_kick(ep);
@@ -199,11 +253,12 @@ static int bind_ifindex(const struct kiw_device *dev, const struct sockaddr_stor
 	return is_ambiguous ? dev->ndev->ifindex : 0;
 }
 
-/* Give the endpoint iw_cm's object: addresses and a reference. */
+/* Give the endpoint iw_cm's object: addresses, type of service and a reference. */
 static void bind_cm_id(struct kiw_ep *ep, struct iw_cm_id *id)
 {
 	ep->local = id->m_local_addr;
 	ep->remote = id->m_remote_addr;
+	ep->tos = id->tos_set ? id->tos : -1;
 	ep->cm_id = id;
 	id->add_ref(id);
 }
@@ -214,21 +269,39 @@ static void unbind_cm_id(struct kiw_ep *ep)
 	ep->cm_id = NULL;
 }
 
-static int start_connect(struct kiw_ep *ep, int tos)
+/**
+ * kiw_ep_open_stream() - start to connect a stream to the peer
+ * @ep: endpoint that has none; it owns the stream afterwards
+ *
+ * Context: process, may sleep, does not wait for the peer; @ep's lock held.
+ * Return: 0 or -errno, as bind() and connect() would have it.
+ */
+int kiw_ep_open_stream(struct kiw_ep *ep)
 {
 	struct kiw_device *dev = ep->dev;
 	struct kiw_sock *ks;
 
 	lockdep_assert_held(&ep->lock);
-	if (ep->local.ss_family != ep->remote.ss_family)
-		return -EAFNOSUPPORT;
 	ks = kiw_sock_connect(&dev->socks, bind_ifindex(dev, &ep->local), &ep->local,
-			      &ep->remote, tos, &kiw_ep_sock_ops, ep);
+			      &ep->remote, ep->tos, &kiw_ep_sock_ops, ep);
 	if (IS_ERR(ks))
 		return PTR_ERR(ks);
 	ep->ks = ks;
+	return 0;
+}
+
+static int start_connect(struct kiw_ep *ep)
+{
+	int ret;
+
+	lockdep_assert_held(&ep->lock);
+	if (ep->local.ss_family != ep->remote.ss_family)
+		return -EAFNOSUPPORT;
+	ret = kiw_ep_open_stream(ep);
+	if (ret)
+		return ret;
 	kiw_ep_step(ep, KIW_CME_CONNECT, 0);
-	kiw_ep_arm(ep, dev->policy.startup_ms);
+	kiw_ep_arm(ep, kiw_policy_get(&ep->dev->policy, KIW_POLICY_STARTUP_MS));
 	return 0;
 }
 
@@ -257,7 +330,7 @@ int kiw_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 		goto err_put_qp;
 	bind_cm_id(ep, id);
 	mutex_lock(&ep->lock);
-	ret = start_connect(ep, id->tos_set ? id->tos : -1);
+	ret = start_connect(ep);
 	mutex_unlock(&ep->lock);
 	if (ret)
 		goto err_unbind;
@@ -273,6 +346,31 @@ err_put:
 	return ret;
 }
 
+/*
+ * iw_cm lets a cm_id be accepted again while our ESTABLISHED waits in its queue, or for the
+ * peer to speak. By then it has put a second QP, and a reference on that, in the place of
+ * the first, whose reference would never be given back; and it takes an error for the promise
+ * that no event will come, and stops the kernel when one does. So this is no error, and the
+ * first reference is given back here.
+ */
+static bool accepted_again(struct iw_cm_id *id, u32 qpn)
+{
+	unsigned long data = (unsigned long)id->provider_data;
+	struct kiw_qp *first, *second;
+
+	if (!(data & KIW_EP_ACCEPTED))
+		return false;
+	first = (struct kiw_qp *)(data & ~KIW_EP_ACCEPTED);
+	/* Not kept: iw_cm keeps it, as it did the first. */
+	second = kiw_qp_find(id->device, qpn);
+	id->provider_data = kiw_ep_accepted_handle(second);
+	if (second)
+		kiw_qp_put(second);
+	if (first)
+		kiw_qp_put(first);
+	return true;
+}
+
 /**
  * kiw_cm_accept() - iw_cm: accept a connection request
  * @id: whom to tell: ESTABLISHED, once, whatever happens, within the deadline; then CLOSE
@@ -284,9 +382,12 @@ err_put:
  */
 int kiw_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
-	struct kiw_ep *ep = kiw_ep_find(id);
 	int ret = -ECONNABORTED;
+	struct kiw_ep *ep;
 
+	if (accepted_again(id, param->qpn))
+		return 0;
+	ep = kiw_ep_find(id);
 	if (!ep)
 		return ret;
 	mutex_lock(&ep->lock);
@@ -324,7 +425,7 @@ int kiw_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
 	return 0;
 }
 
-static int start_listen(struct kiw_ep *ep, int backlog, int tos)
+static int start_listen(struct kiw_ep *ep, int backlog, bool v6only)
 {
 	struct kiw_device *dev = ep->dev;
 	struct kiw_sock *ks;
@@ -334,9 +435,9 @@ static int start_listen(struct kiw_ep *ep, int backlog, int tos)
 	 * TCP's queue takes a burst as large as we allow: what does not fit there loses its
 	 * SYN and a second.
 	 */
-	ep->max_children = backlog + dev->policy.max_half_open;
+	ep->backlog = backlog;
 	ks = kiw_sock_listen(&dev->socks, bind_ifindex(dev, &ep->local), &ep->local,
-			     ep->max_children, tos, &kiw_ep_sock_ops, ep);
+			     max_children(ep), ep->tos, v6only, &kiw_ep_sock_ops, ep);
 	if (IS_ERR(ks))
 		return PTR_ERR(ks);
 	ep->ks = ks;
@@ -362,12 +463,12 @@ int kiw_cm_create_listen(struct iw_cm_id *id, int backlog)
 		return -ENOMEM;
 	bind_cm_id(ep, id);
 	mutex_lock(&ep->lock);
-	ret = start_listen(ep, backlog, id->tos_set ? id->tos : -1);
+	ret = start_listen(ep, backlog, id->afonly);
 	mutex_unlock(&ep->lock);
 	if (ret)
 		unbind_cm_id(ep);
 	else
-		id->provider_data = (void *)(unsigned long)ep->id;
+		id->provider_data = kiw_ep_handle(ep);
 	kiw_ep_put(ep);
 	return ret;
 }

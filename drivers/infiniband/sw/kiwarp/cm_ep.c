@@ -63,6 +63,7 @@ struct kiw_ep *kiw_ep_new(struct kiw_device *dev)
 	mutex_init(&ep->lock);
 	spin_lock_init(&ep->half_lock);
 	INIT_LIST_HEAD(&ep->children);
+	ep->tos = -1;
 	INIT_WORK(&ep->work, ep_work);
 	INIT_DELAYED_WORK(&ep->deadline, ep_deadline);
 	ep->dev = dev;
@@ -88,6 +89,7 @@ static void ep_free(struct kref *ref)
 	/* Whoever finds it from here to the erasure does not get a reference. */
 	xa_erase(&eps, ep->id);
 	kiw_count(&ep->dev->stats, KIW_STAT_EP_DESTROYED);
+	kfree(ep->own_pdata);
 	kfree(ep->buf);
 	kfree(ep);
 }
@@ -125,8 +127,10 @@ struct kiw_ep *kiw_ep_find(const struct iw_cm_id *id)
 {
 	struct kiw_ep *ep;
 
+	if ((unsigned long)id->provider_data & KIW_EP_ACCEPTED)
+		return NULL;
 	xa_lock(&eps);
-	ep = xa_load(&eps, (unsigned long)id->provider_data);
+	ep = xa_load(&eps, (unsigned long)id->provider_data >> 1);
 	if (ep && (ep->dev != to_kiw_device(id->device) || !kref_get_unless_zero(&ep->ref)))
 		ep = NULL;
 	xa_unlock(&eps);
@@ -264,8 +268,8 @@ static int upcall_reply(struct kiw_ep *ep, int status)
 		.private_data_len = ep->pdata_len,
 	};
 
-	if (!status)
-		set_depths(&event, ep->agreed.ird, ep->agreed.ord);
+	/* Of a rejection: what the peer would need. Of any other failure: 0 */
+	set_depths(&event, ep->agreed.ird, ep->agreed.ord);
 	return upcall(ep, ep->cm_id, &event);
 }
 
@@ -288,6 +292,10 @@ static void leave_listener(struct kiw_ep *ep)
 	spin_lock(&listener->half_lock);
 	list_del(&ep->link);
 	listener->num_children--;
+	spin_lock(&ep->dev->half_open_lock);
+	list_del(&ep->half_link);
+	ep->dev->num_half_open--;
+	spin_unlock(&ep->dev->half_open_lock);
 	spin_unlock(&listener->half_lock);
 	ep->listener = NULL;
 	kiw_ep_put(listener);
@@ -300,7 +308,7 @@ static int upcall_request(struct kiw_ep *ep)
 	struct kiw_ep *listener = ep->listener;
 	struct iw_cm_event event = {
 		.event = IW_CM_EVENT_CONNECT_REQUEST,
-		.provider_data = (void *)(unsigned long)ep->id,
+		.provider_data = kiw_ep_handle(ep),
 		.private_data = (void *)ep->pdata,
 		.private_data_len = ep->pdata_len,
 	};
@@ -343,7 +351,9 @@ static void end_startup(struct kiw_ep *ep)
 {
 	ep_disarm(ep);
 	kfree(ep->buf);
+	kfree(ep->own_pdata);
 	ep->buf = NULL;
+	ep->own_pdata = NULL;
 	ep->pdata = NULL;
 	ep->pdata_len = 0;
 }
@@ -377,6 +387,8 @@ static void end_stream(struct kiw_ep *ep, bool in_order)
 
 /* Counters that an event moves when it leads somewhere; 0 (unused here): none */
 static const u8 event_stats[KIW_CME_COUNT] = {
+	[KIW_CME_RETRY]		= KIW_STAT_CONN_RETRIED,
+	[KIW_CME_DISAGREED]	= KIW_STAT_CONN_DISAGREED,
 	[KIW_CME_REFUSED]	= KIW_STAT_CONN_REFUSED,
 	[KIW_CME_REQUEST]	= KIW_STAT_CONN_REQUESTED,
 	[KIW_CME_REJECT]	= KIW_STAT_CONN_REJECTED,

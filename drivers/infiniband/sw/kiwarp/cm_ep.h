@@ -42,7 +42,7 @@ struct kiw_sock_ops;
  * @dev: the device; outlives the endpoint
  * @lock: protects everything below but what says otherwise; taken by works and
  *	downcalls, never by callbacks. Order: listener's @lock, child's @lock, then
- *	listener's @half_lock or the socket lock
+ *	listener's @half_lock or the socket lock, then the device's @half_open_lock
  * @state: &enum kiw_cm_state; written by kiw_ep_step()
  * @facts: %KIW_EPF_ bits, atomic
  * @work: looks at the stream and at @facts, and takes the steps they lead to
@@ -52,6 +52,7 @@ struct kiw_sock_ops;
  * @qp: referenced; from connect or accept on
  * @local: our address
  * @remote: the peer's address
+ * @tos: type of service or traffic class, negative: the default
  * @want: what this end wants
  * @req: the Request, as sent or received
  * @agreed: what the frames led to
@@ -59,12 +60,15 @@ struct kiw_sock_ops;
  * @frame_len: octets of the Request in @buf (CONNECTING)
  * @pdata: private data for the next upcall or rejection, not owned
  * @pdata_len: its length, octets
+ * @own_pdata: initiator: the consumer's private data for the peer; NULL after startup
+ * @own_pdata_len: its length, octets
  * @listener: the listener it came from, referenced; NULL once the consumer has it
  * @link: in @listener's @children; protected by @listener's @half_lock
+ * @half_link: in the device's @half_open as long as @link is; protected by its lock
  * @half_lock: listener: protects the rest and the upcall of a Request
  * @children: listener: connections that the consumer has not been told of
  * @num_children: listener: how many
- * @max_children: listener: most of them
+ * @backlog: listener: how many the consumer allows for; the policy adds to it
  * @is_stopped: listener: nobody may join, and @cm_id must not be called any more
  */
 struct kiw_ep {
@@ -83,6 +87,7 @@ struct kiw_ep {
 	struct kiw_qp *qp;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
+	int tos;
 
 	struct kiw_mpa_local want;
 	struct kiw_mpa_frame req;
@@ -91,14 +96,17 @@ struct kiw_ep {
 	size_t frame_len;
 	const void *pdata;
 	u8 pdata_len;
+	u8 own_pdata_len;
+	void *own_pdata;
 
 	struct kiw_ep *listener;
 	struct list_head link;
+	struct list_head half_link;
 
 	spinlock_t half_lock;
 	struct list_head children;
 	unsigned int num_children;
-	unsigned int max_children;
+	unsigned int backlog;
 	bool is_stopped;
 };
 
@@ -120,8 +128,9 @@ struct kiw_ep *kiw_ep_next(struct kiw_device *dev, unsigned long *id);
 void kiw_ep_step(struct kiw_ep *ep, enum kiw_cm_event event, int status);
 void kiw_ep_progress(struct kiw_ep *ep);
 
-/* cm.c; process context, the listener's lock held */
+/* cm.c; process context, the endpoint's lock held */
 void kiw_ep_try_accept(struct kiw_ep *listener);
+int kiw_ep_open_stream(struct kiw_ep *ep);
 
 /* cm_mpa.c; process context, the endpoint's lock held */
 void kiw_ep_init_mpa(struct kiw_ep *ep);
@@ -132,5 +141,21 @@ void kiw_ep_try_request(struct kiw_ep *ep);
 void kiw_ep_check_stream(struct kiw_ep *ep);
 int kiw_ep_accept(struct kiw_ep *ep, struct iw_cm_id *id, const struct iw_cm_conn_param *param);
 void kiw_ep_send_reject(struct kiw_ep *ep);
+
+/*
+ * What iw_cm keeps for us in a cm_id: the endpoint's number; once accepted, the QP that
+ * iw_cm holds a reference on, see kiw_cm_accept().
+ */
+#define KIW_EP_ACCEPTED	1UL
+
+static inline void *kiw_ep_handle(const struct kiw_ep *ep)
+{
+	return (void *)((unsigned long)ep->id << 1);
+}
+
+static inline void *kiw_ep_accepted_handle(const struct kiw_qp *qp)
+{
+	return (void *)((unsigned long)qp | KIW_EP_ACCEPTED);
+}
 
 #endif /* KIW_CM_EP_H */

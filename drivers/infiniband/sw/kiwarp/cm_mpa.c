@@ -16,9 +16,11 @@
  */
 #include "cm_ep.h"
 
+#include <linux/slab.h>
 #include <rdma/iw_cm.h>
 
 #include "device.h"
+#include "proto/term_first.h"
 #include "qp.h"
 #include "sock.h"
 #include "trace.h"
@@ -73,6 +75,17 @@ void kiw_ep_check_stream(struct kiw_ep *ep)
 		kiw_ep_step(ep, KIW_CME_LOST, stream_error(ep, 0));
 }
 
+static void want_rtr(struct kiw_mpa_local *want, unsigned int order)
+{
+	int i;
+
+	for (i = 0; i < KIW_RTR_KINDS; i++) {
+		want->rtr_order[i] = order;
+		want->rtr |= want->rtr_order[i];
+		order >>= KIW_POLICY_RTR_BITS;
+	}
+}
+
 /**
  * kiw_ep_init_mpa() - what an endpoint wants before its consumer says more
  * @ep: new endpoint
@@ -84,15 +97,17 @@ void kiw_ep_init_mpa(struct kiw_ep *ep)
 	const struct kiw_policy *policy = &ep->dev->policy;
 
 	ep->want = (struct kiw_mpa_local) {
-		.rev = policy->mpa_rev,
-		.crc = policy->crc,
-		.p2p = policy->p2p,
-		.rtr = KIW_RTR_SEND | KIW_RTR_WRITE | KIW_RTR_READ,
+		.rev = kiw_policy_get(policy, KIW_POLICY_MPA_REV),
+		.crc = kiw_policy_get(policy, KIW_POLICY_CRC),
+		.markers = kiw_policy_get(policy, KIW_POLICY_MARKERS),
+		.p2p = kiw_policy_get(policy, KIW_POLICY_P2P),
+		.rdmac = kiw_policy_get(policy, KIW_POLICY_RDMAC),
 		.ird = KIW_MAX_READS,
 		.ord = KIW_MAX_READS,
 		.max_ird = KIW_MAX_READS,
 		.max_ord = KIW_MAX_READS,
 	};
+	want_rtr(&ep->want, kiw_policy_get(policy, KIW_POLICY_RTR));
 }
 
 static void want_depths(struct kiw_ep *ep, const struct iw_cm_conn_param *param)
@@ -101,21 +116,31 @@ static void want_depths(struct kiw_ep *ep, const struct iw_cm_conn_param *param)
 	ep->want.ord = min_t(u32, param->ord, KIW_MAX_READS);
 }
 
+static int build_request(struct kiw_ep *ep)
+{
+	kiw_mpa_request(&ep->want, &ep->req);
+	ep->frame_len = kiw_mpa_build(ep->buf, &ep->req, false, ep->own_pdata, ep->own_pdata_len);
+	return ep->frame_len ? 0 : -EINVAL;
+}
+
 /**
  * kiw_ep_build_request() - prepare our Request
  * @ep: endpoint to connect; nobody else knows it
  * @param: what the consumer wants; not kept
  *
  * Context: process.
- * Return: 0, or -EINVAL: too much private data.
+ * Return: 0, -EINVAL: too much private data, or -ENOMEM.
  */
 int kiw_ep_build_request(struct kiw_ep *ep, const struct iw_cm_conn_param *param)
 {
 	want_depths(ep, param);
-	kiw_mpa_request(&ep->want, &ep->req);
-	ep->frame_len = kiw_mpa_build(ep->buf, &ep->req, false, param->private_data,
-				      param->private_data_len);
-	return ep->frame_len ? 0 : -EINVAL;
+	if (param->private_data_len) {
+		ep->own_pdata = kmemdup(param->private_data, param->private_data_len, GFP_KERNEL);
+		if (!ep->own_pdata)
+			return -ENOMEM;
+	}
+	ep->own_pdata_len = param->private_data_len;
+	return build_request(ep);
 }
 
 /**
@@ -147,6 +172,48 @@ void kiw_ep_try_connected(struct kiw_ep *ep)
 		kiw_ep_step(ep, KIW_CME_REQUEST_SENT, 0);
 }
 
+static void let_go_of_stream(struct kiw_ep *ep)
+{
+	kiw_sock_put(ep->ks);
+	ep->ks = NULL;
+}
+
+/*
+ * RFC 6581 10: the peer understood no enhanced Request. Once more, on a new stream and in
+ * what is left of the time, with revision 1. The old port may still be known to the peer's
+ * TCP, so another is taken.
+ */
+static void retry_plain(struct kiw_ep *ep)
+{
+	int ret;
+
+	kiw_sock_drop(ep->ks, true);
+	let_go_of_stream(ep);
+	ep->want.rev = KIW_MPA_REV_1;
+	if (ep->local.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&ep->local)->sin6_port = 0;
+	else
+		((struct sockaddr_in *)&ep->local)->sin_port = 0;
+	ret = build_request(ep);
+	if (!ret)
+		ret = kiw_ep_open_stream(ep);
+	if (ret)
+		kiw_ep_step(ep, KIW_CME_FAILED, ret);
+	else
+		kiw_ep_step(ep, KIW_CME_RETRY, 0);
+}
+
+/* The stream has ended where a frame should be; of which @got octets, or -errno, came. */
+static void frame_lost(struct kiw_ep *ep, int got)
+{
+	int err = stream_error(ep, min(got, 0));
+
+	if (ep->state == KIW_CMS_WAIT_REPLY && got <= 0 && ep->req.enhanced && err == -ECONNRESET)
+		retry_plain(ep);
+	else
+		kiw_ep_step(ep, KIW_CME_LOST, err);
+}
+
 /*
  * Read a frame if there is a whole one, and take the step if there cannot be.
  * Return: whether @frame is valid; its private data is in @ep->buf.
@@ -161,10 +228,10 @@ static bool read_frame(struct kiw_ep *ep, bool reply, struct kiw_mpa_frame *fram
 	/* Status first: what came before the end of the stream is then in the queue. */
 	status = kiw_sock_status(ep->ks);
 	got = kiw_sock_peek(ep->ks, ep->buf, KIW_MPA_FRAME_MAX);
-	verdict = kiw_mpa_parse(ep->buf, max(got, 0), reply, frame, &need);
+	verdict = kiw_mpa_parse(ep->buf, max(got, 0), reply, &ep->want, frame, &need);
 	if (verdict == KIW_MPA_MORE) {
 		if (got < 0 || is_over(status))
-			kiw_ep_step(ep, KIW_CME_LOST, stream_error(ep, min(got, 0)));
+			frame_lost(ep, got);
 		return false;
 	}
 	if (verdict != KIW_MPA_OK) {
@@ -201,6 +268,9 @@ static int hand_over(struct kiw_ep *ep, bool initiator)
 		.ks = ep->ks,
 		.initiator = initiator,
 		.crc = ep->agreed.crc,
+		.tx_markers = ep->agreed.tx_markers,
+		.rx_markers = ep->agreed.rx_markers,
+		.version = ep->agreed.version,
 		.ird = ep->agreed.ird,
 		.ord = ep->agreed.ord,
 		.rtr = initiator && ep->agreed.p2p ? ep->agreed.rtr : 0,
@@ -217,16 +287,31 @@ static int hand_over(struct kiw_ep *ep, bool initiator)
 	return ret;
 }
 
-static void let_go_of_stream(struct kiw_ep *ep)
-{
-	kiw_sock_put(ep->ks);
-	ep->ks = NULL;
-}
-
 static void start(struct kiw_ep *ep)
 {
 	let_go_of_stream(ep);
 	kiw_qp_start(ep->qp);
+}
+
+/*
+ * RFC 6581 9.1 to 9.3: the peer takes the connection for made, so it hears why it is not. If
+ * that cannot be sent, closing the stream has to say it.
+ */
+static void disagree(struct kiw_ep *ep, enum kiw_perr perr, int status)
+{
+	const struct kiw_perr_info *info = kiw_perr_info(perr);
+	u8 fpdu[KIW_TERM_FIRST_MAX];
+	size_t len;
+
+	trace_kiw_perr_tx(dev_name(&ep->dev->ib.dev), ep->qp->ib.qp_num, info->text, info->layer,
+			  info->etype, info->code, 0);
+	len = kiw_term_first(fpdu, perr, &ep->agreed);
+	if (!kiw_sock_send_all(ep->ks, fpdu, len))
+		kiw_count(&ep->dev->stats, KIW_STAT_TX_TERMINATES);
+	/* Depths are for a connection or a rejection. */
+	ep->agreed.ird = 0;
+	ep->agreed.ord = 0;
+	kiw_ep_step(ep, KIW_CME_DISAGREED, status);
 }
 
 static void conclude(struct kiw_ep *ep, const struct kiw_mpa_frame *reply)
@@ -236,17 +321,31 @@ static void conclude(struct kiw_ep *ep, const struct kiw_mpa_frame *reply)
 
 	perr = kiw_mpa_conclude(&ep->want, &ep->req, reply, &ep->agreed);
 	if (perr != KIW_PERR_NONE) {
-		trace_bad(ep, kiw_perr_info(perr)->text);
-		kiw_ep_step(ep, KIW_CME_BAD_FRAME, -EPROTO);
+		disagree(ep, perr, -EPROTO);
+		return;
+	}
+	if (!take_pdata(ep, reply)) {
+		disagree(ep, KIW_PERR_MPA_LOCAL, -EMSGSIZE);
 		return;
 	}
 	ret = hand_over(ep, true);
 	if (ret) {
-		kiw_ep_step(ep, KIW_CME_FAILED, ret);
+		ep->pdata_len = 0;
+		disagree(ep, KIW_PERR_MPA_LOCAL, ret);
 		return;
 	}
 	start(ep);
 	kiw_ep_step(ep, KIW_CME_AGREED, 0);
+}
+
+/* RFC 5044 7.1.2 rule 3, RFC 6581 9.1: with private data and the depths the peer needs */
+static void rejected(struct kiw_ep *ep, const struct kiw_mpa_frame *reply)
+{
+	/* Without its private data it is a rejection all the same. */
+	take_pdata(ep, reply);
+	if (reply->enhanced)
+		kiw_mpa_peer_limits(reply, &ep->want, &ep->agreed.ird, &ep->agreed.ord);
+	kiw_ep_step(ep, KIW_CME_REFUSED, -ECONNREFUSED);
 }
 
 /**
@@ -264,10 +363,10 @@ void kiw_ep_try_reply(struct kiw_ep *ep)
 	lockdep_assert_held(&ep->lock);
 	if (!read_frame(ep, true, &reply))
 		return;
-	if (!take_pdata(ep, &reply))
-		kiw_ep_step(ep, KIW_CME_FAILED, -EMSGSIZE);
-	else if (reply.reject)
-		kiw_ep_step(ep, KIW_CME_REFUSED, -ECONNREFUSED);
+	if (reply.reject)
+		rejected(ep, &reply);
+	else if (kiw_mpa_wants_plain(&ep->req, &reply))
+		retry_plain(ep);
 	else
 		conclude(ep, &reply);
 }
@@ -276,7 +375,8 @@ void kiw_ep_try_reply(struct kiw_ep *ep)
  * kiw_ep_try_request() - tell the consumer if a Request has come
  * @ep: endpoint in WAIT_REQUEST
  *
- * A Request that no accept could answer is rejected here.
+ * A Request that no accept could answer is rejected here: of revision 0 when that is not
+ * enabled (RFC 5044 C.2.1), or without an RTR in common.
  *
  * Context: process, may sleep; @ep's lock held.
  */
@@ -346,6 +446,7 @@ int kiw_ep_accept(struct kiw_ep *ep, struct iw_cm_id *id, const struct iw_cm_con
 	}
 	ep->cm_id = id;
 	id->add_ref(id);
+	id->provider_data = kiw_ep_accepted_handle(ep->qp);
 	start(ep);
 	kiw_ep_step(ep, ep->agreed.p2p ? KIW_CME_ACCEPT_P2P : KIW_CME_ACCEPT, 0);
 	return 0;

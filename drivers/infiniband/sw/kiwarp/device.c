@@ -147,6 +147,8 @@ static int device_init(struct kiw_device *dev, const char *name)
 		goto err_mrs;
 	}
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC);
+	spin_lock_init(&dev->half_open_lock);
+	INIT_LIST_HEAD(&dev->half_open);
 	INIT_LIST_HEAD(&dev->link);
 	kiw_policy_defaults(&dev->policy);
 	return 0;

@@ -48,6 +48,9 @@
  * @qps: QP number to &struct kiw_qp
  * @next_qpn: where the search for a QP number goes on
  * @stats: counters
+ * @half_open_lock: protects the next two; innermost
+ * @half_open: connections to listeners whose Request has not been delivered, oldest first
+ * @num_half_open: how many
  * @num_pd: protection domains, against %KIW_MAX_PD
  * @num_mr: memory regions, against %KIW_MAX_MR
  * @num_qp: queue pairs, against %KIW_MAX_QP
@@ -73,6 +76,9 @@ struct kiw_device {
 	struct xarray qps;
 	u32 next_qpn;
 	struct kiw_stats stats;
+	spinlock_t half_open_lock;
+	struct list_head half_open;
+	unsigned int num_half_open;
 	atomic_t num_pd;
 	atomic_t num_mr;
 	atomic_t num_qp;

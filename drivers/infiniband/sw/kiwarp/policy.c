@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The module parameters: how devices make connections.
+ * The settings of how devices make connections, and the module parameters that are their
+ * defaults.
  *
- * Owns: the defaults, which `modprobe` and /sys/module/kiwarp/parameters set. A value out
- * of range is refused there and then, with a message that names the range. A device
- * takes a copy when it is added, so later changes are for later devices.
+ * Owns: what each setting may be and how it is written, for module parameters and a
+ * device's files alike; the defaults, which `modprobe` and /sys/module/kiwarp/parameters
+ * set. A device takes a copy when it is added, so later changes of a default are for later
+ * devices. A value that is refused is refused there and then, with a message that says
+ * what would be accepted.
  *
- * Setters run in process context under the module loader's parameter lock; readers take
- * no lock, each value being read once.
+ * Setters run in process context; writers of one value may race, and one of them wins.
+ * Readers take no lock, each value being one word.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include "policy.h"
 
-#include <linux/compiler.h>
 #include <linux/kernel.h>
 #include <linux/kstrtox.h>
 #include <linux/moduleparam.h>
@@ -21,86 +23,206 @@
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
-/* A number and the range that is accepted for it */
-struct number {
-	unsigned int value;
+#include "proto/mpa_neg.h"
+
+/* How a setting is written */
+enum kind {
+	KIND_NUMBER,
+	KIND_FLAG,
+	KIND_RTR,
+};
+
+struct setting {
+	enum kind kind;
 	unsigned int min;
 	unsigned int max;
 };
 
-static struct number mpa_rev = { .value = 2, .min = 1, .max = 2 };
-static struct number startup_ms = { .value = 10000, .min = 100, .max = 60000 };
-static struct number max_half_open = { .value = 256, .min = 1, .max = 65535 };
-static bool crc = true;
-static bool p2p = true;
+#define NUMBER(low, high)	.kind = KIND_NUMBER, .min = (low), .max = (high)
+#define FLAG()			.kind = KIND_FLAG
 
-/* What was written through sysfs ends in a newline */
-static int line_length(const char *val)
+static const struct setting settings[KIW_POLICY_COUNT] = {
+	[KIW_POLICY_MPA_REV]		= { NUMBER(1, 2) },
+	[KIW_POLICY_CRC]		= { FLAG() },
+	[KIW_POLICY_MARKERS]		= { FLAG() },
+	[KIW_POLICY_P2P]		= { FLAG() },
+	[KIW_POLICY_RTR]		= { .kind = KIND_RTR },
+	[KIW_POLICY_RDMAC]		= { FLAG() },
+	[KIW_POLICY_STARTUP_MS]		= { NUMBER(100, 60000) },
+	[KIW_POLICY_MAX_HALF_OPEN]	= { NUMBER(1, 65535) },
+	[KIW_POLICY_MAX_HALF_OPEN_TOTAL] = { NUMBER(1, 65535) },
+};
+
+#define RTR_ORDER(a, b, c) \
+	((a) | (b) << KIW_POLICY_RTR_BITS | (c) << (2 * KIW_POLICY_RTR_BITS))
+
+/*
+ * An RDMA Write comes first: it takes nothing of the responder. A Send comes last: not
+ * every responder keeps it from the consumer's receive queue.
+ */
+static struct kiw_policy defaults = {
+	.value = {
+		[KIW_POLICY_MPA_REV]		= 2,
+		[KIW_POLICY_CRC]		= true,
+		[KIW_POLICY_P2P]		= true,
+		[KIW_POLICY_RTR]		= RTR_ORDER(KIW_RTR_WRITE, KIW_RTR_READ,
+							    KIW_RTR_SEND),
+		[KIW_POLICY_STARTUP_MS]		= 10000,
+		[KIW_POLICY_MAX_HALF_OPEN]	= 256,
+		[KIW_POLICY_MAX_HALF_OPEN_TOTAL] = 4096,
+	},
+};
+
+static const struct {
+	const char *name;
+	u8 kind;
+} rtr_kinds[KIW_RTR_KINDS] = {
+	{ "write", KIW_RTR_WRITE },
+	{ "read", KIW_RTR_READ },
+	{ "send", KIW_RTR_SEND },
+};
+
+/* Reading and writing values */
+
+static u8 rtr_by_name(const char *name, size_t len)
 {
-	return strcspn(val, "\n");
-}
+	int i;
 
-static int number_set(const char *val, const struct kernel_param *kp)
-{
-	struct number *number = kp->arg;
-	unsigned int n;
-
-	if (kstrtouint(val, 0, &n) || n < number->min || n > number->max) {
-		pr_err("%s must be a number from %u to %u, not '%.*s'\n", kp->name,
-		       number->min, number->max, line_length(val), val);
-		return -EINVAL;
-	}
-	WRITE_ONCE(number->value, n);
+	for (i = 0; i < KIW_RTR_KINDS; i++)
+		if (strlen(rtr_kinds[i].name) == len && !memcmp(rtr_kinds[i].name, name, len))
+			return rtr_kinds[i].kind;
 	return 0;
 }
 
-static int number_get(char *buffer, const struct kernel_param *kp)
+/* Words between blanks or commas: at least one, none twice */
+static int rtr_parse(const char *text, unsigned int *value)
 {
-	const struct number *number = kp->arg;
+	static const char separators[] = ", \t\n";
+	unsigned int order = 0, seen = 0, shift = 0;
+	size_t len;
+	u8 kind;
 
-	return sysfs_emit(buffer, "%u\n", number->value);
+	for (text += strspn(text, separators); *text; text += strspn(text, separators)) {
+		len = strcspn(text, separators);
+		kind = rtr_by_name(text, len);
+		if (!kind || seen & kind)
+			return -EINVAL;
+		seen |= kind;
+		order |= (unsigned int)kind << shift;
+		shift += KIW_POLICY_RTR_BITS;
+		text += len;
+	}
+	*value = order;
+	return seen ? 0 : -EINVAL;
 }
 
-static const struct kernel_param_ops number_ops = {
-	.set = number_set,
-	.get = number_get,
-};
-
-static int flag_set(const char *val, const struct kernel_param *kp)
+static int rtr_show(unsigned int order, char *buf)
 {
-	bool on;
+	int i, len = 0;
+	u8 kind;
 
-	/* The name alone means yes */
-	if (kstrtobool(val ? val : "y", &on)) {
-		pr_err("%s must be y or n, not '%.*s'\n", kp->name, line_length(val), val);
-		return -EINVAL;
+	for (; order; order >>= KIW_POLICY_RTR_BITS) {
+		kind = order;
+		for (i = 0; i < KIW_RTR_KINDS; i++)
+			if (kind == rtr_kinds[i].kind)
+				len += sysfs_emit_at(buf, len, "%s%s", len ? " " : "",
+						     rtr_kinds[i].name);
 	}
-	WRITE_ONCE(*(bool *)kp->arg, on);
+	return len + sysfs_emit_at(buf, len, "\n");
+}
+
+static int number_parse(const struct setting *setting, const char *text, unsigned int *value)
+{
+	if (kstrtouint(text, 0, value))
+		return -EINVAL;
+	return *value < setting->min || *value > setting->max ? -EINVAL : 0;
+}
+
+static int flag_parse(const char *text, unsigned int *value)
+{
+	bool is_on;
+
+	if (kstrtobool(text, &is_on))
+		return -EINVAL;
+	*value = is_on;
 	return 0;
 }
 
-static const struct kernel_param_ops flag_ops = {
-	.flags = KERNEL_PARAM_OPS_FL_NOARG,
-	.set = flag_set,
-	.get = param_get_bool,
-};
+/**
+ * kiw_policy_set - change a setting
+ * @policy: of which
+ * @item: the setting
+ * @text: its new value, as a person writes it; may end in a newline
+ *
+ * Context: process.
+ * Return: 0, or -EINVAL: kiw_policy_range() has what would be accepted.
+ */
+int kiw_policy_set(struct kiw_policy *policy, enum kiw_policy_item item, const char *text)
+{
+	unsigned int value;
+	int ret;
 
-module_param_cb(mpa_rev, &number_ops, &mpa_rev, 0644);
-MODULE_PARM_DESC(mpa_rev, "highest MPA revision to speak, 1 or 2 (default 2)");
+	switch (settings[item].kind) {
+	case KIND_FLAG:
+		ret = flag_parse(text, &value);
+		break;
+	case KIND_RTR:
+		ret = rtr_parse(text, &value);
+		break;
+	default:
+		ret = number_parse(&settings[item], text, &value);
+		break;
+	}
+	if (!ret)
+		WRITE_ONCE(policy->value[item], value);
+	return ret;
+}
 
-module_param_cb(crc, &flag_ops, &crc, 0644);
-MODULE_PARM_DESC(crc, "ask peers for CRCs; without, there are none unless the peer asks (default y)");
+/**
+ * kiw_policy_show - write a setting as a person reads it
+ * @policy: of which
+ * @item: the setting
+ * @buf: where to, a page
+ *
+ * Context: process.
+ * Return: octets written, a newline included.
+ */
+int kiw_policy_show(const struct kiw_policy *policy, enum kiw_policy_item item, char *buf)
+{
+	unsigned int value = kiw_policy_get(policy, item);
 
-module_param_cb(p2p, &flag_ops, &p2p, 0644);
-MODULE_PARM_DESC(p2p, "ask peers for peer-to-peer mode, with MPA revision 2 (default y)");
+	switch (settings[item].kind) {
+	case KIND_FLAG:
+		return sysfs_emit(buf, "%c\n", value ? 'Y' : 'N');
+	case KIND_RTR:
+		return rtr_show(value, buf);
+	default:
+		return sysfs_emit(buf, "%u\n", value);
+	}
+}
 
-module_param_cb(startup_ms, &number_ops, &startup_ms, 0644);
-MODULE_PARM_DESC(startup_ms,
-		 "deadline of a connection's startup, milliseconds, 100 to 60000 (default 10000)");
-
-module_param_cb(max_half_open, &number_ops, &max_half_open, 0644);
-MODULE_PARM_DESC(max_half_open,
-		 "connections in startup per listener beyond its backlog, 1 to 65535 (default 256)");
+/**
+ * kiw_policy_range - what a setting may be
+ * @item: the setting
+ * @buf: scratch
+ * @size: of @buf, octets; 64 are enough
+ *
+ * Context: any.
+ * Return: a text that goes behind "must be", in @buf or constant.
+ */
+const char *kiw_policy_range(enum kiw_policy_item item, char *buf, size_t size)
+{
+	switch (settings[item].kind) {
+	case KIND_FLAG:
+		return "y or n";
+	case KIND_RTR:
+		return "some of write, read and send, the preferred first";
+	default:
+		snprintf(buf, size, "a number from %u to %u", settings[item].min,
+			 settings[item].max);
+		return buf;
+	}
+}
 
 /**
  * kiw_policy_defaults - what the module parameters say now
@@ -110,9 +232,81 @@ MODULE_PARM_DESC(max_half_open,
  */
 void kiw_policy_defaults(struct kiw_policy *policy)
 {
-	policy->mpa_rev = READ_ONCE(mpa_rev.value);
-	policy->crc = READ_ONCE(crc);
-	policy->p2p = READ_ONCE(p2p);
-	policy->startup_ms = READ_ONCE(startup_ms.value);
-	policy->max_half_open = READ_ONCE(max_half_open.value);
+	int i;
+
+	for (i = 0; i < KIW_POLICY_COUNT; i++)
+		policy->value[i] = kiw_policy_get(&defaults, i);
 }
+
+/* Module parameters; the argument is the item's place among the defaults */
+
+static enum kiw_policy_item param_item(const struct kernel_param *kp)
+{
+	return (unsigned int *)kp->arg - defaults.value;
+}
+
+static int param_set(const char *val, const struct kernel_param *kp)
+{
+	enum kiw_policy_item item = param_item(kp);
+	char range[64];
+
+	/* The name of a flag alone means yes */
+	if (!val)
+		val = "y";
+	if (!kiw_policy_set(&defaults, item, val))
+		return 0;
+	/* What was written through sysfs ends in a newline */
+	pr_err("%s must be %s, not '%.*s'\n", kp->name,
+	       kiw_policy_range(item, range, sizeof(range)), (int)strcspn(val, "\n"), val);
+	return -EINVAL;
+}
+
+static int param_get(char *buffer, const struct kernel_param *kp)
+{
+	return kiw_policy_show(&defaults, param_item(kp), buffer);
+}
+
+static const struct kernel_param_ops number_ops = {
+	.set = param_set,
+	.get = param_get,
+};
+
+static const struct kernel_param_ops flag_ops = {
+	.flags = KERNEL_PARAM_OPS_FL_NOARG,
+	.set = param_set,
+	.get = param_get,
+};
+
+#define ARG(item)	(&defaults.value[KIW_POLICY_##item])
+
+module_param_cb(mpa_rev, &number_ops, ARG(MPA_REV), 0644);
+MODULE_PARM_DESC(mpa_rev, "highest MPA revision to speak, 1 or 2 (default 2)");
+
+module_param_cb(crc, &flag_ops, ARG(CRC), 0644);
+MODULE_PARM_DESC(crc, "have CRCs; without, there are none unless the peer wants them (default y)");
+
+module_param_cb(markers, &flag_ops, ARG(MARKERS), 0644);
+MODULE_PARM_DESC(markers, "ask peers for markers in what they send (default n)");
+
+module_param_cb(p2p, &flag_ops, ARG(P2P), 0644);
+MODULE_PARM_DESC(p2p, "ask peers for peer-to-peer mode, with MPA revision 2 (default y)");
+
+module_param_cb(rtr, &number_ops, ARG(RTR), 0644);
+MODULE_PARM_DESC(rtr,
+		 "ready-to-receive messages of peer-to-peer mode, the preferred first (default write,read,send)");
+
+module_param_cb(rdmac, &flag_ops, ARG(RDMAC), 0644);
+MODULE_PARM_DESC(rdmac,
+		 "also connect to peers of the RDMA Consortium's MPA revision 0 (default n)");
+
+module_param_cb(startup_ms, &number_ops, ARG(STARTUP_MS), 0644);
+MODULE_PARM_DESC(startup_ms,
+		 "deadline of a connection's startup, milliseconds, 100 to 60000 (default 10000)");
+
+module_param_cb(max_half_open, &number_ops, ARG(MAX_HALF_OPEN), 0644);
+MODULE_PARM_DESC(max_half_open,
+		 "connections in startup per listener beyond its backlog, 1 to 65535 (default 256)");
+
+module_param_cb(max_half_open_total, &number_ops, ARG(MAX_HALF_OPEN_TOTAL), 0644);
+MODULE_PARM_DESC(max_half_open_total,
+		 "connections in startup to all listeners of a device, 1 to 65535 (default 4096)");

@@ -1,29 +1,63 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * How a device makes connections: defaults are module parameters, checked when
- * they are set; a device takes a copy when it is added.
+ * How a device makes connections: a table of settings, each a number with a range. Module
+ * parameters are the defaults; a device takes a copy when it is added, which
+ * policy_sysfs.c lets an administrator change; a connection takes a copy of that.
+ *
+ * Documentation/policy.rst explains each setting.
  */
 #ifndef KIW_POLICY_H
 #define KIW_POLICY_H
 
+#include <linux/compiler.h>
 #include <linux/types.h>
 
 /**
- * struct kiw_policy - connection policy of a device
- * @mpa_rev: highest MPA revision to speak, 1 or 2
- * @crc: ask for CRC; off only takes effect when the peer does not ask either
- * @p2p: initiator asks for peer-to-peer mode (revision 2)
- * @startup_ms: deadline of a whole connection startup, milliseconds
- * @max_half_open: connections in startup per listener beyond its backlog
+ * enum kiw_policy_item - a setting
+ * @KIW_POLICY_MPA_REV: highest MPA revision to speak, 1 or 2
+ * @KIW_POLICY_CRC: ask for CRC
+ * @KIW_POLICY_MARKERS: ask for markers
+ * @KIW_POLICY_P2P: initiator asks for peer-to-peer mode (revision 2)
+ * @KIW_POLICY_RTR: %KIW_RTR_ kinds in order of preference, %KIW_POLICY_RTR_BITS each, the
+ *	best in the lowest, 0 behind the last
+ * @KIW_POLICY_RDMAC: also speak revision 0
+ * @KIW_POLICY_STARTUP_MS: deadline of a whole connection startup, milliseconds
+ * @KIW_POLICY_MAX_HALF_OPEN: connections in startup per listener beyond its backlog
+ * @KIW_POLICY_MAX_HALF_OPEN_TOTAL: connections in startup to all listeners of a device
+ * @KIW_POLICY_COUNT: number of the above
  */
-struct kiw_policy {
-	u8 mpa_rev;
-	bool crc;
-	bool p2p;
-	unsigned int startup_ms;
-	unsigned int max_half_open;
+enum kiw_policy_item {
+	KIW_POLICY_MPA_REV,
+	KIW_POLICY_CRC,
+	KIW_POLICY_MARKERS,
+	KIW_POLICY_P2P,
+	KIW_POLICY_RTR,
+	KIW_POLICY_RDMAC,
+	KIW_POLICY_STARTUP_MS,
+	KIW_POLICY_MAX_HALF_OPEN,
+	KIW_POLICY_MAX_HALF_OPEN_TOTAL,
+	KIW_POLICY_COUNT,
 };
 
+#define KIW_POLICY_RTR_BITS	8
+
+/**
+ * struct kiw_policy - one value for each setting
+ * @value: by &enum kiw_policy_item; each is read and written whole, with no lock
+ */
+struct kiw_policy {
+	unsigned int value[KIW_POLICY_COUNT];
+};
+
+static inline unsigned int kiw_policy_get(const struct kiw_policy *policy,
+					  enum kiw_policy_item item)
+{
+	return READ_ONCE(policy->value[item]);
+}
+
 void kiw_policy_defaults(struct kiw_policy *policy);
+int kiw_policy_set(struct kiw_policy *policy, enum kiw_policy_item item, const char *text);
+int kiw_policy_show(const struct kiw_policy *policy, enum kiw_policy_item item, char *buf);
+const char *kiw_policy_range(enum kiw_policy_item item, char *buf, size_t size);
 
 #endif /* KIW_POLICY_H */

@@ -387,6 +387,7 @@ err_release:
  * @local: address and port
  * @backlog: established streams TCP keeps until they are accepted
  * @tos: type of service or traffic class of the streams, negative: the default
+ * @v6only: if @local is of IPv6 and the wildcard, take no IPv4
  * @ops: owner's callbacks; changed() tells that there is something to accept
  * @owner: handed to them
  *
@@ -395,7 +396,7 @@ err_release:
  */
 struct kiw_sock *kiw_sock_listen(struct kiw_sock_pool *pool, int ifindex,
 				 const struct sockaddr_storage *local, int backlog, int tos,
-				 const struct kiw_sock_ops *ops, void *owner)
+				 bool v6only, const struct kiw_sock_ops *ops, void *owner)
 {
 	struct sockaddr_storage addr = *local;
 	struct socket *sock;
@@ -406,6 +407,8 @@ struct kiw_sock *kiw_sock_listen(struct kiw_sock_pool *pool, int ifindex,
 	if (ret)
 		return ERR_PTR(ret);
 	sock_set_tos(sock, tos);
+	if (!v6only && local->ss_family == AF_INET6)
+		sock->sk->sk_ipv6only = false;
 	ret = kernel_bind(sock, (struct sockaddr *)&addr, sock_addr_len(&addr));
 	if (ret)
 		goto err_release;

@@ -114,7 +114,7 @@ struct kiw_sock *kiw_sock_connect(struct kiw_sock_pool *pool, int ifindex,
 				  const struct kiw_sock_ops *ops, void *owner);
 struct kiw_sock *kiw_sock_listen(struct kiw_sock_pool *pool, int ifindex,
 				 const struct sockaddr_storage *local, int backlog, int tos,
-				 const struct kiw_sock_ops *ops, void *owner);
+				 bool v6only, const struct kiw_sock_ops *ops, void *owner);
 struct kiw_sock *kiw_sock_accept(struct kiw_sock *listener, const struct kiw_sock_ops *ops,
 				 void *owner);
 int kiw_sock_names(struct kiw_sock *ks, struct sockaddr_storage *local,

@@ -20,6 +20,8 @@
 	X(CONN_FAILED,		"conn_failed") \
 	X(CONN_TIMEOUT,		"conn_timeout") \
 	X(CONN_BAD_FRAME,	"conn_bad_mpa_frame") \
+	X(CONN_DISAGREED,	"conn_disagreed") \
+	X(CONN_RETRIED,		"conn_retried") \
 	X(CONN_LIMITED,		"conn_limited") \
 	X(CONN_CLOSED,		"conn_closed") \
 	X(TX_BYTES,		"tx_bytes") \

@@ -18,6 +18,7 @@
 #include "cm.h"
 #include "cq.h"
 #include "device.h"
+#include "policy_sysfs.h"
 #include "qp.h"
 #include "srq.h"
 #include "uapi_siw.h"
@@ -253,6 +254,7 @@ const struct ib_device_ops kiw_device_ops = {
 	.get_netdev = kiw_get_netdev,
 	.fill_res_qp_entry = kiw_fill_res_qp_entry,
 	.get_dev_fw_str = kiw_get_dev_fw_str,
+	.device_group = &kiw_policy_group,
 	.alloc_hw_port_stats = alloc_port_stats,
 	.get_hw_stats = get_stats,
 

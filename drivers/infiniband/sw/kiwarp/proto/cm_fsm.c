@@ -4,6 +4,7 @@
  * is told of it.
  *
  *	initiator: IDLE CONNECT > CONNECTING REQUEST_SENT > WAIT_REPLY AGREED > OPEN
+ *		   or back, once: WAIT_REPLY RETRY > CONNECTING
  *	responder: IDLE INCOMING > WAIT_REQUEST REQUEST > REQUEST_GIVEN
  *		   ACCEPT > OPEN, or ACCEPT_P2P > WAIT_FIRST SPOKEN > OPEN
  *	listener:  IDLE LISTEN > LISTENING
@@ -11,7 +12,8 @@
  * and from everywhere to CLOSED:
  *
  *	event \ state	LISTENING CONNECTING WAIT_REPLY WAIT_REQUEST REQUEST_GIVEN WAIT_FIRST OPEN
- *	REFUSED		-	  -	     f		-	     -		   -	      -
+ *	REFUSED		-	  -	     t		-	     -		   -	      -
+ *	DISAGREED	-	  -	     t		-	     -		   -	      -
  *	BAD_FRAME	-	  -	     f		d	     -		   -	      -
  *	LOST		-	  f	     f		d	     d		   -	      -
  *	FAILED		-	  f	     f		r	     r		   -	      -
@@ -31,6 +33,7 @@
  *	f  UPCALL_REPLY_FAIL, DROP
  *	q  ABORT_QP: accept fails, after which iw_cm must hear nothing
  *	r  SEND_REJECT, LINGER: the Reply must not be overtaken by a reset
+ *	t  UPCALL_REPLY_FAIL, LINGER: nor must the Terminate; and a rejection is an orderly end
  *	u  UPCALL_REPLY_FAIL, ABORT_QP
  *
  * Why iw_cm hears of everything exactly once: CONNECTING is the only way into
@@ -43,6 +46,7 @@
 #include "cm_fsm.h"
 
 #define ROW_FAIL	(KIW_CMA_UPCALL_REPLY_FAIL | KIW_CMA_DROP | KIW_CMA_RELEASE)
+#define ROW_DIFFER	(KIW_CMA_UPCALL_REPLY_FAIL | KIW_CMA_LINGER | KIW_CMA_RELEASE)
 #define ROW_DROP	(KIW_CMA_DROP | KIW_CMA_RELEASE)
 #define ROW_REFUSE	(KIW_CMA_SEND_REJECT | KIW_CMA_LINGER | KIW_CMA_RELEASE)
 #define ROW_ABORT	KIW_CMA_ABORT_QP
@@ -78,7 +82,9 @@ static const struct kiw_cm_step fsm_table[KIW_CMS_COUNT][KIW_CME_COUNT] = {
 	},
 	[KIW_CMS_WAIT_REPLY] = {
 		[KIW_CME_AGREED]	= GO(OPEN, ROW_REPLY),
-		[KIW_CME_REFUSED]	= GO(CLOSED, ROW_FAIL),
+		[KIW_CME_RETRY]		= GO(CONNECTING, 0),
+		[KIW_CME_DISAGREED]	= GO(CLOSED, ROW_DIFFER),
+		[KIW_CME_REFUSED]	= GO(CLOSED, ROW_DIFFER),
 		[KIW_CME_BAD_FRAME]	= GO(CLOSED, ROW_FAIL),
 		[KIW_CME_LOST]		= GO(CLOSED, ROW_FAIL),
 		[KIW_CME_FAILED]	= GO(CLOSED, ROW_FAIL),
@@ -143,6 +149,8 @@ static const char * const event_names[KIW_CME_COUNT] = {
 	[KIW_CME_INCOMING]	= "INCOMING",
 	[KIW_CME_REQUEST_SENT]	= "REQUEST_SENT",
 	[KIW_CME_AGREED]	= "AGREED",
+	[KIW_CME_RETRY]		= "RETRY",
+	[KIW_CME_DISAGREED]	= "DISAGREED",
 	[KIW_CME_REFUSED]	= "REFUSED",
 	[KIW_CME_REQUEST]	= "REQUEST",
 	[KIW_CME_ACCEPT]	= "ACCEPT",

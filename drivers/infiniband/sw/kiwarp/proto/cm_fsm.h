@@ -42,6 +42,9 @@ enum kiw_cm_state {
  * @KIW_CME_INCOMING: a listener has accepted the stream
  * @KIW_CME_REQUEST_SENT: TCP is connected and has our Request
  * @KIW_CME_AGREED: the peer's Reply accepts, and the QP runs on the stream
+ * @KIW_CME_RETRY: the peer understood no enhanced Request; a new stream is being connected
+ * @KIW_CME_DISAGREED: the peer's Reply accepts, but leads to no agreement here, or to none that
+ *	can be kept; a Terminate that says so is with TCP
  * @KIW_CME_REFUSED: the peer's Reply rejects
  * @KIW_CME_REQUEST: a Request came that can be accepted
  * @KIW_CME_ACCEPT: the consumer accepted, our Reply is with TCP, the QP runs
@@ -50,7 +53,7 @@ enum kiw_cm_state {
  * @KIW_CME_UNSENT: the QP has the stream, but our Reply did not get out
  * @KIW_CME_UNDELIVERED: iw_cm had no room for what the step before this one told it:
  *	UPCALL_REQUEST or UPCALL_REPLY_OK
- * @KIW_CME_BAD_FRAME: what the peer sent is no MPA frame, or leads to no agreement
+ * @KIW_CME_BAD_FRAME: what the peer sent is no MPA frame
  * @KIW_CME_LOST: the stream could not be connected, or ended
  * @KIW_CME_FAILED: something did not work at this end, which has the stream
  * @KIW_CME_DEADLINE: the time for the whole of the startup is over
@@ -65,6 +68,8 @@ enum kiw_cm_event {
 	KIW_CME_INCOMING,
 	KIW_CME_REQUEST_SENT,
 	KIW_CME_AGREED,
+	KIW_CME_RETRY,
+	KIW_CME_DISAGREED,
 	KIW_CME_REFUSED,
 	KIW_CME_REQUEST,
 	KIW_CME_ACCEPT,

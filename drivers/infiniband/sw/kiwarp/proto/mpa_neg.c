@@ -7,8 +7,12 @@
  * context, keeps nothing between calls. Frames are written from scratch: nothing a
  * peer sent is ever copied into an answer.
  *
- * Not here yet: markers (our frames never ask for them; a peer that does is
- * turned down) and revision 0 of the RDMA Consortium.
+ * CRC: the C of either end is enough (RFC 5044 7.1.1), so an end that wants CRCs has
+ * them, and needs no way to insist. Markers: each end's M is for what it receives, and
+ * the other one has no say in it.
+ *
+ * Revision 0 is that of the RDMA Consortium. It has no negotiation: markers and CRCs are
+ * always there, and DDP and RDMAP are of version 0 (RFC 5044 appendix C).
  */
 #include "mpa_neg.h"
 
@@ -36,9 +40,15 @@ static enum kiw_mpa_verdict check_key(const u8 *buf, size_t len, bool reply)
 	return memcmp(buf, other, len) ? KIW_MPA_BAD_KEY : KIW_MPA_WRONG_ROLE;
 }
 
-static bool is_spoken(u8 rev)
+/*
+ * A Request above our revision is as malformed as it is to an implementation that knows
+ * no more (RFC 6581 10). One of revision 0 is read in any case: it gets an answer.
+ */
+static bool is_spoken(u8 rev, bool reply, const struct kiw_mpa_local *local)
 {
-	return rev == KIW_MPA_REV_1 || rev == KIW_MPA_REV_2;
+	if (rev == KIW_MPA_REV_RDMAC)
+		return !reply || local->rdmac;
+	return rev <= (reply ? KIW_MPA_REV_2 : local->rev);
 }
 
 static void decode_flags(const struct kiw_wire_mpa_frame *hdr, bool reply,
@@ -98,19 +108,21 @@ static void encode_enhanced(const struct kiw_mpa_frame *frame, u8 *buf)
  * @buf: the first octets of the stream, of any alignment
  * @len: how many there are; more than the frame is not an error
  * @reply: a Reply is expected, else a Request
+ * @local: this end; which revisions it speaks is looked at
  * @frame: the decoded frame; to be used only with %KIW_MPA_OK
  * @need: octets the stream must have before another call can tell more; with
  *	%KIW_MPA_OK the length of the frame, which is what the caller consumes
  *
  * RFC 5044 7.1.1, RFC 6581 6 and 9. Key and revision are judged as soon as their
  * octets are there, PD_Length when the fixed part of the frame is. S in a frame of
- * revision 1 and reserved bits are not looked at; nor are B, C and D without A.
+ * revision 0 or 1 and reserved bits are not looked at; nor are B, C and D without A.
  *
  * Context: Any.
  * Return: %KIW_MPA_MORE for a beginning that may become a frame, %KIW_MPA_OK for a
  * whole one, else why the connection is to be closed without an answer.
  */
 enum kiw_mpa_verdict kiw_mpa_parse(const u8 *buf, size_t len, bool reply,
+				   const struct kiw_mpa_local *local,
 				   struct kiw_mpa_frame *frame, size_t *need)
 {
 	struct kiw_wire_mpa_frame hdr;
@@ -123,7 +135,7 @@ enum kiw_mpa_verdict kiw_mpa_parse(const u8 *buf, size_t len, bool reply,
 	verdict = check_key(buf, len, reply);
 	if (verdict != KIW_MPA_OK)
 		return verdict;
-	if (len > REV_OFFSET && !is_spoken(buf[REV_OFFSET]))
+	if (len > REV_OFFSET && !is_spoken(buf[REV_OFFSET], reply, local))
 		return KIW_MPA_BAD_REV;
 	if (len < sizeof(hdr))
 		return KIW_MPA_MORE;
@@ -206,6 +218,7 @@ void kiw_mpa_request(const struct kiw_mpa_local *local, struct kiw_mpa_frame *re
 	memset(req, 0, sizeof(*req));
 	req->rev = local->rev;
 	req->crc = local->crc;
+	req->markers = local->markers;
 	if (local->rev < KIW_MPA_REV_2)
 		return;
 	req->enhanced = true;
@@ -290,6 +303,19 @@ static bool answer_p2p(const struct kiw_mpa_local *local, const struct kiw_mpa_f
 	return rtr;
 }
 
+/* What is true of every outcome: RFC 5044 7.1.1, and appendix C for revision 0 */
+static void agree_on_framing(u8 rev, const struct kiw_mpa_frame *ours, bool peer_crc,
+			     bool peer_markers, struct kiw_mpa_outcome *out)
+{
+	bool is_rdmac = rev == KIW_MPA_REV_RDMAC;
+
+	out->rev = rev;
+	out->version = is_rdmac ? KIW_DDP_VERSION_RDMAC : KIW_DDP_VERSION_IETF;
+	out->crc = is_rdmac || ours->crc || peer_crc;
+	out->tx_markers = is_rdmac || peer_markers;
+	out->rx_markers = is_rdmac || ours->markers;
+}
+
 /**
  * kiw_mpa_answer - what our Reply says when the ULP accepts, and what it leads to
  * @local: this end, with the depths the ULP accepted with
@@ -304,23 +330,24 @@ static bool answer_p2p(const struct kiw_mpa_local *local, const struct kiw_mpa_f
  * alone and is answered by itself.
  *
  * Context: Any.
- * Return: false when there can be no connection: markers are asked for, which we
- * cannot send; there is no kind of RTR that both ends can do; or the revision is above
- * @local's. @reply and @out are of no use then and kiw_mpa_refuse() says what to send.
+ * Return: false when there can be no connection: there is no kind of RTR that both ends can
+ * do, or the revision is not one of @local's. @reply and @out are of no use then and
+ * kiw_mpa_refuse() says what to send.
  */
 bool kiw_mpa_answer(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
 		    struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out)
 {
 	memset(reply, 0, sizeof(*reply));
 	memset(out, 0, sizeof(*out));
-	if (req->markers || req->rev > local->rev)
+	if (req->rev > local->rev || (req->rev == KIW_MPA_REV_RDMAC && !local->rdmac))
 		return false;
-	out->rev = req->rev;
-	out->crc = req->crc || local->crc;
+	reply->rev = req->rev;
+	reply->markers = local->markers || req->rev == KIW_MPA_REV_RDMAC;
+	reply->crc = local->crc;
+	agree_on_framing(req->rev, reply, req->crc, req->markers, out);
+	reply->crc = out->crc;
 	out->ird = own_depth(local->ird, local->max_ird);
 	out->ord = own_depth(local->ord, local->max_ord);
-	reply->rev = out->rev;
-	reply->crc = out->crc;
 	if (!req->enhanced)
 		return true;
 	reply->enhanced = true;
@@ -336,8 +363,8 @@ bool kiw_mpa_answer(const struct kiw_mpa_local *local, const struct kiw_mpa_fram
  *
  * RFC 5044 7.1.2, RFC 6581 9.1 and 10. An enhanced Request gets an enhanced rejection:
  * it tells the depths this end needs, whatever the initiator has, and in answer to A
- * all kinds of RTR that this end can do. A Request of a revision above @local's is
- * answered in @local's, from which the initiator learns what to try next.
+ * all kinds of RTR that this end can do. A Request of a revision that is not @local's is
+ * answered in one that is (RFC 5044 C.2.1).
  *
  * Context: Any.
  */
@@ -346,7 +373,10 @@ void kiw_mpa_refuse(const struct kiw_mpa_local *local, const struct kiw_mpa_fram
 {
 	memset(reply, 0, sizeof(*reply));
 	reply->rev = min(req->rev, local->rev);
-	reply->crc = req->crc || local->crc;
+	if (reply->rev == KIW_MPA_REV_RDMAC && !local->rdmac)
+		reply->rev = KIW_MPA_REV_1;
+	reply->markers = local->markers || reply->rev == KIW_MPA_REV_RDMAC;
+	reply->crc = req->crc || local->crc || reply->rev == KIW_MPA_REV_RDMAC;
 	reply->reject = true;
 	reply->enhanced = req->enhanced && reply->rev >= KIW_MPA_REV_2;
 	if (!reply->enhanced)
@@ -383,33 +413,46 @@ static bool can_read(const struct kiw_mpa_frame *reply, const struct kiw_mpa_out
 	return reply->ird && reply->ird != KIW_MPA_V2_NOT_NEGOTIATED;
 }
 
-/*
- * RFC 6581 9.2, the initiator's part. Of the kinds both can do an RDMA Write comes first:
- * it takes nothing of the responder. A Send comes last: not every responder keeps
- * it from the ULP's receive queue.
- */
-static enum kiw_perr conclude_p2p(const struct kiw_mpa_frame *req,
+/* RFC 6581 9.2, the initiator's part: of the kinds both can do, the one we like best. */
+static enum kiw_perr conclude_p2p(const struct kiw_mpa_local *local,
+				  const struct kiw_mpa_frame *req,
 				  const struct kiw_mpa_frame *reply,
 				  struct kiw_mpa_outcome *out)
 {
 	u8 rtr = req->rtr & reply->rtr;
+	int i;
 
 	if (reply->p2p != req->p2p)
 		return KIW_PERR_MPA_RTR;
 	if (!req->p2p)
 		return KIW_PERR_NONE;
-	out->p2p = true;
-	if (rtr & KIW_RTR_WRITE) {
-		out->rtr = KIW_RTR_WRITE;
-	} else if ((rtr & KIW_RTR_READ) && can_read(reply, out)) {
-		out->rtr = KIW_RTR_READ;
-		out->ord = max_t(u16, out->ord, 1);
-	} else if (rtr & KIW_RTR_SEND) {
-		out->rtr = KIW_RTR_SEND;
-	} else {
+	if (!can_read(reply, out))
+		rtr &= ~KIW_RTR_READ;
+	for (i = 0; i < KIW_RTR_KINDS && !out->rtr; i++)
+		out->rtr = rtr & local->rtr_order[i];
+	if (!out->rtr)
 		return KIW_PERR_MPA_RTR;
-	}
+	out->p2p = true;
+	if (out->rtr == KIW_RTR_READ)
+		out->ord = max_t(u16, out->ord, 1);
 	return KIW_PERR_NONE;
+}
+
+/**
+ * kiw_mpa_wants_plain - is an unenhanced Request what this responder would understand?
+ * @req: the Request that was sent
+ * @reply: the Reply that accepts
+ *
+ * RFC 5044 C.2.5 with RFC 6581 10: a responder of revision 0 took the depths of an enhanced
+ * Request for private data and has handed them to its ULP. To be used for a revision that
+ * this end speaks, that is: after kiw_mpa_parse().
+ *
+ * Context: Any.
+ * Return: whether to try again with revision 1.
+ */
+bool kiw_mpa_wants_plain(const struct kiw_mpa_frame *req, const struct kiw_mpa_frame *reply)
+{
+	return req->enhanced && reply->rev == KIW_MPA_REV_RDMAC;
 }
 
 /**
@@ -417,8 +460,8 @@ static enum kiw_perr conclude_p2p(const struct kiw_mpa_frame *req,
  * @local: this end, as it was given to kiw_mpa_request()
  * @req: the Request that was sent
  * @reply: the Reply; R is not set
- * @out: what is agreed on; with a fault only @crc and @rev count, as the Terminate
- *	goes out under them
+ * @out: what is agreed on; with a fault only revision, version, CRC and markers count, as
+ *	the Terminate goes out under them
  *
  * RFC 5044 7.1.1, RFC 6581 9 and 10. Our ORD goes down to the responder's IRD. Our IRD
  * goes up to the responder's ORD if the device can. 0x3fff leaves a depth alone. With
@@ -428,9 +471,7 @@ static enum kiw_perr conclude_p2p(const struct kiw_mpa_frame *req,
  * Return: %KIW_PERR_NONE, or why the connection is to be terminated:
  * %KIW_PERR_MPA_IRD when the device cannot serve the responder's ORD,
  * %KIW_PERR_MPA_RTR when there is no common connection model or kind of RTR,
- * %KIW_PERR_MPA_LOCAL when only one of Request and Reply is enhanced or the Reply asks
- * for markers. Markers cannot be sent, so in that last case no Terminate can be either,
- * and the stream is reset.
+ * %KIW_PERR_MPA_LOCAL when only one of Request and Reply is enhanced.
  */
 enum kiw_perr kiw_mpa_conclude(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
 			       const struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out)
@@ -438,9 +479,8 @@ enum kiw_perr kiw_mpa_conclude(const struct kiw_mpa_local *local, const struct k
 	enum kiw_perr perr;
 
 	memset(out, 0, sizeof(*out));
-	out->rev = min(req->rev, reply->rev);
-	out->crc = req->crc || reply->crc;
-	if (reply->markers || reply->enhanced != req->enhanced)
+	agree_on_framing(min(req->rev, reply->rev), req, reply->crc, reply->markers, out);
+	if (reply->enhanced != req->enhanced)
 		return KIW_PERR_MPA_LOCAL;
 	out->ird = own_depth(local->ird, local->max_ird);
 	out->ord = own_depth(local->ord, local->max_ord);
@@ -449,5 +489,5 @@ enum kiw_perr kiw_mpa_conclude(const struct kiw_mpa_local *local, const struct k
 	perr = conclude_depths(local, reply, out);
 	if (perr != KIW_PERR_NONE)
 		return perr;
-	return conclude_p2p(req, reply, out);
+	return conclude_p2p(local, req, reply, out);
 }

@@ -13,6 +13,7 @@
 #define KIW_RTR_SEND	BIT(0)
 #define KIW_RTR_WRITE	BIT(1)
 #define KIW_RTR_READ	BIT(2)
+#define KIW_RTR_KINDS	3
 
 /**
  * struct kiw_mpa_frame - a Request or Reply, decoded
@@ -64,8 +65,11 @@ enum kiw_mpa_verdict {
  * struct kiw_mpa_local - what this end wants and has
  * @rev: highest revision to speak (1 or 2)
  * @crc: ask for CRC
+ * @markers: ask for markers in what the peer sends
  * @p2p: ask for peer-to-peer (initiator)
+ * @rdmac: also speak revision 0, as RFC 5044 appendix C says
  * @rtr: RTR kinds that can be sent and received
+ * @rtr_order: the same in order of preference, the best first, 0 behind the last
  * @ird: inbound read depth the ULP gave, 0..max_ird
  * @ord: outbound read depth the ULP gave
  * @max_ird: most this device can serve
@@ -74,8 +78,11 @@ enum kiw_mpa_verdict {
 struct kiw_mpa_local {
 	u8 rev;
 	bool crc;
+	bool markers;
 	bool p2p;
+	bool rdmac;
 	u8 rtr;
+	u8 rtr_order[KIW_RTR_KINDS];
 	u16 ird;
 	u16 ord;
 	u16 max_ird;
@@ -85,7 +92,10 @@ struct kiw_mpa_local {
 /**
  * struct kiw_mpa_outcome - what both ends agreed on
  * @rev: revision in force
+ * @version: of DDP and RDMAP: 1, or 0 with revision 0
  * @crc: CRC generated and checked
+ * @tx_markers: the peer asked for markers
+ * @rx_markers: we did
  * @p2p: peer-to-peer mode
  * @rtr: the single %KIW_RTR_ kind the initiator sends; any of the offered for a responder
  * @ird: our inbound read depth
@@ -93,7 +103,10 @@ struct kiw_mpa_local {
  */
 struct kiw_mpa_outcome {
 	u8 rev;
+	u8 version;
 	bool crc;
+	bool tx_markers;
+	bool rx_markers;
 	bool p2p;
 	u8 rtr;
 	u16 ird;
@@ -101,9 +114,11 @@ struct kiw_mpa_outcome {
 };
 
 enum kiw_mpa_verdict kiw_mpa_parse(const u8 *buf, size_t len, bool reply,
+				   const struct kiw_mpa_local *local,
 				   struct kiw_mpa_frame *frame, size_t *need);
 size_t kiw_mpa_build(u8 *buf, const struct kiw_mpa_frame *frame, bool reply,
 		     const void *pdata, u16 pd_len);
+bool kiw_mpa_wants_plain(const struct kiw_mpa_frame *req, const struct kiw_mpa_frame *reply);
 void kiw_mpa_request(const struct kiw_mpa_local *local, struct kiw_mpa_frame *req);
 void kiw_mpa_peer_limits(const struct kiw_mpa_frame *req, const struct kiw_mpa_local *local,
 			 u16 *ird, u16 *ord);

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The policy of a device as files: /sys/class/infiniband/DEVICE/policy/SETTING.
+ *
+ * Owns nothing: the values are the device's, what they may be is policy.c's. ib_core makes and
+ * removes the files with the device, so none is open in our code when that goes. Process
+ * context, no locks.
+ */
+#include "policy_sysfs.h"
+
+#include <linux/capability.h>
+#include <linux/device.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+
+#include "device.h"
+
+/**
+ * struct policy_attr - a file
+ * @attr: sysfs's part
+ * @item: the setting
+ */
+struct policy_attr {
+	struct device_attribute attr;
+	enum kiw_policy_item item;
+};
+
+static struct kiw_device *policy_device(struct device *device)
+{
+	return rdma_device_to_drv_device(device, struct kiw_device, ib);
+}
+
+static ssize_t policy_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	enum kiw_policy_item item = container_of(attr, struct policy_attr, attr)->item;
+
+	return kiw_policy_show(&policy_device(device)->policy, item, buf);
+}
+
+/*
+ * The mode of a file is not enough: in a network namespace of its own the files belong to
+ * root there, and the device may be shared with others.
+ */
+static ssize_t policy_store(struct device *device, struct device_attribute *attr,
+			    const char *buf, size_t count)
+{
+	enum kiw_policy_item item = container_of(attr, struct policy_attr, attr)->item;
+	struct kiw_device *dev = policy_device(device);
+	char range[64];
+
+	if (!capable(CAP_NET_ADMIN))
+		return -EPERM;
+	if (!kiw_policy_set(&dev->policy, item, buf))
+		return count;
+	ibdev_err_ratelimited(&dev->ib, "%s must be %s, not '%.*s'\n", attr->attr.name,
+			      kiw_policy_range(item, range, sizeof(range)),
+			      (int)min_t(size_t, strcspn(buf, "\n"), sizeof(range)), buf);
+	return -EINVAL;
+}
+
+#define POLICY_ATTR(_name, _item) \
+	{ .attr = __ATTR(_name, 0644, policy_show, policy_store), .item = (_item) }
+
+static struct policy_attr mpa_rev_attr = POLICY_ATTR(mpa_rev, KIW_POLICY_MPA_REV);
+static struct policy_attr crc_attr = POLICY_ATTR(crc, KIW_POLICY_CRC);
+static struct policy_attr markers_attr = POLICY_ATTR(markers, KIW_POLICY_MARKERS);
+static struct policy_attr p2p_attr = POLICY_ATTR(p2p, KIW_POLICY_P2P);
+static struct policy_attr rtr_attr = POLICY_ATTR(rtr, KIW_POLICY_RTR);
+static struct policy_attr rdmac_attr = POLICY_ATTR(rdmac, KIW_POLICY_RDMAC);
+static struct policy_attr startup_ms_attr = POLICY_ATTR(startup_ms, KIW_POLICY_STARTUP_MS);
+static struct policy_attr max_half_open_attr = POLICY_ATTR(max_half_open, KIW_POLICY_MAX_HALF_OPEN);
+static struct policy_attr max_half_open_total_attr =
+	POLICY_ATTR(max_half_open_total, KIW_POLICY_MAX_HALF_OPEN_TOTAL);
+
+static struct attribute *policy_attrs[] = {
+	&mpa_rev_attr.attr.attr,
+	&crc_attr.attr.attr,
+	&markers_attr.attr.attr,
+	&p2p_attr.attr.attr,
+	&rtr_attr.attr.attr,
+	&rdmac_attr.attr.attr,
+	&startup_ms_attr.attr.attr,
+	&max_half_open_attr.attr.attr,
+	&max_half_open_total_attr.attr.attr,
+	NULL
+};
+
+const struct attribute_group kiw_policy_group = {
+	.name = "policy",
+	.attrs = policy_attrs,
+};
