@@ -56,7 +56,8 @@ lists() {
 
 # The list of stats.h.
 NAMES="conn_initiated conn_requested conn_established conn_rejected conn_refused_by_peer
-	conn_failed conn_timeout conn_bad_mpa_frame conn_limited conn_closed
+	conn_failed conn_timeout conn_bad_mpa_frame conn_disagreed conn_retried
+	conn_limited conn_closed
 	tx_bytes tx_fpdus tx_batches tx_blocked tx_sends tx_writes tx_read_requests
 	tx_read_responses tx_terminates
 	rx_bytes rx_fpdus rx_sends rx_writes rx_read_requests rx_read_responses rx_terminates

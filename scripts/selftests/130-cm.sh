@@ -26,8 +26,8 @@ verbs_cases nobody private_data reject read_depths backlog two_hundred nothing_l
 t_run "no objects are left" no_objects
 rdma_down
 t_run "a deadline of one second" with_parameters
-verbs_cases peer_silent peer_garbage peer_closes callers_garbage callers_reset \
-	never_answered callers_many nothing_left
+verbs_cases peer_silent peer_garbage peer_closes answered_too_late callers_garbage \
+	callers_reset never_answered callers_many nothing_left
 t_run "no objects are left" no_objects
 rdma_down
 echo 64 >"$PARAMETERS/max_half_open"

@@ -874,12 +874,31 @@ def peer_closes(l, r, addr):
     r.tcp_listen(addr, RAW_PORT)
     for beginning, reset in ((b"", False), (b"", True), (b"MPA ID Rep", False),
                              (b"MPA ID Rep Frame", True)):
-        with counted(l, conn_failed=1, conn_established=0):
+        with counted(l, conn_failed=1, conn_established=0, conn_retried=int(not beginning)):
             lc, there = meet(l, r, addr)
             r.tcp_send(there, beginning)
             r.tcp_close(there, reset)
+            if not beginning:   # RFC 6581 10: once more, as to one that knows no revision 2
+                there = r.tcp_accept()
+                expect(r.tcp_recv(there, 18)[16:], b"\x40\x01", "flags and revision")
+                r.tcp_close(there, reset)
             l.event(lc, FAILURES)
             l.close(lc)
+    r.tcp_listen_end()
+
+
+def answered_too_late(l, r, addr):
+    """A server accepts when the QP is of no use any more: a Terminate, local error of MPA."""
+    r.tcp_listen(addr, RAW_PORT)
+    with counted(l, conn_disagreed=1, conn_established=0, tx_terminates=1):
+        lc, there = meet(l, r, addr)
+        r.tcp_recv(there, 8)
+        l.to_error(lc)
+        r.tcp_send(there, b"MPA ID Rep Frame\x50\x02\x00\x04\xc0\x01\xc0\x01")
+        l.event(lc, "CONNECT_ERROR")
+        expect(r.tcp_recv(there, 28)[20:24].hex(), "20050000", "Terminate")
+        r.tcp_closed(there)
+        l.close(lc)
     r.tcp_listen_end()
 
 

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""The command line: one connection, or a table of them; JSON lines on standard output.
+
+    python3 -m peer client ADDRESS [OPTIONS]    connects, then is rping's client
+    python3 -m peer server ADDRESS [OPTIONS]    listens, then is rping's server
+    python3 -m peer cases < TABLE               "NAME | ROLE ADDRESS OPTIONS" in each line
+    python3 -m peer hostile ADDRESS             faults in great number; see hostile.py
+    python3 -m peer faults                      the names for --fault
+
+What is expected, by --expect; alternatives are separated by commas:
+    ok          the conversation goes to its end, data verified
+    term:L/T/CC a Terminate of that layer, error type and code, with the headers that
+                belong to it, and then the end of the stream
+    close       FIN and nothing before it    reset   RST and nothing before it
+    ended       either of them               reject  a Reply with R, and then the end
+    timeout     nothing in all the time there is
+"""
+
+import argparse
+import json
+import shlex
+import socket
+import subprocess
+import sys
+import time
+
+from peer import ddp, faults, mpa, rdmap, rping, startup, stream
+
+PORT = 7174
+FAILURES = (mpa.MpaError, ddp.DdpError, rdmap.RdmapError, rping.DataError, TimeoutError)
+
+
+def _number(text):
+    return int(text, 0)
+
+
+def _kinds(text):
+    kinds = tuple(k for k in text.split(",") if k)
+    for kind in kinds:
+        if kind not in mpa.RTR_BITS:
+            raise argparse.ArgumentTypeError(f"{kind!r} is no RTR")
+    return kinds
+
+
+def _on_off(text):
+    return {"on": True, "off": False}[text]
+
+
+def parser():
+    p = argparse.ArgumentParser(prog="peer", description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("role", choices=("client", "server"))
+    p.add_argument("address")
+    p.add_argument("--port", type=_number, default=PORT)
+    p.add_argument("--count", type=_number, default=3, help="pings")
+    p.add_argument("--size", type=_number, default=100, help="octets of a ping")
+    p.add_argument("--rev", type=_number, default=2, choices=(0, 1, 2))
+    p.add_argument("--markers", choices=("none", "tx", "rx", "both"), default="none",
+                   help="rx: ask for them; tx: be asked for them")
+    p.add_argument("--any-markers", dest="strict_markers", action="store_false",
+                   help="whether the other end asks for markers does not matter")
+    p.add_argument("--crc", type=_on_off, default=True, metavar="on|off", help="the C bit")
+    p.add_argument("--plain", dest="enhanced", action="store_false", help="no S")
+    p.add_argument("--p2p", action="store_true", help="A, in a Request")
+    p.add_argument("--rtr", type=_kinds, default=tuple(mpa.RTR_BITS), help="kinds offered")
+    p.add_argument("--prefer", type=_kinds, default=(), help="kinds to send, best first")
+    p.add_argument("--ird", type=_number, default=1)
+    p.add_argument("--ord", type=_number, default=1)
+    p.add_argument("--pdata", type=bytes.fromhex, default=b"", help="private data, hex")
+    p.add_argument("--reject", action="store_true", help="reply with R")
+    p.add_argument("--fpdu", type=_number, default=1444, help="largest ULPDU to send")
+    p.add_argument("--mss", type=_number, help="of TCP, for both directions")
+    p.add_argument("--segments", default="whole", help="whole, N, or LOW-HIGH[:SEED]")
+    p.add_argument("--fault", choices=sorted((*startup.NAMES, *faults.NAMES)), metavar="NAME")
+    p.add_argument("--expect", default="ok")
+    p.add_argument("--only-rev-1", action="store_true",
+                   help="close when a Request of another revision comes, and listen again")
+    p.add_argument("--want-rev", type=_number, help="of the Request that comes")
+    p.add_argument("--want-crc", type=_on_off)
+    p.add_argument("--want-p2p", type=_on_off)
+    p.add_argument("--want-rtr", help="kind of the RTR that comes")
+    p.add_argument("--want-largest", help="LOW-HIGH: of the largest ULPDU that comes")
+    p.add_argument("--timeout", type=float, default=10.0, help="seconds for everything")
+    p.add_argument("--within", type=float, help="seconds from the fault to its outcome")
+    p.add_argument("--run", help="a command to run on the other side; for its end see --status")
+    p.add_argument("--status", choices=("ok", "fail", "ends", "any"), default=None,
+                   help="of --run: ok with --expect ok, else any, and it need not even end")
+    return p
+
+
+class Case:
+    """One connection and what was seen of it."""
+
+    def __init__(self, opt, emit=print, sock=None):
+        """SOCK: connected already."""
+        self.opt, self.emit, self.sock = opt, emit, sock
+        self.outcome = None         # in the terms of --expect
+        self.term = None
+        self.conn = self.stream = self.child = None
+        self.listener = None
+        opt.blame = []
+
+    def log(self, event, **fields):
+        self.emit(json.dumps({"event": event, **fields}))
+
+    # Before and after
+
+    def _spawn(self):
+        if self.opt.run:
+            self.child = subprocess.Popen(shlex.split(self.opt.run), stdin=subprocess.DEVNULL,
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def _accept(self):
+        """A connection; those that are not for us are closed, as RFC 6581 10 says."""
+        self.listener.settimeout(self.opt.timeout)
+        while True:
+            sock, _ = self.listener.accept()
+            if not self.opt.only_rev_1:
+                return sock
+            sock.settimeout(self.opt.timeout)
+            head = sock.recv(mpa.HEAD.size, socket.MSG_PEEK | socket.MSG_WAITALL)
+            if len(head) < mpa.HEAD.size or mpa.HEAD.unpack(head)[2] == 1:
+                return sock
+            self.log("closed", revision=mpa.HEAD.unpack(head)[2])
+            sock.recv(65536)
+            sock.close()
+
+    def _open(self):
+        opt, sock = self.opt, self.sock
+        if sock:
+            pass
+        elif opt.role == "client":
+            self._spawn()
+            sock = stream.connect(opt.address, opt.port, opt.timeout, opt.mss)
+        else:
+            self.listener = stream.listen(opt.address, opt.port, opt.mss)
+            self._spawn()
+            sock = self._accept()
+        self.stream = stream.Stream(sock, stream.Segments(opt.segments), opt.timeout)
+
+    def _kill(self):
+        """The child, with what it has started if that is timeout's; its output."""
+        self.child.terminate()
+        try:
+            return self.child.communicate(timeout=5)[0]
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            return self.child.communicate()[0]
+
+    def _reap(self):
+        """The child's status; one that is not asked for it is ended."""
+        if not self.child:
+            return None
+        wanted = self.opt.status or ("ok" if self.opt.expect == "ok" else "any")
+        try:
+            output, _ = self.child.communicate(timeout=0.05 if wanted == "any" else
+                                               self.opt.timeout)
+            status = self.child.returncode
+        except subprocess.TimeoutExpired:
+            output, status = self._kill(), None
+        self.log("run", status=status, output=output.decode("utf-8", "replace")[-2000:])
+        if wanted == "ok" and status != 0 or wanted == "fail" and status == 0:
+            return f"status {status} of {self.opt.run}"
+        if wanted != "any" and status is None:
+            return f"no end of {self.opt.run}"
+        return None
+
+    # The connection
+
+    def _talk(self):
+        opt = self.opt
+        if opt.role == "client":
+            self.conn = startup.initiator(self.stream, opt, self.log, rping.early(opt))
+            verified = rping.client(self.conn, opt)
+            self.stream.finish()
+            self._drain()
+        else:
+            self.conn = startup.responder(self.stream, opt, self.log)
+            verified = rping.server(self.conn, opt)
+            self.stream.finish()
+        self.log("verified", bytes=verified, fpdus=self.conn.rx.count,
+                 largest=self.conn.largest, rtr=self.conn.rtr)
+        if verified != opt.count * opt.size:
+            raise rping.DataError(f"{verified} octets instead of {opt.count * opt.size}")
+
+    def _drain(self):
+        """To the end of the other half of the stream, in order."""
+        try:
+            while True:
+                self.conn.receive()
+        except EOFError as end:
+            if str(end):
+                raise
+
+    def _observe(self):
+        """What the other end does about a fault: "close", "reset" or "timeout"."""
+        reader = self.conn.rx if self.conn else None
+        while True:
+            try:
+                data = self.stream.receive()
+            except OSError as err:
+                return self._lost(err)
+            if not data:
+                return "close"
+            if reader:
+                reader.feed(data)
+                self._look(reader)
+            else:
+                self.log("unexpected", octets=data[:64].hex())
+
+    def _look(self, reader):
+        """For a Terminate; other messages are let go."""
+        for ulpdu in iter(reader.next, None):
+            seg = ddp.decode(ulpdu)
+            if self.term:
+                raise rdmap.RdmapError(f"opcode {seg.opcode} after a Terminate")
+            if seg.opcode == rdmap.TERMINATE:
+                self.term = rdmap.decode_terminate(seg.payload)
+                self.log("terminate", **self.term)
+
+    @staticmethod
+    def _lost(err):
+        return "timeout" if isinstance(err, TimeoutError) else "reset"
+
+    def _after(self):
+        """A fault is done: wait for its outcome."""
+        if self.stream.sock.fileno() < 0:
+            return "reset"
+        began = time.monotonic()
+        end = self._observe()
+        took = time.monotonic() - began
+        self.log(end, seconds=round(took, 3))
+        if self.opt.within is not None and took > self.opt.within:
+            raise TimeoutError(f"it took {took:.1f} seconds")
+        return end
+
+    def _attempt(self):
+        """Returns what was seen, in the terms of --expect."""
+        try:
+            self._talk()
+            return "ok"
+        except startup.Rejected as rejected:
+            self.log("rejected", pdata=rejected.args[0].pdata.hex())
+            self._after()
+            return "reject"
+        except startup.Stopped as stopped:
+            self.conn = stopped.conn
+            end = self._after()
+        except rdmap.Terminated as terminated:
+            self.term = terminated.args[0]
+            self.log("terminate", **self.term)
+            end = self._after()
+        except EOFError as eof:
+            self.log("close", where=str(eof))
+            end = "close"
+        except (ConnectionError, BrokenPipeError) as err:
+            self.log("reset", error=str(err))
+            end = "reset"
+        if self.term:
+            return "term:{layer}/{etype}/{code}".format(**self.term)
+        return end
+
+    def _matches(self, seen):
+        wanted = self.opt.expect.lower().split(",")
+        return seen in wanted or seen in ("close", "reset") and "ended" in wanted
+
+    def _complaint(self, seen):
+        opt = self.opt
+        if not self._matches(seen):
+            return f"{seen} instead of {opt.expect}"
+        if self.term and (opt.blame or self.term["layer"] == 2):
+            wrong = faults.contradiction(self.term, opt.blame)
+            if wrong:
+                return f"Terminate: {wrong}"
+        if opt.want_rtr and self.conn.rtr != opt.want_rtr:
+            return f"RTR {self.conn.rtr} instead of {opt.want_rtr}"
+        if opt.want_largest:
+            low, high = map(int, opt.want_largest.split("-"))
+            if not low <= self.conn.largest <= high:
+                return f"ULPDUs of {self.conn.largest} instead of {opt.want_largest}"
+        return None
+
+    def run(self):
+        """True when everything was as expected."""
+        seen = None
+        try:
+            self._open()
+            self.outcome = seen = self._attempt()
+            why = self._complaint(seen)
+        except FAILURES as err:
+            timed_out = isinstance(err, TimeoutError) and self.opt.expect == "timeout"
+            why = None if timed_out else f"{type(err).__name__}: {err}"
+        except OSError as err:
+            why = f"{type(err).__name__}: {err}"
+        finally:
+            for sock in (self.stream, self.listener):
+                if sock:
+                    sock.close()
+        why = self._reap() or why
+        self.log("result", met=not why, seen=seen, expect=self.opt.expect, why=why)
+        return not why
+
+
+def run_cases(lines, emit):
+    """Each as one test; "ok NAME", or what happened and "not ok NAME"."""
+    failed = 0
+    for line in lines:
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, _, words = line.partition("|")
+        said = []
+        good = Case(parser().parse_args(shlex.split(words)), said.append).run()
+        if not good:
+            failed += 1
+            emit(words.strip())
+            for text in said:
+                emit(text)
+        emit(f"{'ok' if good else 'not ok'} {name.strip()}")
+    return failed
+
+
+def main(argv):
+    if argv[:1] == ["cases"]:
+        return 1 if run_cases(sys.stdin, lambda text: print(text, flush=True)) else 0
+    if argv[:1] == ["faults"]:
+        print("\n".join((*startup.NAMES, *faults.NAMES)))
+        return 0
+    return 0 if Case(parser().parse_args(argv), lambda t: print(t, flush=True)).run() else 1

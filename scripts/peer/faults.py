@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""What can be done wrong in full operation, by name.
+
+A fault is a function of a connection and a target, memory of the other end: it sends,
+in one piece, what is wrong and what has to come before it, and says which ULPDUs a
+Terminate may put the blame on.
+"""
+
+import collections
+import struct
+
+from peer import rdmap
+
+Target = collections.namedtuple("Target", "to stag size")
+
+INFO = 16                       # octets that rping has receives for
+NO_STAG = 0x5eed1e00
+FLOOD = 24
+
+FIRST, ASKED, TARGET = {}, {}, {}       # by what they need: nothing, a Read, an rkey
+
+
+def fault(where, *names):
+    """Decorator: the function is called with each of NAMES, without its first word."""
+    def note(function):
+        for name in names:
+            where[name] = (function, name)
+        return function
+    return note
+
+
+def number(name):
+    return int(name.rsplit("-", 1)[1], 0)
+
+
+# Each returns (octets, ULPDUs to blame).
+
+
+def one(conn, seg, **wrong):
+    ulpdu = seg.encode()
+    return conn.tx.encode(ulpdu, **wrong), [ulpdu]
+
+
+def send(conn, **fields):
+    fields.setdefault("payload", bytes(INFO))
+    fields.setdefault("msn", conn.msn[0])
+    return conn.segment(rdmap.SEND, **fields)
+
+
+# --- MPA ---------------------------------------------------------------------
+
+
+FLIPS = {"crc-header": (12, 0x01), "crc-payload": (-10, 0x80), "crc-pad": (-5, 0x01),
+         "crc-field": (-1, 0x40)}
+
+
+@fault(FIRST, *FLIPS)
+def bad_crc(conn, _, name):
+    return one(conn, send(conn, payload=bytes(INFO - 1)), flip=FLIPS[name])
+
+
+@fault(FIRST, "length-0", "length-1", "length-13", "length-64769", "length-65535")
+def bad_length(conn, _, name):
+    return one(conn, send(conn), length=number(name))
+
+
+@fault(FIRST, "length-17")
+def short_header(conn, _, name):
+    """Long enough for a tagged header; but this one is not tagged."""
+    ulpdu = send(conn).encode()[:number(name)]
+    return conn.tx.encode(ulpdu), [ulpdu]
+
+
+@fault(FIRST, "marker-pointer")
+def marker_pointer(conn, _, __):
+    return one(conn, send(conn, payload=bytes(600)),
+               marker=lambda ptr: struct.pack(">HH", 0, ptr + 4 if ptr else 0))
+
+
+@fault(FIRST, "marker-zero")
+def marker_zero(conn, _, __):
+    """Says that an FPDU begins where one is in progress."""
+    return one(conn, send(conn, payload=bytes(600)), marker=lambda _: bytes(4))
+
+
+@fault(FIRST, "marker-between")
+def marker_between(conn, _, __):
+    """Between FPDUs, but not 0."""
+    return one(conn, send(conn), marker=lambda ptr: struct.pack(">HH", 0, ptr or 8))
+
+
+@fault(FIRST, "marker-reserved")
+def marker_reserved(conn, _, __):
+    return one(conn, send(conn), marker=lambda ptr: struct.pack(">HH", 0x100, ptr))
+
+
+@fault(FIRST, "marker-position")
+def marker_position(conn, _, __):
+    """Four octets too early."""
+    conn.tx.pos += 4
+    return one(conn, send(conn, payload=bytes(600)))
+
+
+@fault(FIRST, "marker-none")
+def marker_none(conn, _, __):
+    conn.tx.markers = False
+    return one(conn, send(conn, payload=bytes(600)))
+
+
+# --- the stream --------------------------------------------------------------
+
+
+@fault(FIRST, "fin-idle", "reset-idle")
+def end_idle(_, __, ___):
+    return b"", []
+
+
+@fault(FIRST, "fin-in-fpdu", "reset-in-fpdu", "fin-in-message", "reset-in-message")
+def end_inside(conn, _, name):
+    octets, _ = one(conn, send(conn, payload=bytes(8), last=False))
+    return octets[:-9] if name.endswith("fpdu") else octets, []
+
+
+# --- DDP ---------------------------------------------------------------------
+
+
+@fault(FIRST, "ddp-version-0", "ddp-version-1", "ddp-version-2", "ddp-version-3")
+def ddp_version(conn, _, name):
+    return one(conn, send(conn, ddp_version=number(name)))
+
+
+@fault(FIRST, "ddp-version-tagged-0", "ddp-version-tagged-2")
+def ddp_version_tagged(conn, _, name):
+    return one(conn, conn.segment(rdmap.WRITE, ddp_version=number(name), payload=bytes(8)))
+
+
+@fault(FIRST, "qn-1", "qn-2", "qn-3", "qn-0xffffffff")
+def queue(conn, _, name):
+    return one(conn, send(conn, qn=number(name)))
+
+
+@fault(FIRST, "msn-skip", "msn-zero")
+def msn(conn, _, name):
+    return one(conn, send(conn, msn=conn.msn[0] + 1 if name == "msn-skip" else 0))
+
+
+@fault(FIRST, "read-msn")
+def read_msn(conn, _, __):
+    return one(conn, conn.segment(rdmap.READ_REQUEST, msn=conn.msn[1] + 3,
+                                  payload=rdmap.encode_read((1, 0, 0, 0, 0))))
+
+
+@fault(FIRST, "msn-repeat")
+def msn_repeat(conn, _, __):
+    first, _ = one(conn, send(conn))
+    again, blame = one(conn, send(conn))
+    return first + again, blame
+
+
+@fault(FIRST, "mo-first")
+def mo_first(conn, _, __):
+    return one(conn, send(conn, mo=4, payload=bytes(8)))
+
+
+@fault(FIRST, "mo-skip-12", "mo-overlap-4")
+def mo(conn, _, name):
+    first, _ = one(conn, send(conn, payload=bytes(8), last=False))
+    second, blame = one(conn, send(conn, mo=number(name), payload=bytes(4)))
+    return first + second, blame
+
+
+@fault(FIRST, "too-long-17", "too-long-1000")
+def too_long(conn, _, name):
+    return one(conn, send(conn, payload=bytes(number(name))))
+
+
+@fault(FIRST, "too-long-later")
+def too_long_later(conn, _, __):
+    first, _ = one(conn, send(conn, payload=bytes(INFO), last=False))
+    second, blame = one(conn, send(conn, mo=INFO, payload=b"x"))
+    return first + second, blame
+
+
+@fault(FIRST, "no-buffer")
+def no_buffer(conn, _, __):
+    """More messages at once than rping has receives."""
+    segments = [send(conn, msn=conn.msn[0] + n) for n in range(FLOOD)]
+    return conn.encode(segments), [seg.encode() for seg in segments]
+
+
+@fault(FIRST, "write-stag")
+def write_stag(conn, _, __):
+    return one(conn, conn.segment(rdmap.WRITE, stag=NO_STAG, to=0x1000, payload=bytes(64)))
+
+
+def _at(target, name):
+    """STag, tagged offset and size of an access that is wrong in the way NAME ends."""
+    how = name.split("-", 1)[1]
+    return {"key": (target.stag ^ 1, target.to, 8),
+            "index": (target.stag ^ 0x100, target.to, 8),
+            "after": (target.stag, target.to + target.size - 7, 8),
+            "before": (target.stag, target.to - 1, 8),
+            "far": (target.stag, target.to + (1 << 40), 8),
+            "wrap": (target.stag, (1 << 64) - 4, 8),
+            "here": (target.stag, target.to, 8),
+            "sink": (target.stag, target.to, 8)}[how]
+
+
+@fault(TARGET, "write-key", "write-index", "write-after", "write-before", "write-far",
+       "write-wrap", "write-here")
+@fault(ASKED, "write-sink")
+def write(conn, target, name):
+    """"here" is right, but for memory that allows no such thing.
+    "sink": what a Read has exposed to its Response is exposed to nothing else."""
+    stag, to, size = _at(target, name)
+    return one(conn, conn.segment(rdmap.WRITE, stag=stag, to=to, payload=bytes(size)))
+
+
+# --- RDMAP -------------------------------------------------------------------
+
+
+@fault(FIRST, "rdmap-version-0", "rdmap-version-2", "rdmap-version-3")
+def rdmap_version(conn, _, name):
+    return one(conn, send(conn, rdmap_version=number(name)))
+
+
+@fault(FIRST, *(f"opcode-{n}" for n in range(8, 16)))
+def opcode(conn, _, name):
+    return one(conn, conn.segment(number(name), msn=conn.msn[0], payload=bytes(INFO)))
+
+
+@fault(FIRST, "send-tagged")
+def send_tagged(conn, _, __):
+    return one(conn, send(conn, tagged=True))
+
+
+@fault(FIRST, "write-untagged")
+def write_untagged(conn, _, __):
+    return one(conn, conn.segment(rdmap.WRITE, tagged=False, payload=bytes(8)))
+
+
+def _read(conn, stag, to, size, msn_offset=0):
+    request = rdmap.encode_read((NO_STAG, 0, size, stag, to))
+    return conn.segment(rdmap.READ_REQUEST, msn=conn.msn[1] + msn_offset, payload=request)
+
+
+@fault(FIRST, "read-stag")
+def read_stag(conn, _, __):
+    return one(conn, _read(conn, NO_STAG, 0x1000, 64))
+
+
+@fault(TARGET, "read-key", "read-index", "read-after", "read-before", "read-far", "read-wrap",
+       "read-here")
+@fault(ASKED, "read-sink")
+def read(conn, target, name):
+    stag, to, size = _at(target, name)
+    return one(conn, _read(conn, stag, to, size))
+
+
+@fault(TARGET, "read-flood")
+def read_flood(conn, target, _):
+    """More Reads at once than were agreed on."""
+    segments = [_read(conn, target.stag, target.to, target.size, n) for n in range(FLOOD)]
+    return conn.encode(segments), [seg.encode() for seg in segments]
+
+
+@fault(FIRST, "read-request-27", "read-request-29")
+def read_request_size(conn, _, name):
+    return one(conn, conn.segment(rdmap.READ_REQUEST, msn=conn.msn[1],
+                                  payload=bytes(number(name))))
+
+
+@fault(FIRST, "response-unasked")
+def response_unasked(conn, _, __):
+    return one(conn, conn.segment(rdmap.READ_RESPONSE, stag=NO_STAG, payload=bytes(8)))
+
+
+@fault(ASKED, "response-short", "response-long", "response-stag", "response-to",
+       "response-empty")
+def response(conn, target, name):
+    size = {"response-short": target.size - 1, "response-long": target.size + 1,
+            "response-empty": 0}.get(name, target.size)
+    return one(conn, conn.segment(rdmap.READ_RESPONSE,
+                                  stag=target.stag ^ (1 if name == "response-stag" else 0),
+                                  to=target.to + (1 if name == "response-to" else 0),
+                                  payload=bytes(size)))
+
+
+@fault(ASKED, "response-twice")
+def response_twice(conn, target, _):
+    seg = conn.segment(rdmap.READ_RESPONSE, stag=target.stag, to=target.to,
+                       payload=bytes(target.size))
+    first, _ = one(conn, seg)
+    second, blame = one(conn, seg)
+    return first + second, blame
+
+
+@fault(FIRST, "invalidate-stag")
+@fault(TARGET, "invalidate-rkey")
+def invalidate(conn, target, _):
+    stag = target.stag if target else NO_STAG
+    return one(conn, conn.segment(rdmap.SEND_INVALIDATE, stag=stag, msn=conn.msn[0],
+                                  payload=bytes(INFO)))
+
+
+@fault(FIRST, "terminate-3")
+def terminate_short(conn, _, __):
+    return one(conn, conn.segment(rdmap.TERMINATE, payload=bytes(3)))
+
+
+@fault(FIRST, "terminate")
+def terminate(conn, _, __):
+    """Not wrong: it is to be answered by a close and nothing else."""
+    return one(conn, conn.segment(rdmap.TERMINATE, payload=bytes((0x12, 2, 0, 0))))
+
+
+NAMES = {**FIRST, **ASKED, **TARGET}
+
+
+def inject(conn, name, target, opt):
+    """Do the fault NAME; notes in OPT which ULPDUs can be blamed for it."""
+    function, _ = NAMES[name]
+    octets, opt.blame = function(conn, target, name)
+    conn.stream.send(octets)
+    if name.startswith("fin-"):
+        conn.stream.finish()
+    elif name.startswith("reset-"):
+        conn.stream.reset()
+
+
+def contradiction(term, blame):
+    """What in a Terminate is not as RFC 5040 4.8 and figure 10 say, or None."""
+    carries = (term["m"], term["d"])
+    if term["layer"] == 2 or term["etype"] == 0:
+        return "headers where none belong" if any(carries) or term["r"] else None
+    if carries != (True, True):
+        return "no DDP header"
+    # layer 0, type 1: only a Read Request has an RDMAP header to send along
+    for ulpdu in blame:
+        size = len(bytes.fromhex(term["ddp"]))
+        is_read = not ulpdu[0] & 0x80 and ulpdu[1] & 0xf == rdmap.READ_REQUEST
+        wants_read = is_read and (term["layer"], term["etype"]) == (0, 1)
+        if (term["length"] == len(ulpdu) and term["ddp"] == ulpdu[:size].hex() and
+                term["r"] == wants_read and
+                (not wants_read or term["read"] == ulpdu[size:size + 28].hex())):
+            return None
+    return "the header is not that of the segment at fault"

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Many connections that all go wrong: python3 -m peer hostile ADDRESS [OPTIONS].
+
+Every fault has its turn, several connections at a time, each in some variation. What
+the other end makes of them is counted and not judged; that is for who watches it.
+"""
+
+import argparse
+import collections
+import itertools
+import json
+import random
+import threading
+
+from peer import cli, faults, startup
+
+VARIATIONS = ("--rev 2", "--rev 1", "--rev 2 --p2p", "--rev 2 --crc off", "--rev 2 --markers rx",
+              "--rev 0 --markers rx", "--rev 2 --segments 1-7", "--rev 1 --pdata 00112233")
+
+
+def _words(opt, number):
+    """The options of connection NUMBER: each fault in turn, then in another variation."""
+    names = sorted((*startup.NAMES, *faults.FIRST))
+    rand = random.Random(opt.seed * 1000003 + number)
+    return ["client", opt.address, "--port", str(opt.port), "--timeout", "0.5", "--any-markers",
+            "--fault", names[number % len(names)], *rand.choice(VARIATIONS).split()]
+
+
+class Storm:
+    """All the connections, and what became of them."""
+
+    def __init__(self, opt):
+        self.opt = opt
+        self.numbers = itertools.count()
+        self.lock = threading.Lock()
+        self.outcomes = collections.Counter()
+        self.broken = []
+
+    def _one(self, number):
+        words = _words(self.opt, number)
+        case = cli.Case(cli.parser().parse_args(words), lambda _: None)
+        try:
+            case.run()
+            return case.outcome or "none"
+        except Exception as err:    # pylint: disable=broad-except
+            self.broken.append(f"{' '.join(words)}: {type(err).__name__}: {err}")
+            return "broken"
+
+    def work(self):
+        while True:
+            with self.lock:
+                number = next(self.numbers)
+            if number >= self.opt.rounds:
+                return
+            outcome = self._one(number)
+            with self.lock:
+                self.outcomes[outcome] += 1
+
+
+def main(argv):
+    p = argparse.ArgumentParser(prog="peer hostile", description=__doc__)
+    p.add_argument("address")
+    p.add_argument("--port", type=int, default=cli.PORT)
+    p.add_argument("--rounds", type=int, default=1000)
+    p.add_argument("--threads", type=int, default=8)
+    p.add_argument("--seed", type=int, default=1)
+    storm = Storm(p.parse_args(argv))
+    threads = [threading.Thread(target=storm.work) for _ in range(storm.opt.threads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(json.dumps({"event": "hostile", "rounds": storm.opt.rounds,
+                      "outcomes": dict(storm.outcomes), "broken": storm.broken[:10]}))
+    return 1 if storm.broken else 0

@@ -1,0 +1,132 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: each fault of a peer in full operation, and the Terminate it gets, in both roles
+# TIMEOUT: 120
+# shellcheck source=scripts/selftests/rc
+. "$(dirname "$0")/rc"
+# shellcheck source=scripts/selftests/rc-device
+. "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/peer.sh
+. "$SELFTESTS/peer.sh"
+
+WITHIN="--within $((3 * ${KIW_SLOW:-1}))"
+
+# EXPECTED NAME...: RFC 5040 4.8 figure 9, RFC 5041 8, RFC 5044 8.
+anytime() {
+	cat <<-END
+		term:2/0/02 crc-header crc-payload crc-pad crc-field
+		term:2/0/03 length-0 length-1 length-13 length-17 length-64769 length-65535
+		term:1/2/06 ddp-version-0 ddp-version-2 ddp-version-3
+		term:1/1/04 ddp-version-tagged-0 ddp-version-tagged-2
+		term:0/2/05 rdmap-version-0 rdmap-version-2 rdmap-version-3
+		term:0/2/06 opcode-8 opcode-9 opcode-10 opcode-11 opcode-12 opcode-13 opcode-14
+		term:0/2/06 opcode-15 send-tagged write-untagged qn-1 qn-2 response-unasked
+		term:1/2/01 qn-3 qn-0xffffffff
+		term:1/2/02 no-buffer
+		term:1/2/03 msn-skip msn-zero msn-repeat read-msn
+		term:1/2/04 mo-first mo-skip-12 mo-overlap-4
+		term:1/2/05 too-long-17 too-long-1000 too-long-later read-request-29
+		term:1/1/00 write-stag
+		term:0/1/00 read-stag
+		term:0/1/09 invalidate-stag
+		term:0/2/ff read-request-27 terminate-3
+		close terminate fin-idle
+		ended fin-in-fpdu fin-in-message
+		reset reset-idle reset-in-fpdu reset-in-message
+	END
+}
+
+# While a Read of the driver is outstanding. What it has exposed is for its Response only.
+asked() {
+	cat <<-END
+		term:1/1/00 write-sink response-stag
+		term:0/1/00 read-sink
+		term:1/1/01 response-long response-to
+		term:0/2/07 response-short response-empty
+		term:0/2/06 response-twice
+	END
+}
+
+# With memory that rping has advertised.
+target() {
+	cat <<-END
+		term:1/1/00 write-key write-index
+		term:1/1/01 write-after write-before write-far
+		term:1/1/03 write-wrap
+		term:0/1/00 read-key read-index
+		term:0/1/01 read-after read-before read-far
+		term:0/1/04 read-wrap
+		term:1/2/02 read-flood
+		term:0/1/09 invalidate-rkey
+	END
+}
+
+# With memory that does not allow it: what victim.py advertises.
+forbidden() {
+	local memory expected fault
+	while read -r memory fault expected; do
+		printf '%s | server %s --run "%s %s %s %s %s" %s\n' "$fault of memory: $memory" \
+			"$B4" "$ON_A python3 $SELFTESTS/victim.py" "$DEV_A" "$B4" 7174 "$memory" \
+			"--fault $fault --expect $expected $WITHIN --status ok --timeout 20"
+	done <<-END
+		no-write write-here term:0/1/02
+		no-read read-here term:0/1/02
+		other-pd write-here term:1/1/02
+		other-pd read-here term:0/1/03
+		gone write-here term:1/1/00
+		gone read-here term:0/1/00
+	END
+}
+
+# table ROLE [OPTIONS...]: the cases of the lists on standard input; the options are in
+# their names, too.
+table() {
+	local role=$1 expected names name where=
+	shift
+	[ $# = 0 ] || where=" ($*)"
+	while read -r expected names; do
+		for name in $names; do
+			if [ "$role" = server ]; then
+				to_server "$name to a responder$where" --fault "$name" \
+					--expect "$expected" "$WITHIN" "$@"
+			else
+				to_client "$name to an initiator$where" 1 64 --fault "$name" \
+					--expect "$expected" "$WITHIN" --status ends "$@"
+			fi
+		done
+	done
+}
+
+a_few() {
+	cat <<-END
+		term:2/0/03 length-13
+		term:1/2/06 ddp-version-2
+		term:1/2/04 mo-overlap-4
+		term:1/1/00 write-stag
+	END
+}
+
+moved() {
+	local name
+	for name in rx_crc_errors rx_mpa_errors rx_ddp_errors rx_rdmap_errors rx_no_buffer \
+		tx_terminates rx_terminates; do
+		[ "$(counter "$DEV_A" "$name")" -gt 0 ] || { echo "$name did not move"; return 1; }
+	done
+}
+
+still_works() { rping_to a "$A4" -C 5 -S 1000; }
+
+{ load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
+peer_cases < <(anytime | table server; asked | table server)
+t_run "nothing is left on a responder" peer_left_nothing
+peer_cases < <(anytime | table client; target | table client; forbidden)
+t_run "nothing is left on an initiator" peer_left_nothing
+peer_cases < <(a_few | table server --segments 1; a_few | table server --p2p
+	a_few | table server --rev 1; a_few | table client --segments 1-7)
+t_run "the counters tell" moved
+t_run "connections are made as before" still_works
+t_run "nothing is left" peer_left_nothing
+rdma_down
+topo_down
+t_run "unload" unload_kiwarp
+done_testing

@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: a thousand hostile connections beside one that behaves
+# TIMEOUT: 120
+# shellcheck source=scripts/selftests/rc
+. "$(dirname "$0")/rc"
+# shellcheck source=scripts/selftests/rc-device
+. "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/peer.sh
+. "$SELFTESTS/peer.sh"
+
+SLOW=${KIW_SLOW:-1}
+GOOD_PORT=7190
+
+# Pings without end, from host b. Its device sees nothing of the storm.
+start_good() {
+	spawn good-server a rping -s -a "$A4" -p "$GOOD_PORT" -S 20000 &&
+		wait_listen a "$GOOD_PORT" || return 1
+	spawn good-client b rping -c -V -a "$A4" -p "$GOOD_PORT" -S 20000
+	wait_for 5 good_moves
+}
+
+# good_moves: the connection that behaves has moved data since the last call.
+good_moves() {
+	local now
+	now=$(counter "$DEV_B" rx_writes)
+	[ "$now" != "${GOOD_LAST:=$now}" ] || return 1
+	GOOD_LAST=$now
+}
+
+# The target: accepts what can be accepted.
+target() {
+	spawn target a python3 "$SELFTESTS/acceptor.py" "$DEV_A" "$A4" 7174
+	wait_listen a 7174
+}
+
+# storm SECONDS ROUNDS: and the good connection never stands still.
+storm() {
+	local status
+	spawn hostile b env "PYTHONPATH=$SELFTESTS/.." python3 -m peer hostile "$A4" \
+		--rounds "$2" --seed "$RANDOM"
+	while spawn_running hostile; do
+		wait_for "$((2 * SLOW))" good_moves || { echo "the good connection stands still"; return 1; }
+		[ "$SECONDS" -lt "$1" ] || { echo "no end"; return 1; }
+	done
+	spawn_wait hostile 5
+	status=$?
+	spawn_log hostile
+	return "$status"
+}
+
+end_good() {
+	good_moves || wait_for 2 good_moves || return 1
+	spawn_running good-server && spawn_running good-client || return 1
+	spawn_stop good-client
+	spawn_wait good-server 10
+	return 0
+}
+
+end_target() {
+	spawn_running target || { spawn_log target; return 1; }
+	spawn_stop target
+	wait_gone 10 is_listening a 7174
+}
+
+{ load_kiwarp && topo_up 1500 && policy "startup_ms=$((1000 * SLOW))"; } || bail "no two hosts"
+t_run "a connection that behaves" start_good
+t_run "a server" target
+t_run "a thousand that do not" storm $((SECONDS + 100 * SLOW)) 1000
+diag "$(spawn_log hostile)"
+t_run "the connection that behaves goes on" end_good
+t_run "the server can end" end_target
+t_run "nothing is left" peer_left_nothing
+t_run "nor on the other host" nothing_left "$DEV_B"
+rdma_down
+topo_down
+t_run "unload" unload_kiwarp
+done_testing

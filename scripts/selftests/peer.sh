@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shellcheck shell=bash
+#
+# Sourced after rc: runs tables of cases of scripts/peer, each a test case of its own.
+# The peer is on host b; rping, over the driver, on host a.
+
+PARAMETERS=/sys/module/$KIW_LINK_TYPE/parameters
+export PYTHONDONTWRITEBYTECODE=1
+
+ON_A="nsenter --net=/run/netns/a -- timeout 60"
+RPING_SERVER="$ON_A rping -s -S 65535"
+RPING_CLIENT="$ON_A rping -c -V -a $B4"
+
+# to_server NAME [OPTIONS...]: a line of a table: the peer connects to rping.
+to_server() {
+	local name=$1
+	shift
+	printf '%s | client %s --run "%s" %s\n' "$name" "$A4" "$RPING_SERVER" "$*"
+}
+
+# to_client NAME COUNT SIZE [OPTIONS...]: rping connects to the peer.
+to_client() {
+	local name=$1 count=$2 size=$3
+	shift 3
+	printf '%s | server %s --count %s --size %s --run "%s -C %s -S %s" %s\n' "$name" "$B4" \
+		"$count" "$size" "$RPING_CLIENT" "$count" "$size" "$*"
+}
+
+# peer_cases: the table on standard input.
+peer_cases() {
+	local line seen=0
+	cat >"$T_DIR/table"
+	: >"$T_DIR/case"
+	while IFS= read -r line; do
+		case $line in
+		"ok "*) ok "${line#ok }"; seen=$((seen + 1)); : >"$T_DIR/case" ;;
+		"not ok "*)
+			not_ok "${line#not ok }" "$(tail -n 30 "$T_DIR/case")"
+			seen=$((seen + 1))
+			: >"$T_DIR/case"
+			;;
+		*) printf '%s\n' "$line" >>"$T_DIR/case" ;;
+		esac
+	done < <(on_b env "PYTHONPATH=$SELFTESTS/.." python3 -m peer cases \
+		<"$T_DIR/table" 2>&1)
+	[ $seen = "$(wc -l <"$T_DIR/table")" ] ||
+		not_ok "all cases" "$seen cases ended"$'\n'"$(tail -n 30 "$T_DIR/case")"
+}
+
+# set_parameter NAME=VALUE
+set_parameter() {
+	local file=$PARAMETERS/${1%%=*}
+	[ "$(<"$file")" = "${1#*=}" ] || echo "${1#*=}" >"$file"
+}
+
+# policy default|NAME=VALUE...: devices that are made with it, and the defaults else.
+policy() {
+	local setting
+	if [ -z "${POLICY_DEFAULTS:-}" ]; then
+		POLICY_DEFAULTS=$(cd "$PARAMETERS" && grep -H '' ./* | sed 's/^\.\///; s/:/=/')
+	fi
+	! rdma link show "$DEV_A/1" >/dev/null 2>&1 || rdma_down
+	while IFS= read -r setting; do
+		set_parameter "$setting" || return 1
+	done <<<"$POLICY_DEFAULTS"
+	[ "$1" != default ] || shift
+	for setting in "$@"; do
+		set_parameter "$setting" || return 1
+	done
+	rdma_up
+}
+
+# Sockets of the device on host a that are not over.
+a_has_sockets() { on_a ss -Htn state all | grep -v -i time-wait | grep .; }
+
+# peer_left_nothing: of what the cases did.
+peer_left_nothing() {
+	nothing_left "$DEV_A" && wait_gone 10 a_has_sockets
+}
