@@ -20,8 +20,8 @@ LAYERS = [
     (1, "proto/mpa*"),
     (2, "proto/*"),
     (3, "mr umem sgl cq srq readq txbuf policy sock sock_io"),
-    (4, "qp qp_post tx tx_fpdu rx wr"),
-    (5, "cm cm_* verbs verbs_* uapi uapi_* device netlink stats trace main"),
+    (4, "qp qp_post tx tx_fpdu rx rx_fpdu wr"),
+    (5, "cm cm_* verbs verbs_* uapi uapi_* device policy_sysfs netlink stats trace main"),
 ]
 
 # Headers that may be used further down than the file they belong to.
@@ -43,12 +43,12 @@ RULES = [
      "batches know neither TCP nor the QP"),
     ("sock sock_io", None, "rdma/* qp.h",
      "sock calls up through its ops table"),
-    ("qp qp_post tx tx_fpdu rx wr", None,
+    ("qp qp_post tx tx_fpdu rx rx_fpdu wr", None,
      "rdma/iw_cm.h netlink.h device.h linux/netlink.h net/netlink.h rdma/rdma_netlink.h",
      "engines know neither connection management nor the device's internals"),
     ("cm cm_*", None, "tx.h rx.h",
      "cm drives the QP, never its engines"),
-    ("verbs verbs_* uapi uapi_* device netlink main", None, "proto/wire.h",
+    ("verbs verbs_* uapi uapi_* device policy_sysfs netlink main", None, "proto/wire.h",
      "the verbs never see bytes"),
 ]
 
