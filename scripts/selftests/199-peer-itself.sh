@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: the wire peer of the tests that follow, against the RFCs and itself
 # TIMEOUT: 60
+# KERNELS: uml
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/peer.sh

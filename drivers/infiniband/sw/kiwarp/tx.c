@@ -452,7 +452,8 @@ static u32 tx_ulpdu_room(const struct kiw_qp *qp, u32 octets)
 {
 	if (qp->conn.tx_markers)
 		octets = kiw_mpa_unmarked_size(qp->tx.offset, octets);
-	return octets - KIW_FPDU_LEN_SIZE - KIW_FPDU_CRC_SIZE;
+	/* The longest ULPDU has PAD behind it, which is no room for more. */
+	return min_t(u32, octets - KIW_FPDU_LEN_SIZE - KIW_FPDU_CRC_SIZE, KIW_MULPDU_MAX);
 }
 
 /*

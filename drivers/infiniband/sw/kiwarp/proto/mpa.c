@@ -186,17 +186,15 @@ void kiw_mpa_marker_encode(struct kiw_wire_marker *marker, u32 offset, u32 start
  * @offset: where it stands
  * @start: where the FPDU it belongs to starts, with the marker before it if there is one
  *
- * RFC 5044 8, code 3. The two least significant bits of FPDUPTR count as zero (4.2). The
- * reserved field has to be zero: 4.2 would let it pass, but no sender of that RFC writes
- * anything else there, so what stands in this place is not a marker.
+ * RFC 5044 8, code 3. The two least significant bits of FPDUPTR count as zero, and the
+ * reserved field is ignored (4.2).
  *
  * Context: Any.
  * Return: false: the marker and ULPDU_Length do not agree.
  */
 bool kiw_mpa_marker_agrees(const struct kiw_wire_marker *marker, u32 offset, u32 start)
 {
-	return !marker->reserved &&
-	       (be16_to_cpu(marker->fpduptr) & FPDUPTR_MASK) == fpduptr(offset, start);
+	return (be16_to_cpu(marker->fpduptr) & FPDUPTR_MASK) == fpduptr(offset, start);
 }
 
 static void set_extent(struct kiw_fpdu *fpdu, u16 ulpdu_len)
