@@ -6,36 +6,8 @@
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/verbs.sh
 . "$SELFTESTS/verbs.sh"
-
-PCAP=$T_DIR/wire.pcap
-MARK=7999	# nobody listens there
-
-# Packets as they would be on a cable: no more than the MTU, with checksums.
-plain_netdevs() {
-	local host
-	for host in a b; do
-		on $host ethtool -K "$NETDEV" tso off gso off gro off tx off >/dev/null || return 1
-	done
-}
-
-# The control connection of verbs.py is not of interest.
-capture() {
-	spawn tcpdump a timeout 80 tcpdump -i "$NETDEV" -s 0 -U -B 16384 -w "$PCAP" \
-		tcp and not port 7700
-	wait_for 10 grep -q "listening on" "$T_DIR/tcpdump.log" || { spawn_log tcpdump; return 1; }
-}
-
-marked() { tcpdump -r "$PCAP" "tcp port $MARK and tcp[tcpflags] & tcp-rst != 0" | grep -q .; }
-
-# Whatever came before the mark has been written when the mark has.
-capture_end() {
-	must_fail on_a nc -z -w 5 "$B4" "$MARK" || return 1
-	wait_for 10 marked || { echo "the mark is not in the capture"; return 1; }
-	spawn_stop tcpdump
-	spawn_log tcpdump
-	grep -q '^0 packets dropped by kernel' "$T_DIR/tcpdump.log"
-}
-
+# shellcheck source=scripts/selftests/capture.sh
+. "$SELFTESTS/capture.sh"
 
 # counts: NAME=VALUE of the counters, of both devices together.
 counts() {

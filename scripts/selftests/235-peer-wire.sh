@@ -1,0 +1,105 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: connections with the independent peer, markers among them, as tshark reads them
+# TIMEOUT: 120
+# KERNELS: uml 6.12
+# shellcheck source=scripts/selftests/rc
+. "$(dirname "$0")/rc"
+# shellcheck source=scripts/selftests/rc-device
+. "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/peer.sh
+. "$SELFTESTS/peer.sh"
+# shellcheck source=scripts/selftests/capture.sh
+. "$SELFTESTS/capture.sh"
+
+TEXT=$T_DIR/wire.txt
+
+read_by_tshark() {
+	tshark --disable-protocol rpcordma -O iwarp_mpa,iwarp_ddp_rdmap -r "$PCAP" >"$TEXT" \
+		2>"$T_DIR/tshark.err" || { cat "$T_DIR/tshark.err"; return 1; }
+}
+
+seen() { grep -c "$1" "$TEXT"; }
+
+# fpdus: that the driver has sent and received.
+fpdus() {
+	local name sum=0 value
+	for name in tx_fpdus rx_fpdus; do
+		read -r value <"/sys/class/infiniband/$DEV_A/ports/1/hw_counters/$name" || return 1
+		sum=$((sum + value))
+	done
+	echo $sum
+}
+
+# each_is_good BEFORE: as many FPDUs with a good CRC as went both ways since there were
+# BEFORE, and nothing that tshark does not understand.
+each_is_good() {
+	local count
+	read_by_tshark && count=$(($(fpdus) - $1)) || return 1
+	! grep -m 3 -B 5 -e 'Malformed' -e 'Bad CRC32' "$TEXT" || return 1
+	echo "$count FPDUs, $(seen '(Good CRC32)') good"
+	[ "$count" -gt 0 ] && [ "$(seen '(Good CRC32)')" = "$count" ]
+}
+
+# An FPDU is a segment: tshark finds none with markers otherwise.
+sessions() {
+	local markers=$1 size
+	for size in 64 400 900 1300; do
+		to_server "pings of $size" --markers "$markers" --size $size --count 4 --fpdu 1444
+		to_client "pings of $size, to the peer" 4 $size --markers "$markers" --fpdu 1444
+	done
+}
+
+# clean NAME PEER'S MARKERS [POLICY]
+clean() {
+	local name=$1 markers=$2 before
+	shift 2
+	t_run "$name: policy" policy default "$@"
+	t_run "$name: capture" capture
+	before=$(fpdus)
+	peer_cases < <(sessions "$markers")
+	t_run "$name: capture ends" capture_end
+	t_run "$name: tshark reads every FPDU" each_is_good "$before"
+}
+
+FAULTS="crc-payload:2/0/02 length-13:2/0/03 write-stag:1/1/00 ddp-version-3:1/2/06"
+
+faults() {
+	local fault
+	for fault in $FAULTS; do
+		to_server "${fault%:*}" --fault "${fault%:*}" --expect "term:${fault#*:}"
+	done
+}
+
+# tshark's words for layer, type and code of each Terminate, in order of time.
+terminates() {
+	grep -o -E '(Layer|[A-Za-z ]*[Ee]rror [Tt]ypes?[^:]*|[Ee]rror [Cc]odes?[^:]*): .*\(0x[0-9a-f]+\)' \
+		"$TEXT" | grep -o '0x[0-9a-f]*' | paste -d/ - - -
+}
+
+same_terminates() {
+	local fault layer etype code
+	read_by_tshark || return 1
+	for fault in $FAULTS; do
+		IFS=/ read -r layer etype code <<<"${fault#*:}"
+		printf '0x%x/0x%x/0x%02x\n' "0x$layer" "0x$etype" "0x$code"
+	done >"$T_DIR/wanted"
+	terminates >"$T_DIR/found"
+	diff "$T_DIR/wanted" "$T_DIR/found"
+}
+
+command -v tshark >/dev/null || bail "the root image has no tshark"
+{ load_kiwarp && topo_up 1500 && plain_netdevs && policy default; } || bail "no two hosts"
+clean "no markers" none
+# tshark takes markers to be in both directions or in none.
+clean "markers both ways" both markers=y
+t_run "faults: policy" policy default
+t_run "faults: capture" capture
+peer_cases < <(faults)
+t_run "faults: capture ends" capture_end
+t_run "tshark reads the same Terminates" same_terminates
+t_run "nothing is left" peer_left_nothing
+rdma_down
+topo_down
+t_run "unload" unload_kiwarp
+done_testing
