@@ -73,8 +73,8 @@ faults() {
 
 # tshark's words for layer, type and code of each Terminate, in order of time.
 terminates() {
-	grep -o -E '(Layer|[A-Za-z ]*[Ee]rror [Tt]ypes?[^:]*|[Ee]rror [Cc]odes?[^:]*): .*\(0x[0-9a-f]+\)' \
-		"$TEXT" | grep -o '0x[0-9a-f]*' | paste -d/ - - -
+	grep -o -i -E '(layer|error type[^:]*|error code[^:]*): .*\(0x[0-9a-f]+\)' "$TEXT" |
+		grep -o '0x[0-9a-f]*' | paste -d/ - - -
 }
 
 same_terminates() {
