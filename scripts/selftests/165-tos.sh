@@ -5,12 +5,12 @@
 # KERNELS: uml 6.12
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
+# shellcheck source=scripts/selftests/capture.sh
+. "$SELFTESTS/capture.sh"
 # shellcheck source=scripts/selftests/rc-device
 . "$SELFTESTS/rc-device"
 
-PCAP=$T_DIR/tos.pcap
 PORT=7701	# of verbs.py
-MARK=7999	# nobody listens there
 
 # tos.py listen|connect DEVICE ADDRESS TOS: one connection with a few octets each way; TOS is
 # decimal, -1: not set.
@@ -71,23 +71,7 @@ def main(role, device, addr, tos):
 main(*sys.argv[1:4], int(sys.argv[4]))
 END
 
-capture() {
-	spawn tcpdump a timeout 60 tcpdump -i "$NETDEV" -s 200 -U -w "$PCAP" \
-		"tcp port $PORT or tcp port $MARK"
-	wait_for 10 grep -q "listening on" "$T_DIR/tcpdump.log" || { spawn_log tcpdump; return 1; }
-}
-
 seen() { tcpdump -n -v -r "$PCAP" "$1" 2>/dev/null; }
-marked() { seen "tcp port $MARK and tcp[tcpflags] & tcp-rst != 0" | grep -q .; }
-
-# Whatever came before the mark has been written when the mark has.
-capture_end() {
-	must_fail on_a nc -z -w 5 "$B4" "$MARK" || return 1
-	wait_for 10 marked || { echo "the mark is not in the capture"; return 1; }
-	spawn_stop tcpdump
-	spawn_log tcpdump
-	grep -q '^0 packets dropped by kernel' "$T_DIR/tcpdump.log"
-}
 
 # all_have ADDRESS TOS: all packets from there (but resets, which no socket sends), from the
 # SYN or its answer on.

@@ -53,20 +53,20 @@ trim_root() {
 
 # make_tree DIR: as root. DIR gets root.sqfs and busybox.
 make_tree() {
-	local dir=$1 log=$1/log url
+	local dir=$1 log=$1/log tree=$1/tree url
 	url=$(mirror)
 	[ -n "$url" ] || die "apt has no source for $SUITE"
 	apt_proxy
-	no_services "$dir/root"
+	no_services "$tree"
 	run_logged "$log" debootstrap --variant=minbase \
 		--components=main --include="$(wanted_packages)" \
-		"$SUITE" "$dir/root" "$url" || return 1
-	no_services "$dir/root"
-	trim_root "$dir/root"
-	cp "$dir/root/bin/busybox" "$dir/busybox"
-	mksquashfs "$dir/root" "$dir/root.sqfs" -comp lz4 -noappend \
+		"$SUITE" "$tree" "$url" || return 1
+	no_services "$tree"
+	trim_root "$tree"
+	cp "$tree/bin/busybox" "$dir/busybox"
+	mksquashfs "$tree" "$dir/root.sqfs" -comp lz4 -noappend \
 		-quiet -no-progress >/dev/null || return 1
-	rm -rf "$dir/root"
+	rm -rf "$tree"
 }
 
 build_root() {
