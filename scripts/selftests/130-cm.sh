@@ -34,6 +34,10 @@ echo 64 >"$PARAMETERS/max_half_open"
 t_run "room for silent callers" rdma_up
 verbs_cases callers_silent nothing_left
 rdma_down
+echo N >"$PARAMETERS/p2p"
+t_run "no peer-to-peer mode" rdma_up
+verbs_cases silent_until_spoken_to nothing_left
+rdma_down
 topo_down
 t_run "unload" unload_kiwarp
 done_testing

@@ -728,6 +728,21 @@ def disconnect(p):
     finish(p)
 
 
+def silent_until_spoken_to(l, r, addr):
+    """Without peer-to-peer mode what the accepting side sends waits: RFC 5044 7.1.2."""
+    with buffers(l, r, PAGE) as (lmr, rmr), pair(l, r, addr) as p:
+        l.post_recv(p.lc, 5, (lmr[1], 100, lmr[2]))
+        r.post_send(p.rc, wr("SEND", [(rmr[1], 10, rmr[2])], 6))
+        # Posting sends at once where it may, and the cable has no delay.
+        expect(l.completions(p.lc, "recv"), [], "received before anything was sent")
+        expect(r.completions(p.rc, "send"), [], "sent before anything was received")
+        l.post_send(p.lc, wr("RDMA_WRITE", [(lmr[1], 0, lmr[2])], 7, raddr=rmr[1],
+                             rkey=rmr[3]))
+        p.send_done(7)
+        Pair(r, l, p.rc, p.lc).send_done(6)
+        expect(l.complete(p.lc, "recv"), [(5, "SUCCESS", 10)], "receive completion")
+
+
 def nobody(l, _, addr):
     """Nobody listens: an event, and soon."""
     began = time.monotonic()
