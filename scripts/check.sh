@@ -4,7 +4,8 @@
 # make check: everything that can be checked here. Lint on all kernels, KUnit, and
 # the system tests in guests: UML (plain and with KASAN, lockdep and kmemleak), the
 # stock 6.1 and 6.12 kernels, one of them with two CPUs, and two guests joined by a
-# cable. Installs what it needs, ends with "N passed, N failed, N skipped".
+# cable. Installs what it needs, ends with "N passed, N failed, N skipped"; what
+# failed is said once more just before that, for readers who keep only the end.
 
 set -u
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -27,15 +28,26 @@ part() {
 	shift
 	echo "== $name"
 	rm -f "$TMP/totals"
-	"$@"
+	"$@" > >(tee "$TMP/log")
 	status=$?
+	wait $!
 	if read -r p f s 2>/dev/null <"$TMP/totals"; then
 		[ "$status" = 0 ] || [ "$f" != 0 ] || f=1
 	else
 		p=0 f=1 s=0
 	fi
+	[ "$f" = 0 ] || { echo "== failed in $name"; failures; } >>"$TMP/failed"
 	add "$p" "$f" "$s"
 	echo "== $name: $p passed, $f failed, $s skipped, $((SECONDS - start)) s"
+}
+
+# failures: of the last part's log, the tests that failed, why, and the last lines
+# of what they printed.
+failures() {
+	awk '/ FAIL / { on = 1; n = 0; print substr($0, 1, 160); next }
+	     /^ *failed: / { print substr($0, 1, 200); next }
+	     on && /^ *\| .*(not ok|# |WARNING|BUG|rror)/ && n++ < 12 { print substr($0, 1, 200); next }
+	     !/^ *\| / { on = 0 }' "$TMP/log" | head -n 60
 }
 
 # Lint prints its totals in its last line.
@@ -55,6 +67,7 @@ main() {
 	part kunit "$HERE/kunit/run.sh" --totals "$TMP/totals"
 	part system "$HERE/selftests/check" --totals "$TMP/totals"
 	part pair "$HERE/selftests/check" --pair --kernel uml --kernel 6.1 --totals "$TMP/totals"
+	[ ! -f "$TMP/failed" ] || cat "$TMP/failed"
 	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
 	[ "$FAILED" = 0 ] && [ "$PASSED" != 0 ]
 }
