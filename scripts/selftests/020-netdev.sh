@@ -117,7 +117,7 @@ removed_with_netdev() {
 	ip link add d0 type dummy && ip link set d0 up &&
 		rdma link add kiw0 type "$KIW_LINK_TYPE" netdev d0 && link_exists kiw0 || return 1
 	# This returns when nobody holds the netdev any more.
-	timeout 10 ip link del d0 && wait_for 5 gone kiw0
+	timeout 30 ip link del d0 && wait_for 5 gone kiw0
 }
 
 # The core finds the device again by its name and netdev.
@@ -127,7 +127,7 @@ comes_again() {
 		echo "round $round"
 		ip link add d0 type dummy && ip link set d0 up &&
 			rdma link add kiw0 type "$KIW_LINK_TYPE" netdev d0 &&
-			timeout 10 ip link del d0 && wait_for 5 gone kiw0 || return 1
+			timeout 30 ip link del d0 && wait_for 5 gone kiw0 || return 1
 	done
 }
 

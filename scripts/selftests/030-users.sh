@@ -76,7 +76,7 @@ gone() { ! link_exists "$1"; }
 again() { rdma_add "$1" && wait_for 5 rdma_is_active "$1"; }
 
 # The core waits for a device's users, so this must not take long.
-delete_a() { timeout 10 rdma link delete "$DEV_A" && gone "$DEV_A"; }
+delete_a() { timeout 30 rdma link delete "$DEV_A" && gone "$DEV_A"; }
 
 # --- module -------------------------------------------------------------------
 
@@ -163,12 +163,12 @@ survives_outage() {
 
 # Both ends of the cable go.
 remove_netdev() {
-	under_traffic && timeout 20 ip -n a link del "$NETDEV" &&
+	under_traffic && timeout 60 ip -n a link del "$NETDEV" &&
 		wait_for 10 gone "$DEV_A" && wait_for 10 gone "$DEV_B" && fails server client
 }
 
 remove_netdev_connected() {
-	connected && timeout 20 ip -n a link del "$NETDEV" &&
+	connected && timeout 60 ip -n a link del "$NETDEV" &&
 		wait_for 10 gone "$DEV_A" && wait_for 10 gone "$DEV_B" && ends server client
 }
 

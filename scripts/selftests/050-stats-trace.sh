@@ -215,7 +215,7 @@ fault() {
 	local what=$1 answer=$2 counter=$3 event=$4 regex=$5 status
 	snapshot "$DEV_A"
 	trace_on || return 1
-	on_b timeout 20 python3 "$SELFTESTS/peer.py" "$A4" 7174 "$what" >"$T_DIR/peer"
+	on_b timeout 60 python3 "$SELFTESTS/peer.py" "$A4" 7174 "$what" >"$T_DIR/peer"
 	status=$?
 	wait_for 5 _not moved "$DEV_A" "$counter" 0
 	trace_off

@@ -65,8 +65,8 @@ established() { on "$1" ss -Htn state established '( sport = :7174 or dport = :7
 two_ports() {
 	spawn server a rping -s -a "$A4" -p 7001 && spawn other b rping -s -a "$B4" -p 7001 &&
 		wait_listen a 7001 && wait_listen b 7001 || return 1
-	on_b timeout 10 rping -c -a "$A4" -p 7001 -C 2 &&
-		on_a timeout 10 rping -c -a "$B4" -p 7001 -C 2
+	on_b timeout 30 rping -c -a "$A4" -p 7001 -C 2 &&
+		on_a timeout 30 rping -c -a "$B4" -p 7001 -C 2
 	local status=$?
 	spawn_wait server 10
 	spawn_wait other 10

@@ -16,7 +16,7 @@ ping_pong() {
 	[ "$bind" = - ] || listen+=(-a "$bind")
 	spawn rping "$server" timeout 50 "${listen[@]}" "$@"
 	if wait_listen "$server" 7174; then
-		on "$client" timeout 40 rping -c -v -V -a "$addr" "$@" \
+		on "$client" timeout 80 rping -c -v -V -a "$addr" "$@" \
 			>"$T_DIR/client.log" 2>&1 || status=$?
 		rping_ended "$status" "$T_DIR/client.log" && status=0
 		spawn_wait rping 10 || ended=$?
@@ -60,7 +60,7 @@ persistent() {
 	spawn server b timeout 50 rping -s -P -a "$B4" -V
 	wait_listen b 7174 || { spawn_stop server; return 1; }
 	for i in 1 2 3 4 5 6; do
-		on_a timeout 20 rping -c -V -a "$B4" -C 5 -S $((i * 3000)) \
+		on_a timeout 60 rping -c -V -a "$B4" -C 5 -S $((i * 3000)) \
 			>"$T_DIR/client.log" 2>&1 || ended=$?
 		rping_ended "$ended" "$T_DIR/client.log" ||
 			{ echo "client $i: $ended"; cat "$T_DIR/client.log"; status=1; }

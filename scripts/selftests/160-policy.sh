@@ -125,12 +125,12 @@ parameters_are_defaults() {
 # --- what they do -----------------------------------------------------------------
 
 # Host a to what answers for host b.
-cannot_connect() { ! on_a timeout 10 rping -c -a "$B4" -C 1 >/dev/null 2>&1; }
+cannot_connect() { ! on_a timeout 30 rping -c -a "$B4" -C 1 >/dev/null 2>&1; }
 
 # request_of_a NUMBER: host b waits for a Request and shows so many octets of it, from its
 # flags on, in hex, then closes.
 request_of_a() {
-	spawn raw b timeout 20 python3 -c "
+	spawn raw b timeout 60 python3 -c "
 import socket
 s = socket.create_server(('10.77.0.2', 7174))
 c, _ = s.accept()
@@ -180,7 +180,7 @@ first_fpdu() {
 	local want=$1 got setting
 	shift
 	for setting in "$@"; do policy "$DEV_A" "${setting%%=*}" "${setting#*=}" || return 1; done
-	spawn raw b timeout 20 python3 -c '
+	spawn raw b timeout 60 python3 -c '
 import socket
 s = socket.create_server(("10.77.0.2", 7174))
 c, _ = s.accept()
@@ -212,7 +212,7 @@ rtr_order() {
 falls_back() {
 	local before
 	before=$(counter "$DEV_A" conn_retried)
-	spawn raw b timeout 30 python3 -c '
+	spawn raw b timeout 60 python3 -c '
 import socket
 s = socket.create_server(("10.77.0.2", 7174))
 s.settimeout(3)
@@ -243,7 +243,7 @@ meets_revision_1() {
 # its CRC; both in hex.
 disagrees() {
 	local reply=$1 want=$2 got
-	spawn raw b timeout 20 python3 -c "
+	spawn raw b timeout 60 python3 -c "
 import socket
 s = socket.create_server(('10.77.0.2', 7174))
 c, _ = s.accept()
@@ -278,7 +278,7 @@ disagreements() {
 # a_says REQUEST: flags to length of what host a answers to a Request with REQUEST from its
 # flags on, in hex; or how it ends.
 a_says() {
-	on_b timeout 10 python3 -c "
+	on_b timeout 30 python3 -c "
 import socket
 c = socket.create_connection(('10.77.0.1', 7174))
 c.send(b'MPA ID Req Frame' + bytes.fromhex('$1'))
@@ -304,7 +304,7 @@ answers() {
 
 # RFC 5044 C.2.1: a rejection of revision 1. RFC 6581 10: none at all.
 refused_revisions() {
-	spawn server a timeout 30 rping -s -a "$A4" -P
+	spawn server a timeout 60 rping -s -a "$A4" -P
 	wait_listen a 7174 || return 1
 	answers 60010000 c0000000 && policy "$DEV_A" mpa_rev 1 && answers reset 5002000400010001
 	local status=$?
@@ -332,7 +332,7 @@ crc_off() {
 
 startup_ms() {
 	policy "$DEV_A" startup_ms 300 || return 1
-	spawn raw b timeout 20 python3 -c '
+	spawn raw b timeout 60 python3 -c '
 import socket
 s = socket.create_server(("10.77.0.2", 7174))
 c, _ = s.accept()
@@ -350,9 +350,9 @@ half_open() {
 	local setting=$1 before gone
 	before=$(counter "$DEV_A" conn_limited)
 	policy "$DEV_A" "$setting" "$2" || return 1
-	spawn server a timeout 40 rping -s -a "$A4" -P
+	spawn server a timeout 80 rping -s -a "$A4" -P
 	wait_listen a 7174 || return 1
-	spawn silent b timeout 30 python3 -c '
+	spawn silent b timeout 60 python3 -c '
 import socket, time
 callers = []
 for _ in range(100):
@@ -361,7 +361,7 @@ for _ in range(100):
 print("ready", flush=True)
 time.sleep(20)'
 	wait_for 20 grep -q ready "$T_DIR/silent.log" || { spawn_stop server; return 1; }
-	on_b timeout 20 rping -c -a "$A4" -C 2 -V
+	on_b timeout 60 rping -c -a "$A4" -C 2 -V
 	local status=$?
 	spawn_stop silent
 	spawn_stop server
@@ -374,7 +374,7 @@ time.sleep(20)'
 # The type of service of a listener is that of what it accepts.
 service_type() {
 	local addr=$1 status
-	spawn listener a timeout 30 python3 -c "
+	spawn listener a timeout 60 python3 -c "
 import ctypes, sys, time
 sys.path.insert(0, '$SELFTESTS')
 import rdmacm
@@ -385,7 +385,7 @@ if rdmacm._LIB.rdma_set_option(ctypes.c_void_p(there.ptr), 0, 0, ctypes.byref(to
 there.listen('$addr', 7174, 8)
 time.sleep(20)"
 	wait_listen a 7174 || { spawn_log listener; return 1; }
-	spawn caller b timeout 20 python3 -c "
+	spawn caller b timeout 60 python3 -c "
 import socket, time
 c = socket.create_connection(('$addr', 7174))
 time.sleep(20)"
@@ -401,13 +401,13 @@ time.sleep(20)"
 both_families() {
 	local only=$1 status=0
 	on_a sysctl -q net.ipv6.bindv6only="$only" || return 1
-	spawn server a timeout 30 rping -s -a :: -P -V
+	spawn server a timeout 60 rping -s -a :: -P -V
 	wait_listen a 7174 || return 1
-	on_b timeout 10 rping -c -a "$A6" -C 3 -V || status=1
+	on_b timeout 30 rping -c -a "$A6" -C 3 -V || status=1
 	if [ "$only" = 0 ]; then
-		on_b timeout 10 rping -c -a "$A4" -C 3 -V || status=1
+		on_b timeout 30 rping -c -a "$A4" -C 3 -V || status=1
 	else
-		on_b timeout 10 rping -c -a "$A4" -C 3 -V && status=1
+		on_b timeout 30 rping -c -a "$A4" -C 3 -V && status=1
 	fi
 	spawn_stop server
 	on_a sysctl -q net.ipv6.bindv6only=0

@@ -92,7 +92,7 @@ all_have() {
 # asked for is decimal, -1: nothing.
 connection() {
 	local a=$1 b=$2 ours=$3 theirs=$4 status=0
-	local -a run=(env "PYTHONPATH=$SELFTESTS" timeout 30 python3 "$T_DIR/tos.py")
+	local -a run=(env "PYTHONPATH=$SELFTESTS" timeout 60 python3 "$T_DIR/tos.py")
 	capture || return 1
 	spawn listener b "${run[@]}" listen "$DEV_B" "$b" "$theirs"
 	wait_listen b "$PORT" || { spawn_log listener; spawn_stop listener; return 1; }

@@ -145,9 +145,9 @@ pings6() { rping_to b "$B6" -C 10 -S 5000 && rping_to a "$A6" -C 10 -S 60000; }
 # unreachable ADDRESS: the server is there, the caller is told that it failed.
 unreachable() {
 	local status
-	spawn server b timeout 40 rping -s -a "$1" -P
+	spawn server b timeout 80 rping -s -a "$1" -P
 	wait_listen b 7174 || { spawn_stop server; return 1; }
-	on_a timeout 20 rping -c -a "$1" -C 1
+	on_a timeout 60 rping -c -a "$1" -C 1
 	status=$?
 	spawn_stop server
 	echo "status $status"

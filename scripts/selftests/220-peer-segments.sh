@@ -67,7 +67,7 @@ forbidden() {
 	while read -r memory fault expected; do
 		printf '%s | server %s --run "%s %s %s %s %s" %s\n' "$fault of memory: $memory" \
 			"$B4" "$ON_A python3 $SELFTESTS/victim.py" "$DEV_A" "$B4" 7174 "$memory" \
-			"--fault $fault --expect $expected $WITHIN --status ok --timeout 20"
+			"--fault $fault --expect $expected $WITHIN --status ok --timeout 60"
 	done <<-END
 		no-write write-here term:0/1/02
 		no-read read-here term:0/1/02
