@@ -14,6 +14,14 @@
 # shellcheck source=scripts/selftests/perftest.sh
 . "$SELFTESTS/perftest.sh"
 
+# siw does not connect when the port rdma_cm picked is still in TIME_WAIT.
+no_time_wait() {
+	local host
+	for host in a b; do
+		on "$host" sysctl -qw net.ipv4.tcp_max_tw_buckets=0 || return 1
+	done
+}
+
 devices() {
 	rdma_add a && KIW_LINK_TYPE=siw rdma_add b &&
 		wait_for 5 rdma_is_active a && wait_for 5 rdma_is_active b
@@ -47,6 +55,7 @@ round() {
 }
 
 { load_kiwarp && load_module siw && topo_up 1500; } || bail "no two hosts"
+t_run "no connection is in the way of the next" no_time_wait
 t_run "kiwarp on a, siw on b" devices
 round "CRC on" write read send
 rdma_down
