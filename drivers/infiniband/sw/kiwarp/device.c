@@ -46,6 +46,8 @@
 
 static DEFINE_MUTEX(devices_lock);	/* protects devices, see above */
 static LIST_HEAD(devices);
+/* Where devices leave whose netdev goes; emptied at module exit */
+static struct workqueue_struct *leave_wq;
 
 /* --- which netdevs can be served --------------------------------------------- */
 
@@ -130,6 +132,15 @@ static __be64 make_guid(const struct kiw_device *dev)
 
 /* --- making and freeing ---------------------------------------------------------- */
 
+/* Its netdev goes, see leave(). Has a reference on the device's memory */
+static void leave_work(struct work_struct *work)
+{
+	struct kiw_device *dev = container_of(work, struct kiw_device, leave_work);
+
+	ib_unregister_device(&dev->ib);
+	put_device(&dev->ib.dev);
+}
+
 static int device_init(struct kiw_device *dev, const char *name)
 {
 	int ret;
@@ -150,6 +161,7 @@ static int device_init(struct kiw_device *dev, const char *name)
 	spin_lock_init(&dev->half_open_lock);
 	INIT_LIST_HEAD(&dev->half_open);
 	INIT_LIST_HEAD(&dev->link);
+	INIT_WORK(&dev->leave_work, leave_work);
 	kiw_policy_defaults(&dev->policy);
 	return 0;
 
@@ -332,16 +344,19 @@ err_dealloc:
 	return ERR_PTR(ret);
 }
 
-/* Its netdev goes: unregister @dev from a context that may wait for it */
+/*
+ * Its netdev goes: unregister @dev from a context that may wait for it. Not queued with
+ * ib_unregister_device_queued(), which takes registered devices only: one that the core is
+ * moving to another namespace is not for a moment, and would stay.
+ */
 static void leave(struct kiw_device *dev)
 {
 	lockdep_assert_held(&devices_lock);
+	/* Not yet registered: nothing happens now, and kiw_device_add() looks */
 	dev->is_leaving = true;
-	/* Not yet registered: kiw_device_add() looks. No longer: nothing to do */
-	if (!ib_device_try_get(&dev->ib))
-		return;
-	ib_unregister_device_queued(&dev->ib);
-	ib_device_put(&dev->ib);
+	get_device(&dev->ib.dev);
+	if (!queue_work(leave_wq, &dev->leave_work))
+		put_device(&dev->ib.dev);
 }
 
 /**
@@ -501,12 +516,21 @@ int kiw_device_module_init(void)
 {
 	int ret;
 
+	leave_wq = alloc_workqueue("kiwarp-leave", WQ_UNBOUND, 0);
+	if (!leave_wq)
+		return -ENOMEM;
 	ret = register_pernet_subsys(&namespace_ops);
 	if (ret)
-		return ret;
+		goto err_wq;
 	ret = register_netdevice_notifier(&netdev_notifier);
 	if (ret)
-		unregister_pernet_subsys(&namespace_ops);
+		goto err_pernet;
+	return 0;
+
+err_pernet:
+	unregister_pernet_subsys(&namespace_ops);
+err_wq:
+	destroy_workqueue(leave_wq);
 	return ret;
 }
 
@@ -527,4 +551,6 @@ void kiw_device_module_exit(void)
 	/* Waits for a namespace_exit() that took a device before */
 	unregister_pernet_subsys(&namespace_ops);
 	unregister_netdevice_notifier(&netdev_notifier);
+	/* Works of devices that have gone by other ways */
+	destroy_workqueue(leave_wq);
 }

@@ -9,6 +9,7 @@
 
 #include <linux/netdevice.h>
 #include <linux/sizes.h>
+#include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
 #include "mr.h"
@@ -35,6 +36,7 @@
  * @ndev: the netdev; held; NULL once the device has been taken down
  * @ndev_tracker: tracks that
  * @is_leaving: the netdev goes, so the device must
+ * @leave_work: lets it go
  * @is_active: state of the port that consumers were last told
  * @link_gen: counts when the link may have changed
  * @speed_gen: @link_gen when @speed and @width were asked for
@@ -63,6 +65,7 @@ struct kiw_device {
 	struct net_device *ndev;
 	netdevice_tracker ndev_tracker;
 	bool is_leaving;
+	struct work_struct leave_work;
 	bool is_active;
 	u32 link_gen;
 	u32 speed_gen;
