@@ -47,6 +47,7 @@ main() {
 	mkdir -p "$KIW_CACHE/locks"
 	exec 9>"$KIW_CACHE/locks/${clone##*/}"
 	flock -w 1200 9 || die "timeout waiting for another build"
+	prune "build-$1"
 	copy_tree "$clone" >&2 || die "cannot copy the tree"
 	compile "$clone" || die "the build for $1 failed"
 	mapfile -t modules < <(find "$clone" -name '*.ko' | sort)

@@ -51,12 +51,33 @@ run_logged() {
 	fi
 }
 
-# prune KIND: forget what nobody used for a month, and what a crash left.
+# entries KIND: names, those used last first.
+entries() {
+	find "$KIW_CACHE" -mindepth 1 -maxdepth 1 -type d -printf '%T@ %f\n' 2>/dev/null |
+		grep -E " $1-[0-9a-f]{16}\$" | sort -rn | cut -d' ' -f2
+}
+
+# forget NAME MINUTES: remove an entry that nobody used for so long, nor is at now.
+forget() {
+	local dir=$KIW_CACHE/$1
+	(
+		flock -n 8 || exit 0
+		[ -n "$(find "$dir" -maxdepth 0 -mmin "+$2" 2>/dev/null)" ] || exit 0
+		rm -rf "$dir" "$dir.log"
+	) 8>"$KIW_CACHE/locks/$1"
+}
+
+# prune KIND: forget what nobody used for a month, of more than 20 what nobody used for
+# half a day, and what a crash left.
 prune() {
+	local name
+	local -a all
 	find "$KIW_CACHE" -mindepth 1 -maxdepth 1 -mmin +1440 \
-		\( -name 'run.*' -o -name 'tmp.*' \) -exec rm -rf {} + 2>/dev/null || true
-	find "$KIW_CACHE" -mindepth 1 -maxdepth 1 -name "$1-*" -mtime +30 \
-		-exec rm -rf {} + 2>/dev/null || true
+		\( -name 'run.*' -o -name 'tmp.*' -o -name 'lint-*' \) -exec rm -rf {} + 2>/dev/null || true
+	mkdir -p "$KIW_CACHE/locks"
+	mapfile -t all < <(entries "$1")
+	for name in "${all[@]}"; do forget "$name" 43200; done
+	for name in "${all[@]:20}"; do forget "$name" 720; done
 }
 
 # build_entry DIR BUILDER ARGS...: BUILDER fills a scratch directory, which
@@ -83,14 +104,14 @@ cached() {
 	local kind=$1 key=$2 dir=$KIW_CACHE/$1-$2
 	shift 2
 	mkdir -p "$KIW_CACHE/locks"
-	if [ ! -d "$dir" ]; then
-		(
-			flock -w 3600 9 || die "timeout waiting for the lock of $kind"
-			[ -d "$dir" ] || build_entry "$dir" "$@" || exit 1
+	(
+		flock -w 3600 9 || die "timeout waiting for the lock of $kind"
+		if [ ! -d "$dir" ]; then
+			build_entry "$dir" "$@" || exit 1
 			prune "$kind"
-		) 9>"$KIW_CACHE/locks/$kind-$key" >&2 || return 1
-	fi
-	touch "$dir"
+		fi
+		touch "$dir"
+	) 9>"$KIW_CACHE/locks/$kind-$key" >&2 || return 1
 	echo "$dir"
 }
 
