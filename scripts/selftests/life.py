@@ -34,6 +34,7 @@ DEVICES = {"a": "kiwa", "b": "kiwb"}
 A4, B4 = "10.77.0.1", "10.77.0.2"
 NOBODY = "10.77.0.99"       # has an entry among the neighbours and is not there
 PORT, RAW_PORT = 7711, 7712
+STARTUP = 10                # seconds a startup may take
 CLONE_NEWNET = 0x40000000
 GONE = (errno.EIO, errno.ENODEV)
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -178,19 +179,21 @@ def run(*command):
 
 
 def nothing_left(*hosts):
-    """No object, no endpoint, no socket, in bounded time."""
+    """No object, no endpoint, no socket, in bounded time: a Request that iw_cm dropped waits
+    for the deadline of startups."""
+    seconds = PATIENCE + STARTUP
     for host in hosts:
         device = DEVICES[host]
         if not exists(device):
             continue
         try:
-            wait_until("", lambda d=device: not objects(d))
-            wait_until("", lambda d=device: not uneven(d))
+            wait_until("", lambda d=device: not objects(d), seconds)
+            wait_until("", lambda d=device: not uneven(d), seconds)
         except Failed:
             raise Failed(f"left on {device}: {objects(device)} {uneven(device)}") from None
     for host in hosts:
         try:
-            wait_until("", lambda h=host: not sockets(h))
+            wait_until("", lambda h=host: not sockets(h), seconds)
         except Failed:
             raise Failed(f"sockets on {host}: {sockets(host)}") from None
 

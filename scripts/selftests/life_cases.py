@@ -128,9 +128,13 @@ def closing(say):
     stay(end)
 
 
-def start_connecting():
+def nobody():
     life.run("ip", "-n", "a", "neigh", "replace", life.NOBODY, "lladdr", "02:00:00:00:00:99",
              "dev", "eth0")
+
+
+def start_connecting():
+    nobody()
     return Actor("a", connecting, life.NOBODY).said("ready")
 
 
@@ -189,7 +193,7 @@ STATES = {
 }
 
 
-# A process that dies in these waits for the deadline: iw_cm has no way to call a provider off.
+# A process that dies in these can wait for the deadline: iw_cm does not call a provider off.
 SHORT = ("connecting", "request sent", "waiting for RTR")
 
 
@@ -386,6 +390,28 @@ def destroy_under_load():
     other = Actor("b", destroyer)
     other.ends(3 * PATIENCE)
     one.ends()
+
+
+def impatient(say):
+    """Destroys QPs while they connect: nobody waits for the deadline of the startup."""
+    end = verbs.End("kiwa")
+    for addr in (life.NOBODY, B4):
+        num = end.connect(addr, {}, RAW_PORT)
+        end.conns[num].qp.close()
+        end.event(num, "REJECTED UNREACHABLE CONNECT_ERROR")
+        end.close(num)
+    say("done")
+
+
+@case("destroy while connecting")
+def destroy_connecting():
+    before = life.counters("kiwa")["conn_timeout"]
+    nobody()
+    peer = Actor("b", life.mute_server).said("ready")
+    one = Actor("a", impatient).said("done")
+    one.ends()
+    peer.kill()
+    expect(life.counters("kiwa")["conn_timeout"], before, "startups that took all their time")
 
 
 DEALLOC_PD, DESTROY_CQ, DESTROY_SRQ = 4, 20, 35     # ib_user_verbs.h

@@ -13,10 +13,9 @@
  * answer finds nothing.
  *
  * The QP. iw_cm takes a reference on it before connect and accept, and drops it on a
- * failed CONNECT_REPLY or CLOSE. Destroying a QP while its connection is starting up
- * therefore waits, at the most until the deadline. The endpoint's own reference lasts
- * no longer. A QP that is moved to ERROR meanwhile does not take the stream, and the
- * connection fails.
+ * failed CONNECT_REPLY or CLOSE. Destroying a QP waits for that, so it ends a startup for
+ * the QP first (kiw_cm_forget_qp()). The endpoint's own reference lasts no longer. A QP
+ * that is moved to ERROR meanwhile does not take the stream, and the connection fails.
  *
  * Wildcards. rdma_cm listens once a device for a wildcard address: such a socket is
  * bound to the netdev, so that devices do not collide. Connections of this host to
@@ -491,6 +490,39 @@ int kiw_cm_destroy_listen(struct iw_cm_id *id)
 	stop_listener(ep);
 	kiw_ep_put(ep);
 	return 0;
+}
+
+static void forget_qp(struct kiw_ep *ep, const struct kiw_qp *qp)
+{
+	mutex_lock(&ep->lock);
+	if (ep->qp == qp && (ep->state == KIW_CMS_CONNECTING || ep->state == KIW_CMS_WAIT_REPLY))
+		kiw_ep_step(ep, KIW_CME_DESTROY, -ECONNABORTED);
+	mutex_unlock(&ep->lock);
+}
+
+/**
+ * kiw_cm_forget_qp() - a QP goes: end the startup of a connection for it
+ * @dev: the device
+ * @qp: the QP, which nobody finds any more
+ *
+ * iw_cm hears that connecting has failed. Once the QP has the stream there is nothing to do
+ * here: aborting the QP ends the connection. One that is being begun at this moment may be
+ * missed, and ends with its deadline.
+ *
+ * Context: process, may sleep, does not wait for the peer.
+ */
+void kiw_cm_forget_qp(struct kiw_device *dev, const struct kiw_qp *qp)
+{
+	unsigned long id = 0;
+	struct kiw_ep *ep;
+
+	/* It has the stream, or only the consumer knows it */
+	if (READ_ONCE(qp->ks) || kref_read(&qp->ref) == 1)
+		return;
+	while ((ep = kiw_ep_next(dev, &id))) {
+		forget_qp(ep, qp);
+		kiw_ep_put(ep);
+	}
 }
 
 /**

@@ -19,6 +19,7 @@
 #include <linux/xarray.h>
 #include <rdma/kiwarp-abi.h>
 
+#include "cm.h"
 #include "device.h"
 #include "proto/ring.h"
 #include "qp.h"
@@ -227,8 +228,8 @@ err_count:
  *    one section of a spinlock, which is a section of RCU too: when those of before
  *    are over, whoever found the QP has its reference. Expedited, because a server may
  *    have thousands of QPs to destroy.
- * 2. kiw_qp_uninit() waits for the last reference, so nothing of ours runs for the QP
- *    nor posts a completion of it.
+ * 2. A connection that is starting up for it fails. kiw_qp_uninit() waits for the last
+ *    reference, so nothing of ours runs for the QP nor posts a completion of it.
  * 3. So its completions can be taken out of the queues for good, and the rings freed.
  *
  * Context: process; may sleep.
@@ -241,6 +242,7 @@ int kiw_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 
 	xa_erase(&dev->qps, ibqp->qp_num);
 	synchronize_rcu_expedited();
+	kiw_cm_forget_qp(dev, qp);
 	kiw_qp_uninit(qp);
 	kiw_cq_forget_qp(qp->scq, ibqp);
 	kiw_cq_forget_qp(qp->rcq, ibqp);
