@@ -352,6 +352,65 @@ def removed_under_load():
         life.link_add(host)
 
 
+# --- the netdev ---------------------------------------------------------------------------
+
+def ip_a(*words):
+    life.run("ip", "-n", "a", *words)
+
+
+def more_comes(device):
+    before = life.counters(device)["rx_fpdus"]
+    life.wait_until("traffic", lambda: life.counters(device)["rx_fpdus"] > before + 50)
+
+
+def rename_netdev(old, new):
+    """Down meanwhile, as Linux 6.1 wants it."""
+    ip_a("link", "set", old, "down")
+    ip_a("link", "set", old, "name", new)
+    ip_a("link", "set", new, "up")
+
+
+@case("renamed under load")
+def renamed():
+    """Device and netdev: nobody notices."""
+    victim = start_load()
+    life.run("rdma", "dev", "set", "kiwa", "name", "other")
+    try:
+        more_comes("other")
+    finally:
+        life.run("rdma", "dev", "set", "other", "name", "kiwa")
+    more_comes("kiwa")
+    rename_netdev("eth0", "wire0")
+    try:
+        more_comes("kiwa")
+    finally:
+        rename_netdev("wire0", "eth0")
+    more_comes("kiwa")
+    victim.kill()
+    victim.peer.ends()
+
+
+@case("netdev moved under load")
+def netdev_moves():
+    """To another namespace and back; its device goes, and can be made again."""
+    victim = start_load()
+    life.run("ip", "netns", "add", "c")
+    try:
+        ip_a("link", "set", "eth0", "netns", "c")
+        life.wait_until("the device goes", lambda: not life.exists("kiwa"))
+        victim.ends()
+        life.link_delete("b")
+        victim.peer.ends()
+        life.run("ip", "-n", "c", "link", "set", "eth0", "netns", "a")
+    finally:
+        life.run("ip", "netns", "del", "c")
+    ip_a("addr", "add", A4 + "/24", "dev", "eth0")
+    ip_a("link", "set", "eth0", "up")
+    for host in "ab":
+        life.link_add(host)
+    peer_notices("established, server")
+
+
 # --- order and load -----------------------------------------------------------------------
 
 ROUNDS = 8
