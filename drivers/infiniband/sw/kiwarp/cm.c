@@ -25,6 +25,7 @@
 #include "cm.h"
 
 #include <linux/err.h>
+#include <linux/xarray.h>
 #include <net/ipv6.h>
 #include <rdma/iw_cm.h>
 
@@ -301,6 +302,9 @@ static int start_connect(struct kiw_ep *ep)
 		return ret;
 	kiw_ep_step(ep, KIW_CME_CONNECT, 0);
 	kiw_ep_arm(ep, kiw_policy_get(&ep->dev->policy, KIW_POLICY_STARTUP_MS));
+	/* The QP is being destroyed, and kiw_cm_forget_qp() may have looked before */
+	if (xa_load(&ep->dev->qps, ep->qp->ib.qp_num) != ep->qp)
+		kiw_ep_step(ep, KIW_CME_DESTROY, -ECONNABORTED);
 	return 0;
 }
 
@@ -506,8 +510,8 @@ static void forget_qp(struct kiw_ep *ep, const struct kiw_qp *qp)
  * @qp: the QP, which nobody finds any more
  *
  * iw_cm hears that connecting has failed. Once the QP has the stream there is nothing to do
- * here: aborting the QP ends the connection. One that is being begun at this moment may be
- * missed, and ends with its deadline.
+ * here: aborting the QP ends the connection. A startup that is being begun at this moment
+ * is either found here or finds that the QP is gone.
  *
  * Context: process, may sleep, does not wait for the peer.
  */
