@@ -36,6 +36,7 @@ static const enum ib_wc_status status_table[KIW_WCS_COUNT] = {
 	[KIW_WCS_REM_ACCESS]	= IB_WC_REM_ACCESS_ERR,
 	[KIW_WCS_REM_INV_REQ]	= IB_WC_REM_INV_REQ_ERR,
 	[KIW_WCS_REM_OP]	= IB_WC_REM_OP_ERR,
+	[KIW_WCS_MEM_OP]	= IB_WC_MW_BIND_ERR,
 	[KIW_WCS_GENERAL]	= IB_WC_GENERAL_ERR,
 };
 
@@ -44,6 +45,9 @@ static const enum ib_wc_opcode opcode_table[] = {
 	[KIW_WR_SEND_INV]	= IB_WC_SEND,
 	[KIW_WR_WRITE]		= IB_WC_RDMA_WRITE,
 	[KIW_WR_READ]		= IB_WC_RDMA_READ,
+	[KIW_WR_READ_INV]	= IB_WC_RDMA_READ,
+	[KIW_WR_REG_MR]		= IB_WC_REG_MR,
+	[KIW_WR_LOCAL_INV]	= IB_WC_LOCAL_INV,
 	[KIW_WR_RECV]		= IB_WC_RECV,
 };
 

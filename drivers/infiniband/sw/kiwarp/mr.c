@@ -18,6 +18,7 @@
 #include <linux/random.h>
 #include <linux/string.h>
 
+#include "mr_fast.h"
 #include "umem.h"
 
 #define TABLE_LIMIT	XA_LIMIT(0, KIW_STAG_INDEX_MASK)
@@ -89,6 +90,8 @@ int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr)
 	stag = kiw_stag_make(kiw_stag_scramble(&table->key, index), get_random_u8());
 	mr->ib.lkey = stag;
 	mr->ib.rkey = stag;
+	/* A fast region is made valid by a work request. */
+	mr->stag = mr->fast ? 0 : stag;
 	ret = xa_err(xa_store(&table->mrs, index, mr, GFP_KERNEL));
 	if (ret)
 		xa_erase(&table->mrs, index);
@@ -115,20 +118,55 @@ void kiw_mr_retract(struct kiw_mr_table *table, struct kiw_mr *mr)
 }
 
 /**
- * kiw_mr_find - look an STag up
+ * kiw_mr_at - the MR at the index of an STag
+ * @table: of the device
+ * @stag: its key octet does not matter
+ *
+ * Context: any but NMI, inside a section of @table.
+ * Return: the MR, there until the section ends, be it valid or not; or NULL.
+ */
+struct kiw_mr *kiw_mr_at(struct kiw_mr_table *table, u32 stag)
+{
+	RCU_LOCKDEP_WARN(!srcu_read_lock_held(&table->srcu), "outside of an MR section");
+	return xa_load(&table->mrs, table_index(table, stag));
+}
+
+/**
+ * kiw_mr_use - look an STag up, in order to touch what it names
  * @table: of the device
  * @stag: all 32 bits must match
  *
- * Context: any but NMI, inside a section of @table.
- * Return: the MR, valid until the section ends, or NULL.
+ * Context: BHs off, inside a section of @table.
+ * Return: the MR, valid until kiw_mr_done(), or NULL.
  */
-struct kiw_mr *kiw_mr_find(struct kiw_mr_table *table, u32 stag)
+struct kiw_mr *kiw_mr_use(struct kiw_mr_table *table, u32 stag)
 {
-	struct kiw_mr *mr;
+	struct kiw_mr *mr = kiw_mr_at(table, stag);
 
-	RCU_LOCKDEP_WARN(!srcu_read_lock_held(&table->srcu), "outside of an MR section");
-	mr = xa_load(&table->mrs, table_index(table, stag));
-	return mr && mr->ib.lkey == stag ? mr : NULL;
+	if (!mr)
+		return NULL;
+	if (mr->fast) {
+		atomic_inc(&mr->fast->users);
+		/* Pairs with the exchange in kiw_fast_invalidate(). */
+		smp_mb__after_atomic();
+	}
+	/* Pairs with the release in kiw_fast_register(). */
+	if (stag && smp_load_acquire(&mr->stag) == stag)
+		return mr;
+	kiw_mr_done(mr);
+	return NULL;
+}
+
+/**
+ * kiw_mr_done - no longer touch what an MR names
+ * @mr: from kiw_mr_use(); NULL is fine
+ *
+ * Context: BHs off, in the section of kiw_mr_use().
+ */
+void kiw_mr_done(struct kiw_mr *mr)
+{
+	if (mr && mr->fast)
+		atomic_dec_return_release(&mr->fast->users);
 }
 
 /* [@addr, @addr + @len) goes beyond 2^64; to end there is fine */
@@ -147,7 +185,7 @@ static bool in_bounds(const struct kiw_mr *mr, u64 addr, u64 len)
 
 /**
  * kiw_mr_check - may this memory be touched?
- * @mr: from kiw_mr_find()
+ * @mr: from kiw_mr_use()
  * @pd: protection domain of the QP that wants it
  * @access: enum ib_access_flags, all of which are needed; local reading needs none
  * @addr: tagged offset of the first octet
@@ -167,7 +205,7 @@ enum kiw_mem_fault kiw_mr_check(const struct kiw_mr *mr, const struct ib_pd *pd,
 		return KIW_MEM_ACCESS;
 	if (wraps(addr, len))
 		return KIW_MEM_WRAP;
-	if (mr->umem && !in_bounds(mr, addr, len))
+	if ((mr->umem || mr->fast) && !in_bounds(mr, addr, len))
 		return KIW_MEM_BOUNDS;
 	return KIW_MEM_OK;
 }
@@ -180,7 +218,7 @@ static void *kernel_address(u64 addr)
 
 /**
  * kiw_mr_copy_to - write to an MR's memory
- * @mr: from kiw_mr_find()
+ * @mr: from kiw_mr_use()
  * @addr: tagged offset; with @len, checked by kiw_mr_check() in the same section
  * @src: what
  * @len: octets
@@ -191,13 +229,15 @@ void kiw_mr_copy_to(const struct kiw_mr *mr, u64 addr, const void *src, u32 len)
 {
 	if (mr->umem)
 		kiw_umem_copy_to(mr->umem, addr - mr->base, src, len);
+	else if (mr->fast)
+		kiw_fast_copy_to(mr->fast, addr - mr->base, src, len);
 	else
 		memcpy(kernel_address(addr), src, len);
 }
 
 /**
  * kiw_mr_copy_from - read from an MR's memory
- * @mr: from kiw_mr_find()
+ * @mr: from kiw_mr_use()
  * @addr: tagged offset; with @len, checked by kiw_mr_check() in the same section
  * @dst: where to
  * @len: octets
@@ -208,6 +248,8 @@ void kiw_mr_copy_from(const struct kiw_mr *mr, u64 addr, void *dst, u32 len)
 {
 	if (mr->umem)
 		kiw_umem_copy_from(mr->umem, addr - mr->base, dst, len);
+	else if (mr->fast)
+		kiw_fast_copy_from(mr->fast, addr - mr->base, dst, len);
 	else
 		memcpy(dst, kernel_address(addr), len);
 }

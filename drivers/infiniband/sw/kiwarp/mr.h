@@ -17,6 +17,7 @@
 
 #include "proto/stag.h"
 
+struct kiw_fast;
 struct kiw_umem;
 
 /**
@@ -41,18 +42,25 @@ enum kiw_mem_fault {
 
 /**
  * struct kiw_mr - a memory region
- * @ib: the core's part; @ib.lkey and @ib.rkey are the STag
+ * @ib: the core's part; @ib.lkey and @ib.rkey are the STag, but for the key octet of a
+ *	fast region, which its consumer changes before it registers
+ * @stag: the STag while it is valid, else 0; changes only with @fast
  * @base: tagged offset of the first octet (iova)
  * @length: octets
  * @access: enum ib_access_flags granted
- * @umem: pinned user pages, or NULL for DMA memory: kernel addresses, the whole space
+ * @umem: pinned user pages, or NULL
+ * @fast: a fast-registration region of a kernel consumer, or NULL
+ *
+ * With neither @umem nor @fast it is DMA memory: kernel addresses, the whole space.
  */
 struct kiw_mr {
 	struct ib_mr ib;
+	u32 stag;
 	u64 base;
 	u64 length;
 	int access;
 	struct kiw_umem *umem;
+	struct kiw_fast *fast;
 };
 
 /**
@@ -92,7 +100,9 @@ static inline void kiw_mr_leave(struct kiw_mr_table *table, int section)
 }
 
 /* Within a section */
-struct kiw_mr *kiw_mr_find(struct kiw_mr_table *table, u32 stag);
+struct kiw_mr *kiw_mr_at(struct kiw_mr_table *table, u32 stag);
+struct kiw_mr *kiw_mr_use(struct kiw_mr_table *table, u32 stag);
+void kiw_mr_done(struct kiw_mr *mr);
 enum kiw_mem_fault kiw_mr_check(const struct kiw_mr *mr, const struct ib_pd *pd, int access,
 				u64 addr, u64 len);
 void kiw_mr_copy_to(const struct kiw_mr *mr, u64 addr, const void *src, u32 len);

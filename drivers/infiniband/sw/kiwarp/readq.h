@@ -52,6 +52,7 @@ struct kiw_pend_ring {
  * @received: octets placed
  * @pend: its counter in the pend ring
  * @is_rtr: it was sent to say that we are there, RFC 6581 9.2; nobody waits for it
+ * @with_inv: the STag of the only entry of @sge is made invalid when all has come
  * @num_sge: entries of @sge
  * @sge: where the octets go
  */
@@ -61,6 +62,7 @@ struct kiw_read {
 	u32 received;
 	u32 pend;
 	bool is_rtr;
+	bool with_inv;
 	u8 num_sge;
 	struct kiw_sge sge[KIW_MAX_SGE];
 };

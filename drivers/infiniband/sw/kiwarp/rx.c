@@ -14,6 +14,7 @@
  */
 #include "rx.h"
 
+#include "mr_fast.h"
 #include "proto/ddp.h"
 #include "proto/term.h"
 #include "qp.h"
@@ -111,12 +112,13 @@ static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_cursor *
 	return place.fault;
 }
 
+/* *@mr is to be given to kiw_mr_done(), also when there is a fault. */
 static enum kiw_mem_fault rx_find_target(struct kiw_qp *qp, u32 stag, int access, u64 to, u64 len,
 					 struct kiw_mr **mr)
 {
 	enum kiw_mem_fault fault;
 
-	*mr = kiw_mr_find(qp->mrs, stag);
+	*mr = kiw_mr_use(qp->mrs, stag);
 	if (!*mr)
 		return KIW_MEM_STAG;
 	fault = kiw_mr_check(*mr, qp->ib.pd, access, to, len);
@@ -140,6 +142,7 @@ static enum kiw_mem_fault rx_place_tagged(struct kiw_qp *qp, struct kiw_rx_curso
 		place.mr = mr;
 		kiw_rx_walk(qp, cur, seg->payload_len, place_piece, &place);
 	}
+	kiw_mr_done(mr);
 	kiw_mr_leave(qp->mrs, section);
 	return fault;
 }
@@ -156,10 +159,26 @@ static void rx_complete_recv(struct kiw_qp *qp, const struct kiw_ddp_seg *seg,
 		.status = status,
 		.op = KIW_WR_RECV,
 		.solicited = seg && kiw_rdmap_is_solicited(seg->opcode),
+		.with_inv = seg && kiw_rdmap_is_invalidate(seg->opcode),
+		.inv_stag = seg ? seg->inv_stag : 0,
 	};
 
 	qp->rx.has_recv = false;
 	kiw_qp_post_completion(qp, qp->rcq, &wc);
+}
+
+/* Return: why not */
+static enum kiw_mem_fault rx_invalidate_stag(struct kiw_qp *qp, u32 stag, int rights)
+{
+	enum kiw_mem_fault fault;
+	int section;
+
+	section = kiw_mr_enter(qp->mrs);
+	fault = kiw_fast_invalidate(qp->mrs, qp->ib.pd, stag, rights);
+	kiw_mr_leave(qp->mrs, section);
+	if (fault == KIW_MEM_OK)
+		kiw_count(qp->stats, KIW_STAT_FAST_INVALIDATED);
+	return fault;
 }
 
 static void rx_complete_read(struct kiw_qp *qp, struct kiw_read *read, enum kiw_wcs status)
@@ -173,6 +192,19 @@ static void rx_complete_read(struct kiw_qp *qp, struct kiw_read *read, enum kiw_
 	}
 	kiw_orq_done(&qp->tx.orq);
 	kiw_tx_complete(qp);
+}
+
+/* All of the Response was placed; a sink that is to be invalid then is made so first. */
+static enum kiw_perr rx_read_done(struct kiw_qp *qp, struct kiw_read *read)
+{
+	if (read->with_inv && rx_invalidate_stag(qp, read->sge[0].lkey, 0) != KIW_MEM_OK) {
+		kiw_count(qp->stats, KIW_STAT_WR_INVALID);
+		rx_complete_read(qp, read, KIW_WCS_MEM_OP);
+		return KIW_PERR_RDMAP_CATASTROPHIC;
+	}
+	rx_complete_read(qp, read, KIW_WCS_SUCCESS);
+	kiw_count(qp->stats, KIW_STAT_RX_READ_RESPONSES);
+	return KIW_PERR_NONE;
 }
 
 /* The consumer's receive is of no use: it hears why, the peer that we end. */
@@ -203,13 +235,20 @@ static enum kiw_perr rx_take_recv(struct kiw_qp *qp)
 }
 
 /*
- * Only memory that was registered to be invalidated by the peer may be, and no
- * registration made so far is of that kind: RFC 5040 5.3, error 0/1/09.
+ * Only memory that a work request gave the peer rights to may be invalidated by it, in
+ * the peer's own PD; of anything else it is told nothing but that it may not: RFC 5040
+ * 5.3 and 8.1.2, error 0/1/09. It is done before the Send is delivered.
  */
 static enum kiw_perr rx_invalidate(struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
 {
+	const int remote = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE;
+
 	if (!kiw_rdmap_is_invalidate(seg->opcode))
 		return KIW_PERR_NONE;
+	if (rx_invalidate_stag(qp, seg->inv_stag, remote) == KIW_MEM_OK) {
+		kiw_count(qp->stats, KIW_STAT_RX_INVALIDATES);
+		return KIW_PERR_NONE;
+	}
 	rx_complete_recv(qp, NULL, KIW_WCS_GENERAL, 0);
 	return KIW_PERR_RDMAP_INVALIDATE;
 }
@@ -289,6 +328,7 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, const struct kiw_ddp_seg
 		section = kiw_mr_enter(qp->mrs);
 		fault = rx_find_target(qp, req.src_stag, IB_ACCESS_REMOTE_READ, req.src_to,
 				       req.size, &mr);
+		kiw_mr_done(mr);
 		kiw_mr_leave(qp->mrs, section);
 	}
 	if (fault != KIW_MEM_OK)
@@ -338,11 +378,9 @@ static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_cursor *c
 	qp->rx.in_tagged = !seg->last;
 	if (!seg->last)
 		return KIW_PERR_NONE;
-	rx_complete_read(qp, read, KIW_WCS_SUCCESS);
-	kiw_count(qp->stats, KIW_STAT_RX_READ_RESPONSES);
 	/* A fence, or a Read for which there was no place, may go on. */
 	kiw_qp_run_soon(qp);
-	return KIW_PERR_NONE;
+	return rx_read_done(qp, read);
 }
 
 static int copy_piece(void *arg, const u8 *data, u32 len)

@@ -19,7 +19,10 @@ static bool is_dma_lkey(const struct kiw_sgl *sgl, u32 lkey)
 	return sgl->is_kernel && lkey == sgl->dma_lkey;
 }
 
-/* Find and check [@offset, @offset + @len) of @sge; *@mr is NULL for kernel addresses */
+/*
+ * Find and check [@offset, @offset + @len) of @sge. *@mr is to be given to kiw_mr_done(), also
+ * when there is a fault; it is NULL for kernel addresses
+ */
 static enum kiw_mem_fault find_piece(const struct kiw_sgl *sgl, const struct kiw_sge *sge,
 				     int access, u32 offset, u32 len, struct kiw_mr **mr)
 {
@@ -28,7 +31,7 @@ static enum kiw_mem_fault find_piece(const struct kiw_sgl *sgl, const struct kiw
 		return KIW_MEM_WRAP;
 	if (is_dma_lkey(sgl, sge->lkey))
 		return KIW_MEM_OK;
-	*mr = kiw_mr_find(sgl->mrs, sge->lkey);
+	*mr = kiw_mr_use(sgl->mrs, sge->lkey);
 	if (!*mr)
 		return KIW_MEM_STAG;
 	return kiw_mr_check(*mr, sgl->pd, access, sge->addr + offset, len);
@@ -65,6 +68,7 @@ enum kiw_mem_fault kiw_sgl_check(const struct kiw_sgl *sgl, int access)
 		if (!sgl->sge[i].length)
 			continue;
 		fault = find_piece(sgl, &sgl->sge[i], access, 0, sgl->sge[i].length, &mr);
+		kiw_mr_done(mr);
 		if (fault != KIW_MEM_OK)
 			return fault;
 	}
@@ -93,12 +97,13 @@ enum kiw_mem_fault kiw_sgl_copy_to(struct kiw_sgl *sgl, const void *src, u32 len
 		sge = &sgl->sge[sgl->cur];
 		n = min(len, sge->length - sgl->off);
 		fault = find_piece(sgl, sge, IB_ACCESS_LOCAL_WRITE, sgl->off, n, &mr);
+		if (fault == KIW_MEM_OK && mr)
+			kiw_mr_copy_to(mr, sge->addr + sgl->off, src, n);
+		else if (fault == KIW_MEM_OK)
+			memcpy((void *)(uintptr_t)(sge->addr + sgl->off), src, n);
+		kiw_mr_done(mr);
 		if (fault != KIW_MEM_OK)
 			return fault;
-		if (mr)
-			kiw_mr_copy_to(mr, sge->addr + sgl->off, src, n);
-		else
-			memcpy((void *)(uintptr_t)(sge->addr + sgl->off), src, n);
 	}
 	return KIW_MEM_OK;
 }
@@ -125,12 +130,13 @@ enum kiw_mem_fault kiw_sgl_copy_from(struct kiw_sgl *sgl, void *dst, u32 len)
 		sge = &sgl->sge[sgl->cur];
 		n = min(len, sge->length - sgl->off);
 		fault = find_piece(sgl, sge, 0, sgl->off, n, &mr);
+		if (fault == KIW_MEM_OK && mr)
+			kiw_mr_copy_from(mr, sge->addr + sgl->off, dst, n);
+		else if (fault == KIW_MEM_OK)
+			memcpy(dst, (void *)(uintptr_t)(sge->addr + sgl->off), n);
+		kiw_mr_done(mr);
 		if (fault != KIW_MEM_OK)
 			return fault;
-		if (mr)
-			kiw_mr_copy_from(mr, sge->addr + sgl->off, dst, n);
-		else
-			memcpy(dst, (void *)(uintptr_t)(sge->addr + sgl->off), n);
 	}
 	return KIW_MEM_OK;
 }

@@ -48,6 +48,9 @@
 	X(WR_INVALID,		"wr_invalid") \
 	X(CQ_OVERRUNS,		"cq_overruns") \
 	X(UDATA_INVALID,	"udata_invalid") \
+	X(FAST_REGISTERED,	"fast_registered") \
+	X(FAST_INVALIDATED,	"fast_invalidated") \
+	X(RX_INVALIDATES,	"rx_invalidates") \
 	X(QP_CREATED,		"qp_created") \
 	X(QP_DESTROYED,		"qp_destroyed") \
 	X(CQ_CREATED,		"cq_created") \

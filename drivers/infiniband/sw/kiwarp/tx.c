@@ -21,6 +21,7 @@
 #include "proto/ddp.h"
 #include "proto/mpa.h"
 #include "proto/mpa_neg.h"
+#include "mr_fast.h"
 #include "proto/ring.h"
 #include "qp.h"
 #include "sgl.h"
@@ -29,6 +30,9 @@
 
 /* Batches in one run; then others get their turn */
 #define TX_RUN_BATCHES	8
+
+/* Work requests for which nothing is sent, in one batch; likewise */
+#define TX_BATCH_LOCAL	64
 
 /* An STag for an RTR: some RNICs refuse 0 even where nothing is accessed */
 #define TX_RTR_STAG	1
@@ -128,6 +132,9 @@ void kiw_tx_complete(struct kiw_qp *qp)
 		if (!pend->is_done)
 			break;
 		tx_post_completion(qp, pend);
+		/* What was never TCP's is completed all the same. */
+		if (ring->taken == ring->get)
+			ring->taken++;
 		ring->get++;
 	}
 }
@@ -141,7 +148,7 @@ static void tx_batch_taken(struct kiw_qp *qp)
 
 	for (; ring->taken != end; ring->taken++) {
 		pend = kiw_pend_at(ring, ring->taken);
-		if (pend->op != KIW_WR_READ)
+		if (!kiw_wr_is_read(pend->op))
 			pend->is_done = true;
 	}
 	kiw_tx_complete(qp);
@@ -320,6 +327,7 @@ static bool tx_add_read_request(struct kiw_qp *qp)
 		return false;
 	read = kiw_orq_add(&qp->tx.orq);
 	read->is_rtr = false;
+	read->with_inv = wqe->op == KIW_WR_READ_INV;
 	read->stag = req.sink_stag;
 	read->length = wqe->length;
 	read->received = 0;
@@ -363,13 +371,13 @@ static bool tx_wqe_waits(const struct kiw_qp *qp)
 
 	if (tx->wqe.flags & KIW_WRF_FENCE && !kiw_orq_is_empty(&tx->orq))
 		return true;
-	return tx->wqe.op == KIW_WR_READ && tx->orq.depth && kiw_orq_is_full(&tx->orq);
+	return kiw_wr_is_read(tx->wqe.op) && tx->orq.depth && kiw_orq_is_full(&tx->orq);
 }
 
 static bool tx_memory_ok(struct kiw_qp *qp)
 {
 	const struct kiw_swqe *wqe = &qp->tx.wqe;
-	int access = wqe->op == KIW_WR_READ ? IB_ACCESS_LOCAL_WRITE : 0;
+	int access = kiw_wr_is_read(wqe->op) ? IB_ACCESS_LOCAL_WRITE : 0;
 	enum kiw_mem_fault fault;
 	struct kiw_sgl sgl;
 	int section;
@@ -383,19 +391,53 @@ static bool tx_memory_ok(struct kiw_qp *qp)
 	return fault == KIW_MEM_OK;
 }
 
+/*
+ * A work request for which nothing is sent. It takes effect now, so later ones find what
+ * it did; it completes behind those before it.
+ */
+static bool tx_local(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+	const struct kiw_swqe *wqe = &tx->wqe;
+	enum kiw_mem_fault fault;
+	enum kiw_stat stat;
+	int section;
+
+	section = kiw_mr_enter(qp->mrs);
+	if (wqe->op == KIW_WR_REG_MR) {
+		stat = KIW_STAT_FAST_REGISTERED;
+		fault = kiw_fast_register(qp->mrs, qp->ib.pd, wqe->rkey, wqe->access);
+	} else {
+		stat = KIW_STAT_FAST_INVALIDATED;
+		fault = kiw_fast_invalidate(qp->mrs, qp->ib.pd, wqe->rkey, 0);
+	}
+	kiw_mr_leave(qp->mrs, section);
+	if (fault != KIW_MEM_OK) {
+		tx_fail_current(qp, KIW_WCS_MEM_OP);
+		return false;
+	}
+	kiw_count(qp->stats, stat);
+	kiw_pend_at(&tx->pend, tx->pend.put - 1)->is_done = true;
+	tx->has_wqe = false;
+	kiw_tx_complete(qp);
+	return true;
+}
+
 /* The work request begins; from here on it is in the pend ring. */
 static bool tx_begin_wr(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
 
 	kiw_pend_add(&tx->pend, &tx->wqe, qp->sig_all || tx->wqe.flags & KIW_WRF_SIGNALED);
+	if (kiw_wr_is_local(tx->wqe.op))
+		return tx_local(qp);
 	tx->kind = KIW_TX_WR;
 	tx->sent = 0;
 	if (!tx_memory_ok(qp)) {
 		tx_fail_current(qp, KIW_WCS_LOC_PROT);
 		return false;
 	}
-	if (tx->wqe.op == KIW_WR_READ && !tx->orq.depth) {
+	if (kiw_wr_is_read(tx->wqe.op) && !tx->orq.depth) {
 		tx_fail_current(qp, KIW_WCS_LOC_QP_OP);
 		return false;
 	}
@@ -437,9 +479,11 @@ static bool tx_add_next(struct kiw_qp *qp, u32 mulpdu)
 		return false;
 	if (tx->kind == KIW_TX_NONE && !tx_begin(qp))
 		return false;
+	if (tx->kind == KIW_TX_NONE)
+		return true;
 	if (tx->kind == KIW_TX_RESPONSE)
 		return tx_add_response(qp, mulpdu);
-	if (tx->wqe.op == KIW_WR_READ)
+	if (kiw_wr_is_read(tx->wqe.op))
 		return tx_add_read_request(qp);
 	return tx_add_wr(qp, mulpdu);
 }
@@ -467,6 +511,7 @@ static void tx_build(struct kiw_qp *qp)
 {
 	u32 least = kiw_mpa_fpdu_size(KIW_MULPDU_MIN);
 	u32 full = kiw_mpa_fpdu_size(kiw_mpa_mulpdu(kiw_sock_emss(qp->ks)));
+	unsigned int local = TX_BATCH_LOCAL;
 	struct kiw_tx *tx = &qp->tx;
 	u32 before, in_segment = 0;
 
@@ -479,6 +524,10 @@ static void tx_build(struct kiw_qp *qp)
 		before = tx->buf.len;
 		if (!tx_add_next(qp, tx_ulpdu_room(qp, full - in_segment)))
 			break;
+		if (tx->buf.len == before && !--local) {
+			kiw_qp_run_soon(qp);
+			break;
+		}
 		in_segment += tx->buf.len - before;
 		if (in_segment >= full)
 			in_segment = 0;

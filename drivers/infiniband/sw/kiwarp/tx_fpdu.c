@@ -78,15 +78,15 @@ bool kiw_tx_fill_sgl(void *arg, void *dst, u32 len)
 bool kiw_tx_fill_region(void *arg, void *dst, u32 len)
 {
 	struct kiw_tx_source *src = arg;
-	struct kiw_mr *mr = kiw_mr_find(src->qp->mrs, src->stag);
+	struct kiw_mr *mr = kiw_mr_use(src->qp->mrs, src->stag);
 
 	src->fault = mr ? kiw_mr_check(mr, src->qp->ib.pd, IB_ACCESS_REMOTE_READ, src->to, len) :
 			  KIW_MEM_STAG;
-	if (src->fault != KIW_MEM_OK)
-		return false;
-	kiw_mr_copy_from(mr, src->to, dst, len);
+	if (src->fault == KIW_MEM_OK)
+		kiw_mr_copy_from(mr, src->to, dst, len);
+	kiw_mr_done(mr);
 	src->to += len;
-	return true;
+	return src->fault == KIW_MEM_OK;
 }
 
 /**

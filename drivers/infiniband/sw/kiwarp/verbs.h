@@ -31,6 +31,8 @@ void kiw_disassociate_ucontext(struct ib_ucontext *uctx);
 struct ib_mr *kiw_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *kiw_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 virt_addr,
 			      int access, struct ib_udata *udata);
+struct ib_mr *kiw_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg);
+int kiw_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int num, unsigned int *offset);
 int kiw_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 
 /* verbs_cq.c: completion queues; compat/verbs.h names the third argument's type */

@@ -18,6 +18,7 @@
 #include "cm.h"
 #include "cq.h"
 #include "device.h"
+#include "mr_fast.h"
 #include "policy_sysfs.h"
 #include "qp.h"
 #include "srq.h"
@@ -51,6 +52,8 @@ int kiw_query_device(struct ib_device *ibdev, struct ib_device_attr *attr, struc
 		return -EINVAL;
 	attr->fw_ver = fw_version();
 	attr->sys_image_guid = ibdev->node_guid;
+	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS;
+	attr->max_fast_reg_page_list_len = KIW_FAST_MAX_PAGES;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
 	attr->page_size_cap = ~(u64)(SZ_4K - 1);
 	attr->max_mr_size = KIW_UMEM_MAX_BYTES;
@@ -269,6 +272,8 @@ const struct ib_device_ops kiw_device_ops = {
 
 	.get_dma_mr = kiw_get_dma_mr,
 	.reg_user_mr = kiw_reg_user_mr,
+	.alloc_mr = kiw_alloc_mr,
+	.map_mr_sg = kiw_map_mr_sg,
 	.dereg_mr = kiw_dereg_mr,
 
 	.create_cq = kiw_create_cq,

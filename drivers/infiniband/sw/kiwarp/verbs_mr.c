@@ -15,6 +15,7 @@
 
 #include "device.h"
 #include "mr.h"
+#include "mr_fast.h"
 #include "umem.h"
 
 /* Rights that something here asks for */
@@ -64,6 +65,7 @@ static struct kiw_mr *mr_alloc(struct kiw_device *dev, struct ib_pd *ibpd, int a
 static void mr_free(struct kiw_device *dev, struct kiw_mr *mr)
 {
 	kiw_umem_unpin(mr->umem);
+	kiw_fast_free(mr->fast);
 	kfree(mr);
 	atomic_dec(&dev->num_mr);
 }
@@ -191,8 +193,64 @@ err_free:
 }
 
 /**
+ * kiw_alloc_mr - make a region for fast registration
+ * @ibpd: protection domain
+ * @type: IB_MR_TYPE_MEM_REG
+ * @max_num_sg: most pages of a registration, 1..%KIW_FAST_MAX_PAGES
+ *
+ * It is not valid before a work request makes it so.
+ *
+ * Context: process, may sleep.
+ * Return: the MR, to be given to kiw_dereg_mr(), or ERR_PTR(): -EOPNOTSUPP for another
+ * type, -EINVAL for a bad number, -ENOMEM also beyond %KIW_MAX_MR.
+ */
+struct ib_mr *kiw_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg)
+{
+	struct kiw_device *dev = to_kiw_device(ibpd->device);
+	struct kiw_mr *mr;
+	int ret = -ENOMEM;
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max_num_sg || max_num_sg > KIW_FAST_MAX_PAGES)
+		return ERR_PTR(-EINVAL);
+	mr = mr_alloc(dev, ibpd, 0);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->fast = kiw_fast_alloc(max_num_sg);
+	if (!mr->fast)
+		goto err_free;
+	ret = kiw_mr_publish(&dev->mrs, mr);
+	if (ret)
+		goto err_free;
+	kiw_count(&dev->stats, KIW_STAT_MR_CREATED);
+	return &mr->ib;
+
+err_free:
+	mr_free(dev, mr);
+	return ERR_PTR(ret);
+}
+
+/**
+ * kiw_map_mr_sg - name the memory that the next registration of a region is for
+ * @ibmr: from kiw_alloc_mr()
+ * @sg: mapped for the device
+ * @num: entries
+ * @offset: octets to skip in the first, may be NULL; set where the rest begins
+ *
+ * Context: any.
+ * Return: entries that the region has room for, or -EINVAL.
+ */
+int kiw_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int num, unsigned int *offset)
+{
+	struct kiw_mr *mr = to_kiw_mr(ibmr);
+
+	return mr->fast ? kiw_fast_map(mr, sg, num, offset) : -EINVAL;
+}
+
+/**
  * kiw_dereg_mr - deregister memory
- * @ibmr: from kiw_get_dma_mr() or kiw_reg_user_mr(); freed here
+ * @ibmr: from kiw_get_dma_mr(), kiw_reg_user_mr() or kiw_alloc_mr(); freed here
  * @udata: not used
  *
  * When it returns the memory is its owner's again: no message in progress touches it.

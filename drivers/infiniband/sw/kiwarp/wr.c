@@ -14,6 +14,7 @@
 
 #include "wr.h"
 #include "proto/ring.h"
+#include "proto/stag.h"
 
 #define SEND_FLAGS	(IB_SEND_FENCE | IB_SEND_SIGNALED | IB_SEND_SOLICITED | IB_SEND_INLINE)
 
@@ -32,6 +33,32 @@ static u16 translate_flags(unsigned int send_flags)
 	return flags;
 }
 
+/* Rights that a fast registration can grant */
+#define FAST_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
+
+static int translate_reg(struct kiw_swqe *wqe, const struct ib_reg_wr *reg)
+{
+	const u32 index = ~(u32)0 << KIW_STAG_KEY_BITS;
+
+	if (!reg->mr || (reg->mr->lkey ^ reg->key) & index)
+		return -EINVAL;
+	/* As for registrations of other kinds: remote write needs local write. */
+	if (ib_check_mr_access(reg->mr->device, reg->access))
+		return -EINVAL;
+	wqe->op = KIW_WR_REG_MR;
+	wqe->rkey = reg->key;
+	wqe->access = reg->access & FAST_ACCESS;
+	return 0;
+}
+
+static int translate_rdma(struct kiw_swqe *wqe, enum kiw_wr_op op, const struct ib_rdma_wr *rdma)
+{
+	wqe->op = op;
+	wqe->raddr = rdma->remote_addr;
+	wqe->rkey = rdma->rkey;
+	return 0;
+}
+
 static int translate_op(struct kiw_swqe *wqe, const struct ib_send_wr *wr)
 {
 	switch (wr->opcode) {
@@ -43,10 +70,18 @@ static int translate_op(struct kiw_swqe *wqe, const struct ib_send_wr *wr)
 		wqe->rkey = wr->ex.invalidate_rkey;
 		return 0;
 	case IB_WR_RDMA_WRITE:
+		return translate_rdma(wqe, KIW_WR_WRITE, rdma_wr(wr));
 	case IB_WR_RDMA_READ:
-		wqe->op = wr->opcode == IB_WR_RDMA_READ ? KIW_WR_READ : KIW_WR_WRITE;
-		wqe->raddr = rdma_wr(wr)->remote_addr;
-		wqe->rkey = rdma_wr(wr)->rkey;
+		return translate_rdma(wqe, KIW_WR_READ, rdma_wr(wr));
+	case IB_WR_RDMA_READ_WITH_INV:
+		/* There is one STag to be invalidated. */
+		return wr->num_sge == 1 ? translate_rdma(wqe, KIW_WR_READ_INV, rdma_wr(wr)) :
+					  -EINVAL;
+	case IB_WR_REG_MR:
+		return translate_reg(wqe, reg_wr(wr));
+	case IB_WR_LOCAL_INV:
+		wqe->op = KIW_WR_LOCAL_INV;
+		wqe->rkey = wr->ex.invalidate_rkey;
 		return 0;
 	default:
 		return -EOPNOTSUPP;
@@ -82,7 +117,7 @@ static int translate_inline(struct kiw_swqe *wqe, const struct ib_send_wr *wr, u
 	u32 total = 0;
 	int i;
 
-	if (wr->num_sge < 0 || wqe->op == KIW_WR_READ)
+	if (wr->num_sge < 0 || kiw_wr_is_read(wqe->op))
 		return -EINVAL;
 	for (i = 0; i < wr->num_sge; i++) {
 		const struct ib_sge *sge = &wr->sg_list[i];
@@ -107,6 +142,11 @@ static int translate_send(const struct kiw_sq *sq, struct kiw_swqe *wqe,
 		return ret;
 	wqe->wr_id = wr->wr_id;
 	wqe->flags = translate_flags(wr->send_flags);
+	if (kiw_wr_is_local(wqe->op)) {
+		wqe->num_sge = 0;
+		wqe->length = 0;
+		return wr->num_sge || wqe->flags & KIW_WRF_INLINE ? -EINVAL : 0;
+	}
 	if (wqe->flags & KIW_WRF_INLINE) {
 		wqe->num_sge = 0;
 		ret = translate_inline(wqe, wr, sq->max_inline);

@@ -26,13 +26,21 @@
  * @KIW_WR_SEND_INV: Send with Invalidate of &struct kiw_swqe.rkey
  * @KIW_WR_WRITE: RDMA Write
  * @KIW_WR_READ: RDMA Read
+ * @KIW_WR_READ_INV: RDMA Read that invalidates the STag of its sink
+ * @KIW_WR_REG_MR: make a fast-registration region valid; nothing is sent
+ * @KIW_WR_LOCAL_INV: make such a region invalid; nothing is sent
  * @KIW_WR_RECV: receive, in completions only
+ *
+ * Those beyond %KIW_WR_READ are for kernel consumers.
  */
 enum kiw_wr_op {
 	KIW_WR_SEND,
 	KIW_WR_SEND_INV,
 	KIW_WR_WRITE,
 	KIW_WR_READ,
+	KIW_WR_READ_INV,
+	KIW_WR_REG_MR,
+	KIW_WR_LOCAL_INV,
 	KIW_WR_RECV,
 };
 
@@ -57,12 +65,14 @@ struct kiw_sge {
  * struct kiw_swqe - a send queue entry, copied out of its ring and checked
  * @wr_id: the consumer's cookie
  * @raddr: Write, Read: remote tagged offset
- * @rkey: Write, Read: remote STag; Send with Invalidate: STag to invalidate
+ * @rkey: Write, Read: remote STag; Send with Invalidate, local invalidate: STag to
+ *	invalidate; registration: STag to be valid
  * @length: octets in all of @sge, or of @inline_data; at most 2^31 - 1
  * @op: &enum kiw_wr_op
  * @num_sge: 0..%KIW_MAX_SGE
  * @flags: %KIW_WRF_ bits
  * @sge: local memory unless %KIW_WRF_INLINE
+ * @access: registration: enum ib_access_flags granted
  * @inline_data: the payload itself with %KIW_WRF_INLINE
  */
 struct kiw_swqe {
@@ -75,6 +85,7 @@ struct kiw_swqe {
 	u16 flags;
 	union {
 		struct kiw_sge sge[KIW_MAX_SGE];
+		int access;
 		u8 inline_data[KIW_MAX_INLINE];
 	};
 };
@@ -92,6 +103,18 @@ struct kiw_rwqe {
 	u8 num_sge;
 	struct kiw_sge sge[KIW_MAX_SGE];
 };
+
+/* An RDMA Read, of either kind */
+static inline bool kiw_wr_is_read(u8 op)
+{
+	return op == KIW_WR_READ || op == KIW_WR_READ_INV;
+}
+
+/* Nothing is sent for it */
+static inline bool kiw_wr_is_local(u8 op)
+{
+	return op == KIW_WR_REG_MR || op == KIW_WR_LOCAL_INV;
+}
 
 struct kiw_sq;
 struct kiw_rq;

@@ -21,6 +21,7 @@
  * @KIW_WCS_REM_ACCESS: the peer refused: STag, range or rights
  * @KIW_WCS_REM_INV_REQ: the peer found the request invalid
  * @KIW_WCS_REM_OP: the peer could not carry it out
+ * @KIW_WCS_MEM_OP: a registration or an invalidation that is not possible
  * @KIW_WCS_GENERAL: anything else
  * @KIW_WCS_COUNT: number of the above
  *
@@ -37,6 +38,7 @@ enum kiw_wcs {
 	KIW_WCS_REM_ACCESS,
 	KIW_WCS_REM_INV_REQ,
 	KIW_WCS_REM_OP,
+	KIW_WCS_MEM_OP,
 	KIW_WCS_GENERAL,
 	KIW_WCS_COUNT,
 };

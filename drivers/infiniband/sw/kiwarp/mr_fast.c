@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Fast registration: RDMA verbs' way of making memory known by work requests.
+ *
+ * Owns: &struct kiw_fast, that is the page lists of a region and the count of those who
+ * use it. The consumer maps memory (kiw_fast_map()) whenever it likes: that touches the
+ * list for the next registration only. The transmit engine executes the work requests
+ * that register and invalidate, in the order of the send queue; the receive engine
+ * invalidates for the peer.
+ *
+ * Why nothing touches memory whose invalidation has completed. A user first counts
+ * itself in, then looks whether the STag is valid (kiw_mr_use()); an invalidation first
+ * takes the STag away, then waits until nobody is counted. Both have a full barrier in
+ * between, so either the user sees the STag gone, or the invalidation sees the user. A
+ * user has BHs off and copies one segment at most, so the wait is short, and it does not
+ * sleep. A new registration needs an invalid region, hence one without users: those who
+ * count themselves in meanwhile go away without having looked at more than the STag.
+ *
+ * Of two QPs that execute such work requests upon one region at once, which no consumer
+ * has a reason for, one is refused.
+ */
+#include "mr_fast.h"
+
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+/**
+ * kiw_fast_alloc - what a fast-registration region needs
+ * @max_pages: most pages of a registration, 1..%KIW_FAST_MAX_PAGES
+ *
+ * Context: process, may sleep.
+ * Return: to be given to kiw_fast_free(), or NULL.
+ */
+struct kiw_fast *kiw_fast_alloc(u32 max_pages)
+{
+	struct kiw_fast *fast;
+
+	fast = kzalloc(sizeof(*fast), GFP_KERNEL);
+	if (!fast)
+		return NULL;
+	fast->mapped = kvcalloc(2 * max_pages, sizeof(*fast->mapped), GFP_KERNEL);
+	if (!fast->mapped) {
+		kfree(fast);
+		return NULL;
+	}
+	fast->pages = fast->mapped + max_pages;
+	fast->max_pages = max_pages;
+	return fast;
+}
+
+/**
+ * kiw_fast_free - undo kiw_fast_alloc()
+ * @fast: nobody uses it any more; NULL is fine
+ *
+ * Context: process, may sleep.
+ */
+void kiw_fast_free(struct kiw_fast *fast)
+{
+	if (!fast)
+		return;
+	kvfree(fast->mapped);
+	kfree(fast);
+}
+
+static int set_page(struct ib_mr *ibmr, u64 addr)
+{
+	struct kiw_fast *fast = to_kiw_mr(ibmr)->fast;
+
+	if (fast->num_mapped == fast->max_pages)
+		return -ENOMEM;
+	fast->mapped[fast->num_mapped++] = addr;
+	return 0;
+}
+
+/**
+ * kiw_fast_map - name the memory of the next registration
+ * @mr: of this kind; its @ib.page_size is set
+ * @sg: mapped for the device, which means kernel addresses
+ * @num: entries
+ * @offset: octets to skip in the first; set to where the first entry that found no room
+ *	goes on; may be NULL
+ *
+ * Context: any; serialised by the consumer per region.
+ * Return: entries that found room, or -EINVAL for a page size we do not do.
+ */
+int kiw_fast_map(struct kiw_mr *mr, struct scatterlist *sg, int num, unsigned int *offset)
+{
+	if (!is_power_of_2(mr->ib.page_size) || mr->ib.page_size < SECTOR_SIZE)
+		return -EINVAL;
+	mr->fast->num_mapped = 0;
+	return ib_sg_to_pages(&mr->ib, sg, num, offset, set_page);
+}
+
+/* Take what the consumer has mapped; false: it does not cover what it is to cover */
+static bool take_mapping(struct kiw_mr *mr)
+{
+	struct kiw_fast *fast = mr->fast;
+	u32 offset = mr->ib.iova & (mr->ib.page_size - 1);
+
+	if (!fast->num_mapped ||
+	    offset + mr->ib.length > (u64)fast->num_mapped * mr->ib.page_size ||
+	    mr->ib.iova + mr->ib.length < mr->ib.iova)
+		return false;
+	memcpy(fast->pages, fast->mapped, fast->num_mapped * sizeof(*fast->pages));
+	fast->page_size = mr->ib.page_size;
+	fast->first_offset = offset;
+	mr->base = mr->ib.iova;
+	mr->length = mr->ib.length;
+	return true;
+}
+
+/* Have the region at the index of @stag for oneself, until release() */
+static struct kiw_mr *claim(struct kiw_mr_table *table, const struct ib_pd *pd, u32 stag,
+			    enum kiw_mem_fault *fault)
+{
+	struct kiw_mr *mr = kiw_mr_at(table, stag);
+
+	*fault = KIW_MEM_STAG;
+	if (mr && mr->ib.pd != pd)
+		*fault = KIW_MEM_ASSOC;
+	else if (mr && !mr->fast)
+		*fault = KIW_MEM_ACCESS;
+	else if (mr && !test_and_set_bit_lock(0, &mr->fast->busy))
+		return mr;
+	return NULL;
+}
+
+static void release(struct kiw_mr *mr)
+{
+	clear_bit_unlock(0, &mr->fast->busy);
+}
+
+static void grant(struct kiw_mr *mr, u32 stag, int access)
+{
+	mr->access = access;
+	/* Pairs with kiw_mr_use(): who sees the STag sees what it names. */
+	smp_store_release(&mr->stag, stag);
+}
+
+/**
+ * kiw_fast_register - execute a work request that registers memory
+ * @table: of the device
+ * @pd: of the QP
+ * @stag: index of the region, and the key it is to have from now on
+ * @access: enum ib_access_flags granted
+ *
+ * Context: within a section of @table, BHs off.
+ * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such region, or it is valid; %KIW_MEM_ASSOC:
+ * another PD's; %KIW_MEM_ACCESS: not of this kind; %KIW_MEM_BOUNDS: what was mapped for
+ * it is less than its length.
+ */
+enum kiw_mem_fault kiw_fast_register(struct kiw_mr_table *table, const struct ib_pd *pd,
+				     u32 stag, int access)
+{
+	enum kiw_mem_fault fault;
+	struct kiw_mr *mr;
+
+	mr = claim(table, pd, stag, &fault);
+	if (!mr)
+		return fault;
+	fault = KIW_MEM_OK;
+	if (mr->stag)
+		fault = KIW_MEM_STAG;
+	else if (!take_mapping(mr))
+		fault = KIW_MEM_BOUNDS;
+	else
+		grant(mr, stag, access);
+	release(mr);
+	return fault;
+}
+
+static enum kiw_mem_fault revoke(struct kiw_mr *mr, u32 stag, int rights)
+{
+	if (!stag || mr->stag != stag)
+		return KIW_MEM_STAG;
+	if (rights && !(mr->access & rights))
+		return KIW_MEM_ACCESS;
+	WRITE_ONCE(mr->stag, 0);
+	/* Pairs with kiw_mr_use(). */
+	smp_mb();
+	while (atomic_read_acquire(&mr->fast->users))
+		cpu_relax();
+	return KIW_MEM_OK;
+}
+
+/**
+ * kiw_fast_invalidate - end a registration
+ * @table: of the device
+ * @pd: of the QP
+ * @stag: all 32 bits must match
+ * @rights: enum ib_access_flags of which the registration must grant one; 0: no matter
+ *
+ * When it returns nothing touches the memory any more.
+ *
+ * Context: within a section of @table, BHs off; not while using the region.
+ * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such STag, or not valid; %KIW_MEM_ASSOC:
+ * another PD's; %KIW_MEM_ACCESS: not of this kind, or without those rights.
+ */
+enum kiw_mem_fault kiw_fast_invalidate(struct kiw_mr_table *table, const struct ib_pd *pd,
+				       u32 stag, int rights)
+{
+	enum kiw_mem_fault fault;
+	struct kiw_mr *mr;
+
+	mr = claim(table, pd, stag, &fault);
+	if (!mr)
+		return fault;
+	fault = revoke(mr, stag, rights);
+	release(mr);
+	return fault;
+}
+
+/* The kernel address of @pos, and in *@len how much of it lies in one piece */
+static void *piece(const struct kiw_fast *fast, u64 pos, u32 *len)
+{
+	u32 in_page = pos & (fast->page_size - 1);
+
+	*len = min(*len, fast->page_size - in_page);
+	return (void *)(uintptr_t)(fast->pages[pos >> ilog2(fast->page_size)] + in_page);
+}
+
+/**
+ * kiw_fast_copy_to - write to a region's memory
+ * @fast: of a region in use, see kiw_mr_use()
+ * @offset: octets from the start of the region; with @len, checked by the caller
+ * @src: what
+ * @len: octets
+ *
+ * Context: any.
+ */
+void kiw_fast_copy_to(const struct kiw_fast *fast, u64 offset, const void *src, u32 len)
+{
+	u64 pos = fast->first_offset + offset;
+	void *dst;
+	u32 n;
+
+	for (; len; len -= n, pos += n, src += n) {
+		n = len;
+		dst = piece(fast, pos, &n);
+		memcpy(dst, src, n);
+	}
+}
+
+/**
+ * kiw_fast_copy_from - read from a region's memory
+ * @fast: of a region in use, see kiw_mr_use()
+ * @offset: octets from the start of the region; with @len, checked by the caller
+ * @dst: where to
+ * @len: octets
+ *
+ * Context: any.
+ */
+void kiw_fast_copy_from(const struct kiw_fast *fast, u64 offset, void *dst, u32 len)
+{
+	u64 pos = fast->first_offset + offset;
+	void *src;
+	u32 n;
+
+	for (; len; len -= n, pos += n, dst += n) {
+		n = len;
+		src = piece(fast, pos, &n);
+		memcpy(dst, src, n);
+	}
+}
