@@ -106,7 +106,8 @@ guest_dir() {
 	local in=$W/$1/in v
 	mkdir -p "$in/job" "$W/$1/out"
 	cp "$KIW_VM"/guest/* "$in"
-	cp -r "$KIW_TOP/scripts/selftests" "$KIW_TOP/scripts/peer" "$in"
+	cp -r "$KIW_TOP/scripts/selftests" "$KIW_TOP/scripts/peer" \
+		"$KIW_TOP/Documentation/counters.rst" "$in"
 	[ -z "$G_JOB" ] || cp -r "$G_JOB/." "$in/job"
 	[ "${#G_MODULES[@]}" = 0 ] || pack_extra_modules "$in/modules.tar" "${G_MODULES[@]}"
 	[ "$K_TYPE" = uml ] || : >"$in/modprobe-net"

@@ -11,7 +11,7 @@
 #   --env N=V       in CMD's environment
 #   --out DIR       gets what the guest left in /out, and stdout, dmesg,
 #                   console, status
-# scripts/selftests and scripts/peer are in /host in the guest.
+# scripts/selftests, scripts/peer and the page of the counters are in /host in the guest.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
