@@ -41,9 +41,11 @@ part() {
 	echo "== $name: $p passed, $f failed, $s skipped, $((SECONDS - start)) s"
 }
 
-# failures: of the last part's log, the tests that failed, why, and the last lines
-# of what they printed.
+# failures: of the last part's log, the tests that failed, why, the last lines of what
+# they printed, and of what a guest said that died.
 failures() {
+	grep -a '^guest: ' "$TMP/log" | grep -a -v -E ' (\?|R[0-9A-DSF][0-9XIPL]*:|FS:|CR2:|Code:) ' |
+		cut -c 1-160 | head -n 40
 	awk '/ FAIL / { on = 1; n = 0; print substr($0, 1, 160); next }
 	     /^ *failed: / { print substr($0, 1, 200); next }
 	     on && /^ *\| .*(not ok|# |WARNING|BUG|rror)/ && n++ < 12 { print substr($0, 1, 200); next }
