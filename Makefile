@@ -54,6 +54,13 @@ kunit:
 check:
 	scripts/check.sh
 
+# FUZZ_SECONDS=n for each parser
+fuzz:
+	scripts/fuzz/run.sh
+
+fuzz-forever:
+	scripts/fuzz/run.sh --forever $(or $(HARNESS),$(error HARNESS=name of scripts/fuzz/name.c))
+
 demo:
 	scripts/demo.sh
 
@@ -67,6 +74,8 @@ help:
 	@echo 'make check         all tests: lint, KUnit and system tests'
 	@echo 'make lint          static checks only'
 	@echo 'make kunit         KUnit suites only, in seconds'
+	@echo 'make fuzz          the parsers under libFuzzer, a few seconds each'
+	@echo 'make fuzz-forever HARNESS=mpa   one of them until it finds something'
 	@echo ''
 	@echo 'Variables: KERNELRELEASE or KERNELDIR (another kernel), DESTDIR or'
 	@echo 'INSTALL_MOD_PATH (another root), INSTALL_MOD_DIR (default: updates)'
@@ -77,4 +86,4 @@ $(KERNELDIR)/Makefile:
 	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
 	@false
 
-.PHONY: all modules clean install uninstall lint kunit check demo help
+.PHONY: all modules clean install uninstall lint kunit check fuzz fuzz-forever demo help

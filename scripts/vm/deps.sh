@@ -16,6 +16,8 @@ PACKAGES=(
 	sparse shellcheck codespell universal-ctags python3 perl git
 	# guests
 	qemu-system-x86 debootstrap debian-archive-keyring squashfs-tools
+	# fuzzing, and programs for guests
+	clang-14 libclang-rt-14-dev libibverbs-dev librdmacm-dev
 	# what went over the wire
 	tshark
 )

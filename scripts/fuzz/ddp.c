@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* DDP headers: what is accepted is what would be written for the same meaning. */
+#include "fuzz.h"
+
+#include "proto/ddp.h"
+#include "proto/rdmap.h"
+
+/* RFC 5041 4.1, RFC 5040 4.1: the bits that mean something */
+#define DDP_BITS	(KIW_DDP_TAGGED | KIW_DDP_LAST | KIW_DDP_VERSION_MASK)
+#define RDMAP_BITS	(KIW_RDMAP_VERSION_MASK | KIW_RDMAP_OPCODE_MASK)
+
+static void written_again(u8 *head, u8 version, const struct kiw_ddp_seg *seg)
+{
+	struct kiw_wire_untagged untagged;
+	struct kiw_wire_tagged tagged;
+
+	head[2] &= DDP_BITS;
+	head[3] &= RDMAP_BITS;
+	if (seg->tagged) {
+		kiw_ddp_encode_tagged(&tagged, version, seg->opcode, seg->last, seg->payload_len,
+				      seg->stag, seg->to);
+		FUZZ_CHECK(!memcmp(&tagged, head, sizeof(tagged)));
+		return;
+	}
+	if (!kiw_rdmap_is_invalidate(seg->opcode))
+		memset(head + 4, 0, 4);
+	kiw_ddp_encode_untagged(&untagged, version, seg->opcode, seg->last, seg->payload_len,
+				seg->inv_stag, seg->msn, seg->mo);
+	FUZZ_CHECK(!memcmp(&untagged, head, sizeof(untagged)));
+}
+
+static void check_meaning(const struct kiw_ddp_seg *seg, u16 ulpdu_len)
+{
+	FUZZ_CHECK(seg->hdr_len == (seg->tagged ? 16 : 20));
+	FUZZ_CHECK(seg->hdr_len + seg->payload_len == 2 + ulpdu_len);
+	FUZZ_CHECK(kiw_rdmap_opcode_fits(seg->opcode, seg->tagged));
+	if (seg->tagged)
+		return;
+	FUZZ_CHECK(seg->qn < KIW_QN_COUNT);
+	FUZZ_CHECK(seg->qn == kiw_rdmap_queue(seg->opcode));
+	if (seg->qn == KIW_QN_SEND)
+		return;
+	FUZZ_CHECK(seg->last && !seg->mo);
+	FUZZ_CHECK(seg->qn != KIW_QN_READ_REQ || seg->payload_len == 28);
+	FUZZ_CHECK(seg->payload_len >= 4);
+}
+
+/**
+ * LLVMFuzzerTestOneInput - one input of libFuzzer's
+ * @data: an FPDU from its length field on
+ * @size: octets of it
+ *
+ * Context: user space.
+ * Return: 0.
+ */
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	struct fuzz_input in = fuzz_input(data, size);
+	u8 version = in.param[0] & 1;
+	struct kiw_ddp_seg seg;
+	enum kiw_perr perr;
+	u16 ulpdu_len;
+	size_t room;
+	u8 *head;
+
+	if (in.size < 2)
+		return 0;
+	ulpdu_len = get_unaligned_be16(in.data);
+	room = 2 + ulpdu_len < (int)KIW_FPDU_HDR_MAX ? 2 + ulpdu_len : KIW_FPDU_HDR_MAX;
+	head = fuzz_block(&in, room);
+	perr = kiw_ddp_decode(head, ulpdu_len, version, &seg);
+	FUZZ_CHECK((unsigned int)perr < KIW_PERR_COUNT);
+	if (perr == KIW_PERR_NONE) {
+		check_meaning(&seg, ulpdu_len);
+		written_again(head, version, &seg);
+	}
+	free(head);
+	return 0;
+}

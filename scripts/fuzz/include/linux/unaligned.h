@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* What proto/ takes from the kernel's header of this name, in user space. */
+#ifndef KIW_FUZZ_LINUX_UNALIGNED_H
+#define KIW_FUZZ_LINUX_UNALIGNED_H
+
+#include <linux/types.h>
+
+static inline u16 get_unaligned_be16(const void *p)
+{
+	const u8 *b = p;
+
+	return b[0] << 8 | b[1];
+}
+
+static inline u32 get_unaligned_be32(const void *p)
+{
+	const u8 *b = p;
+
+	return (u32)get_unaligned_be16(b) << 16 | get_unaligned_be16(b + 2);
+}
+
+static inline u64 get_unaligned_be64(const void *p)
+{
+	const u8 *b = p;
+
+	return (u64)get_unaligned_be32(b) << 32 | get_unaligned_be32(b + 4);
+}
+
+#endif /* KIW_FUZZ_LINUX_UNALIGNED_H */

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* The life of a QP under any sequence of events: what may happen once happens once. */
+#include "fuzz.h"
+
+#include "proto/qp_fsm.h"
+
+/**
+ * struct life - of one QP, from START or the beginning to CLEAN
+ * @started: there was a START
+ * @stopped: STOP_RX; nothing may be placed any more
+ * @flushed: FLUSH
+ * @reported: REPORT
+ * @fatal: EVENT_FATAL
+ */
+struct life {
+	bool started;
+	bool stopped;
+	bool flushed;
+	bool reported;
+	bool fatal;
+};
+
+static void once(bool *done, u16 actions, u16 action)
+{
+	if (!(actions & action))
+		return;
+	FUZZ_CHECK(!*done);
+	*done = true;
+}
+
+static void follow(struct life *life, enum kiw_qp_state state, struct kiw_qp_step step)
+{
+	if (step.actions & KIW_QPA_CLEAN) {
+		FUZZ_CHECK(step.next == KIW_QPS_IDLE && step.actions == KIW_QPA_CLEAN);
+		FUZZ_CHECK(!life->started || life->reported);
+		memset(life, 0, sizeof(*life));
+		return;
+	}
+	once(&life->started, step.actions, KIW_QPA_START);
+	once(&life->stopped, step.actions, KIW_QPA_STOP_RX);
+	once(&life->flushed, step.actions, KIW_QPA_FLUSH);
+	once(&life->reported, step.actions, KIW_QPA_REPORT);
+	once(&life->fatal, step.actions, KIW_QPA_EVENT_FATAL);
+	FUZZ_CHECK(life->started || !(step.actions & ~KIW_QPA_FLUSH));
+	FUZZ_CHECK(!life->started || !life->flushed || (life->stopped && life->reported));
+	FUZZ_CHECK((step.next == KIW_QPS_ERROR) == life->flushed);
+	if (step.next != state)
+		FUZZ_CHECK(step.legal);
+}
+
+/**
+ * LLVMFuzzerTestOneInput - one input of libFuzzer's
+ * @data: events
+ * @size: how many
+ *
+ * Context: user space.
+ * Return: 0.
+ */
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	enum kiw_qp_state state = KIW_QPS_IDLE;
+	struct life life = { 0 };
+	struct kiw_qp_step step;
+	size_t i;
+	u8 event;
+
+	for (i = 0; i < size; i++) {
+		event = data[i] % (KIW_QPE_COUNT + 1);
+		step = kiw_qp_fsm(state, event);
+		FUZZ_CHECK(step.next < KIW_QPS_COUNT);
+		FUZZ_CHECK(event < KIW_QPE_COUNT || !step.legal);
+		FUZZ_CHECK(step.legal || (step.next == state && !step.actions));
+		FUZZ_CHECK(!kiw_qp_fsm(KIW_QPS_COUNT + data[i], event).legal);
+		FUZZ_CHECK(*kiw_qp_state_name(state) && *kiw_qp_event_name(data[i]));
+		follow(&life, state, step);
+		state = step.next;
+	}
+	return 0;
+}

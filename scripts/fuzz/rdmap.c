@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* RDMA Read Requests there and back, and the order of messages on an untagged queue. */
+#include "fuzz.h"
+
+#include "proto/rdmap.h"
+
+#define SEGMENT		11	/* octets of input for one segment */
+
+static void read_request(const struct fuzz_input *in)
+{
+	u8 *wire = fuzz_block(in, sizeof(struct kiw_wire_read_req));
+	struct kiw_wire_read_req again;
+	struct kiw_read_req req;
+
+	kiw_read_req_decode(wire, &req);
+	kiw_read_req_encode(&again, &req);
+	FUZZ_CHECK(!memcmp(&again, wire, sizeof(again)));
+	free(wire);
+}
+
+static void opcodes(u8 opcode)
+{
+	bool tagged = kiw_rdmap_opcode_fits(opcode, true);
+	bool untagged = kiw_rdmap_opcode_fits(opcode, false);
+
+	FUZZ_CHECK(!tagged || !untagged);
+	FUZZ_CHECK((tagged || untagged) == (opcode < 8));
+	FUZZ_CHECK((kiw_rdmap_queue(opcode) < KIW_QN_COUNT) == untagged);
+	if (kiw_rdmap_is_solicited(opcode) || kiw_rdmap_is_invalidate(opcode))
+		FUZZ_CHECK(kiw_rdmap_queue(opcode) == KIW_QN_SEND);
+}
+
+/*
+ * The queue against one that counts in 64 bits: a segment is taken exactly when it
+ * continues the message, and no message becomes longer than 2^32 - 1 octets.
+ */
+static void order(const struct fuzz_input *in)
+{
+	struct kiw_untagged_rx q = { .msn = fuzz_u32(in, 0), .mo = fuzz_u32(in, 4) };
+	u64 mo = q.mo;
+	u32 msn = q.msn;
+	size_t at;
+
+	for (at = 0; at + SEGMENT <= in->size; at += SEGMENT) {
+		const u8 *p = in->data + at;
+		struct kiw_ddp_seg seg = {
+			.msn = p[0] & 1 ? q.msn : get_unaligned_be32(p + 1),
+			.mo = p[0] & 2 ? q.mo : get_unaligned_be32(p + 5),
+			.last = p[0] & 4,
+			.payload_len = get_unaligned_be16(p + 9),
+		};
+		bool fits = seg.msn == msn && seg.mo == mo && mo + seg.payload_len <= 0xffffffff;
+
+		FUZZ_CHECK((kiw_untagged_check(&q, &seg) == KIW_PERR_NONE) == fits);
+		if (!fits)
+			continue;
+		kiw_untagged_advance(&q, &seg);
+		msn += seg.last;
+		mo = seg.last ? 0 : mo + seg.payload_len;
+		FUZZ_CHECK(q.msn == msn && q.mo == mo);
+	}
+}
+
+/**
+ * LLVMFuzzerTestOneInput - one input of libFuzzer's
+ * @data: a Read Request header, and what comes on a queue
+ * @size: octets of it
+ *
+ * Context: user space.
+ * Return: 0.
+ */
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	struct fuzz_input in = fuzz_input(data, size);
+
+	read_request(&in);
+	opcodes(in.param[8]);
+	order(&in);
+	return 0;
+}
