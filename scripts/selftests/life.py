@@ -137,6 +137,14 @@ def kill_all():
         actor.kill()
 
 
+def last_words():
+    """Of those that a failed case leaves: what it saw may come of what they saw."""
+    for actor in list(Actor.living):
+        actor.kill()
+        if actor.heard:
+            print(f"{actor.name} said: {actor.heard.decode()}")
+
+
 # What is left
 
 def counters(device):
@@ -430,6 +438,7 @@ def main():
         except Exception:   # pylint: disable=broad-except
             bad += 1
             print(traceback.format_exc(), end="")
+            last_words()
             print("not ok", name, flush=True)
         finally:
             kill_all()

@@ -117,6 +117,7 @@ class End:
         self.tcp_server = None
         self.device = device
         self.listener = self.chan = None
+        self.kept = []
         self.scribbler = None
 
     def _number(self):
@@ -186,7 +187,7 @@ class End:
     # Connections
 
     def listen(self, addr, backlog=16, port=RDMA_PORT):
-        self.chan = rdmacm.Channel()
+        self.chan, self.kept = rdmacm.Channel(), []
         self.listener = rdmacm.Id(self.chan)
         self.listener.listen(addr, port, backlog)
 
@@ -196,14 +197,39 @@ class End:
         self.listener = self.chan = None
 
     @staticmethod
-    def _event(chan, wanted, seconds=PATIENCE):
-        """The next event, which must be WANTED ("A", or "A B": either)."""
+    def _any_event(chan, wanted, seconds):
         if not chan.ready(seconds):
             raise Failed(f"no event {wanted} within {seconds} s")
-        event = chan.event()
+        return chan.event()
+
+    @staticmethod
+    def _must_be(event, wanted):
         if event.name not in wanted.split():
             raise Failed(f"CM event {event.name} ({event.status}) instead of {wanted}")
         return event
+
+    def _event(self, chan, wanted, seconds=PATIENCE):
+        """The next event, which must be WANTED ("A", or "A B": either)."""
+        return self._must_be(self._any_event(chan, wanted, seconds), wanted)
+
+    def _listener_event(self, wanted, seconds=PATIENCE):
+        """
+        The next request, or the next event of the connections that were requested. These
+        have no order among each other, as they are of different connections: those that
+        are not asked for are kept.
+        """
+        def fits(event):
+            return (event.name == "CONNECT_REQUEST") == (wanted == "CONNECT_REQUEST")
+
+        event = next(filter(fits, self.kept), None)
+        if event:
+            self.kept.remove(event)
+        while not event:
+            event = self._any_event(self.chan, wanted, seconds)
+            if not fits(event):
+                self.kept.append(event)
+                event = None
+        return self._must_be(event, wanted)
 
     def _resources(self, conn, opts):
         depth = opts.get("depth", 64)
@@ -250,15 +276,15 @@ class End:
         return self.conns[num].chan.ready()
 
     def has_child_event(self):
-        return self.chan.ready()
+        return any(e.name != "CONNECT_REQUEST" for e in self.kept) or self.chan.ready()
 
     def child_event(self, wanted, seconds=PATIENCE):
         """The next event of the listener's connections."""
-        return self._event(self.chan, wanted, seconds)
+        return self._listener_event(wanted, seconds)
 
     def request(self):
         """A connection that is asked for: its number and the event."""
-        event = self._event(self.chan, "CONNECT_REQUEST")
+        event = self._listener_event("CONNECT_REQUEST")
         conn = Conn()
         conn.cmid = rdmacm.Id(self.chan, event.id)
         num = self._number()
