@@ -75,14 +75,14 @@ static bool may_come(u8 event, u16 before)
 }
 
 /**
- * LLVMFuzzerTestOneInput - one input of libFuzzer's
+ * fuzz_one - one input of libFuzzer's
  * @data: events
  * @size: how many
  *
  * Context: user space.
  * Return: 0.
  */
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one(const u8 *data, size_t size)
 {
 	enum kiw_cm_state state = KIW_CMS_IDLE;
 	struct kiw_cm_step step = { 0 };

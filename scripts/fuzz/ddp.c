@@ -46,14 +46,14 @@ static void check_meaning(const struct kiw_ddp_seg *seg, u16 ulpdu_len)
 }
 
 /**
- * LLVMFuzzerTestOneInput - one input of libFuzzer's
+ * fuzz_one - one input of libFuzzer's
  * @data: an FPDU from its length field on
  * @size: octets of it
  *
  * Context: user space.
  * Return: 0.
  */
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one(const u8 *data, size_t size)
 {
 	struct fuzz_input in = fuzz_input(data, size);
 	u8 version = in.param[0] & 1;

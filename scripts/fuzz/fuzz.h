@@ -77,6 +77,7 @@ static inline u8 *fuzz_block(const struct fuzz_input *in, size_t want)
 	return block;
 }
 
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+/* libFuzzer calls it by a name of its own, which run.sh defines */
+int fuzz_one(const u8 *data, size_t size);
 
 #endif /* KIW_FUZZ_H */

@@ -180,14 +180,14 @@ static void two_ends(const struct kiw_mpa_local *one, const struct kiw_mpa_local
 }
 
 /**
- * LLVMFuzzerTestOneInput - one input of libFuzzer's
+ * fuzz_one - one input of libFuzzer's
  * @data: the start of a stream; the wishes of two ends are in the parameters
  * @size: octets of it
  *
  * Context: user space.
  * Return: 0.
  */
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one(const u8 *data, size_t size)
 {
 	struct fuzz_input in = fuzz_input(data, size);
 	struct kiw_mpa_local one = an_end(in.param);

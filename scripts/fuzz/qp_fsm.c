@@ -49,14 +49,14 @@ static void follow(struct life *life, enum kiw_qp_state state, struct kiw_qp_ste
 }
 
 /**
- * LLVMFuzzerTestOneInput - one input of libFuzzer's
+ * fuzz_one - one input of libFuzzer's
  * @data: events
  * @size: how many
  *
  * Context: user space.
  * Return: 0.
  */
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one(const u8 *data, size_t size)
 {
 	enum kiw_qp_state state = KIW_QPS_IDLE;
 	struct life life = { 0 };

@@ -42,14 +42,14 @@ static void use(const struct fuzz_input *in, u32 size)
 }
 
 /**
- * LLVMFuzzerTestOneInput - one input of libFuzzer's
+ * fuzz_one - one input of libFuzzer's
  * @data: what happens at a ring
  * @size: octets of it
  *
  * Context: user space.
  * Return: 0.
  */
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one(const u8 *data, size_t size)
 {
 	struct fuzz_input in = fuzz_input(data, size);
 	u32 slots = kiw_ring_size(fuzz_u32(&in, 4) % (SLOTS_MAX + 1), SLOTS_MAX);

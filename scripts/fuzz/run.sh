@@ -22,9 +22,9 @@ PROTO=$KIW_TOP/drivers/infiniband/sw/kiwarp/proto
 TOTALS=
 FOREVER=
 HARNESSES=()
-FLAGS=(-g -O1 -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Werror
+FLAGS=(-g -O1 -std=gnu2x -Wall -Wextra -Wno-unused-parameter -Werror
 	-fno-strict-aliasing -fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined
-	"-I$HERE/include" "-I$HERE" "-I${PROTO%/proto}")
+	-Dfuzz_one=LLVMFuzzerTestOneInput "-I$HERE/include" "-I$HERE" "-I${PROTO%/proto}")
 
 options() {
 	while [ $# -gt 0 ]; do

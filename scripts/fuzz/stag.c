@@ -5,14 +5,14 @@
 #include "proto/stag.h"
 
 /**
- * LLVMFuzzerTestOneInput - one input of libFuzzer's
+ * fuzz_one - one input of libFuzzer's
  * @data: table indices, four octets each; the key is in the parameters
  * @size: octets of it
  *
  * Context: user space.
  * Return: 0.
  */
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one(const u8 *data, size_t size)
 {
 	struct fuzz_input in = fuzz_input(data, size);
 	struct kiw_stag_key key;

@@ -83,14 +83,14 @@ static void first(const struct fuzz_input *in)
 }
 
 /**
- * LLVMFuzzerTestOneInput - one input of libFuzzer's
+ * fuzz_one - one input of libFuzzer's
  * @data: the payload of a Terminate, or an FPDU to complain about
  * @size: octets of it
  *
  * Context: user space.
  * Return: 0.
  */
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+int fuzz_one(const u8 *data, size_t size)
 {
 	struct fuzz_input in = fuzz_input(data, size);
 
