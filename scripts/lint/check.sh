@@ -29,6 +29,7 @@ checkpatch_ignores=(
 	"*/proto/perr.h|COMPLEX_MACRO,MACRO_ARG_REUSE,MACRO_ARG_UNUSED|one X-macro list gives the errors' enum and table"
 	"*/stats.h|COMPLEX_MACRO,MACRO_ARG_REUSE,MACRO_ARG_UNUSED|one X-macro list gives the counters' enum and names"
 	"scripts/fuzz/*|MACRO_ARG_REUSE,NEW_TYPEDEFS,PREFER_DEFINED_ATTRIBUTE_MACRO,PREFER_KERNEL_TYPES|its shims make kernel types of C's"
+	"scripts/verbs/*|PREFER_DEFINED_ATTRIBUTE_MACRO|programs of user space"
 	"*/compat/*|LINUX_VERSION_CODE|comparing kernel versions is what compat is for"
 )
 

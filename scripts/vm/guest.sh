@@ -81,6 +81,7 @@ guest_prepare() {
 	I_DIR=$(cached initrd "$(content_key "$K_DIR" "$R_DIR" \
 		"$KIW_VM/guest/initrd-init" "$(declare -f build_initrd)")" \
 		build_initrd "$K_DIR" "$R_DIR") || die "no initrd"
+	V_DIR=$("$KIW_TOP/scripts/verbs/build.sh") || die "no programs for guests"
 	W=$(mktemp -d "$KIW_CACHE/run.XXXXXX") || die "no working directory"
 }
 
@@ -108,6 +109,7 @@ guest_dir() {
 	cp "$KIW_VM"/guest/* "$in"
 	cp -r "$KIW_TOP/scripts/selftests" "$KIW_TOP/scripts/peer" \
 		"$KIW_TOP/Documentation/counters.rst" "$in"
+	cp -r "$V_DIR" "$in/verbs"
 	[ -z "$G_JOB" ] || cp -r "$G_JOB/." "$in/job"
 	[ "${#G_MODULES[@]}" = 0 ] || pack_extra_modules "$in/modules.tar" "${G_MODULES[@]}"
 	[ "$K_TYPE" = uml ] || : >"$in/modprobe-net"

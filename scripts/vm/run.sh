@@ -11,7 +11,8 @@
 #   --env N=V       in CMD's environment
 #   --out DIR       gets what the guest left in /out, and stdout, dmesg,
 #                   console, status
-# scripts/selftests, scripts/peer and the page of the counters are in /host in the guest.
+# scripts/selftests, scripts/peer and the page of the counters are in /host in the guest, the
+# programs of scripts/verbs, compiled, in /host/verbs.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Two hosts and connections between them, for the programs of this directory. Owns the
+ * random numbers (one sequence, from one seed) and the patience: how long anything may
+ * take, which is generous, because the machine may be busy and the guest emulated.
+ */
+#include "common.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <arpa/inet.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECONDS		20	/* for one event or completion on a fast guest */
+
+#define NS_PATH		"/run/netns/%s"
+
+static __u64 random_state = 5040;
+
+/**
+ * fail - end the program
+ * @format: what is wrong, as for printf()
+ *
+ * Context: user space.
+ */
+void fail(const char *format, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	_exit(1);
+}
+
+/**
+ * seed - begin the random numbers anew
+ * @value: the same gives the same
+ *
+ * Context: user space.
+ */
+void seed(__u64 value)
+{
+	random_state = value;
+}
+
+/**
+ * pick - a random number
+ * @count: how many there are to choose from, not 0
+ *
+ * Context: user space.
+ * Return: 0 to @count - 1.
+ */
+__u32 pick(__u32 count)
+{
+	__u64 x;
+
+	random_state += 0x9e3779b97f4a7c15;
+	x = random_state;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+	x = (x ^ x >> 27) * 0x94d049bb133111eb;
+	return (__u32)((x ^ x >> 31) >> 32) % count;
+}
+
+/**
+ * now - the time
+ *
+ * Context: user space.
+ * Return: seconds since some moment.
+ */
+double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+/**
+ * patience - how long anything may take here
+ *
+ * Context: user space.
+ * Return: seconds.
+ */
+double patience(void)
+{
+	const char *slow = getenv("KIW_SLOW");
+
+	return SECONDS * (slow ? atoi(slow) : 1);
+}
+
+/**
+ * pages - memory of its own pages
+ * @size: octets
+ *
+ * Context: user space.
+ * Return: the memory, which is zero.
+ */
+void *pages(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	MUST(p != MAP_FAILED);
+	return p;
+}
+
+static void enter(const struct side *side)
+{
+	MUST(!setns(side->ns, CLONE_NEWNET));
+}
+
+static struct sockaddr_in address(const char *addr, __u16 port)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(port) };
+
+	MUST(inet_pton(AF_INET, addr, &sin.sin_addr) == 1);
+	return sin;
+}
+
+/**
+ * side_open - one of the two hosts
+ * @side: written whole
+ * @ns: name of its network namespace
+ * @addr: its address; not copied
+ * @port: to listen at
+ *
+ * Context: user space.
+ */
+void side_open(struct side *side, const char *ns, const char *addr, __u16 port)
+{
+	struct sockaddr_in sin = address(addr, port);
+	char path[64];
+
+	snprintf(path, sizeof(path), NS_PATH, ns);
+	side->ns = open(path, O_RDONLY | O_CLOEXEC);
+	MUST(side->ns >= 0);
+	enter(side);
+	side->addr = addr;
+	side->port = port;
+	side->chan = rdma_create_event_channel();
+	MUST(side->chan);
+	MUST(!rdma_create_id(side->chan, &side->listener, NULL, RDMA_PS_TCP));
+	MUST(!rdma_bind_addr(side->listener, (struct sockaddr *)&sin));
+	MUST(!rdma_listen(side->listener, 1024));
+	MUST(side->listener->verbs);
+	side->pd = ibv_alloc_pd(side->listener->verbs);
+	MUST(side->pd);
+}
+
+/**
+ * reg - register memory
+ * @pd: protection domain
+ * @addr: memory
+ * @size: octets
+ * @access: enum ibv_access_flags
+ *
+ * Context: user space.
+ * Return: the region.
+ */
+struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t size, int access)
+{
+	struct ibv_mr *mr = ibv_reg_mr(pd, addr, size, access);
+
+	if (!mr)
+		fail("no region of %zu octets with rights %#x", size, access);
+	return mr;
+}
+
+/**
+ * queues_of - queues for one end of one connection
+ * @side: where
+ * @depth: slots of the send and the receive queue
+ *
+ * Context: user space.
+ * Return: the queues, for queues_close().
+ */
+struct queues queues_of(const struct side *side, __u32 depth)
+{
+	struct ibv_context *ctx = side->listener->verbs;
+	struct queues queues = {
+		.scq = ibv_create_cq(ctx, 2 * depth, NULL, NULL, 0),
+		.rcq = ibv_create_cq(ctx, 2 * depth, NULL, NULL, 0),
+		.depth = depth,
+	};
+
+	MUST(queues.scq && queues.rcq);
+	return queues;
+}
+
+/**
+ * queues_close - the reverse of queues_of()
+ * @queues: without QPs
+ *
+ * Context: user space.
+ */
+void queues_close(struct queues *queues)
+{
+	MUST(!ibv_destroy_cq(queues->scq));
+	MUST(!ibv_destroy_cq(queues->rcq));
+	if (queues->srq)
+		MUST(!ibv_destroy_srq(queues->srq));
+}
+
+/* An event of @chan to be acknowledged, or NULL */
+static struct rdma_cm_event *event_of(struct rdma_event_channel *chan, double seconds)
+{
+	struct pollfd pfd = { .fd = chan->fd, .events = POLLIN };
+	struct rdma_cm_event *event;
+
+	if (poll(&pfd, 1, seconds * 1000) != 1)
+		return NULL;
+	MUST(!rdma_get_cm_event(chan, &event));
+	return event;
+}
+
+/**
+ * end_event - the next event of an end
+ * @end: the end
+ * @seconds: how long to wait
+ *
+ * Context: user space.
+ * Return: enum rdma_cm_event_type, or -1 when there was none.
+ */
+int end_event(const struct end *end, double seconds)
+{
+	struct rdma_cm_event *event = event_of(end->chan, seconds);
+	int type;
+
+	if (!event)
+		return -1;
+	type = event->event;
+	rdma_ack_cm_event(event);
+	return type;
+}
+
+static bool expect(const struct end *end, enum rdma_cm_event_type wanted)
+{
+	int type = end_event(end, patience());
+
+	if (type != (int)wanted)
+		fprintf(stderr, "CM event %d instead of %d\n", type, wanted);
+	return type == (int)wanted;
+}
+
+static void make_qp(struct end *end, const struct side *side, const struct queues *queues)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = queues->scq, .recv_cq = queues->rcq, .srq = queues->srq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {
+			.max_send_wr = queues->depth, .max_send_sge = MAX_SGE,
+			.max_recv_wr = queues->srq ? 0 : queues->depth,
+			.max_recv_sge = queues->srq ? 0 : MAX_SGE,
+			.max_inline_data = MAX_INLINE,
+		},
+	};
+
+	MUST(!rdma_create_qp(end->id, side->pd, &attr));
+}
+
+static bool ask(struct end *end, const struct side *from, const struct side *to,
+		const struct queues *queues)
+{
+	struct rdma_conn_param param = { .responder_resources = 16, .initiator_depth = 16 };
+	struct sockaddr_in sin = address(to->addr, to->port);
+
+	enter(from);
+	end->chan = rdma_create_event_channel();
+	MUST(end->chan && !rdma_create_id(end->chan, &end->id, NULL, RDMA_PS_TCP));
+	if (rdma_resolve_addr(end->id, NULL, (struct sockaddr *)&sin, patience() * 1000) ||
+	    !expect(end, RDMA_CM_EVENT_ADDR_RESOLVED))
+		return false;
+	if (rdma_resolve_route(end->id, patience() * 1000) ||
+	    !expect(end, RDMA_CM_EVENT_ROUTE_RESOLVED))
+		return false;
+	make_qp(end, from, queues);
+	return !rdma_connect(end->id, &param);
+}
+
+static bool answer(struct end *end, const struct side *side, const struct queues *queues)
+{
+	struct rdma_conn_param param = { .responder_resources = 16, .initiator_depth = 16 };
+	struct rdma_cm_event *event = event_of(side->chan, patience());
+
+	if (!event || event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
+		return false;
+	end->id = event->id;
+	rdma_ack_cm_event(event);
+	enter(side);
+	end->chan = rdma_create_event_channel();
+	MUST(end->chan && !rdma_migrate_id(end->id, end->chan));
+	make_qp(end, side, queues);
+	return !rdma_accept(end->id, &param);
+}
+
+/**
+ * conn_open - a connection
+ * @ends: both ends; the first is of @from, which asks
+ * @from: one side
+ * @to: the other, or the same
+ * @queues: of both ends
+ *
+ * Context: user space.
+ * Return: whether there is one.
+ */
+bool conn_open(struct end *ends, const struct side *from, const struct side *to,
+	       const struct queues *queues)
+{
+	memset(ends, 0, 2 * sizeof(*ends));
+	return ask(&ends[0], from, to, &queues[0]) && answer(&ends[1], to, &queues[1]) &&
+	       expect(&ends[1], RDMA_CM_EVENT_ESTABLISHED) &&
+	       expect(&ends[0], RDMA_CM_EVENT_ESTABLISHED);
+}
+
+/**
+ * end_close - one end goes, whatever state it is in
+ * @end: the end; may have been closed already
+ *
+ * Context: user space.
+ */
+void end_close(struct end *end)
+{
+	if (!end->id)
+		return;
+	if (end->id->qp)
+		rdma_destroy_qp(end->id);
+	MUST(!rdma_destroy_id(end->id));
+	rdma_destroy_event_channel(end->chan);
+	end->id = NULL;
+}
+
+/**
+ * poll_one - wait for a completion
+ * @cq: where
+ * @wc: filled in
+ * @seconds: for how long
+ *
+ * Context: user space.
+ * Return: whether there was one.
+ */
+bool poll_one(struct ibv_cq *cq, struct ibv_wc *wc, double seconds)
+{
+	double end = now() + seconds;
+	unsigned int rounds = 0;
+	int n;
+
+	do {
+		n = ibv_poll_cq(cq, 1, wc);
+		MUST(n >= 0);
+		if (n)
+			return true;
+		/* The kernel may have to run for it, on this only CPU */
+		if (++rounds < 50)
+			sched_yield();
+		else
+			usleep(50);
+	} while (now() < end);
+	return false;
+}
+
+/**
+ * complete - the next completion, which is to come
+ * @cq: where
+ * @wc: filled in
+ *
+ * Context: user space.
+ */
+void complete(struct ibv_cq *cq, struct ibv_wc *wc)
+{
+	if (!poll_one(cq, wc, patience()))
+		fail("no completion");
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * What the programs for guests share. A program is both hosts at once: it is root in a
+ * guest with the network namespaces "a" and "b", enters either to make its identifiers,
+ * and from then on has both ends of each connection, with all memory and all
+ * completions, in one thread. So what has to be true needs no protocol to find out.
+ *
+ * A program ends at the first thing that is not as it should be, with status 1 and
+ * words about it.
+ */
+#ifndef KIW_VERBS_COMMON_H
+#define KIW_VERBS_COMMON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/types.h>
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+
+#define PAGE		4096
+#define MAX_SGE		6
+#define MAX_INLINE	80
+
+/* It has to be so, or the program ends and says where. */
+#define MUST(cond) do { \
+	if (!(cond)) \
+		fail("%s:%d: not so: %s", __FILE__, __LINE__, #cond); \
+} while (0)
+
+/**
+ * struct side - one of the two hosts
+ * @ns: file descriptor of its network namespace
+ * @chan: where requests for connections arrive
+ * @listener: takes them
+ * @pd: the protection domain of all
+ * @addr: its address
+ * @port: where @listener listens
+ */
+struct side {
+	int ns;
+	struct rdma_event_channel *chan;
+	struct rdma_cm_id *listener;
+	struct ibv_pd *pd;
+	const char *addr;
+	__u16 port;
+};
+
+/**
+ * struct queues - what a QP is made of
+ * @scq: send completions
+ * @rcq: receive completions
+ * @srq: shared receive queue, or NULL
+ * @depth: slots of the send and the receive queue
+ */
+struct queues {
+	struct ibv_cq *scq;
+	struct ibv_cq *rcq;
+	struct ibv_srq *srq;
+	__u32 depth;
+};
+
+/**
+ * struct end - one end of a connection
+ * @chan: its events
+ * @id: the identifier, with the QP
+ */
+struct end {
+	struct rdma_event_channel *chan;
+	struct rdma_cm_id *id;
+};
+
+void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+void seed(__u64 value);
+__u32 pick(__u32 count);
+double now(void);
+double patience(void);
+void *pages(size_t size);
+
+void side_open(struct side *side, const char *ns, const char *addr, __u16 port);
+struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t size, int access);
+struct queues queues_of(const struct side *side, __u32 depth);
+void queues_close(struct queues *queues);
+bool conn_open(struct end *ends, const struct side *from, const struct side *to,
+	       const struct queues *queues);
+void end_close(struct end *end);
+int end_event(const struct end *end, double seconds);
+void complete(struct ibv_cq *cq, struct ibv_wc *wc);
+bool poll_one(struct ibv_cq *cq, struct ibv_wc *wc, double seconds);
+
+#endif /* KIW_VERBS_COMMON_H */

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * sweep STEP [SECONDS]: RDMA Writes, Reads and Sends at every size from 0 to 4100 octets and
+ * at every page offset of source and sink, with 1 to 6 SGEs, inline or not, in both
+ * directions. After each the whole room of the sink is compared: the data, and that nothing
+ * else has changed. STEP: only every so-manieth size and offset. SECONDS: go on with random
+ * ones for so long. KIW_SEED is the seed.
+ *
+ * Operations go out in batches, each with a source and a sink of its own. A Read of
+ * nothing is the last of a batch: when it is complete, all Writes before it are placed.
+ */
+#include "common.h"
+
+#define SIZE_MAX_	4100
+#define LANE		(4 * PAGE)	/* a source or sink: offset, data, gaps, and room */
+#define LANES		8
+#define ROOM		(LANES * LANE)
+#define GAP		24
+
+enum kind { WRITE, READ, SEND, KINDS };
+
+static const char * const kind_names[KINDS] = { "write", "read", "send" };
+
+/**
+ * struct op - one operation
+ * @kind: what it is
+ * @size: octets
+ * @from: source, offset in its page
+ * @to: sink, likewise
+ * @is_inline: the data is in the work request
+ * @local: SGEs of the work request
+ * @local_count: how many
+ * @remote: SEND: those of the receive, else the first is the peer's memory
+ * @remote_count: how many
+ */
+struct op {
+	enum kind kind;
+	__u32 size;
+	__u32 from;
+	__u32 to;
+	bool is_inline;
+	struct ibv_sge local[MAX_SGE];
+	int local_count;
+	struct ibv_sge remote[MAX_SGE];
+	int remote_count;
+};
+
+/**
+ * struct world - everything
+ * @sides: both hosts
+ * @queues: of each
+ * @ends: of the connection
+ * @room: memory of each
+ * @mr: its region
+ * @active: which end posts the batch
+ * @ops: the batch
+ * @count: how many of @ops
+ * @done: operations so far
+ */
+static struct world {
+	struct side sides[2];
+	struct queues queues[2];
+	struct end ends[2];
+	__u8 *room[2];
+	struct ibv_mr *mr[2];
+	int active;
+	struct op ops[LANES];
+	int count;
+	__u64 done;
+} w;
+
+/* Octets that differ from each other at any distance that a mistake is likely to have */
+static __u8 octet(__u64 number, __u32 at)
+{
+	return (number * 31 + at) * 0x9e3779b1 >> 22;
+}
+
+static __u8 fill(__u64 number)
+{
+	return 0xa5 ^ number * 0x3b;
+}
+
+/* Cuts @size octets into pieces with gaps in between, from @offset of @lane of an end on. */
+static int cut(struct ibv_sge *sge, int who, int lane, __u32 offset, __u32 size, bool has_gaps)
+{
+	__u8 *at = w.room[who] + lane * LANE + offset;
+	int count = has_gaps ? 1 + pick(MAX_SGE) : 1;
+	__u32 piece;
+	int i;
+
+	for (i = 0; i < count; i++) {
+		piece = i == count - 1 ? size : pick(size + 1);
+		sge[i] = (struct ibv_sge) { (unsigned long)at, piece, w.mr[who]->lkey };
+		at += piece + pick(GAP);
+		size -= piece;
+	}
+	return count;
+}
+
+static void fill_source(const struct ibv_sge *sge, int count, __u64 number)
+{
+	__u32 at = 0;
+	__u32 i;
+
+	for (; count--; sge++)
+		for (i = 0; i < sge->length; i++)
+			((__u8 *)(unsigned long)sge->addr)[i] = octet(number, at++);
+}
+
+/* Makes the memory of one operation: source and sink, by who is which. */
+static void prepare(struct op *op, int lane)
+{
+	int source = op->kind == READ ? !w.active : w.active;
+	__u64 number = w.done + lane;
+
+	op->local_count = cut(op->local, w.active, lane, op->kind == READ ? op->to : op->from,
+			      op->size, true);
+	op->remote_count = cut(op->remote, !w.active, lane, op->kind == READ ? op->from : op->to,
+			       op->size, op->kind == SEND);
+	memset(w.room[!source] + lane * LANE, fill(number), LANE);
+	if (source == w.active)
+		fill_source(op->local, op->local_count, number);
+	else
+		fill_source(op->remote, op->remote_count, number);
+	if (op->kind == SEND)
+		op->remote[op->remote_count - 1].length += pick(9);
+}
+
+static void verify(const struct op *op, int lane)
+{
+	const struct ibv_sge *sge = op->kind == READ ? op->local : op->remote;
+	int who = op->kind == READ ? w.active : !w.active;
+	const __u8 *got = w.room[who] + lane * LANE;
+	__u64 number = w.done + lane;
+	__u8 want[LANE];
+	__u32 at = 0;
+	__u32 i;
+
+	memset(want, fill(number), LANE);
+	for (; at < op->size; sge++)
+		for (i = 0; i < sge->length && at < op->size; i++)
+			want[sge->addr - (unsigned long)got + i] = octet(number, at++);
+	if (!memcmp(got, want, LANE))
+		return;
+	for (i = 0; got[i] == want[i]; i++)
+		;
+	fail("%s of %u octets, %u to %u, %d and %d SGEs%s: octet %u of the sink is %02x, not %02x",
+	     kind_names[op->kind], op->size, op->from, op->to, op->local_count, op->remote_count,
+	     op->is_inline ? ", inline" : "", i, got[i], want[i]);
+}
+
+static void post_receives(void)
+{
+	struct ibv_recv_wr wr, *bad;
+	int i;
+
+	for (i = 0; i < w.count; i++) {
+		if (w.ops[i].kind != SEND)
+			continue;
+		wr = (struct ibv_recv_wr) {
+			.wr_id = i, .sg_list = w.ops[i].remote, .num_sge = w.ops[i].remote_count,
+		};
+		MUST(!ibv_post_recv(w.ends[!w.active].id->qp, &wr, &bad));
+	}
+}
+
+static void post_batch(void)
+{
+	static const enum ibv_wr_opcode opcodes[KINDS] = {
+		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND,
+	};
+	struct ibv_send_wr wrs[LANES + 1], *bad;
+	int i;
+
+	memset(wrs, 0, sizeof(wrs));
+	for (i = 0; i < w.count; i++) {
+		struct op *op = &w.ops[i];
+
+		wrs[i].wr_id = i;
+		wrs[i].next = &wrs[i + 1];
+		wrs[i].opcode = opcodes[op->kind];
+		wrs[i].sg_list = op->local;
+		wrs[i].num_sge = op->local_count;
+		wrs[i].send_flags = IBV_SEND_SIGNALED | (op->is_inline ? IBV_SEND_INLINE : 0);
+		wrs[i].wr.rdma.remote_addr = op->remote[0].addr;
+		wrs[i].wr.rdma.rkey = w.mr[!w.active]->rkey;
+	}
+	wrs[i].wr_id = i;
+	wrs[i].opcode = IBV_WR_RDMA_READ;
+	wrs[i].send_flags = IBV_SEND_SIGNALED;
+	wrs[i].wr.rdma.remote_addr = (unsigned long)w.room[!w.active];
+	wrs[i].wr.rdma.rkey = w.mr[!w.active]->rkey;
+	MUST(!ibv_post_send(w.ends[w.active].id->qp, wrs, &bad));
+	/* Inline data has been taken: what happens to the memory now is nobody's business */
+	for (i = 0; i < w.count; i++)
+		if (w.ops[i].is_inline)
+			fill_source(w.ops[i].local, w.ops[i].local_count, w.done + i + 1);
+}
+
+static void wait_batch(void)
+{
+	struct ibv_wc wc;
+	int i;
+
+	for (i = 0; i <= w.count; i++) {
+		complete(w.queues[w.active].scq, &wc);
+		if (wc.status != IBV_WC_SUCCESS || wc.wr_id != (__u64)i)
+			fail("work request %d: completion of %llu, status %d", i,
+			     (unsigned long long)wc.wr_id, wc.status);
+	}
+	for (i = 0; i < w.count; i++) {
+		if (w.ops[i].kind != SEND)
+			continue;
+		complete(w.queues[!w.active].rcq, &wc);
+		if (wc.status != IBV_WC_SUCCESS || wc.wr_id != (__u64)i ||
+		    wc.byte_len != w.ops[i].size)
+			fail("receive %d of %u octets: completion of %llu, status %d, %u octets", i,
+			     w.ops[i].size, (unsigned long long)wc.wr_id, wc.status, wc.byte_len);
+	}
+}
+
+static void run_batch(void)
+{
+	int i;
+
+	w.active = pick(2);
+	for (i = 0; i < w.count; i++)
+		prepare(&w.ops[i], i);
+	post_receives();
+	post_batch();
+	wait_batch();
+	for (i = 0; i < w.count; i++)
+		verify(&w.ops[i], i);
+	w.done += w.count;
+	w.count = 0;
+}
+
+static void add(enum kind kind, __u32 size, __u32 from, __u32 to)
+{
+	w.ops[w.count++] = (struct op) {
+		.kind = kind, .size = size, .from = from, .to = to,
+		.is_inline = kind != READ && size <= MAX_INLINE && pick(2),
+	};
+	if (w.count == LANES)
+		run_batch();
+}
+
+static void each_kind(__u32 size, __u32 from, __u32 to)
+{
+	int kind;
+
+	for (kind = 0; kind < KINDS; kind++)
+		add(kind, size, from, to);
+}
+
+static void sweep(__u32 step)
+{
+	__u32 i;
+
+	for (i = pick(step); i <= SIZE_MAX_; i += step)
+		each_kind(i, pick(PAGE), pick(PAGE));
+	for (i = pick(step); i < PAGE; i += step) {
+		each_kind(pick(SIZE_MAX_ + 1), i, pick(PAGE));
+		each_kind(pick(SIZE_MAX_ + 1), pick(PAGE), i);
+	}
+}
+
+static void open_world(void)
+{
+	const int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+	int i;
+
+	side_open(&w.sides[0], "a", "10.77.0.1", 7801);
+	side_open(&w.sides[1], "b", "10.77.0.2", 7801);
+	for (i = 0; i < 2; i++) {
+		w.queues[i] = queues_of(&w.sides[i], 4 * LANES);
+		w.room[i] = pages(ROOM);
+		w.mr[i] = reg(w.sides[i].pd, w.room[i], ROOM, all);
+	}
+	MUST(conn_open(w.ends, &w.sides[0], &w.sides[1], w.queues));
+}
+
+/**
+ * main - see the head of the file
+ * @argc: number of arguments
+ * @argv: arguments
+ *
+ * Context: user space.
+ * Return: 0, or 1 when something was wrong.
+ */
+int main(int argc, char **argv)
+{
+	__u32 step = argc > 1 ? atoi(argv[1]) : 1;
+	double end;
+
+	if (getenv("KIW_SEED"))
+		seed(atoll(getenv("KIW_SEED")));
+	open_world();
+	end = now() + (argc > 2 ? atof(argv[2]) : 0);
+	do {
+		sweep(step);
+	} while (now() < end);
+	if (w.count)
+		run_batch();
+	printf("%llu operations\n", (unsigned long long)w.done);
+	return 0;
+}
