@@ -18,6 +18,7 @@ What is expected, by --expect; alternatives are separated by commas:
 
 import argparse
 import json
+import os
 import shlex
 import socket
 import subprocess
@@ -81,6 +82,7 @@ def parser():
     p.add_argument("--want-rtr", help="kind of the RTR that comes")
     p.add_argument("--want-largest", help="LOW-HIGH: of the largest ULPDU that comes")
     p.add_argument("--timeout", type=float, default=10.0, help="seconds for everything")
+    p.add_argument("--hold", metavar="FILE", help="read nothing after a fault until it exists")
     p.add_argument("--within", type=float, help="seconds from the fault to its outcome")
     p.add_argument("--run", help="a command to run on the other side; for its end see --status")
     p.add_argument("--status", choices=("ok", "fail", "ends", "any"), default=None,
@@ -96,6 +98,7 @@ class Case:
         self.opt, self.emit, self.sock = opt, emit, sock
         self.outcome = None         # in the terms of --expect
         self.term = None
+        self.answered = 0           # octets of Read Responses since a fault
         self.conn = self.stream = self.child = None
         self.listener = None
         opt.blame = []
@@ -214,6 +217,8 @@ class Case:
             seg = ddp.decode(ulpdu)
             if self.term:
                 raise rdmap.RdmapError(f"opcode {seg.opcode} after a Terminate")
+            if seg.opcode == rdmap.READ_RESPONSE:
+                self.answered += len(seg.payload)
             if seg.opcode == rdmap.TERMINATE:
                 self.term = rdmap.decode_terminate(seg.payload)
                 self.log("terminate", **self.term)
@@ -222,10 +227,18 @@ class Case:
     def _lost(err):
         return "timeout" if isinstance(err, TimeoutError) else "reset"
 
+    def _hold(self):
+        end = time.monotonic() + self.opt.timeout
+        while self.opt.hold and not os.path.exists(self.opt.hold):
+            if time.monotonic() > end:
+                raise TimeoutError(f"no file {self.opt.hold}")
+            time.sleep(0.02)
+
     def _after(self):
         """A fault is done: wait for its outcome."""
         if self.stream.sock.fileno() < 0:
             return "reset"
+        self._hold()
         began = time.monotonic()
         end = self._observe()
         took = time.monotonic() - began
@@ -269,7 +282,7 @@ class Case:
         if not self._matches(seen):
             return f"{seen} instead of {opt.expect}"
         if self.term and (opt.blame or self.term["layer"] == 2):
-            wrong = faults.contradiction(self.term, opt.blame)
+            wrong = faults.contradiction(self.term, opt.blame, self.answered)
             if wrong:
                 return f"Terminate: {wrong}"
         if opt.want_rtr and self.conn.rtr != opt.want_rtr:

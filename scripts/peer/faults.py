@@ -181,6 +181,22 @@ def too_long_later(conn, _, __):
     return first + second, blame
 
 
+@fault(FIRST, "between-write", "between-read", "between-send", "between-send-se")
+def between(conn, _, name):
+    """A message inside of another one, of which the last segment has yet to come."""
+    begun = send(conn, payload=bytes(8), last=False)
+    if name == "between-send":
+        begun = conn.segment(rdmap.WRITE, last=False)
+    inside = {"between-write": lambda: conn.segment(rdmap.WRITE),
+              "between-read": lambda: _read(conn, 0, 0, 0),
+              "between-send": lambda: send(conn),
+              "between-send-se": lambda: conn.segment(rdmap.SEND_SOLICITED, msn=conn.msn[0],
+                                                      mo=8, payload=bytes(8))}[name]()
+    first, _ = one(conn, begun)
+    second, blame = one(conn, inside)
+    return first + second, blame
+
+
 @fault(FIRST, "no-buffer")
 def no_buffer(conn, _, __):
     """More messages at once than rping has receives."""
@@ -257,6 +273,12 @@ def read(conn, target, name):
     return one(conn, _read(conn, stag, to, size))
 
 
+@fault(TARGET, "read-gone")
+def read_gone(conn, target, _):
+    """Right, but the memory goes while the answer is under way."""
+    return one(conn, _read(conn, target.stag, target.to, target.size))
+
+
 @fault(TARGET, "read-flood")
 def read_flood(conn, target, _):
     """More Reads at once than were agreed on."""
@@ -276,12 +298,12 @@ def response_unasked(conn, _, __):
 
 
 @fault(ASKED, "response-short", "response-long", "response-stag", "response-to",
-       "response-empty")
+       "response-empty", "response-empty-stag")
 def response(conn, target, name):
     size = {"response-short": target.size - 1, "response-long": target.size + 1,
-            "response-empty": 0}.get(name, target.size)
+            "response-empty": 0, "response-empty-stag": 0}.get(name, target.size)
     return one(conn, conn.segment(rdmap.READ_RESPONSE,
-                                  stag=target.stag ^ (1 if name == "response-stag" else 0),
+                                  stag=target.stag ^ (1 if name.endswith("-stag") else 0),
                                   to=target.to + (1 if name == "response-to" else 0),
                                   payload=bytes(size)))
 
@@ -328,8 +350,15 @@ def inject(conn, name, target, opt):
         conn.stream.reset()
 
 
-def contradiction(term, blame):
-    """What in a Terminate is not as RFC 5040 4.8 and figure 10 say, or None."""
+def _brought_up(request, done):
+    """RFC 5040 4.8: a Read Request of which DONE octets have been answered."""
+    sink_stag, sink_to, size, src_stag, src_to = rdmap.decode_read(request)
+    return rdmap.encode_read((sink_stag, sink_to + done, size - done, src_stag, src_to + done))
+
+
+def contradiction(term, blame, done=0):
+    """What in a Terminate is not as RFC 5040 4.8 and figure 10 say, or None. DONE: octets of
+    the answer that had come to a Read Request it is about."""
     carries = (term["m"], term["d"])
     if term["layer"] == 2 or term["etype"] == 0:
         return "headers where none belong" if any(carries) or term["r"] else None
@@ -342,6 +371,7 @@ def contradiction(term, blame):
         wants_read = is_read and (term["layer"], term["etype"]) == (0, 1)
         if (term["length"] == len(ulpdu) and term["ddp"] == ulpdu[:size].hex() and
                 term["r"] == wants_read and
-                (not wants_read or term["read"] == ulpdu[size:size + 28].hex())):
+                (not wants_read or
+                 term["read"] == _brought_up(ulpdu[size:size + 28], done).hex())):
             return None
     return "the header is not that of the segment at fault"

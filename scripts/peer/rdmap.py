@@ -29,6 +29,10 @@ def encode_read(request):
     return _READ.pack(*request)
 
 
+def decode_read(octets):
+    return _READ.unpack(octets)
+
+
 def decode_terminate(payload):
     """RFC 5040 4.8 as a dictionary; what is not whole raises RdmapError."""
     if len(payload) < 4:

@@ -20,6 +20,7 @@ anytime() {
 		term:1/1/04 ddp-version-tagged-0 ddp-version-tagged-2
 		term:0/2/05 rdmap-version-0 rdmap-version-2 rdmap-version-3
 		term:0/2/06 opcode-8 opcode-9 opcode-10 opcode-11 opcode-12 opcode-13 opcode-14
+		term:0/2/06 between-write between-read between-send between-send-se
 		term:0/2/06 opcode-15 send-tagged write-untagged qn-1 qn-2 response-unasked
 		term:1/2/01 qn-3 qn-0xffffffff
 		term:1/2/02 no-buffer
@@ -42,7 +43,7 @@ asked() {
 		term:1/1/00 write-sink response-stag
 		term:0/1/00 read-sink
 		term:1/1/01 response-long response-to
-		term:0/2/07 response-short response-empty
+		term:0/2/07 response-short response-empty response-empty-stag
 		term:0/2/06 response-twice
 	END
 }
@@ -76,6 +77,14 @@ forbidden() {
 		gone write-here term:1/1/00
 		gone read-here term:0/1/00
 	END
+}
+
+# Memory that goes in the middle of an answer: the Terminate says where.
+going() {
+	printf '%s | server %s --run "%s" --fault read-gone --hold %s %s\n' \
+		"memory goes while it is read" "$B4" \
+		"$ON_A python3 $SELFTESTS/victim.py $DEV_A $B4 7174 going $T_DIR/gone" \
+		"$T_DIR/gone" "--expect term:0/1/00 --status ok --timeout 60"
 }
 
 # table ROLE [OPTIONS...]: the cases of the lists on standard input; the options are in
@@ -119,7 +128,7 @@ still_works() { rping_to a "$A4" -C 5 -S 1000; }
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 peer_cases < <(anytime | table server; asked | table server)
 t_run "nothing is left on a responder" peer_left_nothing
-peer_cases < <(anytime | table client; target | table client; forbidden)
+peer_cases < <(anytime | table client; target | table client; forbidden; going)
 t_run "nothing is left on an initiator" peer_left_nothing
 peer_cases < <(a_few | table server --segments 1; a_few | table server --p2p
 	a_few | table server --rev 1; a_few | table client --segments 1-7)

@@ -226,15 +226,20 @@ void kiw_orq_done(struct kiw_orq *orq)
  * kiw_irq_add() - the peer wants to read
  * @irq: the queue
  * @req: its request
+ * @ddp: its DDP header, %KIW_DDP_UNTAGGED_HDR octets
  *
  * Context: socket lock held.
  * Return: false: the peer has more outstanding than was negotiated.
  */
-bool kiw_irq_add(struct kiw_irq *irq, const struct kiw_read_req *req)
+bool kiw_irq_add(struct kiw_irq *irq, const struct kiw_read_req *req, const u8 *ddp)
 {
+	struct kiw_peer_read *read;
+
 	if (kiw_ring_full(irq->put, irq->get, irq->depth))
 		return false;
-	irq->slots[kiw_ring_slot(irq->put++, irq->size)] = *req;
+	read = &irq->slots[kiw_ring_slot(irq->put++, irq->size)];
+	read->req = *req;
+	memcpy(read->ddp, ddp, sizeof(read->ddp));
 	return true;
 }
 
@@ -245,7 +250,7 @@ bool kiw_irq_add(struct kiw_irq *irq, const struct kiw_read_req *req)
  * Context: socket lock held.
  * Return: it, or NULL.
  */
-struct kiw_read_req *kiw_irq_oldest(struct kiw_irq *irq)
+struct kiw_peer_read *kiw_irq_oldest(struct kiw_irq *irq)
 {
 	if (kiw_ring_empty(irq->put, irq->get))
 		return NULL;

@@ -84,6 +84,16 @@ struct kiw_orq {
 };
 
 /**
+ * struct kiw_peer_read - an RDMA Read of the peer
+ * @req: what is to be read
+ * @ddp: DDP header of the request, as it came; a Terminate says which request it means
+ */
+struct kiw_peer_read {
+	struct kiw_read_req req;
+	u8 ddp[KIW_DDP_UNTAGGED_HDR];
+};
+
+/**
  * struct kiw_irq - the peer's RDMA Reads, oldest first
  * @slots: ring of @size
  * @size: a power of two, at least @depth
@@ -92,7 +102,7 @@ struct kiw_orq {
  * @get: free-running
  */
 struct kiw_irq {
-	struct kiw_read_req *slots;
+	struct kiw_peer_read *slots;
 	u32 size;
 	u32 depth;
 	u32 put;
@@ -117,8 +127,8 @@ struct kiw_read *kiw_orq_oldest(struct kiw_orq *orq);
 void kiw_orq_done(struct kiw_orq *orq);
 bool kiw_orq_is_full(const struct kiw_orq *orq);
 bool kiw_orq_is_empty(const struct kiw_orq *orq);
-bool kiw_irq_add(struct kiw_irq *irq, const struct kiw_read_req *req);
-struct kiw_read_req *kiw_irq_oldest(struct kiw_irq *irq);
+bool kiw_irq_add(struct kiw_irq *irq, const struct kiw_read_req *req, const u8 *ddp);
+struct kiw_peer_read *kiw_irq_oldest(struct kiw_irq *irq);
 void kiw_irq_done(struct kiw_irq *irq);
 
 #endif /* KIW_READQ_H */

@@ -305,7 +305,6 @@ static enum kiw_perr rx_write(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 		fault = rx_place_tagged(qp, cur, seg);
 	if (fault != KIW_MEM_OK)
 		return tagged_perr[fault];
-	qp->rx.in_tagged = !seg->last;
 	if (seg->last)
 		kiw_count(qp->stats, KIW_STAT_RX_WRITES);
 	return KIW_PERR_NONE;
@@ -333,7 +332,7 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, const struct kiw_ddp_seg
 	}
 	if (fault != KIW_MEM_OK)
 		return kiw_source_perr(fault);
-	if (!kiw_irq_add(&qp->tx.irq, &req))
+	if (!kiw_irq_add(&qp->tx.irq, &req, head + KIW_FPDU_LEN_SIZE))
 		return KIW_PERR_DDP_NO_BUFFER;
 	kiw_untagged_advance(&qp->rx.queue[KIW_QN_READ_REQ], seg);
 	kiw_count(qp->stats, KIW_STAT_RX_READ_REQUESTS);
@@ -346,11 +345,11 @@ static enum kiw_perr rx_match_response(const struct kiw_read *read, const struct
 {
 	if (!read)
 		return KIW_PERR_RDMAP_OPCODE;
-	if (!read->length)
-		return seg->payload_len ? KIW_PERR_DDP_BOUNDS : KIW_PERR_NONE;
-	if (seg->stag != read->stag)
+	/* RFC 5041 5.2: where nothing is placed, the STag and the TO mean nothing. */
+	if (seg->payload_len && read->length && seg->stag != read->stag)
 		return KIW_PERR_DDP_STAG;
-	if (seg->to != read->received || seg->payload_len > read->length - read->received)
+	if (seg->payload_len > read->length - read->received ||
+	    (seg->payload_len && seg->to != read->received))
 		return KIW_PERR_DDP_BOUNDS;
 	if (seg->last && read->received + seg->payload_len != read->length)
 		return KIW_PERR_RDMAP_STREAM;
@@ -375,7 +374,6 @@ static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_cursor *c
 		return KIW_PERR_RDMAP_CATASTROPHIC;
 	}
 	read->received += seg->payload_len;
-	qp->rx.in_tagged = !seg->last;
 	if (!seg->last)
 		return KIW_PERR_NONE;
 	/* A fence, or a Read for which there was no place, may go on. */
@@ -421,6 +419,18 @@ static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 	else
 		kiw_tx_fail_oldest(qp, info->wcs);
 	kiw_qp_event(qp, KIW_QPE_PEER_TERMINATE);
+	return KIW_PERR_NONE;
+}
+
+/*
+ * RFC 5041 5.3: a source sends one message after the other, so that the end of one means
+ * that all before it are there. A Terminate alone may cut another short, RFC 5040 4.8.
+ */
+static enum kiw_perr rx_check_order(const struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
+{
+	if (qp->rx.in_message && seg->opcode != qp->rx.opcode &&
+	    seg->opcode != KIW_RDMAP_TERMINATE)
+		return KIW_PERR_RDMAP_OPCODE;
 	return KIW_PERR_NONE;
 }
 
@@ -470,11 +480,18 @@ static enum kiw_perr rx_fpdu(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
 		return perr;
 	kiw_count(qp->stats, KIW_STAT_RX_FPDUS);
 	kiw_count_add(qp->stats, KIW_STAT_RX_BYTES, seg.payload_len);
+	perr = rx_check_order(qp, &seg);
+	if (perr != KIW_PERR_NONE)
+		return perr;
 	kiw_rx_skip(qp, &at, seg.hdr_len);
 	perr = rx_dispatch(qp, &at, &seg, head);
-	if (perr == KIW_PERR_NONE && !qp->rx.has_spoken)
+	if (perr != KIW_PERR_NONE)
+		return perr;
+	qp->rx.in_message = !seg.last;
+	qp->rx.opcode = seg.opcode;
+	if (!qp->rx.has_spoken)
 		rx_spoken(qp);
-	return perr;
+	return KIW_PERR_NONE;
 }
 
 static bool rx_may_place(const struct kiw_qp *qp)
@@ -517,7 +534,7 @@ static bool rx_next(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 *want)
 static void rx_check_end(struct kiw_qp *qp, u32 left)
 {
 	struct kiw_rx *rx = &qp->rx;
-	bool inside = left || rx->in_tagged || rx->queue[KIW_QN_SEND].mo;
+	bool inside = left || rx->in_message;
 
 	switch (kiw_sock_status(qp->ks)) {
 	case KIW_SOCK_PEER_CLOSED:

@@ -23,7 +23,8 @@ struct kiw_sock_ops;
  * @recv: receive work request of the Send in progress
  * @first_seq: TCP sequence number of the first octet of full operation, when @has_first_seq
  * @has_recv: @recv is valid
- * @in_tagged: inside a message of several tagged segments
+ * @in_message: the last segment of a message has yet to come
+ * @opcode: @in_message: of that message
  * @is_running: the stream is in full operation
  * @has_first_seq: the engine has run
  * @has_spoken: a valid FPDU has come
@@ -34,7 +35,8 @@ struct kiw_rx {
 	struct kiw_rwqe recv;
 	u32 first_seq;
 	bool has_recv;
-	bool in_tagged;
+	bool in_message;
+	u8 opcode;
 	bool is_running;
 	bool has_first_seq;
 	bool has_spoken;

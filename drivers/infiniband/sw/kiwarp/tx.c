@@ -277,10 +277,35 @@ static bool tx_add_wr(struct kiw_qp *qp, u32 mulpdu)
 	return true;
 }
 
+/*
+ * What was to be read is no more: the Terminate carries the request, brought up to where
+ * the answer has come to, RFC 5040 4.8.
+ */
+static void tx_response_fault(struct kiw_qp *qp, const struct kiw_peer_read *read,
+			      enum kiw_mem_fault fault)
+{
+	struct {
+		__be16 len;
+		u8 ddp[KIW_DDP_UNTAGGED_HDR];
+		struct kiw_wire_read_req wire;
+	} __packed head;
+	struct kiw_read_req req = read->req;
+
+	req.sink_to += qp->tx.sent;
+	req.src_to += qp->tx.sent;
+	req.size -= qp->tx.sent;
+	head.len = cpu_to_be16(sizeof(head) - sizeof(head.len));
+	memcpy(head.ddp, read->ddp, sizeof(head.ddp));
+	kiw_read_req_encode(&head.wire, &req);
+	qp->tx.kind = KIW_TX_NONE;
+	kiw_qp_fault(qp, kiw_source_perr(fault), (const u8 *)&head, sizeof(head));
+}
+
 /* One segment of the answer to the peer's oldest RDMA Read, RFC 5040 4.5. */
 static bool tx_add_response(struct kiw_qp *qp, u32 mulpdu)
 {
-	const struct kiw_read_req *req = kiw_irq_oldest(&qp->tx.irq);
+	const struct kiw_peer_read *read = kiw_irq_oldest(&qp->tx.irq);
+	const struct kiw_read_req *req = &read->req;
 	u32 left = req->size - qp->tx.sent;
 	struct kiw_tx_source src = {
 		.qp = qp,
@@ -294,10 +319,8 @@ static bool tx_add_response(struct kiw_qp *qp, u32 mulpdu)
 			      fpdu.len == left, fpdu.len, req->sink_stag,
 			      req->sink_to + qp->tx.sent);
 	if (!kiw_tx_add_fpdu(qp, &fpdu)) {
-		if (src.fault != KIW_MEM_OK) {
-			qp->tx.kind = KIW_TX_NONE;
-			kiw_qp_fault(qp, kiw_source_perr(src.fault), NULL, 0);
-		}
+		if (src.fault != KIW_MEM_OK)
+			tx_response_fault(qp, read, src.fault);
 		return false;
 	}
 	if (tx_segment_sent(qp, &fpdu, req->size, KIW_STAT_TX_READ_RESPONSES))
