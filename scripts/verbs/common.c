@@ -188,7 +188,8 @@ struct queues queues_of(const struct side *side, __u32 depth)
 	struct queues queues = {
 		.scq = ibv_create_cq(ctx, 2 * depth, NULL, NULL, 0),
 		.rcq = ibv_create_cq(ctx, 2 * depth, NULL, NULL, 0),
-		.depth = depth,
+		.send_depth = depth,
+		.recv_depth = depth,
 	};
 
 	MUST(queues.scq && queues.rcq);
@@ -256,8 +257,8 @@ static void make_qp(struct end *end, const struct side *side, const struct queue
 		.send_cq = queues->scq, .recv_cq = queues->rcq, .srq = queues->srq,
 		.qp_type = IBV_QPT_RC,
 		.cap = {
-			.max_send_wr = queues->depth, .max_send_sge = MAX_SGE,
-			.max_recv_wr = queues->srq ? 0 : queues->depth,
+			.max_send_wr = queues->send_depth, .max_send_sge = MAX_SGE,
+			.max_recv_wr = queues->srq ? 0 : queues->recv_depth,
 			.max_recv_sge = queues->srq ? 0 : MAX_SGE,
 			.max_inline_data = MAX_INLINE,
 		},

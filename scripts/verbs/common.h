@@ -55,13 +55,15 @@ struct side {
  * @scq: send completions
  * @rcq: receive completions
  * @srq: shared receive queue, or NULL
- * @depth: slots of the send and the receive queue
+ * @send_depth: slots of the send queue
+ * @recv_depth: slots of the receive queue, when there is no @srq
  */
 struct queues {
 	struct ibv_cq *scq;
 	struct ibv_cq *rcq;
 	struct ibv_srq *srq;
-	__u32 depth;
+	__u32 send_depth;
+	__u32 recv_depth;
 };
 
 /**

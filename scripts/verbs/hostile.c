@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * hostile refused | hostile SECONDS: a process that means harm with its mapped rings.
+ *
+ * refused: entries that make no sense, one connection each, come back with LOC_QP_OP under
+ * their own id; what the ABI has no system call for is refused.
+ *
+ * SECONDS: a second thread writes to the send, receive, shared receive and completion
+ * rings, and to the arming words, anything at any time, while the first one rings doorbells,
+ * posts, and makes a new connection when the last one is dead. What has to hold: memory
+ * stays as it is for which no right was given, whatever STags and addresses are in the
+ * rings; that the kernel stays clean and others are not disturbed is for the caller to see.
+ *
+ * The rings are found by their lengths among the mappings of the device's file, so each
+ * kind has another number of slots.
+ */
+#include "common.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/kiwarp-abi.h>
+#include <sched.h>
+#include <unistd.h>
+
+#define SQ_SLOTS	64
+#define RQ_SLOTS	256
+#define SRQ_SLOTS	512
+#define CQ_SLOTS	1024
+#define RINGS		16
+#define ROOM		(16 * PAGE)
+#define ID		0x1d1d1d1d1d1d1d1dULL
+
+enum ring_kind { SQ, RQ, SRQ, CQ, NO_RING };
+
+/**
+ * struct ring - a mapped ring
+ * @kind: what it is
+ * @at: where
+ * @bytes: length of the mapping
+ */
+struct ring {
+	enum ring_kind kind;
+	__u8 *at;
+	size_t bytes;
+};
+
+/* Memory that the rings may name: what it is, and what may be done to it */
+enum room { OPEN, READ_ONLY, OTHER_PD, UNKNOWN, ROOMS };
+
+/**
+ * struct world - everything
+ * @sides: both hosts
+ * @queues: of each
+ * @ends: of the connection
+ * @rings: of all queues
+ * @count: how many of @rings
+ * @room: memory; all but OPEN has to stay as it is
+ * @mr: regions of it, of side a and of side b
+ * @lock: held while the rings are written to or made
+ * @over: the second thread is to end
+ * @writes: how often it has written
+ */
+struct world {
+	struct side sides[2];
+	struct queues queues[2];
+	struct end ends[2];
+	struct ring rings[RINGS];
+	int count;
+	__u8 *room[ROOMS];
+	struct ibv_mr *mr[2][ROOMS];
+	pthread_mutex_t lock;
+	bool over;
+	unsigned long writes;
+};
+
+static struct world w = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static size_t mapped(size_t bytes)
+{
+	return (bytes + PAGE - 1) / PAGE * PAGE;
+}
+
+static enum ring_kind kind_of(size_t bytes)
+{
+	if (bytes == mapped(SQ_SLOTS * sizeof(struct kiwarp_sqe)))
+		return SQ;
+	if (bytes == mapped(RQ_SLOTS * sizeof(struct kiwarp_rqe)))
+		return RQ;
+	if (bytes == mapped(SRQ_SLOTS * sizeof(struct kiwarp_rqe)))
+		return SRQ;
+	if (bytes == mapped(CQ_SLOTS * sizeof(struct kiwarp_cqe) + sizeof(struct kiwarp_cq_ctrl)))
+		return CQ;
+	return NO_RING;
+}
+
+/* The kernel may join what lies side by side only if it is one file at one offset: it is not */
+static void find_rings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long first, end;
+	char line[512];
+	bool seen[NO_RING + 1] = { false };
+
+	MUST(maps);
+	w.count = 0;
+	while (fgets(line, sizeof(line), maps)) {
+		if (!strstr(line, "uverbs") || sscanf(line, "%lx-%lx", &first, &end) != 2)
+			continue;
+		MUST(w.count < RINGS);
+		w.rings[w.count] = (struct ring) { kind_of(end - first), (void *)first,
+						   end - first };
+		seen[w.rings[w.count++].kind] = true;
+	}
+	fclose(maps);
+	MUST(seen[SQ] && seen[RQ] && seen[SRQ] && seen[CQ] && !seen[NO_RING]);
+}
+
+static struct queues make_queues(const struct side *side, bool has_srq)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = SRQ_SLOTS, .max_sge = MAX_SGE } };
+	struct ibv_context *ctx = side->listener->verbs;
+	struct queues queues = {
+		.scq = ibv_create_cq(ctx, CQ_SLOTS, NULL, NULL, 0),
+		.rcq = ibv_create_cq(ctx, CQ_SLOTS, NULL, NULL, 0),
+		.srq = has_srq ? ibv_create_srq(side->pd, &attr) : NULL,
+		.send_depth = SQ_SLOTS, .recv_depth = RQ_SLOTS,
+	};
+
+	MUST(queues.scq && queues.rcq && (queues.srq || !has_srq));
+	return queues;
+}
+
+static void begin(void)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		w.queues[i] = make_queues(&w.sides[i], i);
+	MUST(conn_open(w.ends, &w.sides[0], &w.sides[1], w.queues));
+	find_rings();
+}
+
+static void end_all(void)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		end_close(&w.ends[i]);
+	for (i = 0; i < 2; i++)
+		queues_close(&w.queues[i]);
+}
+
+static void open_world(void)
+{
+	const int rights[ROOMS] = {
+		[OPEN] = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+		[READ_ONLY] = IBV_ACCESS_REMOTE_READ,
+		[OTHER_PD] = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+	};
+	struct ibv_pd *pd;
+	int i, room;
+
+	side_open(&w.sides[0], "a", "10.77.0.1", 7802);
+	side_open(&w.sides[1], "b", "10.77.0.2", 7802);
+	for (room = 0; room < ROOMS; room++) {
+		w.room[room] = pages(ROOM);
+		memset(w.room[room], 0x60 + room, ROOM);
+		for (i = 0; i < 2 && room != UNKNOWN; i++) {
+			pd = room == OTHER_PD ? ibv_alloc_pd(w.sides[i].listener->verbs) :
+						w.sides[i].pd;
+			w.mr[i][room] = reg(pd, w.room[room], ROOM, rights[room]);
+		}
+	}
+}
+
+static void untouched(void)
+{
+	int room, i;
+
+	for (room = READ_ONLY; room < ROOMS; room++)
+		for (i = 0; i < ROOM; i++)
+			if (w.room[room][i] != 0x60 + room)
+				fail("octet %d of memory %d was changed", i, room);
+}
+
+/* System calls */
+
+static int call(struct ibv_context *ctx, void *cmd, __u32 command, size_t bytes)
+{
+	struct ib_uverbs_cmd_hdr *hdr = cmd;
+
+	hdr->command = command;
+	hdr->in_words = bytes / 4;
+	hdr->out_words = 2;
+	return write(ctx->cmd_fd, cmd, bytes) < 0 ? errno : 0;
+}
+
+/**
+ * struct post_send - the command, as ib_user_verbs.h has it, with a work request
+ * @hdr: length and what it is
+ * @response: address of the response
+ * @qp_handle: the QP
+ * @wr_count: how many @wr
+ * @sge_count: none
+ * @wqe_size: octets of @wr
+ * @wr: a work request
+ */
+struct post_send {
+	struct ib_uverbs_cmd_hdr hdr;
+	__u64 response;
+	__u32 qp_handle;
+	__u32 wr_count;
+	__u32 sge_count;
+	__u32 wqe_size;
+	struct ib_uverbs_send_wr wr;
+};
+
+static int doorbell(const struct ibv_qp *qp, __u32 count)
+{
+	struct post_send cmd = { .qp_handle = qp->handle, .wr_count = count };
+	__u32 response[4];
+
+	cmd.response = (unsigned long)response;
+	cmd.wqe_size = sizeof(cmd.wr);
+	return call(qp->context, &cmd, IB_USER_VERBS_CMD_POST_SEND,
+		    count ? sizeof(cmd) : offsetof(struct post_send, wr));
+}
+
+static void calls_are_refused(void)
+{
+	static const __u32 commands[] = {
+		IB_USER_VERBS_CMD_POST_RECV, IB_USER_VERBS_CMD_POST_SRQ_RECV,
+		IB_USER_VERBS_CMD_POLL_CQ, IB_USER_VERBS_CMD_REQ_NOTIFY_CQ,
+	};
+	const struct ibv_qp *qp;
+	__u64 cmd[64];
+	size_t i;
+	int ret;
+
+	begin();
+	qp = w.ends[0].id->qp;
+	ret = doorbell(qp, 1);
+	if (ret != EOPNOTSUPP)
+		fail("POST_SEND of a work request: %s", strerror(ret));
+	for (i = 0; i < ARRAY_SIZE(commands); i++) {
+		memset(cmd, 0, sizeof(cmd));
+		cmd[1] = (unsigned long)cmd;
+		ret = call(qp->context, cmd, commands[i], 64);
+		if (ret != EOPNOTSUPP)
+			fail("command %u: %s", commands[i], strerror(ret));
+	}
+	MUST(!doorbell(qp, 0));
+	end_all();
+}
+
+/* Entries that are malformed */
+
+static struct ring *ring_of(enum ring_kind kind, int number)
+{
+	int i;
+
+	for (i = 0; i < w.count; i++)
+		if (w.rings[i].kind == kind && !number--)
+			return &w.rings[i];
+	fail("no ring %d", kind);
+}
+
+static struct kiwarp_sqe plain(int who)
+{
+	struct kiwarp_sqe sqe = {
+		.id = ID, .flags = KIWARP_WQE_VALID | KIWARP_WQE_SIGNALED, .num_sge = 1,
+		.opcode = KIWARP_OP_WRITE, .rkey = w.mr[!who][OPEN]->rkey,
+		.raddr = (unsigned long)w.room[OPEN],
+		.sge[0] = { (unsigned long)w.room[OPEN], 16, w.mr[who][OPEN]->lkey },
+	};
+
+	return sqe;
+}
+
+/* Which of the two send rings is that of end 0: the one whose entry is taken */
+static void malformed(struct kiwarp_sqe sqe, const char *what)
+{
+	struct kiwarp_sqe *slot;
+	struct ibv_wc wc;
+	int i;
+
+	begin();
+	for (i = 0; i < 2; i++) {
+		slot = (void *)ring_of(SQ, i)->at;
+		*slot = sqe;
+	}
+	MUST(!doorbell(w.ends[0].id->qp, 0));
+	complete(w.queues[0].scq, &wc);
+	if (wc.wr_id != ID || wc.status != IBV_WC_LOC_QP_OP_ERR)
+		fail("%s: completion of %#llx, status %d", what, (unsigned long long)wc.wr_id,
+		     wc.status);
+	MUST(!ibv_poll_cq(w.queues[0].scq, 1, &wc));
+	end_all();
+}
+
+static void entries_are_refused(void)
+{
+	static const __u8 opcodes[] = { 2, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 127, 128, 255 };
+	struct kiwarp_sqe sqe;
+	char name[32];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
+		sqe = plain(0);
+		sqe.opcode = opcodes[i];
+		snprintf(name, sizeof(name), "opcode %u", opcodes[i]);
+		malformed(sqe, name);
+	}
+	sqe = plain(0);
+	sqe.num_sge = MAX_SGE + 1;
+	malformed(sqe, "7 SGEs");
+	sqe.num_sge = 255;
+	malformed(sqe, "255 SGEs");
+	sqe = plain(0);
+	sqe.num_sge = 2;
+	sqe.sge[0].length = 0xffffffff;
+	sqe.sge[1] = sqe.sge[0];
+	malformed(sqe, "lengths that wrap");
+	sqe = plain(0);
+	sqe.flags |= KIWARP_WQE_INLINE;
+	sqe.sge[0].length = MAX_INLINE + 1;
+	malformed(sqe, "81 octets inline");
+	sqe.sge[0].length = 4;
+	sqe.opcode = KIWARP_OP_READ;
+	malformed(sqe, "an inline Read");
+}
+
+/* The second thread: it has random numbers of its own */
+
+static __u64 random_state = 1;
+
+static __u32 any(__u32 count)
+{
+	random_state = random_state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (__u32)(random_state >> 33) % count;
+}
+
+static __u64 bad_number(void)
+{
+	const __u64 numbers[] = {
+		0, ~0ULL, 1ULL << any(64), (1ULL << any(64)) - 1, random_state,
+		(unsigned long)w.room[any(ROOMS)] + any(ROOM),
+		0xffff888000000000ULL + any(1 << 30),
+		w.mr[any(2)][any(UNKNOWN)]->rkey + (any(4) ? 0 : any(256)),
+	};
+
+	return numbers[any(ARRAY_SIZE(numbers))];
+}
+
+/* Something that could almost be meant */
+static void likely_sge(struct kiwarp_sge *sge)
+{
+	static const __u32 lengths[] = { 0, 1, 16, 1000, PAGE, 40000, ROOM, ROOM + 1, 0x7fffffff };
+
+	sge->laddr = (unsigned long)w.room[any(ROOMS)] + any(PAGE);
+	sge->length = lengths[any(any(8) ? 6 : 9)];
+	sge->lkey = w.mr[any(2)][any(4) ? OPEN : any(UNKNOWN)]->lkey;
+	if (!any(16))
+		sge->lkey = bad_number();
+}
+
+static void likely_sqe(struct kiwarp_sqe *to)
+{
+	static const __u8 opcodes[] = { 0, 1, 3, 0, 1, 3, 5, 2, 4, 6, 7, 8, 9, 255 };
+	struct kiwarp_sqe sqe = {
+		.id = any(1 << 20), .flags = any(any(4) ? 32 : 65536),
+		.num_sge = any(any(8) ? 7 : 256), .opcode = opcodes[any(any(4) ? 7 : 14)],
+		.rkey = w.mr[any(2)][any(4) ? OPEN : any(UNKNOWN)]->rkey,
+		.raddr = (unsigned long)w.room[any(ROOMS)] + any(PAGE),
+	};
+	int i;
+
+	for (i = 0; i < MAX_SGE; i++)
+		likely_sge(&sqe.sge[i]);
+	*to = sqe;
+}
+
+static void likely_rqe(struct kiwarp_rqe *to)
+{
+	struct kiwarp_rqe rqe = {
+		.id = any(1 << 20), .flags = any(8) ? KIWARP_WQE_VALID : any(65536),
+		.num_sge = any(any(8) ? 7 : 256),
+	};
+	int i;
+
+	for (i = 0; i < MAX_SGE; i++)
+		likely_sge(&rqe.sge[i]);
+	*to = rqe;
+}
+
+/* A process that takes its completions, now and then one that does not */
+static void spoil_cq(struct ring *ring)
+{
+	struct kiwarp_cqe *cqe = (void *)ring->at;
+	struct kiwarp_cq_ctrl *ctrl = (void *)&cqe[CQ_SLOTS];
+	int i;
+
+	ctrl->flags = any(8) ? any(4) : bad_number();
+	for (i = 0; i < CQ_SLOTS; i++)
+		cqe[i].flags = 0;
+	if (!any(64))
+		cqe[any(CQ_SLOTS)].flags = any(256);
+}
+
+static void spoil(void)
+{
+	struct ring *ring = &w.rings[any(w.count)];
+	__u64 *words = (void *)ring->at;
+
+	w.writes++;
+	if (!any(4)) {
+		__atomic_store_n(&words[any(ring->bytes / 8)], bad_number(), __ATOMIC_RELAXED);
+		return;
+	}
+	if (!any(4096)) {
+		memset(ring->at, any(3) ? 0 : any(256), ring->bytes);
+		return;
+	}
+	if (ring->kind == SQ)
+		likely_sqe((struct kiwarp_sqe *)ring->at + any(SQ_SLOTS));
+	else if (ring->kind == RQ)
+		likely_rqe((struct kiwarp_rqe *)ring->at + any(RQ_SLOTS));
+	else if (ring->kind == SRQ)
+		likely_rqe((struct kiwarp_rqe *)ring->at + any(SRQ_SLOTS));
+	else
+		spoil_cq(ring);
+}
+
+static void *second_thread(void *unused)
+{
+	int i;
+
+	(void)unused;
+	while (!__atomic_load_n(&w.over, __ATOMIC_RELAXED)) {
+		pthread_mutex_lock(&w.lock);
+		for (i = 0; i < 200; i++) {
+			spoil();
+			/* Written now and not later */
+			__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		}
+		pthread_mutex_unlock(&w.lock);
+		sched_yield();
+	}
+	return NULL;
+}
+
+/* The first thread */
+
+/* Entries as a program would write them, wherever the provider thinks it is */
+static void post(int who)
+{
+	struct ibv_sge sge = { (unsigned long)w.room[OPEN], 1 + pick(3000), w.mr[who][OPEN]->lkey };
+	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad_recv;
+	struct ibv_send_wr send = {
+		.opcode = pick(2) ? IBV_WR_SEND : IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1,
+		.wr.rdma = { (unsigned long)w.room[OPEN], w.mr[!who][OPEN]->rkey },
+	}, *bad_send;
+
+	if (w.ends[who].id->qp->srq)
+		ibv_post_srq_recv(w.ends[who].id->qp->srq, &recv, &bad_recv);
+	else
+		ibv_post_recv(w.ends[who].id->qp, &recv, &bad_recv);
+	ibv_post_send(w.ends[who].id->qp, &send, &bad_send);
+	doorbell(w.ends[who].id->qp, 0);
+}
+
+static bool is_dead(int who)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	MUST(!ibv_query_qp(w.ends[who].id->qp, &attr, IBV_QP_STATE, &init));
+	return attr.qp_state == IBV_QPS_ERR;
+}
+
+static void attack(double seconds)
+{
+	int connections = 0;
+	pthread_t thread;
+	double end;
+	int i;
+
+	begin();
+	MUST(!pthread_create(&thread, NULL, second_thread, NULL));
+	end = now() + seconds;
+	while (now() < end || connections < 3) {
+		for (i = 0; i < 50; i++)
+			post(pick(2));
+		if (is_dead(0) || is_dead(1)) {
+			connections++;
+			pthread_mutex_lock(&w.lock);
+			end_all();
+			begin();
+			pthread_mutex_unlock(&w.lock);
+		}
+	}
+	__atomic_store_n(&w.over, true, __ATOMIC_RELAXED);
+	MUST(!pthread_join(thread, NULL));
+	end_all();
+	untouched();
+	printf("%d connections, %lu writes\n", connections, w.writes);
+}
+
+/**
+ * main - see the head of the file
+ * @argc: number of arguments
+ * @argv: arguments
+ *
+ * Context: user space.
+ * Return: 0, or 1 when something was wrong.
+ */
+int main(int argc, char **argv)
+{
+	const char *seed_text = getenv("KIW_SEED");
+
+	MUST(argc == 2);
+	if (seed_text) {
+		seed(atoll(seed_text));
+		random_state = atoll(seed_text);
+	}
+	open_world();
+	if (!strcmp(argv[1], "refused")) {
+		calls_are_refused();
+		entries_are_refused();
+	} else {
+		attack(atof(argv[1]));
+	}
+	return 0;
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * rights: no access right is wider than granted. All combinations of the rights of a region,
+ * its protection domain, and the rights of the QP, for each use of memory, in both
+ * directions; a connection for each. What is refused completes with the right status, and
+ * changes no octet anywhere; what is granted works.
+ *
+ * The window and the invalidation of the matrix are for kernel consumers: the ABI of
+ * processes has neither.
+ */
+#include "common.h"
+
+#define SIZE		64
+#define ROOM		(2 * PAGE)
+#define AT		(PAGE - 20)	/* across a border of pages */
+#define UNSAID		(-1)		/* of a QP: rights that nobody has set */
+
+enum use { RDMA_WRITE, RDMA_READ, RECEIVE, READ_SINK, WRITE_SOURCE, SEND_SOURCE, USES };
+
+static const char * const use_names[USES] = {
+	"write", "read", "receive", "sink of a read", "source of a write", "source of a send",
+};
+
+/**
+ * struct deal - one combination
+ * @use: what is done with the memory
+ * @rights: of the region
+ * @other_pd: it is of another protection domain than the QP
+ * @qp_rights: of the QP that the peer's requests come to, or UNSAID
+ * @active: the end that posts
+ */
+struct deal {
+	enum use use;
+	int rights;
+	bool other_pd;
+	int qp_rights;
+	int active;
+};
+
+/**
+ * struct world - everything
+ * @sides: both hosts
+ * @other: a second protection domain of each
+ * @room: memory of each that a deal is about
+ * @partner: memory of each that is the other side of it
+ * @good: region of @partner, with all rights
+ */
+static struct world {
+	struct side sides[2];
+	struct ibv_pd *other[2];
+	__u8 *room[2];
+	__u8 *partner[2];
+	struct ibv_mr *good[2];
+} w;
+
+/* Whose memory it is: that of the end that posts, or of its peer */
+static int owner(const struct deal *d)
+{
+	return d->use <= RECEIVE ? !d->active : d->active;
+}
+
+static bool is_granted(const struct deal *d)
+{
+	int need = d->use == RDMA_WRITE ? IBV_ACCESS_REMOTE_WRITE :
+		   d->use == RDMA_READ ? IBV_ACCESS_REMOTE_READ :
+		   d->use == RECEIVE || d->use == READ_SINK ? IBV_ACCESS_LOCAL_WRITE : 0;
+
+	if (d->other_pd || (d->rights & need) != need)
+		return false;
+	if (d->use > RDMA_READ || d->qp_rights == UNSAID)
+		return true;
+	return d->qp_rights & need;
+}
+
+static void describe(const struct deal *d, const char *what, int value)
+{
+	fail("%s, rights %#x, %s, QP %#x, from %d: %s %d", use_names[d->use], d->rights,
+	     d->other_pd ? "other domain" : "own domain", d->qp_rights, d->active, what, value);
+}
+
+static __u8 octet(int who, int at)
+{
+	return who ? at * 3 + 1 : at * 5 + 2;
+}
+
+static void fill(void)
+{
+	int who, i;
+
+	for (who = 0; who < 2; who++) {
+		for (i = 0; i < ROOM; i++) {
+			w.room[who][i] = octet(who, i);
+			w.partner[who][i] = 0x80 ^ octet(who, i);
+		}
+	}
+}
+
+/* @from and @to are what has gone where, or NULL: nothing has changed */
+static bool is_as_expected(const __u8 *from, const __u8 *to)
+{
+	int who, i;
+
+	for (who = 0; who < 2; who++) {
+		for (i = 0; i < ROOM; i++) {
+			bool is_sink = i >= AT && i < AT + SIZE;
+
+			if (w.room[who][i] != (is_sink && to == w.room[who] ? from[i] :
+					       octet(who, i)))
+				return false;
+			if (w.partner[who][i] != (is_sink && to == w.partner[who] ? from[i] :
+						  (__u8)(0x80 ^ octet(who, i))))
+				return false;
+		}
+	}
+	return true;
+}
+
+static void check_memory(const struct deal *d)
+{
+	__u8 *own = w.room[owner(d)], *partner = w.partner[!owner(d)];
+	bool is_sink = d->use == RDMA_WRITE || d->use == RECEIVE || d->use == READ_SINK;
+
+	if (!is_granted(d))
+		own = NULL;
+	if (!is_as_expected(is_sink || !own ? partner : own, !own ? NULL : is_sink ? own : partner))
+		describe(d, "the memory is not as it should be", 0);
+}
+
+/* The work request of the deal, and a Read of nothing, which waits for the end of a Write */
+static void post(const struct deal *d, const struct end *ends, const struct ibv_mr *mr)
+{
+	static const enum ibv_wr_opcode opcodes[USES] = {
+		[RDMA_WRITE] = IBV_WR_RDMA_WRITE, [RDMA_READ] = IBV_WR_RDMA_READ,
+		[RECEIVE] = IBV_WR_SEND, [READ_SINK] = IBV_WR_RDMA_READ,
+		[WRITE_SOURCE] = IBV_WR_RDMA_WRITE, [SEND_SOURCE] = IBV_WR_SEND,
+	};
+	bool is_remote = owner(d) != d->active;
+	struct ibv_sge own = { (unsigned long)w.room[owner(d)] + AT, SIZE, mr->lkey };
+	struct ibv_sge partner = {
+		(unsigned long)w.partner[!owner(d)] + AT, SIZE, w.good[!owner(d)]->lkey,
+	};
+	struct ibv_recv_wr recv = { .sg_list = d->use == RECEIVE ? &own : &partner, .num_sge = 1 };
+	struct ibv_send_wr last = {
+		.wr_id = 2, .opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (unsigned long)w.partner[!d->active], w.good[!d->active]->rkey },
+	};
+	struct ibv_send_wr wr = {
+		.wr_id = 1, .opcode = opcodes[d->use], .send_flags = IBV_SEND_SIGNALED,
+		.sg_list = is_remote ? &partner : &own, .num_sge = 1, .next = &last,
+		.wr.rdma = {
+			is_remote ? own.addr : partner.addr,
+			is_remote ? mr->rkey : w.good[!owner(d)]->rkey,
+		},
+	};
+	struct ibv_send_wr *bad_send;
+	struct ibv_recv_wr *bad_recv;
+
+	if (wr.opcode == IBV_WR_SEND)
+		MUST(!ibv_post_recv(ends[!d->active].id->qp, &recv, &bad_recv));
+	MUST(!ibv_post_send(ends[d->active].id->qp, &wr, &bad_send));
+}
+
+static bool is_local_fault(enum ibv_wc_status status)
+{
+	return status == IBV_WC_LOC_PROT_ERR || status == IBV_WC_LOC_ACCESS_ERR;
+}
+
+/*
+ * A Write or Send is complete when TCP has it: that the peer refused it is told by what
+ * comes after. A Read says itself.
+ */
+static void check_refusal(const struct deal *d, struct queues *queues)
+{
+	struct ibv_wc first, second, recv;
+
+	complete(queues[d->active].scq, &first);
+	complete(queues[d->active].scq, &second);
+	if (first.wr_id != 1 || second.wr_id != 2)
+		describe(d, "completion of", first.wr_id);
+	if (second.status == IBV_WC_SUCCESS)
+		describe(d, "the connection lives, status", first.status);
+	if (owner(d) == d->active && !is_local_fault(first.status))
+		describe(d, "status", first.status);
+	if (d->use == RDMA_READ && first.status != IBV_WC_REM_ACCESS_ERR)
+		describe(d, "status", first.status);
+	if (d->use == RDMA_WRITE && first.status != IBV_WC_SUCCESS &&
+	    first.status != IBV_WC_REM_ACCESS_ERR)
+		describe(d, "status", first.status);
+	if (d->use != RECEIVE)
+		return;
+	complete(queues[!d->active].rcq, &recv);
+	if (!is_local_fault(recv.status))
+		describe(d, "status of the receive", recv.status);
+}
+
+static void check_success(const struct deal *d, struct queues *queues)
+{
+	struct ibv_wc wc;
+	int i;
+
+	for (i = 1; i <= 2; i++) {
+		complete(queues[d->active].scq, &wc);
+		if (wc.wr_id != (__u64)i || wc.status != IBV_WC_SUCCESS)
+			describe(d, "status", wc.status);
+	}
+	if (d->use != RECEIVE && d->use != SEND_SOURCE)
+		return;
+	complete(queues[!d->active].rcq, &wc);
+	if (wc.status != IBV_WC_SUCCESS || wc.byte_len != SIZE)
+		describe(d, "status of the receive", wc.status);
+}
+
+static void connect_for(const struct deal *d, struct end *ends, struct queues *queues)
+{
+	struct ibv_qp_attr attr = { .qp_access_flags = d->qp_rights };
+	int i;
+
+	for (i = 0; i < 2; i++)
+		queues[i] = queues_of(&w.sides[i], 8);
+	MUST(conn_open(ends, &w.sides[0], &w.sides[1], queues));
+	if (d->qp_rights != UNSAID)
+		MUST(!ibv_modify_qp(ends[!d->active].id->qp, &attr, IBV_QP_ACCESS_FLAGS));
+}
+
+static void try_deal(const struct deal *d)
+{
+	struct ibv_pd *pd = d->other_pd ? w.other[owner(d)] : w.sides[owner(d)].pd;
+	struct queues queues[2];
+	struct end ends[2];
+	struct ibv_mr *mr;
+	int i;
+
+	fill();
+	connect_for(d, ends, queues);
+	mr = reg(pd, w.room[owner(d)], ROOM, d->rights);
+	post(d, ends, mr);
+	if (is_granted(d))
+		check_success(d, queues);
+	else
+		check_refusal(d, queues);
+	check_memory(d);
+	for (i = 0; i < 2; i++)
+		end_close(&ends[i]);
+	for (i = 0; i < 2; i++)
+		queues_close(&queues[i]);
+	MUST(!ibv_dereg_mr(mr));
+}
+
+/* Of a use that the QP's rights do not matter for, only once */
+static int try_use(enum use use, int rights, int active)
+{
+	static const int qp_rights[] = {
+		UNSAID, 0, IBV_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_WRITE,
+		IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+	};
+	struct deal deal = { .use = use, .rights = rights, .active = active };
+	size_t count = use <= RDMA_READ ? ARRAY_SIZE(qp_rights) : 1;
+	size_t i;
+
+	for (i = 0; i < 2 * count; i++) {
+		deal.qp_rights = qp_rights[i / 2];
+		deal.other_pd = i % 2;
+		try_deal(&deal);
+	}
+	return i;
+}
+
+/**
+ * main - see the head of the file
+ *
+ * Context: user space.
+ * Return: 0, or 1 when something was wrong.
+ */
+int main(void)
+{
+	/* Remote write implies local write, or the verbs refuse it */
+	static const int rights[] = {
+		0, IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_READ,
+		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
+		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+	};
+	int active, use, count = 0;
+	size_t i;
+
+	side_open(&w.sides[0], "a", "10.77.0.1", 7803);
+	side_open(&w.sides[1], "b", "10.77.0.2", 7803);
+	for (i = 0; i < 2; i++) {
+		w.other[i] = ibv_alloc_pd(w.sides[i].listener->verbs);
+		w.room[i] = pages(ROOM);
+		w.partner[i] = pages(ROOM);
+		w.good[i] = reg(w.sides[i].pd, w.partner[i], ROOM, rights[5]);
+	}
+	MUST(!ibv_reg_mr(w.sides[0].pd, w.room[0], ROOM, IBV_ACCESS_REMOTE_WRITE));
+	for (active = 0; active < 2; active++)
+		for (use = 0; use < USES; use++)
+			for (i = 0; i < ARRAY_SIZE(rights); i++)
+				count += try_use(use, rights[i], active);
+	printf("%d combinations\n", count);
+	return 0;
+}
