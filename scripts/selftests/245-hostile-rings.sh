@@ -45,7 +45,7 @@ t_run "what makes no sense is refused" refused
 t_run "everything rewritten at random" attack
 kills=(1 3 5)
 [ "$KIW_KERNEL" != 6.12 ] || kills=(4)
-for tenths in "${kills[@]}"; do t_run "killed after 0.$tenths s" killed $tenths; done
+for tenths in "${kills[@]}"; do t_run "killed after 0.$tenths s" killed "$tenths"; done
 t_run "all queue pairs are gone" wait_for 10 nothing_left
 t_run "the device is of use" rping_to b $B4 -C 10 -S 4000
 rdma_down
