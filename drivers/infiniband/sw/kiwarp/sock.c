@@ -79,14 +79,21 @@ static void sock_state_change(struct sock *sk)
 	local_bh_enable();
 }
 
+/*
+ * Also called for streams that were just accepted and have yet to be wrapped: they inherit
+ * the callback, though not the user data. Then only the lock of that stream is held, maybe
+ * in process context.
+ */
 static void sock_listen_ready(struct sock *sk)
 {
 	struct kiw_sock *ks;
 
 	read_lock_bh(&sk->sk_callback_lock);
+	rcu_read_lock();
 	ks = rcu_dereference_sk_user_data(sk);
 	if (ks && ks->ops)
 		ks->ops->changed(ks->owner);
+	rcu_read_unlock();
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
