@@ -44,7 +44,8 @@ RREAD = int(enums.IBV_ACCESS_REMOTE_READ)
 RWRITE = int(enums.IBV_ACCESS_REMOTE_WRITE)
 ALL = LOCAL | RREAD | RWRITE
 
-CMD_REG_MR, CMD_DEREG_MR = 9, 13    # ib_user_verbs.h
+CMD_REG_MR, CMD_REREG_MR, CMD_DEREG_MR = 9, 11, 13      # ib_user_verbs.h
+REREG_TRANS, REREG_PD, REREG_ACCESS = 1, 2, 4
 
 
 def names(prefix):
@@ -118,6 +119,7 @@ class End:
         self.device = device
         self.listener = self.chan = None
         self.kept = []
+        self.other_pd = None
         self.scribbler = None
 
     def _number(self):
@@ -149,6 +151,26 @@ class End:
         num = self._number()
         self.raw_mrs[num] = (answer[0], room)
         return num, addr, answer[1], answer[2]
+
+    def mr_again(self, num, flags, size=0, iova=0, access=0, shift=0):
+        """
+        Register what mr_iova() returned anew: (errno, lkey, rkey). TRANS: SIZE octets at
+        the IOVA, of memory that begins SHIFT octets behind where it did. PD: a new one.
+        The stock provider has no such call.
+        """
+        handle, room = self.raw_mrs[num]
+        if flags & REREG_PD:
+            self.other_pd = PD(self.ctx.obj)
+        pd = self.other_pd if flags & REREG_PD else self.pd
+        addr = ctypes.addressof(ctypes.c_char.from_buffer(room)) + shift
+        answer = (ctypes.c_uint32 * 2)()
+        cmd = struct.pack("=IHHQIIQQQII", CMD_REREG_MR, 14, 2, ctypes.addressof(answer),
+                          handle, flags, addr, size, iova, pd.handle, access)
+        try:
+            os.write(self.ctx.obj.cmd_fd, cmd)
+        except OSError as exc:
+            return exc.errno, 0, 0
+        return 0, answer[0], answer[1]
 
     def close_mr(self, num):
         if num in self.raw_mrs:

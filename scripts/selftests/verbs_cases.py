@@ -3,10 +3,12 @@
 address of the latter. The connection is made from here to there, unless said."""
 
 import contextlib
+import errno
 import random
 import time
 
-from verbs import ALL, LOCAL, PATIENCE, RREAD, RWRITE, Failed, expect
+from verbs import (ALL, LOCAL, PATIENCE, REREG_ACCESS, REREG_PD, REREG_TRANS, RREAD, RWRITE,
+                   Failed, expect)
 
 PAGE = 4096
 MIB = 1 << 20
@@ -605,6 +607,55 @@ def iova(l, r, addr):
         p.recv_done(1, 100)
         expect(r.peek(rmr[1], 100) == data[:100], True, "SEND")
         r.close_mr(rmr[0])
+
+
+def rereg(l, r, addr):
+    """An MR that is registered anew, in each respect; where that fails, it is as it was."""
+    base, other = 0x123456789000, 0x40000
+    with memory(l, PAGE) as lmr, doomed(l, r, addr) as p:
+        rmr = r.mr_iova(4 * PAGE, base)
+        keys = [rmr[3]]
+
+        def write(where, at):
+            data = rng.randbytes(100)
+            l.poke(lmr[1], data)
+            l.post_send(p.lc, wr("RDMA_WRITE", [(lmr[1], 100, lmr[2])], raddr=where,
+                                 rkey=keys[-1]))
+            p.send_done()
+            p.sync(lmr, rmr2)
+            expect(r.peek(rmr[1] + at, 100) == data, True, f"octets at {at}")
+
+        def again(*args, **kwargs):
+            error, _, rkey = r.mr_again(rmr[0], *args, **kwargs)
+            expect(error, 0, "errno")
+            keys.append(rkey)
+
+        rmr2 = r.mr(PAGE)
+        write(base, 0)
+        again(REREG_ACCESS, access=LOCAL | RWRITE)
+        write(base + 5, 5)
+        again(REREG_TRANS, 2 * PAGE, other, shift=2 * PAGE)
+        write(other, 2 * PAGE)
+        for flags, args, error in ((REREG_TRANS, {"size": 0, "iova": base}, "EINVAL"),
+                                   (REREG_TRANS, {"size": 1 << 40, "iova": base}, "EINVAL"),
+                                   (REREG_TRANS, {"size": PAGE, "iova": other,
+                                                  "shift": 1 << 44}, "EFAULT"),
+                                   (REREG_ACCESS, {"access": RWRITE}, "EINVAL"),
+                                   (8, {}, "ENOTSUP"), (0, {}, "EINVAL")):
+            got = r.mr_again(rmr[0], flags, **args)[0]
+            expect(errno.errorcode.get(got), error, f"error of {flags} {args}")
+            write(other + 50, 2 * PAGE + 50)
+        again(REREG_ACCESS, access=LOCAL | RREAD | RWRITE)
+        write(other + 100, 2 * PAGE + 100)
+        again(REREG_PD)
+        expect(len(set(keys)), 5, "different keys")
+        l.post_send(p.lc, wr("RDMA_READ", [(lmr[1], 100, lmr[2])], raddr=other,
+                             rkey=keys[-1]))
+        p.send_done(1, "REM_ACCESS_ERR")
+        r.close_mr(rmr[0])
+        r.close_mr(rmr2[0])
+        l.async_event("QP_FATAL")
+        r.async_events()
 
 
 def dereg(l, r, addr):

@@ -59,6 +59,7 @@ struct kiw_umem *kiw_umem_pin(struct ib_device *ibdev, u64 start, u64 length, in
 		return ERR_PTR(-ENOMEM);
 	}
 	umem->ib = ib;
+	refcount_set(&umem->users, 1);
 	umem->first_offset = ib_umem_offset(ib);
 	umem->num_pages = num;
 	list_pages(umem);
@@ -66,14 +67,28 @@ struct kiw_umem *kiw_umem_pin(struct ib_device *ibdev, u64 start, u64 length, in
 }
 
 /**
+ * kiw_umem_share - another region is of the same pages
+ * @umem: from kiw_umem_pin()
+ *
+ * Context: any.
+ * Return: @umem, to be given to kiw_umem_unpin() once more.
+ */
+struct kiw_umem *kiw_umem_share(struct kiw_umem *umem)
+{
+	refcount_inc(&umem->users);
+	return umem;
+}
+
+/**
  * kiw_umem_unpin - let go of pinned memory
- * @umem: from kiw_umem_pin(); nobody copies any more; NULL is fine
+ * @umem: from kiw_umem_pin() or kiw_umem_share(); who calls does not copy any more; NULL
+ *	is fine
  *
  * Context: process, may sleep.
  */
 void kiw_umem_unpin(struct kiw_umem *umem)
 {
-	if (!umem)
+	if (!umem || !refcount_dec_and_test(&umem->users))
 		return;
 	ib_umem_release(umem->ib);
 	kvfree(umem);

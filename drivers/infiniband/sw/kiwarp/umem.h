@@ -4,6 +4,7 @@
 #define KIW_UMEM_H
 
 #include <linux/bits.h>
+#include <linux/refcount.h>
 #include <rdma/ib_umem.h>
 
 /* The page array is one allocation, for which the kernel's limit is 2 GiB */
@@ -12,18 +13,21 @@
 /**
  * struct kiw_umem - pinned user memory
  * @ib: the core's pin
+ * @users: regions that are of these pages
  * @first_offset: octet offset of the region in its first page
  * @num_pages: pages in @pages
  * @pages: in order of address
  */
 struct kiw_umem {
 	struct ib_umem *ib;
+	refcount_t users;
 	u32 first_offset;
 	size_t num_pages;
 	struct page *pages[];
 };
 
 struct kiw_umem *kiw_umem_pin(struct ib_device *ibdev, u64 start, u64 length, int access);
+struct kiw_umem *kiw_umem_share(struct kiw_umem *umem);
 void kiw_umem_unpin(struct kiw_umem *umem);
 
 /* Any context; the range was checked against the region */

@@ -29,6 +29,9 @@ void kiw_disassociate_ucontext(struct ib_ucontext *uctx);
 
 /* verbs_mr.c: memory regions */
 struct ib_mr *kiw_get_dma_mr(struct ib_pd *ibpd, int access);
+struct ib_mr *kiw_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 length,
+				u64 virt_addr, int access, struct ib_pd *ibpd,
+				struct ib_udata *udata);
 struct ib_mr *kiw_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 virt_addr,
 			      int access, struct ib_udata *udata);
 struct ib_mr *kiw_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg);

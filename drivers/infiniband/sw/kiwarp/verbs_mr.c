@@ -192,6 +192,84 @@ err_free:
 	return ERR_PTR(ret);
 }
 
+/* Will the pages of @old do for one that is registered anew? */
+static bool pages_fit(const struct kiw_mr *old, int flags, int access)
+{
+	if (flags & IB_MR_REREG_TRANS)
+		return false;
+	return old->umem->ib->writable || !ib_access_writable(access);
+}
+
+/* What is not to change is as in @old. Pages are pinned anew where they are not the same. */
+static int mr_reattach(struct kiw_mr *mr, const struct kiw_mr *old, int flags, u64 start,
+		       u64 length, u64 virt_addr)
+{
+	if (pages_fit(old, flags, mr->access)) {
+		mr->umem = kiw_umem_share(old->umem);
+		mr->base = old->base;
+		mr->length = old->length;
+		return 0;
+	}
+	if (flags & IB_MR_REREG_TRANS)
+		return mr_attach(mr, start, length, virt_addr, mr->access);
+	/* Its address means something in its own address space only. */
+	if (old->umem->ib->owning_mm != current->mm)
+		return -EINVAL;
+	return mr_attach(mr, old->umem->ib->address, old->length, old->base, mr->access);
+}
+
+/**
+ * kiw_rereg_user_mr - register memory anew
+ * @ibmr: from kiw_reg_user_mr() or here
+ * @flags: IB_MR_REREG_TRANS, IB_MR_REREG_PD, IB_MR_REREG_ACCESS: which of those change:
+ * @start: user address of the first octet
+ * @length: octets; not 0
+ * @virt_addr: tagged offset that names the first octet (iova)
+ * @access: enum ib_access_flags
+ * @ibpd: protection domain, also when it is the same
+ * @udata: empty
+ *
+ * Makes another region, with another STag; the core deregisters @ibmr once this has
+ * succeeded, which waits for those who use it (kiw_dereg_mr()). When this fails @ibmr is
+ * what it was.
+ *
+ * Context: process, may sleep; no other call for @ibmr runs.
+ * Return: the MR, to be given to kiw_dereg_mr(), or ERR_PTR(): as kiw_reg_user_mr(), and
+ * -EINVAL when @ibmr is not of user memory, or to be made writable by another process.
+ */
+struct ib_mr *kiw_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 length,
+				u64 virt_addr, int access, struct ib_pd *ibpd,
+				struct ib_udata *udata)
+{
+	struct kiw_device *dev = to_kiw_device(ibmr->device);
+	struct kiw_mr *mr, *old = to_kiw_mr(ibmr);
+	int ret;
+
+	if (!old->umem)
+		return ERR_PTR(-EINVAL);
+	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen)) {
+		kiw_count(&dev->stats, KIW_STAT_UDATA_INVALID);
+		return ERR_PTR(-EINVAL);
+	}
+	mr = mr_alloc(dev, ibpd, flags & IB_MR_REREG_ACCESS ? access : old->access);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	ret = mr_reattach(mr, old, flags, start, length, virt_addr);
+	if (ret)
+		goto err_free;
+	mr->ib.iova = mr->base;
+	mr->ib.length = mr->length;
+	ret = kiw_mr_publish(&dev->mrs, mr);
+	if (ret)
+		goto err_free;
+	kiw_count(&dev->stats, KIW_STAT_MR_CREATED);
+	return &mr->ib;
+
+err_free:
+	mr_free(dev, mr);
+	return ERR_PTR(ret);
+}
+
 /**
  * kiw_alloc_mr - make a region for fast registration
  * @ibpd: protection domain
