@@ -17,6 +17,17 @@
 
 #include "proto/stag.h"
 
+/* Rights that something here asks for */
+#define KIW_ACCESS_GRANTED \
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
+
+/*
+ * Rights to operations we do not offer, and hints. Portable programs ask for them
+ * unseen; as nobody can use them there is no harm in saying yes.
+ */
+#define KIW_ACCESS_IGNORED \
+	(IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+
 struct kiw_fast;
 struct kiw_umem;
 

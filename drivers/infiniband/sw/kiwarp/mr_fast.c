@@ -16,8 +16,9 @@
  * sleep. A new registration needs an invalid region, hence one without users: those who
  * count themselves in meanwhile go away without having looked at more than the STag.
  *
- * Of two QPs that execute such work requests upon one region at once, which no consumer
- * has a reason for, one is refused.
+ * Two QPs may execute such work requests upon one region at once, because a peer may name
+ * any region of the protection domain: they take turns, by a spinlock. Who holds it waits
+ * for users, and users wait for nobody.
  */
 #include "mr_fast.h"
 
@@ -45,6 +46,7 @@ struct kiw_fast *kiw_fast_alloc(u32 max_pages)
 		kfree(fast);
 		return NULL;
 	}
+	spin_lock_init(&fast->lock);
 	fast->pages = fast->mapped + max_pages;
 	fast->max_pages = max_pages;
 	return fast;
@@ -82,54 +84,59 @@ static int set_page(struct ib_mr *ibmr, u64 addr)
  * @offset: octets to skip in the first; set to where the first entry that found no room
  *	goes on; may be NULL
  *
+ * @mr->ib.iova is set to what peers are to name the first octet by: its offset in its page,
+ * so that they are not told kernel addresses. The consumer may change it until it posts
+ * the registration.
+ *
  * Context: any; serialised by the consumer per region.
  * Return: entries that found room, or -EINVAL for a page size we do not do.
  */
 int kiw_fast_map(struct kiw_mr *mr, struct scatterlist *sg, int num, unsigned int *offset)
 {
+	int ret;
+
 	if (!is_power_of_2(mr->ib.page_size) || mr->ib.page_size < SECTOR_SIZE)
 		return -EINVAL;
 	mr->fast->num_mapped = 0;
-	return ib_sg_to_pages(&mr->ib, sg, num, offset, set_page);
+	ret = ib_sg_to_pages(&mr->ib, sg, num, offset, set_page);
+	mr->ib.iova &= mr->ib.page_size - 1;
+	mr->fast->mapped_offset = mr->ib.iova;
+	return ret;
 }
 
 /* Take what the consumer has mapped; false: it does not cover what it is to cover */
 static bool take_mapping(struct kiw_mr *mr)
 {
 	struct kiw_fast *fast = mr->fast;
-	u32 offset = mr->ib.iova & (mr->ib.page_size - 1);
+	u64 room = (u64)fast->num_mapped * mr->ib.page_size;
 
-	if (!fast->num_mapped ||
-	    offset + mr->ib.length > (u64)fast->num_mapped * mr->ib.page_size ||
+	if (!fast->num_mapped || mr->ib.length > room - fast->mapped_offset ||
 	    mr->ib.iova + mr->ib.length < mr->ib.iova)
 		return false;
 	memcpy(fast->pages, fast->mapped, fast->num_mapped * sizeof(*fast->pages));
 	fast->page_size = mr->ib.page_size;
-	fast->first_offset = offset;
+	fast->first_offset = fast->mapped_offset;
 	mr->base = mr->ib.iova;
 	mr->length = mr->ib.length;
 	return true;
 }
 
-/* Have the region at the index of @stag for oneself, until release() */
-static struct kiw_mr *claim(struct kiw_mr_table *table, const struct ib_pd *pd, u32 stag,
-			    enum kiw_mem_fault *fault)
+/* The region at the index of @stag, valid or not */
+static struct kiw_mr *find(struct kiw_mr_table *table, const struct ib_pd *pd, u32 stag,
+			   enum kiw_mem_fault *fault)
 {
 	struct kiw_mr *mr = kiw_mr_at(table, stag);
 
 	*fault = KIW_MEM_STAG;
-	if (mr && mr->ib.pd != pd)
+	if (!mr)
+		return NULL;
+	if (mr->ib.pd != pd)
 		*fault = KIW_MEM_ASSOC;
-	else if (mr && !mr->fast)
+	else if (!mr->fast)
 		*fault = KIW_MEM_ACCESS;
-	else if (mr && !test_and_set_bit_lock(0, &mr->fast->busy))
+	else
 		return mr;
 	return NULL;
-}
-
-static void release(struct kiw_mr *mr)
-{
-	clear_bit_unlock(0, &mr->fast->busy);
 }
 
 static void grant(struct kiw_mr *mr, u32 stag, int access)
@@ -157,17 +164,18 @@ enum kiw_mem_fault kiw_fast_register(struct kiw_mr_table *table, const struct ib
 	enum kiw_mem_fault fault;
 	struct kiw_mr *mr;
 
-	mr = claim(table, pd, stag, &fault);
+	mr = find(table, pd, stag, &fault);
 	if (!mr)
 		return fault;
 	fault = KIW_MEM_OK;
+	spin_lock(&mr->fast->lock);
 	if (mr->stag)
 		fault = KIW_MEM_STAG;
 	else if (!take_mapping(mr))
 		fault = KIW_MEM_BOUNDS;
 	else
 		grant(mr, stag, access);
-	release(mr);
+	spin_unlock(&mr->fast->lock);
 	return fault;
 }
 
@@ -204,11 +212,12 @@ enum kiw_mem_fault kiw_fast_invalidate(struct kiw_mr_table *table, const struct 
 	enum kiw_mem_fault fault;
 	struct kiw_mr *mr;
 
-	mr = claim(table, pd, stag, &fault);
+	mr = find(table, pd, stag, &fault);
 	if (!mr)
 		return fault;
+	spin_lock(&mr->fast->lock);
 	fault = revoke(mr, stag, rights);
-	release(mr);
+	spin_unlock(&mr->fast->lock);
 	return fault;
 }
 

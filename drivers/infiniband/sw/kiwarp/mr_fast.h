@@ -6,6 +6,8 @@
 #ifndef KIW_MR_FAST_H
 #define KIW_MR_FAST_H
 
+#include <linux/spinlock.h>
+
 #include "mr.h"
 
 /* Most pages of one region; with pages of 4 KiB, 2 MiB */
@@ -13,22 +15,24 @@
 
 /**
  * struct kiw_fast - the part of a region that fast registration needs
- * @busy: bit 0: a work request is being executed upon the region
+ * @lock: serialises registering and invalidating; BHs are off already; innermost
  * @users: who has found the region valid and has not yet done with it
  * @page_size: octets, a power of two, of the registration in force
  * @first_offset: of the registration in force, in its first page
  * @max_pages: room in @mapped and in @pages
  * @num_mapped: pages in @mapped
+ * @mapped_offset: of the first octet, in the first of them
  * @mapped: kernel addresses for the next registration, the consumer's to change
  * @pages: kernel addresses of the registration in force
  */
 struct kiw_fast {
-	unsigned long busy;
+	spinlock_t lock;
 	atomic_t users;
 	u32 page_size;
 	u32 first_offset;
 	u32 max_pages;
 	u32 num_mapped;
+	u32 mapped_offset;
 	u64 *mapped;
 	u64 *pages;
 };

@@ -18,17 +18,6 @@
 #include "mr_fast.h"
 #include "umem.h"
 
-/* Rights that something here asks for */
-#define ACCESS_GRANTED \
-	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
-
-/*
- * Rights to operations we do not offer, and hints. Portable programs ask for them
- * unseen; as nobody can use them there is no harm in saying yes.
- */
-#define ACCESS_IGNORED \
-	(IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
-
 static int check_access(struct ib_device *ibdev, int access)
 {
 	int ret;
@@ -37,7 +26,7 @@ static int check_access(struct ib_device *ibdev, int access)
 	ret = ib_check_mr_access(ibdev, access);
 	if (ret)
 		return ret;
-	return access & ~(ACCESS_GRANTED | ACCESS_IGNORED) ? -EOPNOTSUPP : 0;
+	return access & ~(KIW_ACCESS_GRANTED | KIW_ACCESS_IGNORED) ? -EOPNOTSUPP : 0;
 }
 
 static struct kiw_mr *mr_alloc(struct kiw_device *dev, struct ib_pd *ibpd, int access)
@@ -58,7 +47,7 @@ static struct kiw_mr *mr_alloc(struct kiw_device *dev, struct ib_pd *ibpd, int a
 	/* The core sets these, but after the MR was published */
 	mr->ib.device = &dev->ib;
 	mr->ib.pd = ibpd;
-	mr->access = access & ACCESS_GRANTED;
+	mr->access = access & KIW_ACCESS_GRANTED;
 	return mr;
 }
 

@@ -13,6 +13,7 @@
 #include <linux/vmalloc.h>
 
 #include "wr.h"
+#include "mr.h"
 #include "proto/ring.h"
 #include "proto/stag.h"
 
@@ -33,9 +34,6 @@ static u16 translate_flags(unsigned int send_flags)
 	return flags;
 }
 
-/* Rights that a fast registration can grant */
-#define FAST_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
-
 static int translate_reg(struct kiw_swqe *wqe, const struct ib_reg_wr *reg)
 {
 	const u32 index = ~(u32)0 << KIW_STAG_KEY_BITS;
@@ -43,11 +41,12 @@ static int translate_reg(struct kiw_swqe *wqe, const struct ib_reg_wr *reg)
 	if (!reg->mr || (reg->mr->lkey ^ reg->key) & index)
 		return -EINVAL;
 	/* As for registrations of other kinds: remote write needs local write. */
-	if (ib_check_mr_access(reg->mr->device, reg->access))
+	if (ib_check_mr_access(reg->mr->device, reg->access) ||
+	    reg->access & ~(KIW_ACCESS_GRANTED | KIW_ACCESS_IGNORED))
 		return -EINVAL;
 	wqe->op = KIW_WR_REG_MR;
 	wqe->rkey = reg->key;
-	wqe->access = reg->access & FAST_ACCESS;
+	wqe->access = reg->access & KIW_ACCESS_GRANTED;
 	return 0;
 }
 
