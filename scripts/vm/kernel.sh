@@ -5,6 +5,7 @@
 # not in the cache. NAME is one of
 #   uml        own 6.12 User Mode Linux kernel with KUnit
 #   uml-debug  the same with KASAN, lockdep, kmemleak, fault injection
+#   smp-debug  own 6.12 kernel for QEMU with KASAN, lockdep, preemption
 #   6.1, 6.12  the distribution's stock kernels, for QEMU
 # The directory holds
 #   kernel         what is booted
@@ -71,6 +72,40 @@ build_uml() {
 		"$K_RELEASE" >"$dir/info"
 }
 
+smp_make() {
+	make -C "$SRC" ARCH=x86_64 O="$BUILD" "$@"
+}
+
+# build_smp DIR FRAGMENT...: of several lines about one symbol the last counts.
+build_smp() {
+	local dir=$1 log=$1/log
+	BUILD=$dir/build
+	shift
+	mkdir -p "$BUILD" "$dir/modules/usr"
+	awk -F= '/^CONFIG_/ { line[$1] = $0 } END { for (s in line) print line[s] }' "$@" |
+		sort >"$dir/fragment"
+	run_logged "$log" smp_make KCONFIG_ALLCONFIG="$dir/fragment" alldefconfig &&
+		check_config "$dir/fragment" "$BUILD/.config" &&
+		run_logged "$log" smp_make -j"$(build_jobs)" vmlinux modules &&
+		run_logged "$log" smp_make INSTALL_MOD_PATH="$dir/modules/usr" \
+			INSTALL_MOD_STRIP=1 modules_install || return 1
+	K_RELEASE=$(cat "$BUILD/include/config/kernel.release")
+	rm -f "$dir/modules/usr/lib/modules/$K_RELEASE"/{build,source}
+	strip -o "$dir/kernel" "$BUILD/vmlinux"
+	trim_build "$BUILD"
+	pack_modules "$dir" "$K_RELEASE" || return 1
+	printf 'K_TYPE=qemu\nK_RELEASE=%s\nK_BUILD=build\nK_ARCH=x86_64\n' \
+		"$K_RELEASE" >"$dir/info"
+}
+
+kernel_smp() {
+	need_packages linux-source-6.12 build-essential bc bison flex libelf-dev \
+		libssl-dev kmod squashfs-tools || die "packages missing"
+	SRC=$("$KIW_VM/source.sh" 6.12) || die "no source tree"
+	cached kernel-smp-debug "$(content_key "$SRC" "$@" \
+		"$(declare -f smp_make build_smp trim_build pack_modules)")" build_smp "$@"
+}
+
 kernel_uml() {
 	local name=$1
 	shift
@@ -85,11 +120,15 @@ main() {
 	case ${1:-} in
 	uml) kernel_uml uml "$KIW_VM/uml.config" ;;
 	uml-debug) kernel_uml uml-debug "$KIW_VM/uml.config" "$KIW_VM/uml-debug.config" ;;
+	smp-debug)
+		kernel_smp "$KIW_VM/uml.config" "$KIW_VM/uml-debug.config" \
+			"$KIW_VM/smp-debug.config"
+		;;
 	6.1 | 6.12)
 		# shellcheck source=scripts/vm/stock.sh
 		. "$KIW_VM/stock.sh" && kernel_stock "$1"
 		;;
-	*) die "usage: kernel.sh uml|uml-debug|6.1|6.12" ;;
+	*) die "usage: kernel.sh uml|uml-debug|smp-debug|6.1|6.12" ;;
 	esac
 }
 

@@ -23,7 +23,7 @@ build_siw() {
 main() {
 	local version=${1:-}
 	load_kernel "$version"
-	if [ "$K_TYPE" = uml ]; then
+	if [ -n "$(find "$K_DIR/modules" -name siw.ko)" ]; then
 		dirname "$(find "$K_DIR/modules" -name siw.ko)"
 		return
 	fi
