@@ -19,7 +19,7 @@ LAYERS = [
     (0, "proto/wire proto/perr proto/crc"),
     (1, "proto/mpa*"),
     (2, "proto/*"),
-    (3, "mr mr_fast umem sgl cq srq readq txbuf policy sock sock_io"),
+    (3, "mr mr_fast umem dmabuf sgl cq srq readq txbuf policy sock sock_io"),
     (4, "qp qp_post tx tx_fpdu rx rx_fpdu wr"),
     (5, "cm cm_* verbs verbs_* uapi uapi_* device policy_sysfs netlink stats trace main"),
 ]
@@ -36,7 +36,7 @@ RULES = [
      " linux/unaligned.h asm/byteorder.h proto/*",
      "",
      "proto/ is bytes and numbers only"),
-    ("mr mr_fast umem sgl cq srq readq", None, "net/* qp.h cm.h",
+    ("mr mr_fast umem dmabuf sgl cq srq readq", None, "net/* qp.h cm.h",
      "memory and queues know neither the network nor the QP"),
     # net/sock.h has the allocator of page fragments
     ("txbuf", None, "net/tcp.h net/inet* qp.h cm.h",

@@ -13,6 +13,7 @@ The cases are in verbs_cases.py.
 import contextlib
 import ctypes
 import faulthandler
+import fcntl
 import mmap
 import os
 import pickle
@@ -46,6 +47,9 @@ ALL = LOCAL | RREAD | RWRITE
 
 CMD_REG_MR, CMD_REREG_MR, CMD_DEREG_MR = 9, 11, 13      # ib_user_verbs.h
 REREG_TRANS, REREG_PD, REREG_ACCESS = 1, 2, 4
+VERBS_IOCTL = 0xc0181b01            # rdma_user_ioctl_cmds.h
+DRIVER_SIW, OBJECT_MR, REG_DMABUF_MR = 18, 7, 4
+UDMABUF_CREATE = 0x40187542         # linux/udmabuf.h
 
 
 def names(prefix):
@@ -114,7 +118,7 @@ class End:
         self.pd = PD(self.ctx.obj)
         self.next = 0
         self.conns, self.mrs, self.srqs = {}, {}, {}
-        self.raw_mrs, self.tcp = {}, {}
+        self.raw_mrs, self.tcp, self.dmabufs = {}, {}, {}
         self.tcp_server = None
         self.device = device
         self.listener = self.chan = None
@@ -171,6 +175,50 @@ class End:
         except OSError as exc:
             return exc.errno, 0, 0
         return 0, answer[0], answer[1]
+
+    def dmabuf(self, size):
+        """Return (number, address) of a dma-buf of SIZE octets, all ones."""
+        memfd = os.memfd_create("dmabuf", os.MFD_ALLOW_SEALING)
+        os.truncate(memfd, size)
+        fcntl.fcntl(memfd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+        room = mmap.mmap(memfd, size)
+        addr = ctypes.addressof(ctypes.c_char.from_buffer(room))
+        ctypes.memset(addr, 0xff, size)
+        with open("/dev/udmabuf", "rb") as dev:
+            fd = fcntl.ioctl(dev, UDMABUF_CREATE,
+                             bytearray(struct.pack("=IIQQ", memfd, 1, 0, size)))
+        os.close(memfd)
+        num = self._number()
+        self.dmabufs[num] = (fd, room)
+        return num, addr
+
+    def dmabuf_close(self, num):
+        """Its memory stays to be looked at."""
+        os.close(self.dmabufs[num][0])
+
+    def mr_dmabuf(self, buf, offset, size, iova, access=ALL):
+        """
+        Register a part of a dma-buf: (errno, number, lkey, rkey). A BUF that is no number
+        of one is a file descriptor. The stock provider has no such call.
+        """
+        fd, room = self.dmabufs.get(buf, (buf, None))
+        keys = (ctypes.c_uint32 * 2)()
+        addr = ctypes.addressof(keys)
+        # Number, octets, value or address of each attribute; the last two are written.
+        attrs = ((0, 0, 0), (1, 0, self.pd.handle), (2, 8, offset), (3, 8, size), (4, 8, iova),
+                 (5, 4, fd), (6, 4, access), (7, 4, addr), (8, 4, addr + 4))
+        call = struct.pack("=HHHHQII", 24 + 16 * len(attrs), OBJECT_MR, REG_DMABUF_MR,
+                           len(attrs), 0, DRIVER_SIW, 0)
+        call += b"".join(struct.pack("=HHHHQ", n, octets, 1, 0, value)
+                         for n, octets, value in attrs)
+        call = bytearray(call)
+        try:
+            fcntl.ioctl(self.ctx.obj.cmd_fd, VERBS_IOCTL, call)
+        except OSError as exc:
+            return exc.errno, 0, 0, 0
+        num = self._number()
+        self.raw_mrs[num] = (struct.unpack_from("=Q", call, 24 + 8)[0], room)
+        return 0, num, keys[0], keys[1]
 
     def close_mr(self, num):
         if num in self.raw_mrs:

@@ -658,6 +658,71 @@ def rereg(l, r, addr):
         r.async_events()
 
 
+def rereg_writable(l, r, addr):
+    """Memory that was pinned for reading is pinned anew when it may be written."""
+    base = 0x123456789000
+    with buffers(l, r, PAGE) as (lmr, rmr2), pair(l, r, addr) as p:
+        rmr = r.mr_iova(2 * PAGE, base, RREAD)
+        l.poke(lmr[1], b"\x55" * PAGE)
+        error, _, rkey = r.mr_again(rmr[0], REREG_ACCESS, access=ALL)
+        expect(error, 0, "errno")
+        l.post_send(p.lc, wr("RDMA_WRITE", [(lmr[1], PAGE, lmr[2])], raddr=base + 100,
+                             rkey=rkey))
+        p.send_done()
+        p.sync(lmr, rmr2)
+        check_placed(r, (0, rmr[1]), 100, b"\x55" * PAGE, 2 * PAGE)
+        r.close_mr(rmr[0])
+
+
+def dmabuf_errors(l, r, _):
+    """What is no part of a dma-buf is not registered."""
+    buf, _ = r.dmabuf(4 * PAGE)
+    for which, offset, size, iova, access, error in (
+            (1000, 0, PAGE, 0, ALL, "EBADF"), (0, 0, PAGE, 0, ALL, "EINVAL"),
+            (buf, 0, 0, 0, ALL, "EINVAL"), (buf, 0, 4 * PAGE + 1, 0, ALL, "EINVAL"),
+            (buf, 4 * PAGE, 1, 0, ALL, "EINVAL"), (buf, 2 ** 64 - PAGE, PAGE, 0, ALL, "EINVAL"),
+            (buf, PAGE, 2 ** 64 - PAGE, 0, ALL, "EINVAL"), (buf, 1, PAGE, 0, ALL, "EINVAL"),
+            (buf, 0, PAGE + 1, 2 ** 64 - PAGE, ALL, "EINVAL"),
+            (buf, 0, PAGE, 0, RWRITE, "EINVAL")):
+        got = r.mr_dmabuf(which, offset, size, iova, access)[0]
+        expect(errno.errorcode.get(got), error, f"error of {which} {offset} {size} {iova}")
+    r.dmabuf_close(buf)
+
+
+def dmabuf(l, r, addr):
+    """A part of a dma-buf is registered, which stays when its file descriptor goes."""
+    base, room, size = 0x123456789000, 8 * PAGE, 5 * PAGE
+    with memory(l, room) as lmr, doomed(l, r, addr) as p:
+        buf, where = r.dmabuf(room)
+        error, num, lkey, rkey = r.mr_dmabuf(buf, PAGE + 100, size, base + 100)
+        expect(error, 0, "errno")
+        r.dmabuf_close(buf)
+        expect(r.mr_again(num, REREG_ACCESS, access=ALL)[0], errno.EINVAL, "rereg")
+        data = rng.randbytes(size)
+        l.poke(lmr[1], data)
+        l.post_send(p.lc, wr("RDMA_WRITE", [(lmr[1], size, lmr[2])], raddr=base + 100,
+                             rkey=rkey))
+        p.send_done()
+        l.poke(lmr[1], b"\0" * size)
+        l.post_send(p.lc, wr("RDMA_READ", [(lmr[1], size, lmr[2])], raddr=base + 100,
+                             rkey=rkey))
+        p.send_done()
+        expect(l.peek(lmr[1], size) == data, True, "READ")
+        check_placed(r, (0, where), PAGE + 100, data, room)
+        # The owner uses the same address with its lkey.
+        r.post_recv(p.rc, 1, (base + 200, 100, lkey))
+        l.post_send(p.lc, wr("SEND", [(lmr[1], 100, lmr[2])]))
+        p.send_done()
+        p.recv_done(1, 100)
+        check_placed(r, (0, where), PAGE + 200, data[:100], room)
+        l.post_send(p.lc, wr("RDMA_READ", [(lmr[1], 2, lmr[2])], raddr=base + 100 + size - 1,
+                             rkey=rkey))
+        p.send_done(1, "REM_ACCESS_ERR")
+        r.close_mr(num)
+        l.async_event("QP_FATAL")
+        r.async_events()
+
+
 def dereg(l, r, addr):
     """MRs come and go; the key of one that is gone opens nothing."""
     with memory(l, PAGE) as lmr, doomed(l, r, addr) as p:

@@ -18,6 +18,7 @@
 #include <linux/random.h>
 #include <linux/string.h>
 
+#include "dmabuf.h"
 #include "mr_fast.h"
 #include "umem.h"
 
@@ -175,6 +176,12 @@ static bool wraps(u64 addr, u64 len)
 	return len && addr + (len - 1) < addr;
 }
 
+/* The kernel's whole address space, which has no bounds */
+static bool is_dma_mr(const struct kiw_mr *mr)
+{
+	return !mr->umem && !mr->dmabuf && !mr->fast;
+}
+
 /* No sum here, so nothing that could overflow */
 static bool in_bounds(const struct kiw_mr *mr, u64 addr, u64 len)
 {
@@ -205,7 +212,7 @@ enum kiw_mem_fault kiw_mr_check(const struct kiw_mr *mr, const struct ib_pd *pd,
 		return KIW_MEM_ACCESS;
 	if (wraps(addr, len))
 		return KIW_MEM_WRAP;
-	if ((mr->umem || mr->fast) && !in_bounds(mr, addr, len))
+	if (!is_dma_mr(mr) && !in_bounds(mr, addr, len))
 		return KIW_MEM_BOUNDS;
 	return KIW_MEM_OK;
 }
@@ -231,6 +238,8 @@ void kiw_mr_copy_to(const struct kiw_mr *mr, u64 addr, const void *src, u32 len)
 		kiw_umem_copy_to(mr->umem, addr - mr->base, src, len);
 	else if (mr->fast)
 		kiw_fast_copy_to(mr->fast, addr - mr->base, src, len);
+	else if (mr->dmabuf)
+		memcpy(mr->dmabuf->addr + (addr - mr->base), src, len);
 	else
 		memcpy(kernel_address(addr), src, len);
 }
@@ -250,6 +259,8 @@ void kiw_mr_copy_from(const struct kiw_mr *mr, u64 addr, void *dst, u32 len)
 		kiw_umem_copy_from(mr->umem, addr - mr->base, dst, len);
 	else if (mr->fast)
 		kiw_fast_copy_from(mr->fast, addr - mr->base, dst, len);
+	else if (mr->dmabuf)
+		memcpy(dst, mr->dmabuf->addr + (addr - mr->base), len);
 	else
 		memcpy(dst, kernel_address(addr), len);
 }

@@ -28,6 +28,7 @@
 #define KIW_ACCESS_IGNORED \
 	(IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
 
+struct kiw_dmabuf;
 struct kiw_fast;
 struct kiw_umem;
 
@@ -60,9 +61,10 @@ enum kiw_mem_fault {
  * @length: octets
  * @access: enum ib_access_flags granted
  * @umem: pinned user pages, or NULL
+ * @dmabuf: memory of a dma-buf, or NULL
  * @fast: a fast-registration region of a kernel consumer, or NULL
  *
- * With neither @umem nor @fast it is DMA memory: kernel addresses, the whole space.
+ * With none of the three it is DMA memory: kernel addresses, the whole space.
  */
 struct kiw_mr {
 	struct ib_mr ib;
@@ -71,6 +73,7 @@ struct kiw_mr {
 	u64 length;
 	int access;
 	struct kiw_umem *umem;
+	struct kiw_dmabuf *dmabuf;
 	struct kiw_fast *fast;
 };
 

@@ -34,6 +34,8 @@ struct ib_mr *kiw_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 le
 				struct ib_udata *udata);
 struct ib_mr *kiw_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 virt_addr,
 			      int access, struct ib_udata *udata);
+struct ib_mr *kiw_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length, u64 virt_addr,
+				     int fd, int access, kiw_compat_dmabuf_arg *arg);
 struct ib_mr *kiw_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg);
 int kiw_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int num, unsigned int *offset);
 int kiw_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);

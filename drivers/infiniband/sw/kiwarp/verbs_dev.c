@@ -273,6 +273,7 @@ const struct ib_device_ops kiw_device_ops = {
 	.get_dma_mr = kiw_get_dma_mr,
 	.reg_user_mr = kiw_reg_user_mr,
 	.rereg_user_mr = kiw_rereg_user_mr,
+	.reg_user_mr_dmabuf = kiw_reg_user_mr_dmabuf,
 	.alloc_mr = kiw_alloc_mr,
 	.map_mr_sg = kiw_map_mr_sg,
 	.dereg_mr = kiw_dereg_mr,

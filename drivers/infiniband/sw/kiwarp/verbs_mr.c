@@ -14,6 +14,7 @@
 #include <rdma/kiwarp-abi.h>
 
 #include "device.h"
+#include "dmabuf.h"
 #include "mr.h"
 #include "mr_fast.h"
 #include "umem.h"
@@ -54,6 +55,7 @@ static struct kiw_mr *mr_alloc(struct kiw_device *dev, struct ib_pd *ibpd, int a
 static void mr_free(struct kiw_device *dev, struct kiw_mr *mr)
 {
 	kiw_umem_unpin(mr->umem);
+	kiw_dmabuf_unmap(mr->dmabuf);
 	kiw_fast_free(mr->fast);
 	kfree(mr);
 	atomic_dec(&dev->num_mr);
@@ -117,12 +119,27 @@ static int send_response(struct ib_udata *udata, const struct kiw_mr *mr)
 	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
 }
 
+/* Of calls that have no driver's part */
+static int check_no_request(struct kiw_device *dev, struct ib_udata *udata)
+{
+	if (!udata || !udata->inlen || ib_is_udata_cleared(udata, 0, udata->inlen))
+		return 0;
+	kiw_count(&dev->stats, KIW_STAT_UDATA_INVALID);
+	return -EINVAL;
+}
+
+/* [@virt_addr, @virt_addr + @length) is not a range */
+static bool is_bad_range(u64 length, u64 virt_addr)
+{
+	return !length || virt_addr + (length - 1) < virt_addr;
+}
+
 /* Give @mr the memory it names */
 static int mr_attach(struct kiw_mr *mr, u64 start, u64 length, u64 virt_addr, int access)
 {
 	struct kiw_umem *umem;
 
-	if (!length || virt_addr + (length - 1) < virt_addr)
+	if (is_bad_range(length, virt_addr))
 		return -EINVAL;
 	umem = kiw_umem_pin(mr->ib.device, start, length, access);
 	if (IS_ERR(umem))
@@ -236,10 +253,9 @@ struct ib_mr *kiw_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 le
 
 	if (!old->umem)
 		return ERR_PTR(-EINVAL);
-	if (udata && udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen)) {
-		kiw_count(&dev->stats, KIW_STAT_UDATA_INVALID);
-		return ERR_PTR(-EINVAL);
-	}
+	ret = check_no_request(dev, udata);
+	if (ret)
+		return ERR_PTR(ret);
 	mr = mr_alloc(dev, ibpd, flags & IB_MR_REREG_ACCESS ? access : old->access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
@@ -248,6 +264,67 @@ struct ib_mr *kiw_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 le
 		goto err_free;
 	mr->ib.iova = mr->base;
 	mr->ib.length = mr->length;
+	ret = kiw_mr_publish(&dev->mrs, mr);
+	if (ret)
+		goto err_free;
+	kiw_count(&dev->stats, KIW_STAT_MR_CREATED);
+	return &mr->ib;
+
+err_free:
+	mr_free(dev, mr);
+	return ERR_PTR(ret);
+}
+
+static int mr_attach_dmabuf(struct kiw_mr *mr, u64 offset, u64 length, u64 virt_addr, int fd)
+{
+	struct kiw_dmabuf *part;
+
+	if (is_bad_range(length, virt_addr))
+		return -EINVAL;
+	part = kiw_dmabuf_map(fd, offset, length, ib_access_writable(mr->access));
+	if (IS_ERR(part))
+		return PTR_ERR(part);
+	mr->dmabuf = part;
+	mr->base = virt_addr;
+	mr->length = length;
+	/* The core of 6.1 and 6.12 does not say it. */
+	mr->ib.iova = virt_addr;
+	mr->ib.length = length;
+	return 0;
+}
+
+/**
+ * kiw_reg_user_mr_dmabuf - register a part of a dma-buf
+ * @ibpd: protection domain
+ * @offset: octets from the start of the buffer
+ * @length: octets; not 0
+ * @virt_addr: tagged offset that names the first octet (iova)
+ * @fd: the buffer
+ * @access: enum ib_access_flags
+ * @arg: has no driver's part
+ *
+ * The buffer stays where it is as long as the region lives, whatever becomes of @fd.
+ *
+ * Context: process, may sleep.
+ * Return: the MR, to be given to kiw_dereg_mr(), or ERR_PTR(): as kiw_dmabuf_map(); -EINVAL or
+ * -EOPNOTSUPP for bad rights, -ENOMEM also beyond %KIW_MAX_MR.
+ */
+struct ib_mr *kiw_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length, u64 virt_addr,
+				     int fd, int access, kiw_compat_dmabuf_arg *arg)
+{
+	struct kiw_device *dev = to_kiw_device(ibpd->device);
+	struct kiw_mr *mr;
+	int ret;
+
+	ret = check_no_request(dev, kiw_compat_dmabuf_udata(arg));
+	if (ret)
+		return ERR_PTR(ret);
+	mr = mr_alloc(dev, ibpd, access);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	ret = mr_attach_dmabuf(mr, offset, length, virt_addr, fd);
+	if (ret)
+		goto err_free;
 	ret = kiw_mr_publish(&dev->mrs, mr);
 	if (ret)
 		goto err_free;
@@ -317,7 +394,7 @@ int kiw_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int num, unsigned 
 
 /**
  * kiw_dereg_mr - deregister memory
- * @ibmr: from kiw_get_dma_mr(), kiw_reg_user_mr() or kiw_alloc_mr(); freed here
+ * @ibmr: of any kind; freed here
  * @udata: not used
  *
  * When it returns the memory is its owner's again: no message in progress touches it.

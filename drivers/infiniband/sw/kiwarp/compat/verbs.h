@@ -27,6 +27,23 @@ static inline struct ib_udata *kiw_compat_cq_udata(kiw_compat_create_cq_arg *arg
 }
 #endif
 
+/* The same for ib_device_ops.reg_user_mr_dmabuf, until 6.11 */
+#if KIW_KERNEL_SINCE(6, 12, 0)
+#define kiw_compat_dmabuf_arg struct uverbs_attr_bundle
+
+static inline struct ib_udata *kiw_compat_dmabuf_udata(kiw_compat_dmabuf_arg *arg)
+{
+	return &arg->driver_udata;
+}
+#else
+#define kiw_compat_dmabuf_arg struct ib_udata
+
+static inline struct ib_udata *kiw_compat_dmabuf_udata(kiw_compat_dmabuf_arg *arg)
+{
+	return arg;
+}
+#endif
+
 /* Flags of a mapping that is being made; since 6.3 they are not written directly */
 static inline void kiw_compat_vma_flags(struct vm_area_struct *vma, unsigned long flags)
 {

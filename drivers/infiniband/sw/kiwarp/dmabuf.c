@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Memory of a dma-buf, mapped for the CPU.
+ *
+ * Owns: &struct kiw_dmabuf: the reference on the buffer, and its mapping. There is no
+ * device that does DMA, hence no attachment: the buffer's octets are copied by the CPU,
+ * through a mapping that the exporter makes and that pins the memory where it is. That
+ * is announced once, for as long as the region is registered, because a peer may come
+ * at any time.
+ *
+ * Mapping and unmapping happen in process context and may sleep. The data path copies
+ * by @addr; who unmaps sees to it that nobody does any more (see mr.c).
+ */
+#include "dmabuf.h"
+
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/slab.h>
+
+#include "compat/dmabuf.h"
+
+KIW_COMPAT_IMPORT_DMA_BUF();
+
+/* Octets that the CPU can reach, or why not. */
+static int map_all(struct kiw_dmabuf *part)
+{
+	int ret;
+
+	if (!part->buf->ops->vmap)
+		return -EOPNOTSUPP;
+	ret = dma_buf_begin_cpu_access(part->buf, part->dir);
+	if (ret)
+		return ret;
+	ret = kiw_compat_dma_buf_vmap(part->buf, &part->map);
+	if (ret)
+		goto err_end;
+	/* A device's own memory takes other instructions than memcpy(). */
+	ret = -EOPNOTSUPP;
+	if (part->map.is_iomem)
+		goto err_vunmap;
+	return 0;
+
+err_vunmap:
+	kiw_compat_dma_buf_vunmap(part->buf, &part->map);
+err_end:
+	dma_buf_end_cpu_access(part->buf, part->dir);
+	return ret;
+}
+
+static int check_part(const struct dma_buf *buf, u64 offset, u64 length, bool is_written)
+{
+	if (!length || offset > buf->size || length > buf->size - offset)
+		return -EINVAL;
+	return is_written && !(buf->file->f_mode & FMODE_WRITE) ? -EACCES : 0;
+}
+
+/**
+ * kiw_dmabuf_map - map a part of a dma-buf
+ * @fd: of the current process
+ * @offset: octets from the start of the buffer
+ * @length: octets; not 0
+ * @is_written: a peer or a receive may write there
+ *
+ * Context: process, may sleep.
+ * Return: the part, to be given to kiw_dmabuf_unmap(), or ERR_PTR(): -EBADF: not open;
+ * -EINVAL: not a dma-buf, or not that long; -EACCES: not open for writing; -EOPNOTSUPP: the
+ * exporter's memory cannot be mapped as memory; -ENOMEM; and what the exporter says.
+ */
+struct kiw_dmabuf *kiw_dmabuf_map(int fd, u64 offset, u64 length, bool is_written)
+{
+	struct kiw_dmabuf *part;
+	int ret;
+
+	part = kzalloc(sizeof(*part), GFP_KERNEL);
+	if (!part)
+		return ERR_PTR(-ENOMEM);
+	part->dir = is_written ? DMA_BIDIRECTIONAL : DMA_FROM_DEVICE;
+	part->buf = dma_buf_get(fd);
+	if (IS_ERR(part->buf)) {
+		ret = PTR_ERR(part->buf);
+		goto err_free;
+	}
+	ret = check_part(part->buf, offset, length, is_written);
+	if (!ret)
+		ret = map_all(part);
+	if (ret)
+		goto err_put;
+	part->addr = (u8 *)part->map.vaddr + offset;
+	return part;
+
+err_put:
+	dma_buf_put(part->buf);
+err_free:
+	kfree(part);
+	return ERR_PTR(ret);
+}
+
+/**
+ * kiw_dmabuf_unmap - undo kiw_dmabuf_map()
+ * @part: nobody copies any more; NULL is fine
+ *
+ * Context: process, may sleep.
+ */
+void kiw_dmabuf_unmap(struct kiw_dmabuf *part)
+{
+	if (!part)
+		return;
+	kiw_compat_dma_buf_vunmap(part->buf, &part->map);
+	dma_buf_end_cpu_access(part->buf, part->dir);
+	dma_buf_put(part->buf);
+	kfree(part);
+}

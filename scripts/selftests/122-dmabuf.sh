@@ -1,0 +1,17 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: regions of dma-bufs
+# TIMEOUT: 60
+# KERNELS: 6.12
+# shellcheck source=scripts/selftests/rc
+. "$(dirname "$0")/rc"
+# shellcheck source=scripts/selftests/verbs.sh
+. "$SELFTESTS/verbs.sh"
+
+# The exporter is udmabuf, which the other kernels do not have.
+{ load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
+verbs_cases dmabuf_errors dmabuf
+rdma_down
+topo_down
+t_run "unload" unload_kiwarp
+done_testing
