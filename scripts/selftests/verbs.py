@@ -229,6 +229,13 @@ class End:
             self.mrs.pop(num)[0].close()
 
     @staticmethod
+    def protect(addr, size, writable):
+        """Whether the process itself may write to whole pages."""
+        prot = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
+        if ctypes.CDLL(None).mprotect(ctypes.c_void_p(addr), ctypes.c_size_t(size), prot):
+            raise Failed("mprotect")
+
+    @staticmethod
     def peek(addr, size):
         return ctypes.string_at(addr, size)
 

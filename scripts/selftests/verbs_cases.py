@@ -659,11 +659,14 @@ def rereg(l, r, addr):
 
 
 def rereg_writable(l, r, addr):
-    """Memory that was pinned for reading is pinned anew when it may be written."""
+    """Memory that was pinned for reading is pinned anew to be written, if it may be."""
     base = 0x123456789000
     with buffers(l, r, PAGE) as (lmr, rmr2), pair(l, r, addr) as p:
         rmr = r.mr_iova(2 * PAGE, base, RREAD)
         l.poke(lmr[1], b"\x55" * PAGE)
+        r.protect(rmr[1], 2 * PAGE, False)
+        expect(r.mr_again(rmr[0], REREG_ACCESS, access=ALL)[0], errno.EFAULT, "errno")
+        r.protect(rmr[1], 2 * PAGE, True)
         error, _, rkey = r.mr_again(rmr[0], REREG_ACCESS, access=ALL)
         expect(error, 0, "errno")
         l.post_send(p.lc, wr("RDMA_WRITE", [(lmr[1], PAGE, lmr[2])], raddr=base + 100,
