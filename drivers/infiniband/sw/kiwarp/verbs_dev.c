@@ -25,6 +25,12 @@
 #include "uapi_siw.h"
 #include "umem.h"
 
+/*
+ * Applications take 0 for "not known", and rdma-core's tests for an error. There is no
+ * vendor: "kiw" has the bit set that in an OUI means "administered locally".
+ */
+#define VENDOR_ID	0x6b6977
+
 /* As ibv_devinfo wants it: 16 bits each of major, minor and patch level */
 static u64 fw_version(void)
 {
@@ -52,6 +58,7 @@ int kiw_query_device(struct ib_device *ibdev, struct ib_device_attr *attr, struc
 		return -EINVAL;
 	attr->fw_ver = fw_version();
 	attr->sys_image_guid = ibdev->node_guid;
+	attr->vendor_id = VENDOR_ID;
 	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS;
 	attr->max_fast_reg_page_list_len = KIW_FAST_MAX_PAGES;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;

@@ -5,7 +5,7 @@
  * Owns: the number of a QP and its rings, from create to destroy, and what the states
  * of the verbs mean to the states of proto/qp_fsm.h:
  *
- *	RESET, INIT, RTR	IDLE; they differ in what query tells
+ *	RESET, INIT, RTR	IDLE; they differ in what query tells; a new QP is in INIT
  *	RTS			RTS; entered by the connection manager alone
  *	SQD			CLOSING
  *	ERR			TERMINATE, ERROR
@@ -76,6 +76,8 @@ static void set_up(struct kiw_qp *qp, struct kiw_device *dev, const struct ib_qp
 {
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->access = DEFAULT_ACCESS;
+	/* Receives can be posted at once, as to any QP of iWARP, and users expect to be told so */
+	qp->idle_state = IB_QPS_INIT;
 	qp->mrs = &dev->mrs;
 	qp->stats = &dev->stats;
 	qp->scq = to_kiw_cq(attr->send_cq);
