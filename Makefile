@@ -61,6 +61,10 @@ fuzz:
 fuzz-forever:
 	scripts/fuzz/run.sh --forever $(or $(HARNESS),$(error HARNESS=name of scripts/fuzz/name.c))
 
+# rdma-core's own tests, of Debian 12 and 13, on siw and on kiwarp
+pyverbs:
+	scripts/pyverbs/run.sh
+
 demo:
 	scripts/demo.sh
 
@@ -76,6 +80,7 @@ help:
 	@echo 'make kunit         KUnit suites only, in seconds'
 	@echo 'make fuzz          the parsers under libFuzzer, a few seconds each'
 	@echo 'make fuzz-forever HARNESS=mpa   one of them until it finds something'
+	@echo 'make pyverbs       the tests of rdma-core itself, on siw and on kiwarp'
 	@echo ''
 	@echo 'Variables: KERNELRELEASE or KERNELDIR (another kernel), DESTDIR or'
 	@echo 'INSTALL_MOD_PATH (another root), INSTALL_MOD_DIR (default: updates)'
@@ -86,4 +91,4 @@ $(KERNELDIR)/Makefile:
 	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
 	@false
 
-.PHONY: all modules clean install uninstall lint kunit check fuzz fuzz-forever demo help
+.PHONY: all modules clean install uninstall lint kunit check fuzz fuzz-forever pyverbs demo help

@@ -77,7 +77,7 @@ guest_prepare() {
 	need_packages cpio kmod python3 || die "packages missing"
 	load_kernel "$G_KERNEL"
 	[ "$K_TYPE" = uml ] || need_packages qemu-system-x86 || die "packages missing"
-	R_DIR=$("$KIW_VM/root.sh") || die "no root image"
+	R_DIR=$("$KIW_VM/root.sh" "${KIW_ROOT:-bookworm}") || die "no root image"
 	I_DIR=$(cached initrd "$(content_key "$K_DIR" "$R_DIR" \
 		"$KIW_VM/guest/initrd-init" "$(declare -f build_initrd)")" \
 		build_initrd "$K_DIR" "$R_DIR") || die "no initrd"
@@ -107,7 +107,7 @@ guest_dir() {
 	local in=$W/$1/in v
 	mkdir -p "$in/job" "$W/$1/out"
 	cp "$KIW_VM"/guest/* "$in"
-	cp -r "$KIW_TOP/scripts/selftests" "$KIW_TOP/scripts/peer" \
+	cp -r "$KIW_TOP/scripts/selftests" "$KIW_TOP/scripts/peer" "$KIW_TOP/scripts/pyverbs" \
 		"$KIW_TOP/Documentation/counters.rst" "$in"
 	cp -r "$V_DIR" "$in/verbs"
 	[ -z "$G_JOB" ] || cp -r "$G_JOB/." "$in/job"

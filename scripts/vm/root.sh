@@ -1,21 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# root.sh: prints the directory that holds root.sqfs, the root file system of
-# all guests, and busybox for their initrd; made by debootstrap when it is not
-# in the cache. Guests see it through an overlay and never change it.
+# root.sh [bookworm|trixie]: prints the directory that holds root.sqfs, the root
+# file system of guests, and busybox for their initrd; made by debootstrap when it
+# is not in the cache. Guests see it through an overlay and never change it. All
+# guests have bookworm; trixie is a small one, for the suite of its rdma-core.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 SUITE=bookworm
+LIST=$KIW_VM/packages.list
 
-# mirror: where this machine's apt gets the suite from.
+# mirror: where this machine's apt gets Debian 12 from. A mirror has all suites.
 mirror() {
 	apt-get indextargets --format "\$(CODENAME) \$(COMPONENT) \$(REPO_URI)" \
 		"Created-By: Packages" |
-		awk -v suite="$SUITE" '$1 == suite && $2 == "main" { print $3; exit }'
+		awk '$1 == "bookworm" && $2 == "main" { print $3; exit }'
 }
 
 # Proxies that only apt knows about.
@@ -26,7 +28,7 @@ apt_proxy() {
 }
 
 wanted_packages() {
-	grep -v -e '^#' -e '^$' "$KIW_VM/packages.list" | paste -sd,
+	grep -v -e '^#' -e '^$' "$LIST" | paste -sd,
 }
 
 # Services of the packages must not start, neither now nor in a guest.
@@ -70,17 +72,28 @@ make_tree() {
 }
 
 build_root() {
-	as_root "$KIW_VM/root.sh" --tree "$1"
+	as_root "$KIW_VM/root.sh" --tree "$1" "$SUITE"
+}
+
+# suite NAME
+suite() {
+	case $1 in
+	bookworm) ;;
+	trixie) SUITE=trixie LIST=$KIW_VM/packages-trixie.list ;;
+	*) die "usage: root.sh [bookworm|trixie]" ;;
+	esac
 }
 
 main() {
 	if [ "${1:-}" = --tree ]; then
+		suite "$3"
 		make_tree "$2"
 		return
 	fi
+	suite "${1:-bookworm}"
 	need_packages debootstrap debian-archive-keyring squashfs-tools ||
 		die "packages missing"
-	cached root "$(content_key "$KIW_VM/packages.list" \
+	cached root "$(content_key "$LIST" \
 		"$SUITE $(declare -f no_services trim_root make_tree)")" build_root
 }
 

@@ -11,8 +11,9 @@
 #   --env N=V       in CMD's environment
 #   --out DIR       gets what the guest left in /out, and stdout, dmesg,
 #                   console, status
-# scripts/selftests, scripts/peer and the page of the counters are in /host in the guest, the
-# programs of scripts/verbs, compiled, in /host/verbs.
+# KIW_ROOT=trixie in the environment: the guest has Debian 13's rdma-core (root.sh).
+# scripts/selftests, scripts/peer, scripts/pyverbs and the page of the counters are in /host
+# in the guest, the programs of scripts/verbs, compiled, in /host/verbs.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh

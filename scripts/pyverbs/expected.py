@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""expected.py LIST SIW KIWARP [--quick]
+
+Compares what suite.py wrote about two devices with each other and with LIST. Says what
+deviates, fails if anything does:
+
+- a test that passes on siw and not on kiwarp;
+- a test that fails or errs on kiwarp and does neither on siw;
+- a test that does not end on kiwarp as LIST says: what is not in it passes;
+- a line of LIST that is about no test;
+- a test that ran on one device only.
+
+A line of LIST is "TEST OUTCOME REASON"; TEST may have a * in it, and the first line
+that fits counts. OUTCOME is skip or error (or fail), and "skip,slow" for one that is left out
+of a quick run, "pass,slow" too.
+"""
+
+import collections
+import fnmatch
+import sys
+
+OUTCOMES = ("pass", "skip", "fail", "error")
+
+
+class List:
+    """The lines of a list, and which of them were of use."""
+
+    def __init__(self):
+        self.lines = {}
+        self.used = set()
+
+    def add(self, line):
+        pattern, outcome, reason = line.split(None, 2)
+        outcome, _, slow = outcome.partition(",")
+        if outcome not in OUTCOMES or slow not in ("", "slow") or not reason:
+            raise ValueError(f"not a line of a list: {line}")
+        self.lines[pattern] = (outcome, slow)
+
+    def find(self, name):
+        for pattern, what in self.lines.items():
+            if fnmatch.fnmatchcase(name, pattern):
+                self.used.add(pattern)
+                return what
+        return ("pass", "")
+
+    def slow(self, name):
+        return self.find(name)[1] == "slow"
+
+    def unused(self, quick):
+        return [p for p, (_, slow) in self.lines.items()
+                if p not in self.used and not (quick and slow)]
+
+
+def read(path):
+    """The list in a file."""
+    found = List()
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if line.strip() and not line.startswith("#"):
+                found.add(line)
+    return found
+
+
+def results(path):
+    """Of suite.py: name to outcome, and to the reason."""
+    found = {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            name, outcome, why = line.rstrip("\n").split(" ", 2)
+            found[name] = (outcome, why)
+    return found
+
+
+def deviations(listed, siw, kiwarp):
+    """What is not as it should be, a line for each."""
+    for name in sorted(siw.keys() ^ kiwarp.keys()):
+        yield f"{name}: ran on {'siw' if name in siw else 'kiwarp'} only"
+    for name in sorted(siw.keys() & kiwarp.keys()):
+        (there, _), (here, why) = siw[name], kiwarp[name]
+        wanted = listed.find(name)[0]
+        if there == "pass" != here:
+            yield f"{name}: passes on siw, not on kiwarp: {here} {why}"
+        elif here in ("fail", "error") and there not in ("fail", "error"):
+            yield f"{name}: {here} on kiwarp, {there} on siw: {why}"
+        elif here != wanted:
+            yield f"{name}: {here}, the list says {wanted}: {why}"
+
+
+def summary(name, found):
+    count = collections.Counter(outcome for outcome, _ in found.values())
+    print(f"{name}:", ", ".join(f"{count[o]} {o}" for o in OUTCOMES), f"of {len(found)}")
+
+
+def main():
+    listed, siw, kiwarp = read(sys.argv[1]), results(sys.argv[2]), results(sys.argv[3])
+    quick = "--quick" in sys.argv
+    summary("siw", siw)
+    summary("kiwarp", kiwarp)
+    found = list(deviations(listed, siw, kiwarp))
+    found += [f"no test is {pattern}" for pattern in listed.unused(quick)]
+    print(*found, sep="\n")
+    return 1 if found or not kiwarp else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
