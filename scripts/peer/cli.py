@@ -28,6 +28,7 @@ import time
 from peer import ddp, faults, mpa, rdmap, rping, startup, stream
 
 PORT = 7174
+LOAD_ROOM = 8192                # octets TCP may take of what the other end is in the middle of
 FAILURES = (mpa.MpaError, ddp.DdpError, rdmap.RdmapError, rping.DataError, TimeoutError)
 
 
@@ -70,6 +71,9 @@ def parser():
     p.add_argument("--pdata", type=bytes.fromhex, default=b"", help="private data, hex")
     p.add_argument("--reject", action="store_true", help="reply with R")
     p.add_argument("--fpdu", type=_number, default=1444, help="largest ULPDU to send")
+    p.add_argument("--load", action="store_true", help="the fault comes while the other end is "
+                   "in the middle of its first RDMA Write, or of answering an RDMA Read")
+    p.add_argument("--cut", type=_number, help="octets of it that may come before a Terminate")
     p.add_argument("--mss", type=_number, help="of TCP, for both directions")
     p.add_argument("--segments", default="whole", help="whole, N, or LOW-HIGH[:SEED]")
     p.add_argument("--fault", choices=sorted((*startup.NAMES, *faults.NAMES)), metavar="NAME")
@@ -98,7 +102,7 @@ class Case:
         self.opt, self.emit, self.sock = opt, emit, sock
         self.outcome = None         # in the terms of --expect
         self.term = None
-        self.answered = 0           # octets of Read Responses since a fault
+        self.tagged = 0             # octets of tagged messages since a fault
         self.conn = self.stream = self.child = None
         self.listener = None
         opt.blame = []
@@ -134,9 +138,11 @@ class Case:
             pass
         elif opt.role == "client":
             self._spawn()
-            sock = stream.connect(opt.address, opt.port, opt.timeout, opt.mss)
+            sock = stream.connect(opt.address, opt.port, opt.timeout, opt.mss,
+                                  LOAD_ROOM if opt.load else None)
         else:
-            self.listener = stream.listen(opt.address, opt.port, opt.mss)
+            self.listener = stream.listen(opt.address, opt.port, opt.mss,
+                                          LOAD_ROOM if opt.load else None)
             self._spawn()
             sock = self._accept()
         self.stream = stream.Stream(sock, stream.Segments(opt.segments), opt.timeout)
@@ -217,10 +223,10 @@ class Case:
             seg = ddp.decode(ulpdu)
             if self.term:
                 raise rdmap.RdmapError(f"opcode {seg.opcode} after a Terminate")
-            if seg.opcode == rdmap.READ_RESPONSE:
-                self.answered += len(seg.payload)
+            if seg.tagged:
+                self.tagged += len(seg.payload)
             if seg.opcode == rdmap.TERMINATE:
-                self.term = rdmap.decode_terminate(seg.payload)
+                self.term = rdmap.decode_terminate(seg.payload, ulpdu)
                 self.log("terminate", **self.term)
 
     @staticmethod
@@ -282,9 +288,15 @@ class Case:
         if not self._matches(seen):
             return f"{seen} instead of {opt.expect}"
         if self.term and (opt.blame or self.term["layer"] == 2):
-            wrong = faults.contradiction(self.term, opt.blame, self.answered)
+            code = [int(n, 16) for n in seen[5:].split("/")]
+            wrong = faults.contradiction(self.conn, self.term, code, opt.blame,
+                                         0 if opt.load else self.tagged)
             if wrong:
                 return f"Terminate: {wrong}"
+        if opt.load and not self.tagged:
+            return "nothing was in progress"
+        if opt.cut is not None and self.tagged > opt.cut:
+            return f"{self.tagged} octets before the Terminate"
         if opt.want_rtr and self.conn.rtr != opt.want_rtr:
             return f"RTR {self.conn.rtr} instead of {opt.want_rtr}"
         if opt.want_largest:

@@ -9,7 +9,7 @@ Terminate may put the blame on.
 import collections
 import struct
 
-from peer import rdmap
+from peer import ddp, rdmap
 
 Target = collections.namedtuple("Target", "to stag size")
 
@@ -356,22 +356,26 @@ def _brought_up(request, done):
     return rdmap.encode_read((sink_stag, sink_to + done, size - done, src_stag, src_to + done))
 
 
-def contradiction(term, blame, done=0):
-    """What in a Terminate is not as RFC 5040 4.8 and figure 10 say, or None. DONE: octets of
-    the answer that had come to a Read Request it is about."""
-    carries = (term["m"], term["d"])
-    if term["layer"] == 2 or term["etype"] == 0:
-        return "headers where none belong" if any(carries) or term["r"] else None
-    if carries != (True, True):
-        return "no DDP header"
+def _terminate(code, ulpdu, done):
+    """RFC 5040 4.8 and figure 10: the payload of the Terminate CODE, which blames ULPDU."""
+    layer, etype, value = code
+    if layer == 2 or etype == 0:
+        return bytes((layer << 4 | etype, value, 0, 0))
+    size = ddp.head_size(ulpdu)
+    is_read = not ulpdu[0] & ddp.TAGGED and ulpdu[1] & 0xf == rdmap.READ_REQUEST
     # layer 0, type 1: only a Read Request has an RDMAP header to send along
-    for ulpdu in blame:
-        size = len(bytes.fromhex(term["ddp"]))
-        is_read = not ulpdu[0] & 0x80 and ulpdu[1] & 0xf == rdmap.READ_REQUEST
-        wants_read = is_read and (term["layer"], term["etype"]) == (0, 1)
-        if (term["length"] == len(ulpdu) and term["ddp"] == ulpdu[:size].hex() and
-                term["r"] == wants_read and
-                (not wants_read or
-                 term["read"] == _brought_up(ulpdu[size:size + 28], done).hex())):
-            return None
-    return "the header is not that of the segment at fault"
+    with_read = is_read and (layer, etype) == (0, 1)
+    control = bytes((layer << 4 | etype, value, 0xe0 if with_read else 0xc0, 0))
+    headers = struct.pack(">H", len(ulpdu)) + ulpdu[:size]
+    return control + headers + (_brought_up(ulpdu[size:size + 28], done) if with_read else b"")
+
+
+def contradiction(conn, term, code, blame, done=0):
+    """How the ULPDU of a Terminate is not, bit for bit, what RFC 5040 4.8 wants for CODE and one
+    of the ULPDUs to BLAME, or None. DONE: octets of the answer that had come to a Read Request
+    it is about."""
+    payloads = {_terminate(code, ulpdu, done) for ulpdu in blame or [b""]}
+    wanted = {conn.segment(rdmap.TERMINATE, payload=p).encode().hex() for p in payloads}
+    if term["ulpdu"] in wanted:
+        return None
+    return f"{term['ulpdu']}, not {' or '.join(sorted(wanted))}"

@@ -33,14 +33,14 @@ def decode_read(octets):
     return _READ.unpack(octets)
 
 
-def decode_terminate(payload):
-    """RFC 5040 4.8 as a dictionary; what is not whole raises RdmapError."""
+def decode_terminate(payload, ulpdu=b""):
+    """RFC 5040 4.8 as a dictionary; what is not whole raises RdmapError. ULPDU: it came in."""
     if len(payload) < 4:
         raise RdmapError(f"Terminate of {len(payload)} octets")
     bits, rest = payload[2], payload[4:]
     term = {"layer": payload[0] >> 4, "etype": payload[0] & 0xf, "code": f"{payload[1]:02x}",
             "m": bool(bits & 0x80), "d": bool(bits & 0x40), "r": bool(bits & 0x20),
-            "raw": payload.hex()}
+            "raw": payload.hex(), "ulpdu": ulpdu.hex()}
     if bits & 0x1f or payload[3]:
         raise RdmapError(f"Terminate with reserved bits: {payload.hex()}")
     if term["m"] or term["d"]:
@@ -171,7 +171,7 @@ class Connection:
         if not seg.tagged:
             self._check_untagged(seg)
         if seg.opcode == TERMINATE:
-            raise Terminated(decode_terminate(seg.payload))
+            raise Terminated(decode_terminate(seg.payload, seg.encode()))
         first, self.spoken = not self.spoken, True
         if first and self.expect_rtr:
             self._take_rtr(seg)

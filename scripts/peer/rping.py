@@ -54,6 +54,21 @@ def early(opt):
     return lambda conn: conn.encode(conn.untagged(rdmap.SEND, info(source(opt))))
 
 
+def _load_write(conn, opt):
+    """The first ping, until the server is in the middle of its RDMA Write."""
+    conn.send(info(conn.regions[SOURCE]))
+    _next_send(conn, opt)
+    conn.send(info(conn.regions[SINK]))
+    conn.receive()
+
+
+def _load_read(conn, target):
+    """The client is in the middle of the answer to a Read of all that it has announced."""
+    conn.regions[OWN] = rdmap.Region(OWN, BASE, target.size)
+    conn.read(rdmap.ReadRequest(OWN, BASE, target.size, target.stag, target.to))
+    conn.receive()
+
+
 def _inject(conn, opt, target):
     faults.inject(conn, opt.fault, target, opt)
     raise startup.Stopped(opt.fault, conn)
@@ -64,6 +79,8 @@ def client(conn, opt):
     verified = 0
     sink = rdmap.Region(SINK, BASE + 0x100000, opt.size)
     conn.regions[SOURCE], conn.regions[SINK] = source(opt), sink
+    if opt.load:
+        _load_write(conn, opt)
     if opt.fault in faults.FIRST:
         _inject(conn, opt, None)
     if opt.fault in faults.ASKED:
@@ -98,6 +115,8 @@ def server(conn, opt):
             if str(end):
                 raise
             return verified
+        if opt.load:
+            _load_read(conn, target)
         if opt.fault in faults.NAMES:
             _inject(conn, opt, target)
         conn.read(rdmap.ReadRequest(OWN, BASE, target.size, target.stag, target.to))

@@ -189,14 +189,33 @@ class Messages(unittest.TestCase):
             self.assertRaises(rdmap.RdmapError, rdmap.decode_terminate, bytes.fromhex(bad))
 
     def test_blame(self):
-        ulpdu = send_ulpdu(3, 8)
-        term = rdmap.decode_terminate(bytes.fromhex("1203c000") + struct.pack(">H", len(ulpdu)) +
-                                      ulpdu[:18])
-        self.assertIsNone(faults.contradiction(term, [ulpdu]))
-        self.assertIsNotNone(faults.contradiction(term, [send_ulpdu(4, 8)]))
-        self.assertIsNotNone(faults.contradiction(term, [send_ulpdu(3, 9)]))
-        bare = rdmap.decode_terminate(bytes.fromhex("12030000"))
-        self.assertIsNotNone(faults.contradiction(bare, [ulpdu]))
+        conn, ulpdu = rdmap.Connection(None), send_ulpdu(3, 8)
+        head = bytes.fromhex("4147" + "00000000" + "00000002" + "00000001" + "00000000")
+        right = head + bytes.fromhex("1203c000") + struct.pack(">H", len(ulpdu)) + ulpdu[:18]
+
+        def wrong(octets, code=(1, 2, 3), blame=ulpdu):
+            return faults.contradiction(conn, {"ulpdu": octets.hex()}, code, [blame])
+
+        self.assertIsNone(wrong(right))
+        for bit in range(8 * len(right)):
+            changed = bytearray(right)
+            changed[bit // 8] ^= 1 << bit % 8
+            self.assertIsNotNone(wrong(changed))
+        self.assertIsNotNone(wrong(right, blame=send_ulpdu(4, 8)))
+        self.assertIsNotNone(wrong(right, blame=send_ulpdu(3, 9)))
+        self.assertIsNotNone(wrong(head + bytes.fromhex("12030000")))
+        self.assertIsNone(wrong(head + bytes.fromhex("20020000"), (2, 0, 2)))
+
+    def test_blame_read(self):
+        """RFC 5040 4.8: with R, a Read Request is as of where its answer has come to."""
+        conn = rdmap.Connection(None)
+        seg = conn.segment(rdmap.READ_REQUEST, payload=rdmap.encode_read((1, 2, 100, 3, 4)))
+        ulpdu = seg.encode()
+        now = ulpdu[:18] + rdmap.encode_read((1, 42, 60, 3, 44))
+        payload = bytes.fromhex("0100e000") + struct.pack(">H", len(ulpdu)) + now
+        term = {"ulpdu": conn.segment(rdmap.TERMINATE, payload=payload).encode().hex()}
+        self.assertIsNone(faults.contradiction(conn, term, (0, 1, 0), [ulpdu], 40))
+        self.assertIsNotNone(faults.contradiction(conn, term, (0, 1, 0), [ulpdu], 41))
 
     def test_pattern(self):
         self.assertEqual(rping.pattern(23, 0), b"rdma-ping-0: ABCDEFGHI\0")

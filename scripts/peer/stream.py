@@ -92,14 +92,20 @@ class Stream:
         self.sock.close()
 
 
-def connect(addr, port, seconds, mss=None):
-    """A socket to ADDR; as long as nobody listens there, try again."""
+def _options(sock, mss, room):
+    if mss:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, mss)
+    if room:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+
+
+def connect(addr, port, seconds, mss=None, room=None):
+    """A socket to ADDR; as long as nobody listens there, try again. ROOM: to receive."""
     end = time.monotonic() + seconds
     while True:
         sock = socket.socket(socket.AF_INET6 if ":" in addr else socket.AF_INET)
         try:
-            if mss:
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, mss)
+            _options(sock, mss, room)
             sock.settimeout(max(0.1, end - time.monotonic()))
             sock.connect((addr, port))
             return sock
@@ -110,11 +116,10 @@ def connect(addr, port, seconds, mss=None):
             time.sleep(0.02)
 
 
-def listen(addr, port, mss=None):
+def listen(addr, port, mss=None, room=None):
     sock = socket.socket(socket.AF_INET6 if ":" in addr else socket.AF_INET)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if mss:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, mss)
+    _options(sock, mss, room)
     sock.bind((addr, port))
     sock.listen(4)
     return sock

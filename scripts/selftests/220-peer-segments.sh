@@ -9,8 +9,6 @@
 # shellcheck source=scripts/selftests/peer.sh
 . "$SELFTESTS/peer.sh"
 
-WITHIN="--within $((3 * ${KIW_SLOW:-1}))"
-
 # EXPECTED NAME...: RFC 5040 4.8 figure 9, RFC 5041 8, RFC 5044 8.
 anytime() {
 	cat <<-END
@@ -85,25 +83,6 @@ going() {
 		"memory goes while it is read" "$B4" \
 		"$ON_A python3 $SELFTESTS/victim.py $DEV_A $B4 7174 going $T_DIR/gone" \
 		"$T_DIR/gone" "--expect term:0/1/00 --status ok --timeout 60"
-}
-
-# table ROLE [OPTIONS...]: the cases of the lists on standard input; the options are in
-# their names, too.
-table() {
-	local role=$1 expected names name where=
-	shift
-	[ $# = 0 ] || where=" ($*)"
-	while read -r expected names; do
-		for name in $names; do
-			if [ "$role" = server ]; then
-				to_server "$name to a responder$where" --fault "$name" \
-					--expect "$expected" "$WITHIN" "$@"
-			else
-				to_client "$name to an initiator$where" 1 64 --fault "$name" \
-					--expect "$expected" "$WITHIN" --status ends "$@"
-			fi
-		done
-	done
 }
 
 a_few() {

@@ -62,12 +62,23 @@ clean() {
 	t_run "$name: tshark reads every FPDU" each_is_good "$before"
 }
 
-FAULTS="crc-payload:2/0/02 length-13:2/0/03 write-stag:1/1/00 ddp-version-3:1/2/06"
+# A row each of RFC 5044 8, RFC 5041 8 and RFC 5040 4.8 figure 9
+FAULTS="crc-payload:2/0/02 length-13:2/0/03 write-stag:1/1/00 ddp-version-tagged-2:1/1/04
+	qn-3:1/2/01 msn-skip:1/2/03 mo-first:1/2/04 too-long-17:1/2/05 ddp-version-3:1/2/06
+	read-stag:0/1/00 invalidate-stag:0/1/09 rdmap-version-2:0/2/05 opcode-9:0/2/06
+	read-request-27:0/2/ff"
+# Likewise, of memory that rping advertises
+TARGETS="write-after:1/1/01 write-wrap:1/1/03 read-after:0/1/01 read-wrap:0/1/04
+	read-flood:1/2/02"
 
 faults() {
 	local fault
 	for fault in $FAULTS; do
 		to_server "${fault%:*}" --fault "${fault%:*}" --expect "term:${fault#*:}"
+	done
+	for fault in $TARGETS; do
+		to_client "${fault%:*}" 1 64 --fault "${fault%:*}" --expect "term:${fault#*:}" \
+			--status ends
 	done
 }
 
@@ -80,7 +91,7 @@ terminates() {
 same_terminates() {
 	local fault layer etype code
 	read_by_tshark || return 1
-	for fault in $FAULTS; do
+	for fault in $FAULTS $TARGETS; do
 		IFS=/ read -r layer etype code <<<"${fault#*:}"
 		printf '0x%x/0x%x/0x%02x\n' "0x$layer" "0x$etype" "0x$code"
 	done >"$T_DIR/wanted"

@@ -10,6 +10,10 @@ export PYTHONDONTWRITEBYTECODE=1
 ON_A="nsenter --net=/run/netns/a -- timeout 60"
 RPING_SERVER="$ON_A rping -s -S 65535"
 RPING_CLIENT="$ON_A rping -c -V -a $B4"
+# From a fault to its outcome
+WITHIN="--within $((3 * ${KIW_SLOW:-1}))"
+# Pings of these cases
+TABLE_SIZE=64
 
 # to_server NAME [OPTIONS...]: a line of a table: the peer connects to rping.
 to_server() {
@@ -24,6 +28,25 @@ to_client() {
 	shift 3
 	printf '%s | server %s --count %s --size %s --run "%s -C %s -S %s" %s\n' "$name" "$B4" \
 		"$count" "$size" "$RPING_CLIENT" "$count" "$size" "$*"
+}
+
+# table ROLE [OPTIONS...]: cases of the lists on standard input, "EXPECTED FAULT..." in each line;
+# the options are in their names, too. ROLE is that of rping.
+table() {
+	local role=$1 expected names name where=
+	shift
+	[ $# = 0 ] || where=" ($*)"
+	while read -r expected names; do
+		for name in $names; do
+			if [ "$role" = server ]; then
+				to_server "$name to a responder$where" --fault "$name" \
+					--expect "$expected" "$WITHIN" "$@"
+			else
+				to_client "$name to an initiator$where" 1 $TABLE_SIZE --fault "$name" \
+					--expect "$expected" "$WITHIN" --status ends "$@"
+			fi
+		done
+	done
 }
 
 # peer_cases: the table on standard input.

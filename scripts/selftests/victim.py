@@ -7,6 +7,7 @@ waits for the connection to end. Status 0 when that memory is as it was. MEMORY 
     no-write  registered without remote write     no-read  without remote read
     other-pd  of another protection domain        gone     not registered any more
     going     deregistered while the peer reads it; then FILE is made
+    long      all rights, and more than TCP holds of a Read's answer
 """
 
 import pathlib
@@ -20,6 +21,7 @@ import verbs
 
 SIZE = 64
 LONG = 16 << 20                 # more than TCP holds of a Read's answer
+SIZES = {"going": LONG, "long": LONG}
 ACCESS = {"no-write": verbs.LOCAL | verbs.RREAD, "no-read": verbs.LOCAL | verbs.RWRITE}
 
 
@@ -28,7 +30,7 @@ def advertised(end, memory):
     own = end.pd
     if memory == "other-pd":
         end.pd = PD(end.ctx.obj)
-    num, addr, _, rkey = end.mr(LONG if memory == "going" else SIZE,
+    num, addr, _, rkey = end.mr(SIZES.get(memory, SIZE),
                                 ACCESS.get(memory, verbs.ALL))
     end.pd = own
     return num, addr, rkey
@@ -56,7 +58,7 @@ def main(device, addr, port, memory, file=None):
     end.event(conn, "ESTABLISHED")
     num, at, rkey = advertised(end, memory)
     _, info, lkey, _ = end.mr(16)
-    end.poke(info, struct.pack(">QII", at, rkey, LONG if memory == "going" else SIZE))
+    end.poke(info, struct.pack(">QII", at, rkey, SIZES.get(memory, SIZE)))
     room = end.mrs[num][1]
     blocked = counter(device, "tx_blocked")
     if memory == "gone":
