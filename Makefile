@@ -65,6 +65,11 @@ fuzz-forever:
 pyverbs:
 	scripts/pyverbs/run.sh
 
+# SOAK_SECONDS=n for each of its tests
+soak:
+	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --kernel uml-debug --kernel 6.12:2 \
+		125 127 245
+
 demo:
 	scripts/demo.sh
 
@@ -76,6 +81,7 @@ help:
 	@echo ''
 	@echo 'make demo          see it work, in two throw-away virtual machines'
 	@echo 'make check         all tests: lint, KUnit and system tests'
+	@echo 'make soak          random verbs and hostile rings for SOAK_SECONDS (600) each'
 	@echo 'make lint          static checks only'
 	@echo 'make kunit         KUnit suites only, in seconds'
 	@echo 'make fuzz          the parsers under libFuzzer, a few seconds each'
@@ -91,4 +97,4 @@ $(KERNELDIR)/Makefile:
 	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
 	@false
 
-.PHONY: all modules clean install uninstall lint kunit check fuzz fuzz-forever pyverbs demo help
+.PHONY: all modules clean install uninstall lint kunit check fuzz fuzz-forever pyverbs soak demo help

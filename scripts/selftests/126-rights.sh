@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: no access right is wider than granted
 # TIMEOUT: 60
-# KERNELS: uml uml-debug
+# KERNELS: uml
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 

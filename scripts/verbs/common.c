@@ -339,6 +339,23 @@ void end_close(struct end *end)
 }
 
 /**
+ * rest - between two looks at something that has not happened yet
+ *
+ * The kernel may have to run for it, on this only CPU.
+ *
+ * Context: user space.
+ */
+void rest(void)
+{
+	static unsigned int rounds;
+
+	if (++rounds % 64)
+		sched_yield();
+	else
+		usleep(50);
+}
+
+/**
  * poll_one - wait for a completion
  * @cq: where
  * @wc: filled in
@@ -350,7 +367,6 @@ void end_close(struct end *end)
 bool poll_one(struct ibv_cq *cq, struct ibv_wc *wc, double seconds)
 {
 	double end = now() + seconds;
-	unsigned int rounds = 0;
 	int n;
 
 	do {
@@ -358,11 +374,7 @@ bool poll_one(struct ibv_cq *cq, struct ibv_wc *wc, double seconds)
 		MUST(n >= 0);
 		if (n)
 			return true;
-		/* The kernel may have to run for it, on this only CPU */
-		if (++rounds < 50)
-			sched_yield();
-		else
-			usleep(50);
+		rest();
 	} while (now() < end);
 	return false;
 }

@@ -91,6 +91,7 @@ bool conn_open(struct end *ends, const struct side *from, const struct side *to,
 	       const struct queues *queues);
 void end_close(struct end *end);
 int end_event(const struct end *end, double seconds);
+void rest(void);
 void complete(struct ibv_cq *cq, struct ibv_wc *wc);
 bool poll_one(struct ibv_cq *cq, struct ibv_wc *wc, double seconds);
 
