@@ -142,6 +142,7 @@ static struct kiw_mr *find(struct kiw_mr_table *table, const struct ib_pd *pd, u
 static void grant(struct kiw_mr *mr, u32 stag, int access)
 {
 	mr->access = access;
+	mr->fast->last = stag;
 	/* Pairs with kiw_mr_use(): who sees the STag sees what it names. */
 	smp_store_release(&mr->stag, stag);
 }
@@ -179,8 +180,19 @@ enum kiw_mem_fault kiw_fast_register(struct kiw_mr_table *table, const struct ib
 	return fault;
 }
 
+/*
+ * The consumer may have decided to invalidate before it hears that the peer has done so.
+ * There is nothing left to do then, and nothing wrong. A peer may not be late, RFC 5040 7.2.
+ */
+static bool is_revoked(const struct kiw_mr *mr, u32 stag, int rights)
+{
+	return !rights && !mr->stag && stag && mr->fast->last == stag;
+}
+
 static enum kiw_mem_fault revoke(struct kiw_mr *mr, u32 stag, int rights)
 {
+	if (is_revoked(mr, stag, rights))
+		return KIW_MEM_OK;
 	if (!stag || mr->stag != stag)
 		return KIW_MEM_STAG;
 	if (rights && !(mr->access & rights))
@@ -198,7 +210,8 @@ static enum kiw_mem_fault revoke(struct kiw_mr *mr, u32 stag, int rights)
  * @table: of the device
  * @pd: of the QP
  * @stag: all 32 bits must match
- * @rights: enum ib_access_flags of which the registration must grant one; 0: no matter
+ * @rights: enum ib_access_flags of which the registration must grant one, for the peer; 0
+ *	for the consumer, whom it does not matter that the peer was faster
  *
  * When it returns nothing touches the memory any more.
  *

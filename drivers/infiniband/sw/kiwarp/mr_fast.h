@@ -16,6 +16,7 @@
 /**
  * struct kiw_fast - the part of a region that fast registration needs
  * @lock: serialises registering and invalidating; BHs are off already; innermost
+ * @last: STag of the last registration, be it in force or not; 0: there was none
  * @users: who has found the region valid and has not yet done with it
  * @page_size: octets, a power of two, of the registration in force
  * @first_offset: of the registration in force, in its first page
@@ -27,6 +28,7 @@
  */
 struct kiw_fast {
 	spinlock_t lock;
+	u32 last;
 	atomic_t users;
 	u32 page_size;
 	u32 first_offset;
