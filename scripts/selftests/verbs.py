@@ -7,7 +7,7 @@
 
 A case is written once, from above: it has an End here and a Remote there that
 do the same things. Prints "ok CASE" or what went wrong and "not ok CASE".
-The cases are in verbs_cases.py.
+The cases are in verbs_cases.py and verbs_more_cases.py.
 """
 
 import contextlib
@@ -31,6 +31,7 @@ from pyverbs.cq import CQ, CompChannel
 from pyverbs.device import Context
 from pyverbs.mr import MR
 from pyverbs.pd import PD
+from pyverbs.pyverbs_error import PyverbsRDMAError
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
@@ -102,10 +103,11 @@ class Conn:
     def __init__(self):
         self.cmid = self.chan = self.qp = self.scq = self.rcq = self.comp = None
         self.srq = None
+        self.borrowed = False   # the CQs are those of another connection
 
     def close(self):
-        for obj in (self.qp, self.scq if self.scq is not self.rcq else None, self.rcq,
-                    self.comp and self.comp.obj, self.cmid, self.chan):
+        cqs = () if self.borrowed else {self.scq, self.rcq}
+        for obj in (self.qp, *cqs, self.comp and self.comp.obj, self.cmid, self.chan):
             if obj is not None:
                 obj.close()
 
@@ -125,6 +127,7 @@ class End:
         self.kept = []
         self.other_pd = None
         self.scribbler = None
+        self.child = self.child_end = None
 
     def _number(self):
         self.next += 1
@@ -142,6 +145,55 @@ class End:
         num = self._number()
         self.mrs[num] = (mr, room)
         return num, addr, mr.lkey, mr.rkey
+
+    def mr_of(self, room, size, access=ALL):
+        """As mr(), of memory that is there."""
+        addr = ctypes.addressof(ctypes.c_char.from_buffer(room))
+        mr = MR(self.pd, size, access, address=addr)
+        num = self._number()
+        self.mrs[num] = (mr, room)
+        return num, addr, mr.lkey, mr.rkey
+
+    def mr_private(self, size, flags=0):
+        """As mr(), of memory that a child of ours has a copy of."""
+        flags |= mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        room = mmap.mmap(-1, size, flags=flags)
+        room[:] = b"\xff" * size
+        return self.mr_of(room, size)
+
+    def mr_refused(self, kind, access):
+        """The errno of registering two pages, of which the second is as KIND says."""
+        size = 2 * mmap.PAGESIZE
+        prot = {"plain": mmap.PROT_READ | mmap.PROT_WRITE, "read-only": mmap.PROT_READ,
+                "forbidden": 0}[kind]
+        room = mmap.mmap(-1, size)
+        addr = ctypes.addressof(ctypes.c_char.from_buffer(room))
+        second = ctypes.c_void_p(addr + mmap.PAGESIZE)
+        expect(ctypes.CDLL(None).mprotect(second, mmap.PAGESIZE, prot), 0, "mprotect")
+        try:
+            MR(self.pd, size, access, address=addr).close()
+        except PyverbsRDMAError as error:
+            return error.error_code
+        return 0
+
+    def fork(self, addr, size):
+        """A child that writes to its copy of the memory, and goes on until fork_end()."""
+        ready, self.child_end = os.pipe(), os.pipe()
+        self.child = os.fork()
+        if self.child == 0:
+            ctypes.memset(addr, 0xc5, size)
+            os.close(self.child_end[1])
+            os.write(ready[1], b"x")
+            os.read(self.child_end[0], 1)
+            os._exit(0)     # pylint: disable=protected-access
+        os.read(ready[0], 1)
+        for fd in ready:
+            os.close(fd)
+
+    def fork_end(self):
+        for fd in self.child_end:
+            os.close(fd)
+        expect(os.waitpid(self.child, 0)[1], 0, "child's status")
 
     def mr_iova(self, size, iova, access=ALL):
         """As mr(), known to peers by IOVA. pyverbs 44 has no ibv_reg_mr_iova()."""
@@ -313,8 +365,12 @@ class End:
         ctx = self.ctx.obj
         if opts.get("comp"):
             conn.comp = Watched(lambda: CompChannel(ctx))
-        conn.rcq = CQ(ctx, opts.get("cqe", 2 * depth), None, conn.comp and conn.comp.obj, 0)
-        conn.scq = conn.rcq if opts.get("one_cq") else CQ(ctx, opts.get("cqe", 2 * depth))
+        if "cq_of" in opts:
+            conn.scq = conn.rcq = self.conns[opts["cq_of"]].rcq
+            conn.borrowed = True
+        else:
+            conn.rcq = CQ(ctx, opts.get("cqe", 2 * depth), None, conn.comp and conn.comp.obj, 0)
+            conn.scq = conn.rcq if opts.get("one_cq") else CQ(ctx, opts.get("cqe", 2 * depth))
         if "srq" in opts:
             conn.srq = self.srqs[opts["srq"]]
         cap = QPCap(max_send_wr=depth, max_recv_wr=depth, max_send_sge=6, max_recv_sge=6,
@@ -440,6 +496,23 @@ class End:
     def _cq(self, num, queue):
         conn = self.conns[num]
         return conn.scq if queue == "send" else conn.rcq
+
+    def qp_num(self, num):
+        return self.conns[num].qp.qp_num
+
+    def qp_nums(self, num, count, seconds=PATIENCE):
+        """Of COUNT receive completions: (QP, wr_id), in their order."""
+        found = []
+        end = time.monotonic() + seconds
+        while len(found) < count and time.monotonic() < end:
+            wcs = self.conns[num].rcq.poll(count - len(found))[1]
+            found += [(w.qp_num, w.wr_id) for w in wcs if STATUS[w.status] == "SUCCESS"]
+        return found
+
+    def caps(self, num):
+        """Return what the queues of a QP hold: send WRs, receive WRs."""
+        cap = self.conns[num].qp.query(enums.IBV_QP_CAP)[1].cap
+        return cap.max_send_wr, cap.max_recv_wr
 
     def completions(self, num, queue):
         """Those that are there: (wr_id, status, octets)."""
@@ -612,6 +685,7 @@ def agent(device, addr):
 
 def run(device, addr, wanted):
     import verbs_cases  # pylint: disable=import-outside-toplevel
+    import verbs_more_cases  # pylint: disable=import-outside-toplevel
     sock = socket.create_connection((addr, CONTROL_PORT), PATIENCE)
     sock.settimeout(3 * PATIENCE)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -620,7 +694,8 @@ def run(device, addr, wanted):
     for name in wanted:
         faulthandler.dump_traceback_later(3 * PATIENCE, exit=True)
         try:
-            getattr(verbs_cases, name)(local, remote, addr)
+            module = verbs_cases if hasattr(verbs_cases, name) else verbs_more_cases
+            getattr(module, name)(local, remote, addr)
             left = local.leftovers() + remote.leftovers()
             expect(left, [], "left behind")
             print("ok", name, flush=True)
