@@ -47,7 +47,7 @@ check_sparse() {
 
 	: >"$log"
 	make_copy "$1" "$log" W=1 C=2 CF=-D__CHECK_ENDIAN__ || rc=$?
-	if grep -E '^(drivers|include|kunit)/|: error: ' "$log"; then
+	if grep -E '^(drivers|include|ktest|kunit)/|: error: ' "$log"; then
 		return 1
 	fi
 	if [ "$rc" != 0 ]; then

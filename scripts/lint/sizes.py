@@ -7,7 +7,7 @@ import source
 LONGEST = 10
 FUNCTION_LINES = 80
 FILE_LINES = {".c": 600, ".h": 250}
-PARTS = ("drivers/", "include/", "kunit/")
+PARTS = ("drivers/", "include/", "ktest/", "kunit/")
 
 
 def percentile(values, percent):

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# build.sh NAME: builds the tree's modules against kernel NAME and prints a
-# directory with them: kiwarp.ko, and kiwarp_kunit.ko where the kernel has KUnit.
+# build.sh NAME: builds the tree's modules against kernel NAME and prints a directory
+# with them: kiwarp.ko, kiwarp_ktest.ko, and kiwarp_kunit.ko where the kernel has KUnit.
 # The build happens in a copy in the cache, so that several kernels can be built
 # at once and the tree stays clean; only what changed is compiled again.
 

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Cases: data arrives as it was sent, whoever posts, and a bad work request harms nobody.
+ *
+ * Owns: post_timer. Contexts: process; posting also with interrupts off, in softirq and in
+ * a completion handler. No locks.
+ */
+#include <linux/string.h>
+#include <linux/timer.h>
+
+#include "ktest.h"
+
+#define LOCAL		(3 * PAGE_SIZE - 5)
+#define REMOTE		(128 * PAGE_SIZE + 9)
+/* Octets between two pieces of memory, and around all of it, that must not change */
+#define GAP		3
+#define CANARY		0xc5
+
+enum poster { BY_PROCESS, BY_IRQS_OFF, BY_TIMER, BY_HANDLER, BY_COUNT };
+
+/**
+ * struct xfer - one transfer
+ * @op: IB_WR_SEND, IB_WR_RDMA_WRITE or IB_WR_RDMA_READ
+ * @flags: IB_SEND_INLINE or 0
+ * @size: octets
+ * @num_sge: of the poster; @size is a multiple
+ * @by: where it is posted
+ */
+struct xfer {
+	enum ib_wr_opcode op;
+	int flags;
+	u32 size;
+	u32 num_sge;
+	enum poster by;
+};
+
+static struct {
+	struct timer_list timer;
+	struct ib_qp *qp;
+	const struct ib_send_wr *wr;
+	struct completion done;
+	int ret;
+} post_timer;
+
+static void timer_posts(struct timer_list *unused)
+{
+	post_timer.ret = ib_post_send(post_timer.qp, post_timer.wr, NULL);
+	complete(&post_timer.done);
+}
+
+static int post_by_timer(struct ib_qp *qp, const struct ib_send_wr *wr)
+{
+	post_timer.qp = qp;
+	post_timer.wr = wr;
+	init_completion(&post_timer.done);
+	timer_setup(&post_timer.timer, timer_posts, 0);
+	mod_timer(&post_timer.timer, jiffies + 1);
+	wait_for_completion(&post_timer.done);
+	timer_delete_sync(&post_timer.timer);
+	return post_timer.ret;
+}
+
+/* The completion of an empty Send posts it; the peer has a receive for that */
+static int post_by_handler(struct ktest_end *end, const struct ib_send_wr *wr)
+{
+	struct ib_send_wr kick = { .opcode = IB_WR_SEND };
+	struct ktest_wr *w = &end->sends[KTEST_DEPTH - 1];
+
+	ktest_wr_init(end, w);
+	kick.wr_cqe = &w->cqe;
+	w->next = wr;
+	if (ib_post_send(end->qp, &kick, NULL))
+		return -EIO;
+	ktest_wait(w, IB_WC_SUCCESS);
+	w->next = NULL;
+	return 0;
+}
+
+static int post_by(struct ktest_end *end, const struct ib_send_wr *wr, enum poster by)
+{
+	unsigned long flags;
+	int ret;
+
+	switch (by) {
+	case BY_IRQS_OFF:
+		local_irq_save(flags);
+		ret = ib_post_send(end->qp, wr, NULL);
+		local_irq_restore(flags);
+		return ret;
+	case BY_TIMER:
+		return post_by_timer(end->qp, wr);
+	case BY_HANDLER:
+		return post_by_handler(end, wr);
+	default:
+		return ib_post_send(end->qp, wr, NULL);
+	}
+}
+
+static void fill(u8 *mem, u32 len, u32 seed)
+{
+	u32 i;
+
+	for (i = 0; i < len; i++)
+		mem[i] = (i + seed) * 37 + ((i + seed) >> 8);
+}
+
+static u32 piece_of(const struct xfer *x)
+{
+	return x->num_sge ? x->size / x->num_sge : 0;
+}
+
+/* The source has a pattern; the sink, and what lies around it, the canary */
+static void prepare(struct ktest_end *end, const struct xfer *x)
+{
+	u32 room = x->size + 8 * GAP;
+	u8 *local = end->mem + LOCAL - GAP;
+	u8 *remote = ktest_peer(end)->mem + REMOTE - GAP;
+
+	memset(local, CANARY, room);
+	memset(remote, CANARY, room);
+	if (x->op == IB_WR_RDMA_READ)
+		fill(remote, room, x->size);
+	else
+		fill(local, room, x->size);
+}
+
+static void check(struct ktest_end *end, const struct xfer *x)
+{
+	const u8 *remote = ktest_peer(end)->mem + REMOTE;
+	const u8 *local = end->mem + LOCAL;
+	const u8 *sink = x->op == IB_WR_RDMA_READ ? local : remote;
+	u32 i, piece = piece_of(x);
+
+	for (i = 0; i < x->num_sge; i++) {
+		ktest_expect(end->pair, !memcmp(local, remote, piece));
+		local += piece + GAP;
+		remote += piece;
+		if (x->op == IB_WR_RDMA_READ)
+			ktest_expect(end->pair, !memchr_inv(local - GAP, CANARY, GAP));
+	}
+	ktest_expect(end->pair, !memchr_inv(sink - GAP, CANARY, GAP));
+	ktest_expect(end->pair, !memchr_inv(x->op == IB_WR_RDMA_READ ? local : remote,
+					    CANARY, GAP));
+}
+
+/* After a Write or Read comes an empty Send in the same chain: at its arrival all is there */
+static void transfer(struct ktest_end *end, const struct xfer *x)
+{
+	struct ktest_end *peer = ktest_peer(end);
+	struct ktest_wr *recv = &peer->recvs[0];
+	struct ib_send_wr last = { .opcode = IB_WR_SEND };
+	struct ib_rdma_wr first = { .wr = { .opcode = x->op, .send_flags = x->flags } };
+	struct ib_sge sge[6];
+	u32 i;
+
+	if (READ_ONCE(end->pair->has_failed))
+		return;
+	prepare(end, x);
+	for (i = 0; i < x->num_sge; i++)
+		sge[i] = ktest_sge(end, LOCAL + i * (piece_of(x) + GAP), piece_of(x));
+	ktest_wr_init(end, &end->sends[0]);
+	ktest_wr_init(end, &end->sends[1]);
+	first.wr.wr_cqe = &end->sends[0].cqe;
+	last.wr_cqe = &end->sends[1].cqe;
+	first.wr.sg_list = sge;
+	first.wr.num_sge = x->num_sge;
+	if (x->op != IB_WR_SEND) {
+		first.remote_addr = peer->mr->iova + REMOTE;
+		first.rkey = peer->mr->rkey;
+		first.wr.next = &last;
+	}
+	/* The empty Send that a completion handler needs takes the first receive. */
+	if (x->by == BY_HANDLER)
+		ktest_post_recv(peer, &peer->recvs[1], 0, 1);
+	ktest_post_recv(peer, recv, REMOTE, x->size + 1);
+	ktest_expect_eq(end->pair, post_by(end, &first.wr, x->by), 0);
+	ktest_wait(&end->sends[0], IB_WC_SUCCESS);
+	if (first.wr.next)
+		ktest_wait(&end->sends[1], IB_WC_SUCCESS);
+	ktest_wait(recv, IB_WC_SUCCESS);
+	if (READ_ONCE(end->pair->has_failed))
+		return;
+	ktest_expect_eq(end->pair, recv->wc.byte_len, x->op == IB_WR_SEND ? x->size : 0);
+	check(end, x);
+}
+
+static void expose_both(struct ktest_pair *p)
+{
+	const int access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE;
+
+	ktest_expose(&p->end[0], access);
+	ktest_expose(&p->end[1], access);
+}
+
+static void all_posters(struct ktest_pair *p, struct xfer x)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		for (x.by = 0; x.by < BY_COUNT; x.by++)
+			transfer(&p->end[i], &x);
+}
+
+static void data(struct ktest_pair *p)
+{
+	static const enum ib_wr_opcode ops[] = {
+		IB_WR_SEND, IB_WR_RDMA_WRITE, IB_WR_RDMA_READ,
+	};
+	static const u32 sizes[] = { 0, 1, 7, 1500, 4097, 20000, 65536 };
+	struct xfer x = {};
+	int op, size;
+
+	expose_both(p);
+	for (op = 0; op < ARRAY_SIZE(ops); op++) {
+		x.op = ops[op];
+		x.num_sge = 0;
+		x.size = 0;
+		all_posters(p, x);
+		for (size = 0; size < ARRAY_SIZE(sizes); size++) {
+			x.num_sge = 1 + (op + size) % 6;
+			x.size = sizes[size] * x.num_sge;
+			all_posters(p, x);
+		}
+	}
+}
+
+static void inline_data(struct ktest_pair *p)
+{
+	struct xfer x = { .flags = IB_SEND_INLINE };
+
+	expose_both(p);
+	for (x.num_sge = 0; x.num_sge <= 6; x.num_sge++) {
+		x.size = x.num_sge * (x.num_sge < 4 ? 16 : 10);
+		x.op = IB_WR_SEND;
+		all_posters(p, x);
+		x.op = IB_WR_RDMA_WRITE;
+		all_posters(p, x);
+	}
+}
+
+/* A chain of four Sends; @bad, the third, is refused with @want */
+static void bad_in_chain(struct ktest_pair *p, const struct ib_send_wr *bad, int want)
+{
+	struct ktest_end *end = &p->end[0], *peer = &p->end[1];
+	struct ib_sge sge = ktest_sge(end, 0, 64);
+	struct ib_send_wr wr[4], again = {};
+	const struct ib_send_wr *refused = NULL;
+	int i;
+
+	fill(end->mem, 64, 1);
+	memset(peer->mem, 0, PAGE_SIZE);
+	for (i = 0; i < 4; i++) {
+		ktest_post_recv(peer, &peer->recvs[i], i * 64, 64);
+		ktest_wr_init(end, &end->sends[i]);
+		wr[i] = i == 2 ? *bad : (struct ib_send_wr){
+			.opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1,
+		};
+		wr[i].wr_cqe = &end->sends[i].cqe;
+		wr[i].next = i < 3 ? &wr[i + 1] : NULL;
+	}
+	if (READ_ONCE(p->has_failed))
+		return;
+	ktest_expect_eq(p, ib_post_send(end->qp, wr, &refused), want);
+	ktest_expect(p, refused == &wr[2]);
+	/* Those that come now take the receives that the refused ones did not. */
+	for (i = 0; i < 2; i++) {
+		again.opcode = IB_WR_SEND;
+		ktest_post(end, &end->sends[4 + i], &again);
+		ktest_wait(&peer->recvs[2 + i], IB_WC_SUCCESS);
+		ktest_wait(&end->sends[4 + i], IB_WC_SUCCESS);
+		ktest_expect_eq(p, peer->recvs[2 + i].wc.byte_len, 0);
+		ktest_expect_eq(p, peer->recvs[i].wc.byte_len, 64);
+		ktest_expect(p, !memcmp(peer->mem + i * 64, end->mem, 64));
+		ktest_expect_eq(p, atomic_read(&end->sends[i].count), 1);
+		ktest_expect_eq(p, atomic_read(&end->sends[2 + i].count), 0);
+	}
+	ktest_expect(p, !memchr_inv(peer->mem + 128, 0, PAGE_SIZE - 128));
+}
+
+static void bad_wr(struct ktest_pair *p)
+{
+	struct ib_sge many[7], large;
+	struct ib_send_wr bad = { .opcode = IB_WR_SEND, .sg_list = many, .num_sge = 7 };
+	int i;
+
+	for (i = 0; i < 7; i++)
+		many[i] = ktest_sge(&p->end[0], 0, 8);
+	bad_in_chain(p, &bad, -EINVAL);
+	bad.num_sge = -1;
+	bad_in_chain(p, &bad, -EINVAL);
+	large = ktest_sge(&p->end[0], 0, PAGE_SIZE);
+	bad.sg_list = &large;
+	bad.num_sge = 1;
+	bad.send_flags = IB_SEND_INLINE;
+	bad_in_chain(p, &bad, -EINVAL);
+	bad.send_flags = IB_SEND_IP_CSUM;
+	bad_in_chain(p, &bad, -EINVAL);
+	bad.send_flags = 0;
+	bad.opcode = IB_WR_ATOMIC_CMP_AND_SWP;
+	bad_in_chain(p, &bad, -EOPNOTSUPP);
+	bad.opcode = IB_WR_SEND_WITH_IMM;
+	bad_in_chain(p, &bad, -EOPNOTSUPP);
+}
+
+const struct ktest_case ktest_cases_data[] = {
+	{ "data-softirq", data, { .poll = IB_POLL_SOFTIRQ } },
+	{ "data-workqueue", data, { .poll = IB_POLL_WORKQUEUE } },
+	{ "data-direct", data, { .poll = IB_POLL_DIRECT } },
+	{ "inline", inline_data, { .poll = IB_POLL_SOFTIRQ } },
+	{ "bad-wr", bad_wr, { .poll = IB_POLL_SOFTIRQ } },
+	{}
+};

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Cases: the end of a connection. Each work request completes exactly once, whatever ends
+ * it; a drained queue is empty; events tell.
+ *
+ * Contexts: process. No locks.
+ */
+#include <linux/string.h>
+
+#include "ktest.h"
+
+#define LOAD_SIZE	(PAGE_SIZE + 11)
+#define LOAD		(KTEST_DEPTH - 2)
+
+/* Both queues of both ends are full, and nobody waits */
+static void load(struct ktest_pair *p)
+{
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .num_sge = 1 };
+	struct ib_sge sge;
+	int i, e;
+
+	for (i = 0; i < LOAD; i++)
+		for (e = 0; e < 2; e++)
+			ktest_post_recv(&p->end[e], &p->end[e].recvs[i], 0, LOAD_SIZE);
+	for (i = 0; i < LOAD; i++) {
+		for (e = 0; e < 2; e++) {
+			sge = ktest_sge(&p->end[e], 128 * PAGE_SIZE, LOAD_SIZE);
+			wr.sg_list = &sge;
+			ktest_post(&p->end[e], &p->end[e].sends[i], &wr);
+		}
+	}
+}
+
+/* All of @w have completed once, well or flushed, and those that did well came first */
+static void check_drained(struct ktest_pair *p, struct ktest_wr *w, const char *what)
+{
+	bool is_flushed = false;
+	int i;
+
+	for (i = 0; i < LOAD && !p->has_failed; i++) {
+		if (atomic_read(&w[i].count) != 1)
+			ktest_fail(p, what, i, "completed once", atomic_read(&w[i].count));
+		else if (w[i].wc.status == IB_WC_WR_FLUSH_ERR)
+			is_flushed = true;
+		else if (is_flushed || w[i].wc.status != IB_WC_SUCCESS)
+			ktest_fail(p, what, i, "success or flushed", w[i].wc.status);
+	}
+}
+
+static void drain(struct ktest_pair *p)
+{
+	load(p);
+	ib_drain_qp(p->end[0].qp);
+	check_drained(p, p->end[0].sends, "sends of a");
+	check_drained(p, p->end[0].recvs, "receives of a");
+	ib_drain_qp(p->end[1].qp);
+	check_drained(p, p->end[1].sends, "sends of b");
+	check_drained(p, p->end[1].recvs, "receives of b");
+}
+
+static void drain_halves(struct ktest_pair *p)
+{
+	load(p);
+	ib_drain_sq(p->end[0].qp);
+	check_drained(p, p->end[0].sends, "sends of a");
+	ib_drain_rq(p->end[1].qp);
+	check_drained(p, p->end[1].recvs, "receives of b");
+	ib_drain_rq(p->end[0].qp);
+	check_drained(p, p->end[0].recvs, "receives of a");
+	ib_drain_sq(p->end[1].qp);
+	check_drained(p, p->end[1].sends, "sends of b");
+}
+
+/* Who disconnects when all has completed gets all of it well */
+static void disconnect(struct ktest_pair *p)
+{
+	int i, e;
+
+	load(p);
+	for (i = 0; i < LOAD; i++) {
+		for (e = 0; e < 2; e++) {
+			ktest_wait(&p->end[e].recvs[i], IB_WC_SUCCESS);
+			ktest_wait(&p->end[e].sends[i], IB_WC_SUCCESS);
+		}
+	}
+	ktest_expect_eq(p, rdma_disconnect(p->end[0].id), 0);
+	ktest_wait_cm_event(&p->end[0], RDMA_CM_EVENT_DISCONNECTED);
+	ktest_wait_cm_event(&p->end[1], RDMA_CM_EVENT_DISCONNECTED);
+	drain(p);
+}
+
+/* One end's QP is gone in the middle of it all; the other's work is flushed */
+static void destroy_loaded(struct ktest_pair *p)
+{
+	load(p);
+	rdma_destroy_qp(p->end[0].id);
+	p->end[0].qp = NULL;
+	ktest_wait_cm_event(&p->end[1], RDMA_CM_EVENT_DISCONNECTED);
+	ib_drain_qp(p->end[1].qp);
+	check_drained(p, p->end[1].sends, "sends of b");
+	check_drained(p, p->end[1].recvs, "receives of b");
+}
+
+static void last_wqe(struct ktest_pair *p)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	int i;
+
+	for (i = 0; i < 4; i++)
+		ktest_post_recv(&p->end[1], &p->end[1].recvs[i], 0, 64);
+	ktest_post(&p->end[0], &p->end[0].sends[0], &wr);
+	ktest_wait(&p->end[1].recvs[0], IB_WC_SUCCESS);
+	ktest_expect_eq(p, ib_modify_qp(p->end[1].qp, &attr, IB_QP_STATE), 0);
+	ktest_wait_qp_event(&p->end[1], IB_EVENT_QP_LAST_WQE_REACHED);
+	/* What is in the shared queue stays there. */
+	for (i = 1; i < 4; i++)
+		ktest_expect_eq(p, atomic_read(&p->end[1].recvs[i].count), 0);
+}
+
+/* Nobody polls a queue that is too small */
+static void overflow(struct ktest_pair *p)
+{
+	struct ktest_end *end = &p->end[0];
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	u32 i, n = end->cq->cqe + 2;
+
+	for (i = 0; i < n; i++)
+		ktest_post_recv(&p->end[1], &p->end[1].recvs[i], 0, 1);
+	for (i = 0; i < n; i++)
+		ktest_post(end, &end->sends[i], &wr);
+	if (!p->has_failed)
+		ktest_expect(p, wait_event_timeout(end->wait, atomic_read(&end->cq_errors),
+						   KTEST_PATIENCE * HZ));
+	ktest_wait_cm_event(&p->end[1], RDMA_CM_EVENT_DISCONNECTED);
+	ktest_expect_eq(p, atomic_read(&end->cq_errors), 1);
+	/* Its queue cannot be drained. */
+	rdma_destroy_qp(end->id);
+	end->qp = NULL;
+}
+
+const struct ktest_case ktest_cases_end[] = {
+	{ "drain-softirq", drain, { .poll = IB_POLL_SOFTIRQ } },
+	{ "drain-workqueue", drain, { .poll = IB_POLL_WORKQUEUE } },
+	{ "drain-direct", drain, { .poll = IB_POLL_DIRECT } },
+	{ "drain-halves", drain_halves, { .poll = IB_POLL_SOFTIRQ } },
+	{ "disconnect", disconnect, { .poll = IB_POLL_SOFTIRQ } },
+	{ "destroy-loaded", destroy_loaded, { .poll = IB_POLL_SOFTIRQ } },
+	{ "last-wqe", last_wqe, { .poll = IB_POLL_SOFTIRQ, .with_srq = true } },
+	{ "cq-overflow", overflow, { .poll = IB_POLL_DIRECT, .cqe = 4 } },
+	{}
+};

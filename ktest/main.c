@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * kiwarp_ktest: runs a case when its name is written to debugfs.
+ *
+ * Owns: /sys/kernel/debug/kiwarp_ktest. "cases" lists the names; "run" takes "A B NAME",
+ * A and B being descriptors of the writer that are open on two network namespaces; the
+ * write fails if the case does; "log" then says why.
+ *
+ * Contexts: process; one case at a time, by run_lock. The log is also written by what runs
+ * in softirqs for a case, by log_lock.
+ */
+#include <linux/debugfs.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "ktest.h"
+
+static const struct ktest_case *const tables[] = {
+	ktest_cases_data, ktest_cases_end,
+};
+
+/* One case at a time */
+static DEFINE_MUTEX(run_lock);
+/* Protects log_text and log_len */
+static DEFINE_SPINLOCK(log_lock);
+static char log_text[2048];
+static size_t log_len;
+static struct dentry *dir;
+
+/**
+ * ktest_fail - note that something is not as it should be
+ * @p: where
+ * @func: name of the caller
+ * @line: of its file
+ * @what: should have been
+ * @is: a number that tells more
+ *
+ * Context: any.
+ */
+void ktest_fail(struct ktest_pair *p, const char *func, int line, const char *what, s64 is)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&log_lock, flags);
+	WRITE_ONCE(p->has_failed, true);
+	log_len += scnprintf(log_text + log_len, sizeof(log_text) - log_len,
+			     "%s:%d: %s (%lld)\n", func, line, what, is);
+	spin_unlock_irqrestore(&log_lock, flags);
+}
+
+static const struct ktest_case *find_case(const char *name)
+{
+	const struct ktest_case *c;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(tables); i++)
+		for (c = tables[i]; c->name; c++)
+			if (!strcmp(c->name, name))
+				return c;
+	return NULL;
+}
+
+static int run_pair(const struct ktest_case *c, struct ktest_pair *p)
+{
+	int ret;
+
+	p->opts = &c->opts;
+	ret = ktest_pair_open(p);
+	if (ret)
+		ktest_fail(p, __func__, __LINE__, "open", ret);
+	else
+		c->run(p);
+	ktest_pair_close(p);
+	return READ_ONCE(p->has_failed) ? -EIO : 0;
+}
+
+static int run_case(const struct ktest_case *c, const int fds[2])
+{
+	struct ktest_pair *p;
+	int ret = -ENOMEM;
+
+	p = kvzalloc(sizeof(*p), GFP_KERNEL);
+	if (!p)
+		return ret;
+	p->net[0] = get_net_ns_by_fd(fds[0]);
+	p->net[1] = get_net_ns_by_fd(fds[1]);
+	if (IS_ERR(p->net[0]) || IS_ERR(p->net[1]))
+		ret = -EBADF;
+	else
+		ret = run_pair(c, p);
+	if (!IS_ERR(p->net[0]))
+		put_net(p->net[0]);
+	if (!IS_ERR(p->net[1]))
+		put_net(p->net[1]);
+	kvfree(p);
+	return ret;
+}
+
+static ssize_t run_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
+{
+	const struct ktest_case *c;
+	char line[64], name[32];
+	int fds[2];
+	int ret;
+
+	if (len >= sizeof(line))
+		return -EINVAL;
+	if (copy_from_user(line, buf, len))
+		return -EFAULT;
+	line[len] = 0;
+	if (sscanf(line, "%d %d %31s", &fds[0], &fds[1], name) != 3)
+		return -EINVAL;
+	c = find_case(name);
+	if (!c)
+		return -ENOENT;
+	mutex_lock(&run_lock);
+	log_len = 0;
+	ret = run_case(c, fds);
+	mutex_unlock(&run_lock);
+	return ret ? ret : len;
+}
+
+static const struct file_operations run_fops = {
+	.owner = THIS_MODULE,
+	.write = run_write,
+};
+
+static int log_show(struct seq_file *seq, void *unused)
+{
+	mutex_lock(&run_lock);
+	seq_write(seq, log_text, log_len);
+	mutex_unlock(&run_lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(log);
+
+static int cases_show(struct seq_file *seq, void *unused)
+{
+	const struct ktest_case *c;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(tables); i++)
+		for (c = tables[i]; c->name; c++)
+			seq_printf(seq, "%s\n", c->name);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(cases);
+
+static int __init ktest_init(void)
+{
+	dir = debugfs_create_dir("kiwarp_ktest", NULL);
+	debugfs_create_file("run", 0200, dir, NULL, &run_fops);
+	debugfs_create_file("log", 0400, dir, NULL, &log_fops);
+	debugfs_create_file("cases", 0400, dir, NULL, &cases_fops);
+	return 0;
+}
+
+static void __exit ktest_exit(void)
+{
+	debugfs_remove(dir);
+}
+
+module_init(ktest_init);
+module_exit(ktest_exit);
+
+MODULE_DESCRIPTION("RDMA kernel consumer for tests");
+MODULE_LICENSE("Dual BSD/GPL");
