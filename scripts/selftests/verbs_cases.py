@@ -487,6 +487,12 @@ def srq(l, r, addr):
         r.srq_close(queue)
 
 
+def refusal(end, event):
+    """END has sent a Terminate and tells its consumer why, once."""
+    end.async_event(event)
+    expect(end.async_events(), [], "second event of one fault")
+
+
 def refused(l, r, addr, op, access, raddr_of, size, rkey_of=lambda rmr: rmr[3]):
     """One WR that the peer must refuse: a Terminate ends the connection, the WR (a READ)
     or the work after it (a WRITE completes early) comes back with an error, nothing is
@@ -510,7 +516,7 @@ def refused(l, r, addr, op, access, raddr_of, size, rkey_of=lambda rmr: rmr[3]):
             expect(r.peek(rmr[1], PAGE) == b"\xff" * PAGE, True, "the MR untouched")
         expect(l.peek(lmr[1], 2 * PAGE) == b"\x55" * 2 * PAGE, True, "sink untouched")
         l.async_event("QP_FATAL")
-        r.async_events()
+        refusal(r, "QP_ACCESS_ERR")
 
 
 def write_wrong_rkey(l, r, addr):
@@ -552,7 +558,7 @@ def too_long(l, r, addr):
         expect(r.peek(rmr[1] + 100, 100), b"\xff" * 100, "octets after the receive buffer")
         l.complete(p.lc, "send")
         l.async_event("QP_FATAL")
-        r.async_events()
+        refusal(r, "QP_REQ_ERR")
 
 
 def no_receive(l, r, addr):
@@ -564,7 +570,7 @@ def no_receive(l, r, addr):
         expect([c[0] for c in found], [0, 1], "completions")
         expect(found[1][1] != "SUCCESS", True, f"READ after it: {found[1][1]}")
         l.async_event("QP_FATAL")
-        r.async_events()
+        refusal(r, "QP_FATAL")
 
 
 def local_errors(l, r, addr):

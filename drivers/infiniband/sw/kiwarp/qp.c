@@ -133,6 +133,24 @@ int kiw_qp_event_sync(struct kiw_qp *qp, enum kiw_qp_event event)
 	return ret;
 }
 
+/*
+ * What the verbs call a fault that this end found: a right the peer does not have, a request
+ * that makes no sense, or anything else. In an answer to a Read of ours it is no request.
+ */
+static enum ib_event_type qp_fault_event(enum kiw_wcs wcs, u8 opcode)
+{
+	if (opcode == KIW_RDMAP_READ_RESP)
+		return IB_EVENT_QP_FATAL;
+	switch (wcs) {
+	case KIW_WCS_REM_ACCESS:
+		return IB_EVENT_QP_ACCESS_ERR;
+	case KIW_WCS_REM_INV_REQ:
+		return IB_EVENT_QP_REQ_ERR;
+	default:
+		return IB_EVENT_QP_FATAL;
+	}
+}
+
 /**
  * kiw_qp_fault() - the stream cannot go on: tell the peer
  * @qp: the QP
@@ -165,6 +183,7 @@ void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t 
 	qp->term_etype = info->etype;
 	qp->term_code = info->code;
 	qp->has_term = true;
+	qp->fault_event = qp_fault_event(info->wcs, opcode);
 	qp->tx.term_len = kiw_term_encode(qp->tx.term, perr, head, head_len);
 	kiw_qp_event(qp, KIW_QPE_FAULT);
 	kiw_qp_run_soon(qp);
@@ -296,7 +315,7 @@ static void qp_do(struct kiw_qp *qp, unsigned long todo)
 	if (todo & KIW_QPA_FLUSH && kiw_qp_state(qp) == KIW_QPS_ERROR)
 		was_cut = qp_flush(qp);
 	if (todo & KIW_QPA_EVENT_FATAL)
-		qp_async_event(qp, IB_EVENT_QP_FATAL);
+		qp_async_event(qp, qp->fault_event);
 	if (todo & KIW_QPA_FLUSH && kiw_qp_state(qp) == KIW_QPS_ERROR)
 		qp_last_wqe(qp);
 	if (todo & KIW_QPA_REPORT)
@@ -376,6 +395,7 @@ int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params)
 	if (kiw_qp_state(qp) != KIW_QPS_IDLE || qp->ks)
 		goto out;
 	qp->conn = *params;
+	qp->fault_event = IB_EVENT_QP_FATAL;
 	ret = kiw_tx_init(qp);
 	if (ret)
 		goto out;

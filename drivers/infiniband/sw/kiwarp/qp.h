@@ -111,6 +111,7 @@ struct kiw_conn_params {
  * @term_etype: error type
  * @term_code: error code
  * @has_term: a Terminate was sent or received
+ * @fault_event: &enum ib_event_type that tells the consumer why the stream ended by a fault
  * @has_left_srq: IB_EVENT_QP_LAST_WQE_REACHED was raised
  * @is_ending: the work starts nothing new
  */
@@ -154,6 +155,7 @@ struct kiw_qp {
 	u8 term_layer;
 	u8 term_etype;
 	u8 term_code;
+	u8 fault_event;
 	bool has_term;
 	bool has_left_srq;
 	bool is_ending;
