@@ -4,7 +4,7 @@
  *
  * Owns: the kernel format of completion rings, an array of the internal form, and
  * the translation of the internal form for kernel consumers. The ring's memory is
- * its allocator's.
+ * its allocator's, who frees what @ring of the queue is in the end.
  *
  * Contexts: completions are posted and polled anywhere. The consumer's handlers are
  * called from the queue's tasklet alone: never under a lock of ours, never inside
@@ -96,7 +96,8 @@ void *kiw_cq_kernel_ring(u32 size)
  * kiw_cq_init - make a completion queue usable
  * @cq: the queue; its @ib is the core's and set up already
  * @ops: format of @ring
- * @ring: zeroed; stays the caller's, valid until kiw_cq_uninit() has returned
+ * @ring: zeroed; stays the caller's, valid until kiw_cq_uninit() has returned; in the
+ *	kernel format kiw_cq_resize() may put another in its place
  * @size: slots of @ring, a power of two
  * @stats: the device's counters
  *
@@ -192,13 +193,14 @@ bool kiw_cq_post(struct kiw_cq *cq, const struct kiw_wc *wc)
  */
 void kiw_cq_forget_qp(struct kiw_cq *cq, struct ib_qp *qp)
 {
-	struct kiw_wc *ring = cq->ring;
+	struct kiw_wc *ring;
 	unsigned long flags;
 	u32 from, to;
 
 	if (cq->ops != &kiw_cq_kernel_ops)
 		return;
 	spin_lock_irqsave(&cq->lock, flags);
+	ring = cq->ring;
 	to = cq->get;
 	for (from = cq->get; from != cq->put; from++) {
 		const struct kiw_wc *wc = &ring[kiw_ring_slot(from, cq->size)];
@@ -211,6 +213,53 @@ void kiw_cq_forget_qp(struct kiw_cq *cq, struct ib_qp *qp)
 	}
 	cq->put = to;
 	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
+/* Gives the ring that is not used any more: the old one, or @ring when it is too small */
+static struct kiw_wc *move_locked(struct kiw_cq *cq, struct kiw_wc *ring, u32 size)
+{
+	struct kiw_wc *old = cq->ring;
+	u32 used = kiw_ring_used(cq->put, cq->get);
+	u32 i;
+
+	lockdep_assert_held(&cq->lock);
+	if (used > size)
+		return ring;
+	for (i = 0; i < used; i++)
+		ring[i] = old[kiw_ring_slot(cq->get + i, cq->size)];
+	cq->ring = ring;
+	cq->size = size;
+	cq->get = 0;
+	cq->put = used;
+	cq->ib.cqe = size;
+	return old;
+}
+
+/**
+ * kiw_cq_resize - give a queue in the kernel format another number of slots
+ * @cq: the queue; may be posted to, polled and armed meanwhile
+ * @size: slots, a power of two
+ *
+ * The completions in the queue stay, in order, and so does its arming. A queue that was
+ * overrun stays dead. The new ring is the queue's, in place of the old one, which is freed.
+ *
+ * Context: process; may sleep; takes @cq->lock. The more completions wait to be polled, the
+ * longer interrupts are off.
+ * Return: 0; -ENOMEM; -EBUSY: more completions wait than @size. Nothing was changed then.
+ */
+int kiw_cq_resize(struct kiw_cq *cq, u32 size)
+{
+	struct kiw_wc *ring = kiw_cq_kernel_ring(size);
+	struct kiw_wc *unused;
+	unsigned long flags;
+
+	if (!ring)
+		return -ENOMEM;
+	spin_lock_irqsave(&cq->lock, flags);
+	unused = move_locked(cq, ring, size);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	vfree(unused);
+	return unused == ring ? -EBUSY : 0;
 }
 
 static void translate(struct ib_wc *to, const struct kiw_wc *from)
@@ -240,13 +289,14 @@ static void translate(struct ib_wc *to, const struct kiw_wc *from)
 int kiw_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 {
 	struct kiw_cq *cq = to_kiw_cq(ibcq);
-	const struct kiw_wc *ring = cq->ring;
+	const struct kiw_wc *ring;
 	unsigned long flags;
 	int n = 0;
 
 	if (cq->ops != &kiw_cq_kernel_ops)
 		return -EOPNOTSUPP;
 	spin_lock_irqsave(&cq->lock, flags);
+	ring = cq->ring;
 	while (n < num_entries && !kiw_ring_empty(cq->put, cq->get)) {
 		translate(&wc[n++], &ring[kiw_ring_slot(cq->get, cq->size)]);
 		cq->get++;

@@ -56,7 +56,7 @@ struct kiw_cq_ops {
 /**
  * struct kiw_cq - a completion queue
  * @ib: the core's part
- * @lock: protects the ring, @put, @get, @armed, @has_overrun, @todo; irq-safe;
+ * @lock: protects @ring, @size, @put, @get, @armed, @has_overrun, @todo; irq-safe;
  *	innermost
  * @ops: format of the ring
  * @ring: entries; vmalloc memory
@@ -98,6 +98,7 @@ void *kiw_cq_kernel_ring(u32 size);
 void kiw_cq_init(struct kiw_cq *cq, const struct kiw_cq_ops *ops, void *ring, u32 size,
 		 struct kiw_stats *stats);
 void kiw_cq_uninit(struct kiw_cq *cq);
+int kiw_cq_resize(struct kiw_cq *cq, u32 size);
 
 /* Any context */
 bool kiw_cq_post(struct kiw_cq *cq, const struct kiw_wc *wc);

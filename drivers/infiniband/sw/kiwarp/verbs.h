@@ -43,6 +43,7 @@ int kiw_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 /* verbs_cq.c: completion queues; compat/verbs.h names the third argument's type */
 int kiw_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		  kiw_compat_create_cq_arg *arg);
+int kiw_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata);
 int kiw_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 
 /* verbs_srq.c: shared receive queues */

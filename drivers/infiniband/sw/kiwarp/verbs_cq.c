@@ -107,6 +107,30 @@ err_count:
 }
 
 /**
+ * kiw_resize_cq - ib_device_ops.resize_cq
+ * @ibcq: the core's part; gets the true number of entries
+ * @cqe: entries wanted
+ * @udata: the user's request, or NULL for a kernel consumer
+ *
+ * Of a ring that a process has mapped the stock provider keeps the address and the size it
+ * had when it was made, so that cannot change.
+ *
+ * Context: process; may sleep. The queue may be in use.
+ * Return: 0; -EOPNOTSUPP: a process's queue; -EINVAL: out of the limits of the device;
+ * -EBUSY: more completions wait to be polled; -ENOMEM.
+ */
+int kiw_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
+{
+	struct kiw_cq *cq = to_kiw_cq(ibcq);
+
+	if (cq->ops != &kiw_cq_kernel_ops)
+		return -EOPNOTSUPP;
+	if (cqe < 1 || cqe > KIW_MAX_CQE)
+		return -EINVAL;
+	return kiw_cq_resize(cq, kiw_ring_size(cqe, KIW_MAX_CQE));
+}
+
+/**
  * kiw_destroy_cq - ib_device_ops.destroy_cq
  * @ibcq: the core's part; no QP uses the queue
  * @udata: not used

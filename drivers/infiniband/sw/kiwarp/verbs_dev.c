@@ -286,6 +286,7 @@ const struct ib_device_ops kiw_device_ops = {
 	.dereg_mr = kiw_dereg_mr,
 
 	.create_cq = kiw_create_cq,
+	.resize_cq = kiw_resize_cq,
 	.destroy_cq = kiw_destroy_cq,
 	.poll_cq = kiw_poll_cq,
 	.req_notify_cq = kiw_req_notify_cq,
