@@ -139,6 +139,43 @@ static void overflow(struct ktest_pair *p)
 	end->qp = NULL;
 }
 
+/* Queues change their size under load: nothing is lost */
+static void resize_loaded(struct ktest_pair *p)
+{
+	int i, e;
+
+	load(p);
+	for (i = 0; i < 64; i++)
+		for (e = 0; e < 2; e++)
+			ktest_expect_eq(p, ib_resize_cq(p->end[e].cq, i % 2 ? 1024 : 4096), 0);
+	for (i = 0; i < LOAD; i++) {
+		for (e = 0; e < 2; e++) {
+			ktest_wait(&p->end[e].recvs[i], IB_WC_SUCCESS);
+			ktest_wait(&p->end[e].sends[i], IB_WC_SUCCESS);
+		}
+	}
+	ktest_expect_eq(p, p->end[0].cq->cqe, 1024);
+	drain(p);
+}
+
+/* What waits in a queue stays there, and what has no room for it is refused */
+static void resize_full(struct ktest_pair *p)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct ktest_end *end = &p->end[0];
+	int i;
+
+	for (i = 0; i < 4; i++)
+		ktest_post_recv(end, &end->recvs[i], 0, 64);
+	ktest_expect_eq(p, ib_modify_qp(end->qp, &attr, IB_QP_STATE), 0);
+	ktest_expect_eq(p, ib_resize_cq(end->cq, 0), -EINVAL);
+	ktest_expect_eq(p, ib_resize_cq(end->cq, 2), -EBUSY);
+	ktest_expect_eq(p, ib_resize_cq(end->cq, 4), 0);
+	ktest_expect_eq(p, end->cq->cqe, 4);
+	for (i = 0; i < 4; i++)
+		ktest_wait(&end->recvs[i], IB_WC_WR_FLUSH_ERR);
+}
+
 const struct ktest_case ktest_cases_end[] = {
 	{ "drain-softirq", drain, { .poll = IB_POLL_SOFTIRQ } },
 	{ "drain-workqueue", drain, { .poll = IB_POLL_WORKQUEUE } },
@@ -147,6 +184,8 @@ const struct ktest_case ktest_cases_end[] = {
 	{ "disconnect", disconnect, { .poll = IB_POLL_SOFTIRQ } },
 	{ "destroy-loaded", destroy_loaded, { .poll = IB_POLL_SOFTIRQ } },
 	{ "last-wqe", last_wqe, { .poll = IB_POLL_SOFTIRQ, .with_srq = true } },
+	{ "cq-resize-loaded", resize_loaded, { .poll = IB_POLL_SOFTIRQ } },
+	{ "cq-resize-full", resize_full, { .poll = IB_POLL_DIRECT } },
 	{ "cq-overflow", overflow, { .poll = IB_POLL_DIRECT, .cqe = 4 } },
 	{}
 };
