@@ -61,6 +61,10 @@ fuzz:
 fuzz-forever:
 	scripts/fuzz/run.sh --forever $(or $(HARNESS),$(error HARNESS=name of scripts/fuzz/name.c))
 
+# Sessions of the wire peer that are changed at random, for FUZZ_SECONDS=n
+fuzz-wire:
+	KIW_SOAK=$(or $(FUZZ_SECONDS),600) scripts/selftests/check --kernel uml-debug 255
+
 # rdma-core's own tests, of Debian 12 and 13, on siw and on kiwarp
 pyverbs:
 	scripts/pyverbs/run.sh
@@ -86,6 +90,7 @@ help:
 	@echo 'make kunit         KUnit suites only, in seconds'
 	@echo 'make fuzz          the parsers under libFuzzer, a few seconds each'
 	@echo 'make fuzz-forever HARNESS=mpa   one of them until it finds something'
+	@echo 'make fuzz-wire     changed sessions on the wire, FUZZ_SECONDS=600 of them'
 	@echo 'make pyverbs       the tests of rdma-core itself, on siw and on kiwarp'
 	@echo ''
 	@echo 'Variables: KERNELRELEASE or KERNELDIR (another kernel), DESTDIR or'
@@ -97,4 +102,4 @@ $(KERNELDIR)/Makefile:
 	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
 	@false
 
-.PHONY: all modules clean install uninstall lint kunit check fuzz fuzz-forever pyverbs soak demo help
+.PHONY: all modules clean install uninstall lint kunit check fuzz fuzz-forever fuzz-wire pyverbs soak demo help

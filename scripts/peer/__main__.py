@@ -3,8 +3,10 @@
 
 import sys
 
-from peer import cli, hostile
+from peer import cli, hostile, mutate
 
 if sys.argv[1:2] == ["hostile"]:
     sys.exit(hostile.main(sys.argv[2:]))
+if sys.argv[1:2] == ["mutate"]:
+    sys.exit(mutate.main(sys.argv[2:]))
 sys.exit(cli.main(sys.argv[1:]))

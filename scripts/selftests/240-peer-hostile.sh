@@ -10,23 +10,6 @@
 . "$SELFTESTS/peer.sh"
 
 SLOW=${KIW_SLOW:-1}
-GOOD_PORT=7190
-
-# Pings without end, from host b. Its device sees nothing of the storm.
-start_good() {
-	spawn good-server a rping -s -a "$A4" -p "$GOOD_PORT" -S 20000 &&
-		wait_listen a "$GOOD_PORT" || return 1
-	spawn good-client b rping -c -V -a "$A4" -p "$GOOD_PORT" -S 20000
-	wait_for 5 good_moves
-}
-
-# good_moves: the connection that behaves has moved data since the last call.
-good_moves() {
-	local now
-	now=$(counter "$DEV_B" rx_writes)
-	[ "$now" != "${GOOD_LAST:=$now}" ] || return 1
-	GOOD_LAST=$now
-}
 
 # The target: accepts what can be accepted.
 target() {
@@ -47,14 +30,6 @@ storm() {
 	status=$?
 	spawn_log hostile
 	return "$status"
-}
-
-end_good() {
-	good_moves || wait_for 2 good_moves || return 1
-	spawn_running good-server && spawn_running good-client || return 1
-	spawn_stop good-client
-	spawn_wait good-server 10
-	return 0
 }
 
 end_target() {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: a Terminate of every row of the RFCs' tables, in the middle of 64 KB the other way
 # TIMEOUT: 120
-# KERNELS: uml uml-debug
+# KERNELS: uml
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/rc-device

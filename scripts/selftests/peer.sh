@@ -12,6 +12,8 @@ RPING_SERVER="$ON_A rping -s -S 65535"
 RPING_CLIENT="$ON_A rping -c -V -a $B4"
 # From a fault to its outcome
 WITHIN="--within $((3 * ${KIW_SLOW:-1}))"
+# Of the connection that behaves
+GOOD_PORT=7190
 # Pings of these cases
 TABLE_SIZE=64
 
@@ -99,4 +101,28 @@ a_has_sockets() { on_a ss -Htn state all | grep -v -i time-wait | grep .; }
 # peer_left_nothing: of what the cases did.
 peer_left_nothing() {
 	nothing_left "$DEV_A" && wait_gone 10 a_has_sockets
+}
+
+# Pings without end, from host b. Its device sees nothing of the storm.
+start_good() {
+	spawn good-server a rping -s -a "$A4" -p "$GOOD_PORT" -S 20000 &&
+		wait_listen a "$GOOD_PORT" || return 1
+	spawn good-client b rping -c -V -a "$A4" -p "$GOOD_PORT" -S 20000
+	wait_for 5 good_moves
+}
+
+# good_moves: the connection that behaves has moved data since the last call.
+good_moves() {
+	local now
+	now=$(counter "$DEV_B" rx_writes)
+	[ "$now" != "${GOOD_LAST:=$now}" ] || return 1
+	GOOD_LAST=$now
+}
+
+end_good() {
+	good_moves || wait_for 2 good_moves || return 1
+	spawn_running good-server && spawn_running good-client || return 1
+	spawn_stop good-client
+	spawn_wait good-server 10
+	return 0
 }

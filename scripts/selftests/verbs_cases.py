@@ -4,6 +4,7 @@ address of the latter. The connection is made from here to there, unless said.""
 
 import contextlib
 import errno
+import os
 import random
 import time
 
@@ -16,6 +17,8 @@ SIZES = (0, 1, 2, 3, 4, 5, 63, 64, 65, PAGE - 1, PAGE, PAGE + 1, 65536, MIB)
 # Around page borders: (source offset, destination offset, size)
 BORDERS = [(s, d, n) for s, d in ((1, 0), (PAGE - 1, 3), (PAGE - 3, PAGE - 1), (2, PAGE - 2))
            for n in (1, 2, 3, 5, 31, 32, 33, PAGE, 2 * PAGE + 1)]
+# Seconds for what can take any time
+SOAK = int(os.environ.get("KIW_SOAK", "2"))
 rng = random.Random(5040)
 
 
@@ -781,7 +784,7 @@ def changing_memory(l, r, addr):
         for end, victim, op in ((r, rmr, "RDMA_READ"), (l, lmr, "RDMA_WRITE")):
             target = rmr if op == "RDMA_READ" else sink
             end.scribble(victim[1], size)
-            deadline = time.monotonic() + 2
+            deadline = time.monotonic() + SOAK
             count = 0
             while time.monotonic() < deadline:
                 l.post_send(p.lc, *[wr(op, [(lmr[1], size, lmr[2])], i, raddr=target[1],

@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: valid sessions with changed segments, beside a connection that behaves
+# TIMEOUT: 120
+# KERNELS: uml-debug
+# shellcheck source=scripts/selftests/rc
+. "$(dirname "$0")/rc"
+# shellcheck source=scripts/selftests/rc-device
+. "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/peer.sh
+. "$SELFTESTS/peer.sh"
+
+# KIW_SOAK: for so many seconds, from another seed each time
+SESSIONS=40
+SEED=${KIW_SOAK:+$RANDOM$RANDOM}
+SEED=${SEED:-1}
+SLOW=${KIW_SLOW:-1}
+
+target() {
+	spawn target a python3 "$SELFTESTS/mutated.py" "$DEV_A" "$A4" 7174
+	wait_listen a 7174
+}
+
+# While they run, the connection that behaves goes on and no memory changes that may not.
+mutate() {
+	local end=$((SECONDS + 60 * SLOW + ${KIW_SOAK:-0})) status
+	spawn mutate b env "PYTHONPATH=$SELFTESTS/.." python3 -m peer mutate "$A4" \
+		--seed "$SEED" --sessions "$SESSIONS" --seconds "${KIW_SOAK:-0}" \
+		--timeout $((20 * SLOW))
+	while spawn_running mutate; do
+		spawn_running target || { spawn_log target; return 1; }
+		wait_for 20 good_moves || { echo "the good connection stands still"; return 1; }
+		[ "$SECONDS" -lt "$end" ] || { echo "no end"; return 1; }
+	done
+	spawn_wait mutate 5
+	status=$?
+	spawn_log mutate
+	return "$status"
+}
+
+end_target() {
+	spawn_running target || { spawn_log target; return 1; }
+	spawn_stop target
+	wait_gone 10 is_listening a 7174
+}
+
+{ load_kiwarp && topo_up 1500 && policy default; } || bail "no two hosts"
+t_run "a connection that behaves" start_good
+t_run "a server" target
+t_run "sessions with changed segments" mutate
+diag "$(spawn_log mutate)"
+t_run "the connection that behaves goes on" end_good
+t_run "the server can end" end_target
+t_run "nothing is left" peer_left_nothing
+t_run "nor on the other host" nothing_left "$DEV_B"
+rdma_down
+topo_down
+t_run "unload" unload_kiwarp
+done_testing
