@@ -32,6 +32,7 @@ from pyverbs.device import Context
 from pyverbs.mr import MR
 from pyverbs.pd import PD
 from pyverbs.pyverbs_error import PyverbsRDMAError
+from pyverbs.pyverbs_error import PyverbsRDMAError
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
@@ -451,6 +452,39 @@ class End:
 
     def to_error(self, num):
         self.conns[num].qp.modify(QPAttr(qp_state=enums.IBV_QPS_ERR), enums.IBV_QP_STATE)
+
+    def modify(self, num, state):
+        """To another state; return 0 or errno."""
+        try:
+            attr = QPAttr(qp_state=getattr(enums, "IBV_QPS_" + state))
+            self.conns[num].qp.modify(attr, enums.IBV_QP_STATE)
+        except PyverbsRDMAError as exc:
+            return exc.error_code
+        return 0
+
+    def idle_qp(self, max_send_wr=4, max_send_sge=1, max_inline_data=0):
+        """A QP without a connection: (its number or None, errno)."""
+        conn = Conn()
+        cap = QPCap(max_send_wr=max_send_wr, max_recv_wr=1, max_send_sge=max_send_sge,
+                    max_recv_sge=1, max_inline_data=max_inline_data)
+        conn.scq = conn.rcq = CQ(self.ctx.obj, 4)
+        try:
+            conn.qp = QP(self.pd, QPInitAttr(qp_type=enums.IBV_QPT_RC, scq=conn.scq,
+                                             rcq=conn.rcq, cap=cap, sq_sig_all=0))
+        except PyverbsRDMAError as exc:
+            conn.close()
+            return None, exc.error_code
+        num = self._number()
+        self.conns[num] = conn
+        return num, 0
+
+    def cq_errno(self, cqe):
+        """What making a CQ of CQE entries gives."""
+        try:
+            CQ(self.ctx.obj, cqe).close()
+        except PyverbsRDMAError as exc:
+            return exc.error_code
+        return 0
 
     def async_event(self, wanted, seconds=PATIENCE):
         if not self.ctx.ready(seconds):

@@ -400,6 +400,59 @@ def flush(l, r, addr):
                 expect(end.completions(num, queue), [], "second completions")
 
 
+# Ways to a state without a connection, and where one may go from there.
+IDLE_WAYS = {
+    "RESET": (("RESET",), {"RESET", "INIT", "ERR"}),
+    "INIT": (("RESET", "INIT"), {"RESET", "INIT", "RTR", "ERR"}),
+    "RTR": (("RESET", "INIT", "RTR"), {"RESET", "INIT", "RTR", "ERR"}),
+    "ERR": (("ERR",), {"RESET", "SQD", "ERR"}),
+}
+ALL_STATES = ("RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR")
+
+
+def states(l, r, addr):
+    """From each state to each, by modify: what may be is done, all else changes nothing."""
+    for state, (way, legal) in IDLE_WAYS.items():
+        for to in ALL_STATES:
+            num, _ = l.idle_qp()
+            expect([l.modify(num, step) for step in way], [0] * len(way), f"to {state}")
+            expect(l.modify(num, to), 0 if to in legal else errno.EINVAL, f"{state} to {to}")
+            # Closing what is closed is nothing.
+            stays = to not in legal or (state, to) == ("ERR", "SQD")
+            expect(l.state(num), state if stays else to, f"{state} to {to}")
+            l.close(num)
+    with pair(l, r, addr) as p:
+        for to in ("INIT", "RTR", "SQE"):
+            expect(l.modify(p.lc, to), errno.EINVAL, f"RTS to {to}")
+            expect(l.state(p.lc), "RTS", f"after {to}")
+        expect(l.modify(p.lc, "RTS"), 0, "RTS to RTS")
+    for to in ("SQD", "ERR", "RESET"):
+        with closing(l, r, addr) as p:
+            expect(l.modify(p.lc, to), 0, f"RTS to {to}")
+
+
+@contextlib.contextmanager
+def closing(l, r, addr):
+    """One connection that the body ends, whatever the state is then."""
+    r.listen(addr)
+    p = connect(l, r, addr, {}, {})
+    yield p
+    l.event(p.lc, "DISCONNECTED")
+    r.child_event("DISCONNECTED")
+    finish(p)
+
+
+def limits(l, _r, _addr):
+    """Exactly what is advertised can be had, one more cannot."""
+    for most, what in ((32768, "max_send_wr"), (6, "max_send_sge"), (80, "max_inline_data")):
+        num, err = l.idle_qp(**{what: most})
+        expect(err, 0, f"{what} {most}")
+        l.close(num)
+        expect(l.idle_qp(**{what: most + 1}), (None, errno.EINVAL), f"{what} {most + 1}")
+    for cqe, err in ((1 << 20, 0), ((1 << 20) + 1, errno.EINVAL)):
+        expect(l.cq_errno(cqe), err, f"{cqe} completions")
+
+
 def orderly_close(l, r, addr):
     """disconnect() with work queued: it is done first; receives come back flushed."""
     size = 65536
