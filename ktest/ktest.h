@@ -119,9 +119,10 @@ struct ktest_case {
 	struct ktest_opts opts;
 };
 
-/* Both tables end with an entry without a name */
+/* All tables end with an entry without a name */
 extern const struct ktest_case ktest_cases_data[];
 extern const struct ktest_case ktest_cases_end[];
+extern const struct ktest_case ktest_cases_mem[];
 
 void ktest_fail(struct ktest_pair *p, const char *func, int line, const char *what, s64 is);
 
@@ -149,6 +150,7 @@ void ktest_wait_cm_event(struct ktest_end *end, enum rdma_cm_event_type event);
 void ktest_wr_init(struct ktest_end *end, struct ktest_wr *w);
 void ktest_post(struct ktest_end *end, struct ktest_wr *w, struct ib_send_wr *wr);
 void ktest_post_recv(struct ktest_end *end, struct ktest_wr *w, u32 offset, u32 len);
+void ktest_wait_any(struct ktest_wr *w);
 void ktest_wait(struct ktest_wr *w, enum ib_wc_status status);
 void ktest_register(struct ktest_end *end, struct ib_mr *mr, struct ktest_wr *w, int access);
 void ktest_expose(struct ktest_end *end, int access);

@@ -92,13 +92,12 @@ static bool wait_direct(struct ktest_wr *w)
 }
 
 /**
- * ktest_wait - wait for a completion
+ * ktest_wait_any - wait for a completion, whatever it says
  * @w: of that
- * @status: it has to have
  *
  * Context: process, may sleep.
  */
-void ktest_wait(struct ktest_wr *w, enum ib_wc_status status)
+void ktest_wait_any(struct ktest_wr *w)
 {
 	struct ktest_pair *p = w->end->pair;
 	bool is_done;
@@ -111,7 +110,21 @@ void ktest_wait(struct ktest_wr *w, enum ib_wc_status status)
 		is_done = wait_for_completion_timeout(&w->done, KTEST_PATIENCE * HZ);
 	if (!is_done)
 		ktest_fail(p, __func__, __LINE__, "completion", 0);
-	else if (w->wc.status != status)
+}
+
+/**
+ * ktest_wait - wait for a completion
+ * @w: of that
+ * @status: it has to have
+ *
+ * Context: process, may sleep.
+ */
+void ktest_wait(struct ktest_wr *w, enum ib_wc_status status)
+{
+	struct ktest_pair *p = w->end->pair;
+
+	ktest_wait_any(w);
+	if (!READ_ONCE(p->has_failed) && w->wc.status != status)
 		ktest_fail(p, __func__, __LINE__, ib_wc_status_msg(status), w->wc.status);
 }
 
