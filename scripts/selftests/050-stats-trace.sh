@@ -39,6 +39,34 @@ resources() {
 	nothing_left "$DEV_A" "$DEV_B" && return "$status"
 }
 
+# tells KIND DEV NAME=REGEX...: the driver's details of one object of KIND have all of them.
+tells() {
+	local kind=$1 dev=$2 wanted
+	shift 2
+	rdma -j -dd res show "$kind" | tr -d '\n\t ' | sed 's/},{/}\n{/g' |
+		grep -E "\"ifname\":\"$dev\"" >"$T_DIR/details"
+	cp "$T_DIR/details" "$T_DIR/left"
+	for wanted in "$@"; do
+		grep -E "\"drv_${wanted%%=*}\":\"?(${wanted#*=})\"?[],}]" "$T_DIR/left" >"$T_DIR/next"
+		if ! [ -s "$T_DIR/next" ]; then
+			echo "rdma -dd res show $kind does not have $dev ... $wanted:"
+			cat "$T_DIR/details"
+			return 1
+		fi
+		mv "$T_DIR/next" "$T_DIR/left"
+	done
+}
+
+# details: what the driver tells of the objects of connected programs.
+details() {
+	tells qp "$DEV_A" kiwarp_state=RTS role=responder ddp_version=1 crc=1 tx_markers=0 \
+		rx_markers=0 ird='[1-9][0-9]*' ord='[1-9][0-9]*' emss='[1-9][0-9]*' \
+		mulpdu='[1-9][0-9]*' sq_size='[1-9][0-9]*' rq_size='[1-9][0-9]*' reads_in='[01]' &&
+		tells qp "$DEV_B" kiwarp_state=RTS role=initiator reads_out='[01]' &&
+		tells cq "$DEV_A" size='[1-9][0-9]*' posted='[1-9][0-9]*' overrun=0 &&
+		tells mr "$DEV_A" kind=user valid=1 access=7
+}
+
 # lists: of connected programs, each with its owner.
 lists() {
 	shows cm_id "$DEV_A" "state LISTEN ps TCP $server src-addr $A4:7174" &&
@@ -49,7 +77,7 @@ lists() {
 		shows cq "$DEV_A" "cqe [1-9][0-9]* users [1-9].* $server" &&
 		shows mr "$DEV_A" "mrlen 64 .* $server" &&
 		shows pd "$DEV_A" "users [1-9].* $server" &&
-		shows ctx "$DEV_A" "$server"
+		shows ctx "$DEV_A" "$server" && details
 }
 
 # --- counters -------------------------------------------------------------------
@@ -199,10 +227,10 @@ states() {
 		grep -E 'kiw_sock_close: lport=7174 rport=[1-9][0-9]* closed err=0' "$T_DIR/trace"
 }
 
-# fault WHAT ANSWER COUNTER EVENT REGEX: a peer does WHAT; it is told ANSWER, the
-# counter moves by one and nothing else does, the event says REGEX.
+# fault WHAT ANSWER COUNTER EVENT REGEX [CLASS]: a peer does WHAT; it is told ANSWER, the
+# counter, and that of the class, move by one and nothing else does, the event says REGEX.
 fault() {
-	local what=$1 answer=$2 counter=$3 event=$4 regex=$5 status
+	local what=$1 answer=$2 counter=$3 event=$4 regex=$5 class=${6:-} status
 	snapshot "$DEV_A"
 	trace_on || return 1
 	on_b timeout 60 python3 "$SELFTESTS/peer.py" "$A4" 7174 "$what" >"$T_DIR/peer"
@@ -211,17 +239,21 @@ fault() {
 	trace_off
 	cat "$T_DIR/peer" "$T_DIR/trace"
 	[ "$status" = 0 ] && grep -q -x -E -e "$answer" "$T_DIR/peer" &&
-		moved "$DEV_A" "$counter" 1 && only "$counter" &&
+		moved "$DEV_A" "$counter" 1 && { [ -z "$class" ] || moved "$DEV_A" "$class" 1; } &&
+		only "$counter" "$class" &&
 		grep -q -E -e "$event: dev=$DEV_A .*$regex" "$T_DIR/trace"
 }
 
-# only COUNTER: of those of errors.
+CLASSES=(rx_stag rx_stag_assoc rx_bounds rx_to_wrap rx_access rx_invalidate rx_version rx_opcode
+	rx_response rx_malformed rx_qn rx_msn rx_mo rx_too_long rx_no_buffer)
+
+# only COUNTER CLASS: of those of errors.
 only() {
 	local name
 	local -a others=()
-	for name in rx_crc_errors rx_mpa_errors rx_ddp_errors rx_rdmap_errors rx_no_buffer \
-		rx_terminates conn_bad_mpa_frame conn_timeout; do
-		[ "$name" = "$1" ] || others+=("$name" 0)
+	for name in rx_crc_errors rx_mpa_errors rx_ddp_errors rx_rdmap_errors rx_terminates \
+		conn_bad_mpa_frame conn_timeout "${CLASSES[@]}"; do
+		[ "$name" = "$1" ] || [ "$name" = "$2" ] || others+=("$name" 0)
 	done
 	moved "$DEV_A" "${others[@]}"
 }
@@ -242,19 +274,19 @@ t_run "fault: CRC" fault crc 'terminate 2 0 0x02' rx_crc_errors kiw_perr_tx \
 t_run "fault: FPDU too short" fault length 'terminate 2 0 0x03' rx_mpa_errors kiw_perr_tx \
 	'MPA marker and ULPDU length disagree'
 t_run "fault: DDP version" fault ddp_version 'terminate 1 2 0x06' rx_ddp_errors kiw_perr_tx \
-	'DDP invalid version, untagged'
+	'DDP invalid version, untagged' rx_version
 t_run "fault: DDP queue" fault queue 'terminate 1 2 0x01' rx_ddp_errors kiw_perr_tx \
-	'DDP invalid queue number'
+	'DDP invalid queue number' rx_qn
 t_run "fault: DDP message number" fault msn 'terminate 1 2 0x03' rx_ddp_errors kiw_perr_tx \
-	'DDP MSN out of range'
+	'DDP MSN out of range' rx_msn
 t_run "fault: STag of a Write" fault write_stag 'terminate 1 1 0x00' rx_ddp_errors kiw_perr_tx \
-	'DDP invalid STag .* opcode=0'
+	'DDP invalid STag .* opcode=0' rx_stag
 t_run "fault: STag of a Read" fault read_stag 'terminate 0 1 0x00' rx_rdmap_errors kiw_perr_tx \
-	'RDMAP invalid STag .* opcode=1'
+	'RDMAP invalid STag .* opcode=1' rx_stag
 t_run "fault: Send too long" fault too_long 'terminate 1 2 0x05' rx_ddp_errors kiw_perr_tx \
-	'DDP message too long .* opcode=3'
+	'DDP message too long .* opcode=3' rx_too_long
 t_run "fault: RDMAP opcode" fault opcode 'terminate 0 2 0x06' rx_rdmap_errors kiw_perr_tx \
-	'RDMAP unexpected opcode'
+	'RDMAP unexpected opcode' rx_opcode
 t_run "fault of ours, says the peer" fault terminate 'closed' rx_terminates kiw_perr_rx \
 	'RDMAP invalid STag'
 t_run "fault: MPA Request" fault garbage_request 'closed' conn_bad_mpa_frame kiw_mpa_bad ''

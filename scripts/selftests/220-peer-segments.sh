@@ -96,8 +96,10 @@ a_few() {
 
 moved() {
 	local name
-	for name in rx_crc_errors rx_mpa_errors rx_ddp_errors rx_rdmap_errors rx_no_buffer \
-		tx_terminates rx_terminates; do
+	for name in rx_crc_errors rx_mpa_errors rx_ddp_errors rx_rdmap_errors rx_stag \
+		rx_stag_assoc rx_bounds rx_to_wrap rx_access rx_invalidate rx_version rx_opcode \
+		rx_response rx_malformed rx_qn rx_msn rx_mo rx_too_long rx_no_buffer \
+		tx_terminates rx_terminates wc_flushed wc_bad_resp wc_loc_len; do
 		[ "$(counter "$DEV_A" "$name")" -gt 0 ] || { echo "$name did not move"; return 1; }
 	done
 }

@@ -169,6 +169,8 @@ bool kiw_cq_post(struct kiw_cq *cq, const struct kiw_wc *wc)
 	unsigned long flags;
 	bool is_posted;
 
+	if (wc->status != KIW_WCS_SUCCESS)
+		kiw_count_failed(cq->stats, wc->status);
 	spin_lock_irqsave(&cq->lock, flags);
 	if (!cq->has_overrun)
 		has_work = post_locked(cq, wc);

@@ -335,6 +335,7 @@ static struct kiw_device *make_device(const char *name, struct net_device *ndev)
 		goto err_uninit;
 	/* From here on ib_dealloc_device() calls kiw_device_dealloc() */
 	ib_set_device_ops(&dev->ib, &kiw_device_ops);
+	kiw_compat_fill_res_srq(&dev->ib, kiw_fill_res_srq_entry);
 	return dev;
 
 err_uninit:

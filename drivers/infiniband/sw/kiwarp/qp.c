@@ -164,25 +164,16 @@ static enum ib_event_type qp_fault_event(enum kiw_wcs wcs, u8 opcode)
  */
 void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t head_len)
 {
-	static const enum kiw_stat layer_stat[] = {
-		[KIW_LAYER_RDMAP]	= KIW_STAT_RX_RDMAP_ERRORS,
-		[KIW_LAYER_DDP]		= KIW_STAT_RX_DDP_ERRORS,
-		[KIW_LAYER_LLP]		= KIW_STAT_RX_MPA_ERRORS,
-	};
 	const struct kiw_perr_info *info = kiw_perr_info(perr);
 	u8 opcode = head_len > 3 ? head[3] & KIW_RDMAP_OPCODE_MASK : 0;
 
 	if (kiw_qp_state(qp) != KIW_QPS_RTS && kiw_qp_state(qp) != KIW_QPS_CLOSING)
 		return;
 	if (head)
-		kiw_count(qp->stats, perr == KIW_PERR_MPA_CRC ? KIW_STAT_RX_CRC_ERRORS :
-								layer_stat[info->layer]);
+		kiw_count_fault(qp->stats, perr);
 	trace_kiw_perr_tx(qp_dev_name(qp), qp->ib.qp_num, info->text, info->layer, info->etype,
 			  info->code, opcode);
-	qp->term_layer = info->layer;
-	qp->term_etype = info->etype;
-	qp->term_code = info->code;
-	qp->has_term = true;
+	kiw_qp_note_term(qp, KIW_QP_TERM_SENT, info->layer, info->etype, info->code);
 	qp->fault_event = qp_fault_event(info->wcs, opcode);
 	qp->tx.term_len = kiw_term_encode(qp->tx.term, perr, head, head_len);
 	kiw_qp_event(qp, KIW_QPE_FAULT);
@@ -528,7 +519,7 @@ int kiw_qp_reset(struct kiw_qp *qp)
 	if (!ret) {
 		qp_forget_stream(qp);
 		qp->has_left_srq = false;
-		qp->has_term = false;
+		WRITE_ONCE(qp->term, 0);
 		qp->sweep_ms = QP_SWEEP_MIN_MS;
 	}
 	qp->is_ending = false;

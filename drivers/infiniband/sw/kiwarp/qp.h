@@ -11,6 +11,7 @@
 #ifndef KIW_QP_H
 #define KIW_QP_H
 
+#include <linux/bitfield.h>
 #include <linux/completion.h>
 #include <linux/interrupt.h>
 #include <linux/kref.h>
@@ -106,11 +107,8 @@ struct kiw_conn_params {
  * @rx: receive engine; protected by the socket lock
  * @user_sq: user ABI: what is mapped
  * @user_rq: user ABI: what is mapped
- * @term_layer: layer of the Terminate sent or received, for `rdma res show`; with
- *	@term_etype and @term_code valid when @has_term
- * @term_etype: error type
- * @term_code: error code
- * @has_term: a Terminate was sent or received
+ * @term: the Terminate that ended the stream, for `rdma res show`: %KIW_QP_TERM_ bits; one
+ *	word, so that who reads it without a lock sees all of it or nothing
  * @fault_event: &enum ib_event_type that tells the consumer why the stream ended by a fault
  * @has_left_srq: IB_EVENT_QP_LAST_WQE_REACHED was raised
  * @is_ending: the work starts nothing new
@@ -152,11 +150,8 @@ struct kiw_qp {
 	struct rdma_user_mmap_entry *user_sq;
 	struct rdma_user_mmap_entry *user_rq;
 
-	u8 term_layer;
-	u8 term_etype;
-	u8 term_code;
+	u32 term;
 	u8 fault_event;
-	bool has_term;
 	bool has_left_srq;
 	bool is_ending;
 };
@@ -170,6 +165,20 @@ static inline enum kiw_qp_state kiw_qp_state(const struct kiw_qp *qp)
 {
 	/* Pairs with the lock in kiw_qp_event(): the stream is set before RTS is seen. */
 	return smp_load_acquire(&qp->state);
+}
+
+/* What &struct kiw_qp.term is made of; 0: none */
+#define KIW_QP_TERM_SENT	BIT(24)
+#define KIW_QP_TERM_RECEIVED	BIT(25)
+#define KIW_QP_TERM_LAYER	GENMASK(23, 16)
+#define KIW_QP_TERM_ETYPE	GENMASK(15, 8)
+#define KIW_QP_TERM_CODE	GENMASK(7, 0)
+
+static inline void kiw_qp_note_term(struct kiw_qp *qp, u32 direction, u8 layer, u8 etype, u8 code)
+{
+	WRITE_ONCE(qp->term, direction | FIELD_PREP(KIW_QP_TERM_LAYER, layer) |
+			     FIELD_PREP(KIW_QP_TERM_ETYPE, etype) |
+			     FIELD_PREP(KIW_QP_TERM_CODE, code));
 }
 
 /* Beside the %KIW_QPA_ bits: run the engines in process context */

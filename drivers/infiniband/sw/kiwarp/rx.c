@@ -224,10 +224,8 @@ static enum kiw_perr rx_take_recv(struct kiw_qp *qp)
 {
 	int ret = kiw_qp_fetch_recv(qp, &qp->rx.recv);
 
-	if (!ret) {
-		kiw_count(qp->stats, KIW_STAT_RX_NO_BUFFER);
+	if (!ret)
 		return KIW_PERR_DDP_NO_BUFFER;
-	}
 	qp->rx.has_recv = true;
 	if (ret > 0)
 		return KIW_PERR_NONE;
@@ -406,10 +404,7 @@ static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 	kiw_rx_walk(qp, cur, len, copy_piece, &to);
 	if (perr != KIW_PERR_NONE || !kiw_term_decode(payload, len, &term))
 		return perr == KIW_PERR_NONE ? KIW_PERR_RDMAP_STREAM : perr;
-	qp->term_layer = term.layer;
-	qp->term_etype = term.etype;
-	qp->term_code = term.code;
-	qp->has_term = true;
+	kiw_qp_note_term(qp, KIW_QP_TERM_RECEIVED, term.layer, term.etype, term.code);
 	info = kiw_perr_info(term.perr);
 	kiw_count(qp->stats, KIW_STAT_RX_TERMINATES);
 	trace_kiw_perr_rx(dev_name(&qp->ib.device->dev), qp->ib.qp_num, info->text, term.layer,

@@ -8,8 +8,45 @@
  */
 #include "stats.h"
 
+#include <linux/build_bug.h>
 #include <linux/cpumask.h>
 #include <linux/errno.h>
+
+/* kiw_count_failed() goes from one list to the other. */
+static_assert(KIW_STAT_WC_GENERAL - KIW_STAT_WC_LOC_LEN == KIW_WCS_GENERAL - KIW_WCS_LOC_LEN);
+static_assert(KIW_STAT_WC_FLUSHED - KIW_STAT_WC_LOC_LEN == KIW_WCS_FLUSHED - KIW_WCS_LOC_LEN);
+static_assert(KIW_STAT_WC_REM_OP - KIW_STAT_WC_LOC_LEN == KIW_WCS_REM_OP - KIW_WCS_LOC_LEN);
+
+/* What a fault is, whichever layer finds it; 0: its layer has no other */
+static const enum kiw_stat fault_stats[KIW_PERR_COUNT] = {
+	[KIW_PERR_RDMAP_STAG]		= KIW_STAT_RX_STAG,
+	[KIW_PERR_DDP_STAG]		= KIW_STAT_RX_STAG,
+	[KIW_PERR_RDMAP_STAG_ASSOC]	= KIW_STAT_RX_STAG_ASSOC,
+	[KIW_PERR_DDP_STAG_ASSOC]	= KIW_STAT_RX_STAG_ASSOC,
+	[KIW_PERR_RDMAP_BOUNDS]		= KIW_STAT_RX_BOUNDS,
+	[KIW_PERR_DDP_BOUNDS]		= KIW_STAT_RX_BOUNDS,
+	[KIW_PERR_RDMAP_TO_WRAP]	= KIW_STAT_RX_TO_WRAP,
+	[KIW_PERR_DDP_TO_WRAP]		= KIW_STAT_RX_TO_WRAP,
+	[KIW_PERR_RDMAP_ACCESS]		= KIW_STAT_RX_ACCESS,
+	[KIW_PERR_RDMAP_INVALIDATE]	= KIW_STAT_RX_INVALIDATE,
+	[KIW_PERR_RDMAP_VERSION]	= KIW_STAT_RX_VERSION,
+	[KIW_PERR_DDP_TAGGED_VERSION]	= KIW_STAT_RX_VERSION,
+	[KIW_PERR_DDP_UNTAGGED_VERSION]	= KIW_STAT_RX_VERSION,
+	[KIW_PERR_RDMAP_OPCODE]		= KIW_STAT_RX_OPCODE,
+	[KIW_PERR_RDMAP_STREAM]		= KIW_STAT_RX_RESPONSE,
+	[KIW_PERR_RDMAP_OP_UNSPEC]	= KIW_STAT_RX_MALFORMED,
+	[KIW_PERR_DDP_QN]		= KIW_STAT_RX_QN,
+	[KIW_PERR_DDP_MSN]		= KIW_STAT_RX_MSN,
+	[KIW_PERR_DDP_MO]		= KIW_STAT_RX_MO,
+	[KIW_PERR_DDP_TOO_LONG]		= KIW_STAT_RX_TOO_LONG,
+	[KIW_PERR_DDP_NO_BUFFER]	= KIW_STAT_RX_NO_BUFFER,
+};
+
+static const enum kiw_stat layer_stats[] = {
+	[KIW_LAYER_RDMAP]	= KIW_STAT_RX_RDMAP_ERRORS,
+	[KIW_LAYER_DDP]		= KIW_STAT_RX_DDP_ERRORS,
+	[KIW_LAYER_LLP]		= KIW_STAT_RX_MPA_ERRORS,
+};
 
 /**
  * kiw_stats_init - make a device's counters, all zero
@@ -52,4 +89,24 @@ u64 kiw_stats_read(const struct kiw_stats *stats, enum kiw_stat stat)
 	for_each_possible_cpu(cpu)
 		sum += READ_ONCE(per_cpu_ptr(stats->pcpu, cpu)[stat]);
 	return sum;
+}
+
+/**
+ * kiw_count_fault - count a fault of the peer
+ * @stats: the device's counters
+ * @perr: the fault
+ *
+ * By its layer and by what it is.
+ *
+ * Context: any.
+ */
+void kiw_count_fault(struct kiw_stats *stats, enum kiw_perr perr)
+{
+	if (perr == KIW_PERR_MPA_CRC) {
+		kiw_count(stats, KIW_STAT_RX_CRC_ERRORS);
+		return;
+	}
+	kiw_count(stats, layer_stats[kiw_perr_info(perr)->layer]);
+	if (fault_stats[perr])
+		kiw_count(stats, fault_stats[perr]);
 }

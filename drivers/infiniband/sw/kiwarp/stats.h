@@ -10,6 +10,8 @@
 #include <linux/percpu.h>
 #include <linux/types.h>
 
+#include "proto/perr.h"
+
 /* X(enumerator, name shown) */
 #define KIW_STATS_LIST(X) \
 	X(CONN_INITIATED,	"conn_initiated") \
@@ -29,6 +31,7 @@
 	X(TX_BATCHES,		"tx_batches") \
 	X(TX_BLOCKED,		"tx_blocked") \
 	X(TX_SENDS,		"tx_sends") \
+	X(TX_SENDS_INV,		"tx_sends_inv") \
 	X(TX_WRITES,		"tx_writes") \
 	X(TX_READ_REQUESTS,	"tx_read_requests") \
 	X(TX_READ_RESPONSES,	"tx_read_responses") \
@@ -44,7 +47,32 @@
 	X(RX_MPA_ERRORS,	"rx_mpa_errors") \
 	X(RX_DDP_ERRORS,	"rx_ddp_errors") \
 	X(RX_RDMAP_ERRORS,	"rx_rdmap_errors") \
+	X(RX_STAG,		"rx_stag") \
+	X(RX_STAG_ASSOC,	"rx_stag_assoc") \
+	X(RX_BOUNDS,		"rx_bounds") \
+	X(RX_TO_WRAP,		"rx_to_wrap") \
+	X(RX_ACCESS,		"rx_access") \
+	X(RX_INVALIDATE,	"rx_invalidate") \
+	X(RX_VERSION,		"rx_version") \
+	X(RX_OPCODE,		"rx_opcode") \
+	X(RX_RESPONSE,		"rx_response") \
+	X(RX_MALFORMED,		"rx_malformed") \
+	X(RX_QN,		"rx_qn") \
+	X(RX_MSN,		"rx_msn") \
+	X(RX_MO,		"rx_mo") \
+	X(RX_TOO_LONG,		"rx_too_long") \
 	X(RX_NO_BUFFER,		"rx_no_buffer") \
+	X(WC_LOC_LEN,		"wc_loc_len") \
+	X(WC_LOC_PROT,		"wc_loc_prot") \
+	X(WC_LOC_QP_OP,		"wc_loc_qp_op") \
+	X(WC_FLUSHED,		"wc_flushed") \
+	X(WC_BAD_RESP,		"wc_bad_resp") \
+	X(WC_LOC_ACCESS,	"wc_loc_access") \
+	X(WC_REM_ACCESS,	"wc_rem_access") \
+	X(WC_REM_INV_REQ,	"wc_rem_inv_req") \
+	X(WC_REM_OP,		"wc_rem_op") \
+	X(WC_MEM_OP,		"wc_mem_op") \
+	X(WC_GENERAL,		"wc_general") \
 	X(WR_INVALID,		"wr_invalid") \
 	X(CQ_OVERRUNS,		"cq_overruns") \
 	X(UDATA_INVALID,	"udata_invalid") \
@@ -82,6 +110,7 @@ struct kiw_stats {
 int kiw_stats_init(struct kiw_stats *stats);
 void kiw_stats_uninit(struct kiw_stats *stats);
 u64 kiw_stats_read(const struct kiw_stats *stats, enum kiw_stat stat);
+void kiw_count_fault(struct kiw_stats *stats, enum kiw_perr perr);
 
 /* Any context */
 static inline void kiw_count_add(struct kiw_stats *stats, enum kiw_stat stat, u64 n)
@@ -92,6 +121,12 @@ static inline void kiw_count_add(struct kiw_stats *stats, enum kiw_stat stat, u6
 static inline void kiw_count(struct kiw_stats *stats, enum kiw_stat stat)
 {
 	this_cpu_inc(stats->pcpu[stat]);
+}
+
+/* A work request that has failed; not for %KIW_WCS_SUCCESS */
+static inline void kiw_count_failed(struct kiw_stats *stats, enum kiw_wcs status)
+{
+	kiw_count(stats, KIW_STAT_WC_LOC_LEN + status - KIW_WCS_LOC_LEN);
 }
 
 #endif /* KIW_STATS_H */

@@ -272,6 +272,8 @@ static bool tx_add_wr(struct kiw_qp *qp, u32 mulpdu)
 			     fpdu.is_tagged ? KIW_STAT_TX_WRITES : KIW_STAT_TX_SENDS))
 		return true;
 	tx->has_wqe = false;
+	if (tx->wqe.op == KIW_WR_SEND_INV)
+		kiw_count(qp->stats, KIW_STAT_TX_SENDS_INV);
 	if (!fpdu.is_tagged)
 		tx->msn[KIW_QN_SEND]++;
 	return true;

@@ -72,5 +72,8 @@ void kiw_iw_rem_ref(struct ib_qp *ibqp);
 
 /* verbs_res.c: what `rdma resource show -dd` tells of an object beyond the core */
 int kiw_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp);
+int kiw_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq);
+int kiw_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr);
+int kiw_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq);
 
 #endif /* KIW_VERBS_H */

@@ -2,23 +2,104 @@
 /*
  * What `rdma resource show -dd` tells of an object beyond what the core knows.
  *
- * Owns: nothing. Process context; values are snapshots.
+ * Owns: nothing. Process context; values are snapshots. The core keeps the object's memory
+ * while we are here, but a consumer may destroy it at the same time: nothing that
+ * destruction frees is touched, but for a QP's queues, under the QP's mutex. Rings are
+ * never read.
  */
 #include <rdma/rdma_netlink.h>
 #include <rdma/restrack.h>
 
+#include "proto/mpa.h"
 #include "qp.h"
 #include "verbs.h"
 
-static int put_terminate(struct sk_buff *msg, const struct kiw_qp *qp)
+/* What a QP's stream is like; see res_qp_stream() */
+struct res_stream {
+	bool is_there;
+	u32 emss;
+	u32 sends;
+	u32 reads;
+	u32 peer_reads;
+	bool in_message;
+};
+
+static bool put_u32(struct sk_buff *msg, const char *name, u32 value)
 {
-	if (!READ_ONCE(qp->has_term))
-		return 0;
-	if (rdma_nl_put_driver_u32(msg, "terminate_layer", qp->term_layer) ||
-	    rdma_nl_put_driver_u32(msg, "terminate_etype", qp->term_etype) ||
-	    rdma_nl_put_driver_u32_hex(msg, "terminate_code", qp->term_code))
-		return -EMSGSIZE;
-	return 0;
+	return !rdma_nl_put_driver_u32(msg, name, value);
+}
+
+static bool put_string(struct sk_buff *msg, const char *name, const char *value)
+{
+	return !rdma_nl_put_driver_string(msg, name, value);
+}
+
+static struct nlattr *table_start(struct sk_buff *msg)
+{
+	return nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+}
+
+static int table_end(struct sk_buff *msg, struct nlattr *table, bool is_complete)
+{
+	if (is_complete)
+		nla_nest_end(msg, table);
+	else
+		nla_nest_cancel(msg, table);
+	return is_complete ? 0 : -EMSGSIZE;
+}
+
+static bool put_terminate(struct sk_buff *msg, const struct kiw_qp *qp)
+{
+	u32 term = READ_ONCE(qp->term);
+
+	if (!term)
+		return true;
+	return put_string(msg, "terminate", term & KIW_QP_TERM_SENT ? "sent" : "received") &&
+	       put_u32(msg, "terminate_layer", FIELD_GET(KIW_QP_TERM_LAYER, term)) &&
+	       put_u32(msg, "terminate_etype", FIELD_GET(KIW_QP_TERM_ETYPE, term)) &&
+	       !rdma_nl_put_driver_u32_hex(msg, "terminate_code",
+					   FIELD_GET(KIW_QP_TERM_CODE, term));
+}
+
+/* The mutex keeps the stream and the engines' queues; the socket lock stops the engines. */
+static void res_qp_stream(struct kiw_qp *qp, struct res_stream *stream,
+			  struct kiw_conn_params *conn)
+{
+	const struct kiw_tx *tx = &qp->tx;
+
+	mutex_lock(&qp->mutex);
+	*conn = qp->conn;
+	if (qp->ks && kiw_sock_lock(qp->ks)) {
+		stream->is_there = true;
+		stream->emss = kiw_sock_emss(qp->ks);
+		stream->sends = tx->pend.put - tx->pend.get;
+		stream->reads = tx->orq.put - tx->orq.get;
+		stream->peer_reads = tx->irq.put - tx->irq.get;
+		stream->in_message = qp->rx.in_message;
+		kiw_sock_unlock(qp->ks);
+	}
+	mutex_unlock(&qp->mutex);
+}
+
+static bool put_conn(struct sk_buff *msg, const struct kiw_conn_params *conn)
+{
+	return put_string(msg, "role", conn->initiator ? "initiator" : "responder") &&
+	       put_u32(msg, "ddp_version", conn->version) &&
+	       put_u32(msg, "crc", conn->crc) &&
+	       put_u32(msg, "tx_markers", conn->tx_markers) &&
+	       put_u32(msg, "rx_markers", conn->rx_markers) &&
+	       put_u32(msg, "ird", conn->ird) &&
+	       put_u32(msg, "ord", conn->ord);
+}
+
+static bool put_stream(struct sk_buff *msg, const struct res_stream *stream)
+{
+	return put_u32(msg, "emss", stream->emss) &&
+	       put_u32(msg, "mulpdu", kiw_mpa_mulpdu(stream->emss)) &&
+	       put_u32(msg, "sends_begun", stream->sends) &&
+	       put_u32(msg, "reads_out", stream->reads) &&
+	       put_u32(msg, "reads_in", stream->peer_reads) &&
+	       put_u32(msg, "rx_in_message", stream->in_message);
 }
 
 /**
@@ -26,25 +107,121 @@ static int put_terminate(struct sk_buff *msg, const struct kiw_qp *qp)
  * @msg: the answer being built
  * @ibqp: the QP
  *
- * Its state in our terms, and the Terminate that ended it, sent or received.
+ * Its state in our terms, the Terminate that ended it, and, while it has a stream, what
+ * was agreed on and what is under way.
  *
- * Context: process; the core keeps the QP.
+ * Context: process, may sleep; takes the QP's mutex and the socket lock. The core keeps
+ * the QP's memory.
  * Return: 0, or -EMSGSIZE: no room.
  */
 int kiw_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 {
-	const struct kiw_qp *qp = to_kiw_qp(ibqp);
+	struct kiw_qp *qp = to_kiw_qp(ibqp);
+	struct res_stream stream = {};
+	struct kiw_conn_params conn;
 	struct nlattr *table;
+	bool done;
 
-	table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	res_qp_stream(qp, &stream, &conn);
+	table = table_start(msg);
 	if (!table)
 		return -EMSGSIZE;
-	if (rdma_nl_put_driver_string(msg, "kiwarp_state",
-				      kiw_qp_state_name(kiw_qp_state(qp))) ||
-	    put_terminate(msg, qp)) {
-		nla_nest_cancel(msg, table);
+	done = put_string(msg, "kiwarp_state", kiw_qp_state_name(kiw_qp_state(qp))) &&
+	       put_terminate(msg, qp) &&
+	       put_u32(msg, "sq_size", qp->sq.size) &&
+	       put_u32(msg, "rq_size", qp->rq.size);
+	if (done && stream.is_there)
+		done = put_conn(msg, &conn) && put_stream(msg, &stream);
+	return table_end(msg, table, done);
+}
+
+/**
+ * kiw_fill_res_cq_entry() - ib_device_ops.fill_res_cq_entry
+ * @msg: the answer being built
+ * @ibcq: the queue
+ *
+ * Where a process is in a ring that it has mapped only that process knows.
+ *
+ * Context: process; takes the queue's lock. The core keeps the queue's memory.
+ * Return: 0, or -EMSGSIZE: no room.
+ */
+int kiw_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
+{
+	struct kiw_cq *cq = to_kiw_cq(ibcq);
+	bool is_kernel = cq->ops == &kiw_cq_kernel_ops;
+	u32 put, get, armed, has_overrun;
+	struct nlattr *table;
+	unsigned long flags;
+	bool done;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	put = cq->put;
+	get = cq->get;
+	armed = cq->armed;
+	has_overrun = cq->has_overrun;
+	spin_unlock_irqrestore(&cq->lock, flags);
+
+	table = table_start(msg);
+	if (!table)
 		return -EMSGSIZE;
-	}
-	nla_nest_end(msg, table);
-	return 0;
+	done = put_u32(msg, "size", cq->size) && put_u32(msg, "posted", put) &&
+	       put_u32(msg, "overrun", has_overrun);
+	if (done && is_kernel)
+		done = put_u32(msg, "fill", put - get) && put_u32(msg, "armed", armed);
+	return table_end(msg, table, done);
+}
+
+static const char *mr_kind(const struct kiw_mr *mr)
+{
+	if (mr->umem)
+		return "user";
+	return mr->fast ? "fast" : "dma";
+}
+
+/**
+ * kiw_fill_res_mr_entry() - ib_device_ops.fill_res_mr_entry
+ * @msg: the answer being built
+ * @ibmr: the region
+ *
+ * Neither its STag nor its address: the core shows keys to who may see them.
+ *
+ * Context: process. The core ends the region after this.
+ * Return: 0, or -EMSGSIZE: no room.
+ */
+int kiw_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
+{
+	const struct kiw_mr *mr = to_kiw_mr(ibmr);
+	struct nlattr *table;
+	bool done;
+
+	table = table_start(msg);
+	if (!table)
+		return -EMSGSIZE;
+	done = put_string(msg, "kind", mr_kind(mr)) &&
+	       put_u32(msg, "valid", READ_ONCE(mr->stag) || !mr->fast) &&
+	       !rdma_nl_put_driver_u32_hex(msg, "access", READ_ONCE(mr->access));
+	return table_end(msg, table, done);
+}
+
+/**
+ * kiw_fill_res_srq_entry() - ib_device_ops.fill_res_srq_entry
+ * @msg: the answer being built
+ * @ibsrq: the queue
+ *
+ * Context: process. The core keeps the queue's memory.
+ * Return: 0, or -EMSGSIZE: no room.
+ */
+int kiw_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq)
+{
+	const struct kiw_srq *srq = to_kiw_srq(ibsrq);
+	struct nlattr *table;
+	bool done;
+
+	table = table_start(msg);
+	if (!table)
+		return -EMSGSIZE;
+	done = put_u32(msg, "size", srq->rq.size) &&
+	       put_u32(msg, "limit", READ_ONCE(srq->limit)) &&
+	       put_u32(msg, "taken", READ_ONCE(srq->rq.get));
+	return table_end(msg, table, done);
 }

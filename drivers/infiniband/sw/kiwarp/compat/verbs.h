@@ -44,6 +44,15 @@ static inline struct ib_udata *kiw_compat_dmabuf_udata(kiw_compat_dmabuf_arg *ar
 }
 #endif
 
+/* ib_device_ops.fill_res_srq_entry is there since 6.12 */
+static inline void kiw_compat_fill_res_srq(struct ib_device *ibdev,
+					   int (*fill)(struct sk_buff *msg, struct ib_srq *ibsrq))
+{
+#if KIW_KERNEL_SINCE(6, 12, 0)
+	ibdev->ops.fill_res_srq_entry = fill;
+#endif
+}
+
 /* Flags of a mapping that is being made; since 6.3 they are not written directly */
 static inline void kiw_compat_vma_flags(struct vm_area_struct *vma, unsigned long flags)
 {
