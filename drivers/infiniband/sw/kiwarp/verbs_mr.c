@@ -79,6 +79,9 @@ struct ib_mr *kiw_get_dma_mr(struct ib_pd *ibpd, int access)
 	struct kiw_mr *mr;
 	int ret;
 
+	/* The core asks for remote rights alone where it has an lkey of its own. */
+	if (access & IB_ACCESS_REMOTE_WRITE)
+		access |= IB_ACCESS_LOCAL_WRITE;
 	mr = mr_alloc(dev, ibpd, access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
