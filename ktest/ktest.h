@@ -84,11 +84,13 @@ struct ktest_end {
  * @poll: who polls the CQs
  * @cqe: entries of the CQ of end 0; 0: enough
  * @with_srq: receives are posted to shared queues
+ * @with_rw: work requests of the core's own are among ours: those do not all complete
  */
 struct ktest_opts {
 	enum ib_poll_context poll;
 	u32 cqe;
 	bool with_srq;
+	bool with_rw;
 };
 
 /**
@@ -122,6 +124,7 @@ struct ktest_case {
 /* All tables end with an entry without a name */
 extern const struct ktest_case ktest_cases_data[];
 extern const struct ktest_case ktest_cases_end[];
+extern const struct ktest_case ktest_cases_fast[];
 extern const struct ktest_case ktest_cases_mem[];
 
 void ktest_fail(struct ktest_pair *p, const char *func, int line, const char *what, s64 is);
@@ -143,6 +146,7 @@ void ktest_fail(struct ktest_pair *p, const char *func, int line, const char *wh
 /* pair.c */
 int ktest_pair_open(struct ktest_pair *p);
 void ktest_pair_close(struct ktest_pair *p);
+int ktest_pair_reopen(struct ktest_pair *p);
 void ktest_wait_qp_event(struct ktest_end *end, enum ib_event_type event);
 void ktest_wait_cm_event(struct ktest_end *end, enum rdma_cm_event_type event);
 

@@ -21,7 +21,7 @@
 #include "ktest.h"
 
 static const struct ktest_case *const tables[] = {
-	ktest_cases_data, ktest_cases_end, ktest_cases_mem,
+	ktest_cases_data, ktest_cases_end, ktest_cases_fast, ktest_cases_mem,
 };
 
 /* One case at a time */

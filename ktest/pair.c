@@ -9,6 +9,7 @@
 #include <linux/inet.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
+#include <linux/string.h>
 
 #include "ktest.h"
 
@@ -174,8 +175,8 @@ static int make_qp(struct ktest_end *end)
 			.max_send_sge = 6,
 			.max_recv_sge = 6,
 			.max_inline_data = 64,
+			.max_rdma_ctxs = 1,
 		},
-		.sq_sig_type = IB_SIGNAL_ALL_WR,
 		.qp_type = IB_QPT_RC,
 	};
 	int ret;
@@ -183,6 +184,7 @@ static int make_qp(struct ktest_end *end)
 	attr.send_cq = end->cq;
 	attr.recv_cq = end->cq;
 	attr.srq = end->srq;
+	attr.sq_sig_type = end->pair->opts->with_rw ? IB_SIGNAL_REQ_WR : IB_SIGNAL_ALL_WR;
 	ret = rdma_create_qp(end->id, end->pd, &attr);
 	if (!ret)
 		end->qp = end->id->qp;
@@ -291,4 +293,24 @@ void ktest_pair_close(struct ktest_pair *p)
 		rdma_destroy_id(p->listener);
 	free_end(&p->end[0]);
 	free_end(&p->end[1]);
+}
+
+/**
+ * ktest_pair_reopen - a new connection for the same case
+ * @p: what was is closed
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -errno, which is noted as a failure.
+ */
+int ktest_pair_reopen(struct ktest_pair *p)
+{
+	int ret;
+
+	ktest_pair_close(p);
+	p->listener = NULL;
+	memset(p->end, 0, sizeof(p->end));
+	ret = ktest_pair_open(p);
+	if (ret)
+		ktest_fail(p, __func__, __LINE__, "open", ret);
+	return ret;
 }

@@ -40,7 +40,7 @@ void ktest_wr_init(struct ktest_end *end, struct ktest_wr *w)
  * ktest_post - post a work request that has to be taken
  * @end: there
  * @w: initialised here
- * @wr: its @wr_cqe is set here
+ * @wr: its @wr_cqe is set here, and that it is signaled
  *
  * Context: any.
  */
@@ -48,6 +48,7 @@ void ktest_post(struct ktest_end *end, struct ktest_wr *w, struct ib_send_wr *wr
 {
 	ktest_wr_init(end, w);
 	wr->wr_cqe = &w->cqe;
+	wr->send_flags |= IB_SEND_SIGNALED;
 	if (!READ_ONCE(end->pair->has_failed))
 		ktest_expect_eq(end->pair, ib_post_send(end->qp, wr, NULL), 0);
 }
