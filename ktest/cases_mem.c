@@ -445,7 +445,7 @@ static void taken_back(struct ktest_pair *p)
 	post_rdma(peer, &late, IB_WR_RDMA_READ, ktest_sge(peer, 0, 8), mr->rkey, mr->iova);
 	ktest_wait_any(&late);
 	ktest_expect(p, late.wc.status != IB_WC_SUCCESS);
-	ktest_wait_qp_event(own, IB_EVENT_QP_FATAL);
+	ktest_wait_qp_event(own, IB_EVENT_QP_ACCESS_ERR);
 	ktest_expect(p, !memchr_inv(own->mem, 0x77, PAGES * PAGE_SIZE));
 	ib_dereg_mr(mr);
 }
