@@ -224,6 +224,9 @@ states() {
 		goes kiw_ep_state "$DEV_A" ep 'IDLE CONNECTING WAIT_REPLY OPEN CLOSED' &&
 		goes kiw_qp_state "$DEV_A" qp 'IDLE RTS (CLOSING )?ERROR' &&
 		goes kiw_qp_state "$DEV_B" qp 'IDLE RTS (CLOSING )?ERROR' &&
+		grep -E "kiw_mr: dev=$DEV_A stag=0x[0-9a-f]{8} registered base=0x[0-9a-f]+ length=64 " \
+			"$T_DIR/trace" &&
+		grep -E "kiw_mr: dev=$DEV_A stag=0x[0-9a-f]{8} deregistered " "$T_DIR/trace" &&
 		grep -E 'kiw_sock_close: lport=7174 rport=[1-9][0-9]* closed err=0' "$T_DIR/trace"
 }
 

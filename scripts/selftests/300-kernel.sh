@@ -8,6 +8,7 @@
 . "$(dirname "$0")/rc"
 
 KTEST=/sys/kernel/debug/kiwarp_ktest
+TRACING=/sys/kernel/tracing
 
 # run NAME
 run() {
@@ -16,14 +17,35 @@ run() {
 	return 1
 }
 
+trace() {
+	echo "$1" >"$TRACING/events/kiwarp/kiw_mr/enable" &&
+		echo "$1" >"$TRACING/events/kiwarp/kiw_cq_overrun/enable" &&
+		echo "$1" >"$TRACING/tracing_on"
+}
+
+# What the cases before have done to memory, and to a completion queue
+traced() {
+	local what
+	trace 0
+	for what in allocated 'registered by a work request' invalidated 'invalidated by the peer' \
+		deregistered; do
+		grep -q "kiw_mr: dev=kiw[ab] stag=0x[0-9a-f]* $what base=0x" "$TRACING/trace" ||
+			{ echo "no trace event: $what"; return 1; }
+	done
+	grep -q 'kiw_cq_overrun: dev=kiw[ab] id=[1-9]' "$TRACING/trace" ||
+		{ echo "no trace event of the overrun"; return 1; }
+}
+
 if ! load_kiwarp || ! topo_up || ! rdma_up || ! modprobe kiwarp_ktest; then
 	bail "no two hosts"
 fi
+trace 1
 exec 8</run/netns/a 9</run/netns/b
 while read -r name; do
 	t_run "$name" run "$name"
 done <"$KTEST/cases"
 exec 8<&- 9<&-
+t_run "trace events" traced
 t_run "unload the consumer" modprobe -r kiwarp_ktest
 rdma_down
 topo_down

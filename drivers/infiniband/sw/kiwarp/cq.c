@@ -20,6 +20,7 @@
 
 #include "cq.h"
 #include "proto/ring.h"
+#include "trace.h"
 
 /* What struct kiw_cq.todo is made of */
 #define TODO_COMPLETION	BIT(0)
@@ -143,6 +144,7 @@ static bool post_locked(struct kiw_cq *cq, const struct kiw_wc *wc)
 		cq->has_overrun = true;
 		cq->todo |= TODO_ERROR;
 		kiw_count(cq->stats, KIW_STAT_CQ_OVERRUNS);
+		trace_kiw_cq_overrun(dev_name(&cq->ib.device->dev), cq->ib.res.id);
 		return true;
 	}
 	if (!cq->ops->take_arm(cq, is_solicited))

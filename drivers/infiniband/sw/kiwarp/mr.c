@@ -20,6 +20,7 @@
 
 #include "dmabuf.h"
 #include "mr_fast.h"
+#include "trace.h"
 #include "umem.h"
 
 #define TABLE_LIMIT	XA_LIMIT(0, KIW_STAG_INDEX_MASK)
@@ -65,6 +66,12 @@ void kiw_mr_table_uninit(struct kiw_mr_table *table)
 	cleanup_srcu_struct(&table->srcu);
 }
 
+static void trace_mr(const struct kiw_mr *mr, const char *what)
+{
+	trace_kiw_mr(dev_name(&mr->ib.device->dev), mr->ib.lkey, what, mr->base, mr->length,
+		     mr->access);
+}
+
 /**
  * kiw_mr_publish - give an MR its STag and make it known
  * @table: of the device
@@ -93,6 +100,7 @@ int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr)
 	mr->ib.rkey = stag;
 	/* A fast region is made valid by a work request. */
 	mr->stag = mr->fast ? 0 : stag;
+	trace_mr(mr, mr->fast ? "allocated" : "registered");
 	ret = xa_err(xa_store(&table->mrs, index, mr, GFP_KERNEL));
 	if (ret)
 		xa_erase(&table->mrs, index);
@@ -116,6 +124,7 @@ void kiw_mr_retract(struct kiw_mr_table *table, struct kiw_mr *mr)
 	 * wait, and a process that ends may have thousands of MRs to give back.
 	 */
 	synchronize_srcu_expedited(&table->srcu);
+	trace_mr(mr, "deregistered");
 }
 
 /**

@@ -27,6 +27,8 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "trace.h"
+
 /**
  * kiw_fast_alloc - what a fast-registration region needs
  * @max_pages: most pages of a registration, 1..%KIW_FAST_MAX_PAGES
@@ -139,12 +141,18 @@ static struct kiw_mr *find(struct kiw_mr_table *table, const struct ib_pd *pd, u
 	return NULL;
 }
 
+static void trace_fast(const struct kiw_mr *mr, u32 stag, const char *what)
+{
+	trace_kiw_mr(dev_name(&mr->ib.device->dev), stag, what, mr->base, mr->length, mr->access);
+}
+
 static void grant(struct kiw_mr *mr, u32 stag, int access)
 {
 	mr->access = access;
 	mr->fast->last = stag;
 	/* Pairs with kiw_mr_use(): who sees the STag sees what it names. */
 	smp_store_release(&mr->stag, stag);
+	trace_fast(mr, stag, "registered by a work request");
 }
 
 /**
@@ -202,6 +210,7 @@ static enum kiw_mem_fault revoke(struct kiw_mr *mr, u32 stag, int rights)
 	smp_mb();
 	while (atomic_read_acquire(&mr->fast->users))
 		cpu_relax();
+	trace_fast(mr, stag, rights ? "invalidated by the peer" : "invalidated");
 	return KIW_MEM_OK;
 }
 

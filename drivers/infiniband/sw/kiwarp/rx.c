@@ -194,14 +194,24 @@ static void rx_complete_read(struct kiw_qp *qp, struct kiw_read *read, enum kiw_
 	kiw_tx_complete(qp);
 }
 
+/* The sink of our Read is of no use: the consumer hears why, the peer that we end. */
+static enum kiw_perr rx_sink_fault(struct kiw_qp *qp, struct kiw_read *read, enum kiw_wcs status,
+				   const char *what)
+{
+	const struct kiw_pend *pend = kiw_pend_at(&qp->tx.pend, read->pend);
+
+	kiw_count(qp->stats, KIW_STAT_WR_INVALID);
+	trace_kiw_wr_invalid(dev_name(&qp->ib.device->dev), qp->ib.qp_num, pend->wr_id, pend->op,
+			     what);
+	rx_complete_read(qp, read, status);
+	return KIW_PERR_RDMAP_CATASTROPHIC;
+}
+
 /* All of the Response was placed; a sink that is to be invalid then is made so first. */
 static enum kiw_perr rx_read_done(struct kiw_qp *qp, struct kiw_read *read)
 {
-	if (read->with_inv && rx_invalidate_stag(qp, read->sge[0].lkey, 0) != KIW_MEM_OK) {
-		kiw_count(qp->stats, KIW_STAT_WR_INVALID);
-		rx_complete_read(qp, read, KIW_WCS_MEM_OP);
-		return KIW_PERR_RDMAP_CATASTROPHIC;
-	}
+	if (read->with_inv && rx_invalidate_stag(qp, read->sge[0].lkey, 0) != KIW_MEM_OK)
+		return rx_sink_fault(qp, read, KIW_WCS_MEM_OP, "invalidation of the sink");
 	rx_complete_read(qp, read, KIW_WCS_SUCCESS);
 	kiw_count(qp->stats, KIW_STAT_RX_READ_RESPONSES);
 	return KIW_PERR_NONE;
@@ -366,11 +376,8 @@ static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_cursor *c
 		return perr;
 	}
 	if (rx_place_sgl(qp, cur, seg->payload_len, read->sge, read->num_sge,
-			 read->received) != KIW_MEM_OK) {
-		kiw_count(qp->stats, KIW_STAT_WR_INVALID);
-		rx_complete_read(qp, read, KIW_WCS_LOC_PROT);
-		return KIW_PERR_RDMAP_CATASTROPHIC;
-	}
+			 read->received) != KIW_MEM_OK)
+		return rx_sink_fault(qp, read, KIW_WCS_LOC_PROT, "read buffer");
 	read->received += seg->payload_len;
 	if (!seg->last)
 		return KIW_PERR_NONE;

@@ -12,6 +12,7 @@
 #include <linux/workqueue.h>
 
 #include "srq.h"
+#include "trace.h"
 
 static void raise_limit_event(struct work_struct *work)
 {
@@ -93,8 +94,10 @@ int kiw_srq_fetch(struct kiw_srq *srq, struct kiw_rwqe *wqe)
 	}
 	spin_unlock_irqrestore(&rq->lock, flags);
 
-	if (is_low)
+	if (is_low) {
+		trace_kiw_srq_limit(dev_name(&srq->ib.device->dev), srq->ib.res.id);
 		schedule_work(&srq->event_work);
+	}
 	return ret;
 }
 

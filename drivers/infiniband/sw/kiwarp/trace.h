@@ -157,6 +157,66 @@ TRACE_EVENT(kiw_wr_invalid,
 		  __entry->wr_id, __entry->op, __get_str(reason))
 );
 
+TRACE_EVENT(kiw_mr,
+	TP_PROTO(const char *dev, u32 stag, const char *what, u64 base, u64 length, int access),
+
+	TP_ARGS(dev, stag, what, base, length, access),
+
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__string(what, what)
+		__field(u64, base)
+		__field(u64, length)
+		__field(u32, stag)
+		__field(int, access)
+	),
+
+	TP_fast_assign(
+		kiw_compat_assign_str(dev, dev);
+		kiw_compat_assign_str(what, what);
+		__entry->base = base;
+		__entry->length = length;
+		__entry->stag = stag;
+		__entry->access = access;
+	),
+
+	TP_printk("dev=%s stag=0x%08x %s base=0x%llx length=%llu access=0x%x",
+		  __get_str(dev), __entry->stag, __get_str(what), __entry->base,
+		  __entry->length, __entry->access)
+);
+
+DECLARE_EVENT_CLASS(kiw_queue_class,
+	TP_PROTO(const char *dev, u32 id),
+
+	TP_ARGS(dev, id),
+
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u32, id)
+	),
+
+	TP_fast_assign(
+		kiw_compat_assign_str(dev, dev);
+		__entry->id = id;
+	),
+
+	TP_printk("dev=%s id=%u", __get_str(dev), __entry->id)
+);
+
+/* A completion found no room; the queue is dead */
+DEFINE_EVENT(kiw_queue_class, kiw_cq_overrun,
+	TP_PROTO(const char *dev, u32 id),
+
+	TP_ARGS(dev, id)
+);
+
+/* A shared receive queue fell below its limit, which is disarmed */
+DEFINE_EVENT(kiw_queue_class, kiw_srq_limit,
+	TP_PROTO(const char *dev, u32 id),
+
+	TP_ARGS(dev, id)
+);
+
 TRACE_EVENT(kiw_sock_close,
 	TP_PROTO(u16 local_port, u16 remote_port, const char *how, int err),
 
