@@ -33,9 +33,9 @@ nfs_mount() {
 
 nfs_umount() { timeout 60 umount "$MNT"; }
 
-# same NAME: what the client sees is what the server has, and is not from a cache.
+# same NAME OPTIONS [FILE]: what the client sees is what the server has, and is not from a cache.
 same() {
-	nfs_umount && nfs_mount "$2" && cmp "$EXPORT/$1" "$MNT/$1" && cmp "$1" "$MNT/$1"
+	nfs_umount && nfs_mount "$2" && cmp "$EXPORT/$1" "$MNT/$1" && cmp "$T_DIR/${3:-$1}" "$MNT/$1"
 }
 
 write_and_read() {
@@ -68,6 +68,20 @@ registered_all() {
 	[ "$(counter "$DEV_A" rx_invalidates)" -gt 0 ] || { echo "nothing was invalidated"; return 1; }
 }
 
+writing() { [ -s "$MNT/again" ] && spawn_running dd; }
+
+# The client's device goes in the middle of a file, and comes back: the file is whole.
+device_goes() {
+	local status=1
+	nfs_mount vers=4.2 || return 1
+	spawn dd a timeout 200 dd "if=$T_DIR/big" "of=$MNT/again" bs=1k oflag=direct status=none
+	wait_for 10 writing && timeout 60 rdma link delete "$DEV_A" && spawn_running dd &&
+		rdma_add a && spawn_wait dd 60 && same again vers=4.2 big && status=0
+	[ "$status" = 0 ] || spawn_log dd
+	nfs_umount || status=1
+	return $status
+}
+
 finish() {
 	local d
 	on_b rpc.nfsd 0 && on_b umount /proc/fs/nfsd && exportfs -ua || return 1
@@ -83,6 +97,7 @@ t_run "version 4.1: files" write_and_read vers=4.1
 t_run "version 4.2: files" write_and_read vers=4.2
 t_run "version 4.2: direct I/O of all sizes, verified" direct_io vers=4.2
 t_run "memory was registered and invalidated, by the peer too" registered_all
+t_run "the device goes while a file is written, and comes back" device_goes
 t_run "the server ends" finish
 rdma_down
 topo_down
