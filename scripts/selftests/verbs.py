@@ -39,6 +39,8 @@ from pyverbs.wr import SGE, RecvWR, SendWR
 
 SLOW = int(os.environ.get("KIW_SLOW", "1"))
 PATIENCE = 10 * SLOW        # seconds for anything that is to happen
+# Seconds a case may take: those that can take any time do it twice
+CASE_SECONDS = 3 * PATIENCE + 2 * int(os.environ.get("KIW_SOAK", "0"))
 CONTROL_PORT = 7700
 RDMA_PORT = 7701
 
@@ -726,7 +728,7 @@ def run(device, addr, wanted):
     local, remote = End(device), Remote(sock)
     bad = 0
     for name in wanted:
-        faulthandler.dump_traceback_later(3 * PATIENCE, exit=True)
+        faulthandler.dump_traceback_later(CASE_SECONDS, exit=True)
         try:
             module = verbs_cases if hasattr(verbs_cases, name) else verbs_more_cases
             getattr(module, name)(local, remote, addr)
