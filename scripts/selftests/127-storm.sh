@@ -17,6 +17,7 @@ esac
 # Most of a soak in one life, the rest in short ones
 if [ -n "${KIW_SOAK:-}" ]; then
 	SECONDS_EACH=$KIW_SOAK SECONDS_SLOW=$((KIW_SOAK / 4)) KILLS=$((KIW_SOAK / 20))
+	CONNECTIONS=120
 fi
 
 # storm CONNECTIONS SECONDS
