@@ -589,6 +589,7 @@ void kiw_rx_run(struct kiw_qp *qp)
 	/* After a fault or the end of the QP the rest is of no use to anybody. */
 	if (!rx_may_place(qp))
 		cur.avail = 0;
+	kiw_sock_rx_room(qp->ks, &cur, want);
 	if (start != cur.avail)
 		kiw_sock_rx_consume(qp->ks, start - cur.avail);
 	kiw_sock_rx_want(qp->ks, want);

@@ -165,6 +165,7 @@ int kiw_sock_rx_walk(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len, ki
 		     void *arg);
 void kiw_sock_rx_skip(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len);
 void kiw_sock_rx_peek(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u8 *buf, u32 len);
+void kiw_sock_rx_room(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u32 len);
 void kiw_sock_rx_consume(struct kiw_sock *ks, u32 len);
 void kiw_sock_rx_want(struct kiw_sock *ks, u32 len);
 

@@ -310,6 +310,35 @@ void kiw_sock_rx_peek(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u8 *
 }
 
 /**
+ * kiw_sock_rx_room() - see to it that the rest of an FPDU can come
+ * @ks: the stream
+ * @cur: at the first octet that is to stay in the queue
+ * @len: octets from there that must have arrived to be of use
+ *
+ * TCP gives a buffer back when all of it is consumed. One that the network has put together
+ * from many segments may be nearly all of what TCP grants a stream, and while an octet of it
+ * waits for the rest of its FPDU there would be no window for that rest, and nothing would
+ * ever move again. So TCP is granted that buffer on top, within the limits of tcp_rmem; to be
+ * called before what is in front of @cur is consumed, as that tells the peer the window.
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_sock_rx_room(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u32 len)
+{
+	struct sock *sk = ks->sk;
+	int limit = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_rmem[2]);
+	int room;
+
+	if (!cur->avail || !cur->skb || cur->seq == TCP_SKB_CB(cur->skb)->seq)
+		return;
+	/* A buffer is larger than what is in it; TCP takes it for twice as large at first. */
+	room = cur->skb->truesize + 4 * (len + inet_csk(sk)->icsk_ack.rcv_mss);
+	room = min(room, limit);
+	if (room > sk->sk_rcvbuf)
+		WRITE_ONCE(sk->sk_rcvbuf, room);
+}
+
+/**
  * kiw_sock_rx_consume() - take octets out of the receive queue
  * @ks: the stream
  * @len: octets, at most what has arrived; ends every cursor
