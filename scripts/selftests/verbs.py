@@ -17,9 +17,11 @@ import fcntl
 import mmap
 import os
 import pickle
+import re
 import select
 import socket
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -274,6 +276,12 @@ class End:
         num = self._number()
         self.raw_mrs[num] = (struct.unpack_from("=Q", call, 24 + 8)[0], room)
         return 0, num, keys[0], keys[1]
+
+    def mr_kinds(self):
+        """What `rdma resource` says that the regions of all devices are."""
+        shown = subprocess.run(["rdma", "-dd", "resource", "show", "mr"], check=True,
+                               capture_output=True, text=True).stdout
+        return sorted(re.findall(r"drv_kind (\S+)", shown))
 
     def close_mr(self, num):
         if num in self.raw_mrs:

@@ -761,6 +761,7 @@ def dmabuf(l, r, addr):
         buf, where = r.dmabuf(room)
         error, num, lkey, rkey = r.mr_dmabuf(buf, PAGE + 100, size, base + 100)
         expect(error, 0, "errno")
+        expect("dmabuf" in r.mr_kinds(), True, "kind of the region")
         r.dmabuf_close(buf)
         expect(r.mr_again(num, REREG_ACCESS, access=ALL)[0], errno.EINVAL, "rereg")
         data = rng.randbytes(size)

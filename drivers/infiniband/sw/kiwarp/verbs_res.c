@@ -149,12 +149,13 @@ int kiw_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
 {
 	struct kiw_cq *cq = to_kiw_cq(ibcq);
 	bool is_kernel = cq->ops == &kiw_cq_kernel_ops;
-	u32 put, get, armed, has_overrun;
+	u32 size, put, get, armed, has_overrun;
 	struct nlattr *table;
 	unsigned long flags;
 	bool done;
 
 	spin_lock_irqsave(&cq->lock, flags);
+	size = cq->size;
 	put = cq->put;
 	get = cq->get;
 	armed = cq->armed;
@@ -164,7 +165,7 @@ int kiw_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
 	table = table_start(msg);
 	if (!table)
 		return -EMSGSIZE;
-	done = put_u32(msg, "size", cq->size) && put_u32(msg, "posted", put) &&
+	done = put_u32(msg, "size", size) && put_u32(msg, "posted", put) &&
 	       put_u32(msg, "overrun", has_overrun);
 	if (done && is_kernel)
 		done = put_u32(msg, "fill", put - get) && put_u32(msg, "armed", armed);
@@ -175,6 +176,8 @@ static const char *mr_kind(const struct kiw_mr *mr)
 {
 	if (mr->umem)
 		return "user";
+	if (mr->dmabuf)
+		return "dmabuf";
 	return mr->fast ? "fast" : "dma";
 }
 
