@@ -223,18 +223,15 @@ void kiw_cq_forget_qp(struct kiw_cq *cq, struct ib_qp *qp)
 static struct kiw_wc *move_locked(struct kiw_cq *cq, struct kiw_wc *ring, u32 size)
 {
 	struct kiw_wc *old = cq->ring;
-	u32 used = kiw_ring_used(cq->put, cq->get);
 	u32 i;
 
 	lockdep_assert_held(&cq->lock);
-	if (used > size)
+	if (kiw_ring_used(cq->put, cq->get) > size)
 		return ring;
-	for (i = 0; i < used; i++)
-		ring[i] = old[kiw_ring_slot(cq->get + i, cq->size)];
+	for (i = cq->get; i != cq->put; i++)
+		ring[kiw_ring_slot(i, size)] = old[kiw_ring_slot(i, cq->size)];
 	cq->ring = ring;
 	cq->size = size;
-	cq->get = 0;
-	cq->put = used;
 	cq->ib.cqe = size;
 	return old;
 }
