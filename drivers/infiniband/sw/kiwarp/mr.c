@@ -100,10 +100,11 @@ int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr)
 	mr->ib.rkey = stag;
 	/* A fast region is made valid by a work request. */
 	mr->stag = mr->fast ? 0 : stag;
-	trace_mr(mr, mr->fast ? "allocated" : "registered");
 	ret = xa_err(xa_store(&table->mrs, index, mr, GFP_KERNEL));
 	if (ret)
 		xa_erase(&table->mrs, index);
+	else
+		trace_mr(mr, mr->fast ? "allocated" : "registered");
 	return ret;
 }
 
@@ -157,7 +158,7 @@ struct kiw_mr *kiw_mr_use(struct kiw_mr_table *table, u32 stag)
 		return NULL;
 	if (mr->fast) {
 		atomic_inc(&mr->fast->users);
-		/* Pairs with the exchange in kiw_fast_invalidate(). */
+		/* Pairs with the barrier in kiw_fast_invalidate(). */
 		smp_mb__after_atomic();
 	}
 	/* Pairs with the release in kiw_fast_register(). */

@@ -61,6 +61,19 @@ static void mr_free(struct kiw_device *dev, struct kiw_mr *mr)
 	atomic_dec(&dev->num_mr);
 }
 
+/* Make an MR known that is complete, or, with @ret, could not be made so; it is freed then */
+static struct ib_mr *mr_add(struct kiw_device *dev, struct kiw_mr *mr, int ret)
+{
+	if (!ret)
+		ret = kiw_mr_publish(&dev->mrs, mr);
+	if (ret) {
+		mr_free(dev, mr);
+		return ERR_PTR(ret);
+	}
+	kiw_count(&dev->stats, KIW_STAT_MR_CREATED);
+	return &mr->ib;
+}
+
 /**
  * kiw_get_dma_mr - register the whole of kernel memory
  * @ibpd: protection domain
@@ -77,7 +90,6 @@ struct ib_mr *kiw_get_dma_mr(struct ib_pd *ibpd, int access)
 {
 	struct kiw_device *dev = to_kiw_device(ibpd->device);
 	struct kiw_mr *mr;
-	int ret;
 
 	/* The core asks for remote rights alone where it has an lkey of its own. */
 	if (access & IB_ACCESS_REMOTE_WRITE)
@@ -86,15 +98,7 @@ struct ib_mr *kiw_get_dma_mr(struct ib_pd *ibpd, int access)
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->length = U64_MAX;
-	ret = kiw_mr_publish(&dev->mrs, mr);
-	if (ret)
-		goto err_free;
-	kiw_count(&dev->stats, KIW_STAT_MR_CREATED);
-	return &mr->ib;
-
-err_free:
-	mr_free(dev, mr);
-	return ERR_PTR(ret);
+	return mr_add(dev, mr, 0);
 }
 
 /*
@@ -263,19 +267,9 @@ struct ib_mr *kiw_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 le
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	ret = mr_reattach(mr, old, flags, start, length, virt_addr);
-	if (ret)
-		goto err_free;
 	mr->ib.iova = mr->base;
 	mr->ib.length = mr->length;
-	ret = kiw_mr_publish(&dev->mrs, mr);
-	if (ret)
-		goto err_free;
-	kiw_count(&dev->stats, KIW_STAT_MR_CREATED);
-	return &mr->ib;
-
-err_free:
-	mr_free(dev, mr);
-	return ERR_PTR(ret);
+	return mr_add(dev, mr, ret);
 }
 
 static int mr_attach_dmabuf(struct kiw_mr *mr, u64 offset, u64 length, u64 virt_addr, int fd)
@@ -325,18 +319,7 @@ struct ib_mr *kiw_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length,
 	mr = mr_alloc(dev, ibpd, access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	ret = mr_attach_dmabuf(mr, offset, length, virt_addr, fd);
-	if (ret)
-		goto err_free;
-	ret = kiw_mr_publish(&dev->mrs, mr);
-	if (ret)
-		goto err_free;
-	kiw_count(&dev->stats, KIW_STAT_MR_CREATED);
-	return &mr->ib;
-
-err_free:
-	mr_free(dev, mr);
-	return ERR_PTR(ret);
+	return mr_add(dev, mr, mr_attach_dmabuf(mr, offset, length, virt_addr, fd));
 }
 
 /**
@@ -355,7 +338,6 @@ struct ib_mr *kiw_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num
 {
 	struct kiw_device *dev = to_kiw_device(ibpd->device);
 	struct kiw_mr *mr;
-	int ret = -ENOMEM;
 
 	if (type != IB_MR_TYPE_MEM_REG)
 		return ERR_PTR(-EOPNOTSUPP);
@@ -365,17 +347,7 @@ struct ib_mr *kiw_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->fast = kiw_fast_alloc(max_num_sg);
-	if (!mr->fast)
-		goto err_free;
-	ret = kiw_mr_publish(&dev->mrs, mr);
-	if (ret)
-		goto err_free;
-	kiw_count(&dev->stats, KIW_STAT_MR_CREATED);
-	return &mr->ib;
-
-err_free:
-	mr_free(dev, mr);
-	return ERR_PTR(ret);
+	return mr_add(dev, mr, mr->fast ? 0 : -ENOMEM);
 }
 
 /**
