@@ -24,6 +24,7 @@ import shlex
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 from peer import ddp, faults, mpa, rdmap, rping, startup, stream
@@ -343,6 +344,15 @@ def run_cases(lines, emit):
                 emit(text)
         emit(f"{'ok' if good else 'not ok'} {name.strip()}")
     return failed
+
+
+def in_threads(work, count):
+    """WORK() in COUNT threads at once, to their end."""
+    threads = [threading.Thread(target=work) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def main(argv):

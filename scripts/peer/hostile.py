@@ -65,11 +65,7 @@ def main(argv):
     p.add_argument("--threads", type=int, default=8)
     p.add_argument("--seed", type=int, default=1)
     storm = Storm(p.parse_args(argv))
-    threads = [threading.Thread(target=storm.work) for _ in range(storm.opt.threads)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    cli.in_threads(storm.work, storm.opt.threads)
     print(json.dumps({"event": "hostile", "rounds": storm.opt.rounds,
                       "outcomes": dict(storm.outcomes), "broken": storm.broken[:10]}))
     return 1 if storm.broken else 0

@@ -245,11 +245,7 @@ def main(argv):
     p.add_argument("--threads", type=int, default=4)
     p.add_argument("--timeout", type=float, default=20, help="seconds of a session")
     run = Run(p.parse_args(argv))
-    threads = [threading.Thread(target=run.work) for _ in range(run.opt.threads)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    cli.in_threads(run.work, run.opt.threads)
     print(json.dumps({"event": "mutate", "seed": run.opt.seed, "sessions": run.next - run.opt.first,
                       "outcomes": dict(run.outcomes.most_common()), "broken": run.broken[:10]}))
     return 1 if run.broken else 0

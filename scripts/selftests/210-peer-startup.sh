@@ -84,8 +84,6 @@ counters_moved() {
 }
 
 # A pair that behaves, after all that.
-still_works() { rping_to a "$A4" -C 5 -S 1000; }
-
 { load_kiwarp && topo_up 1500; } || bail "no two hosts"
 t_run "a deadline of $DEADLINE_MS ms" policy "startup_ms=$DEADLINE_MS"
 peer_cases < <(frames_to_server; rtr)

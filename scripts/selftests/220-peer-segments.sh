@@ -104,8 +104,6 @@ moved() {
 	done
 }
 
-still_works() { rping_to a "$A4" -C 5 -S 1000; }
-
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 peer_cases < <(anytime | table server; asked | table server)
 t_run "nothing is left on a responder" peer_left_nothing

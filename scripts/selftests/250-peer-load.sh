@@ -65,8 +65,6 @@ cut_short() {
 	done
 }
 
-still_works() { rping_to a "$A4" -C 5 -S 1000; }
-
 { load_kiwarp && topo_up 1500 && policy default; } || bail "no two hosts"
 # An initiator answers an RDMA Read, a responder does an RDMA Write.
 peer_cases < <(rows | table client --load; target_rows | table client --load)

@@ -23,25 +23,10 @@ target() {
 
 # While they run, the connection that behaves goes on and no memory changes that may not.
 mutate() {
-	local end=$((SECONDS + 60 * SLOW + ${KIW_SOAK:-0})) status
 	spawn mutate b env "PYTHONPATH=$SELFTESTS/.." python3 -m peer mutate "$A4" \
 		--seed "$SEED" --sessions "$SESSIONS" --seconds "${KIW_SOAK:-0}" \
 		--timeout $((20 * SLOW))
-	while spawn_running mutate; do
-		spawn_running target || { spawn_log target; return 1; }
-		wait_for 20 good_moves || { echo "the good connection stands still"; return 1; }
-		[ "$SECONDS" -lt "$end" ] || { echo "no end"; return 1; }
-	done
-	spawn_wait mutate 5
-	status=$?
-	spawn_log mutate
-	return "$status"
-}
-
-end_target() {
-	spawn_running target || { spawn_log target; return 1; }
-	spawn_stop target
-	wait_gone 10 is_listening a 7174
+	good_beside mutate $((60 * SLOW + ${KIW_SOAK:-0})) 20
 }
 
 { load_kiwarp && topo_up 1500 && policy default; } || bail "no two hosts"

@@ -126,3 +126,27 @@ end_good() {
 	spawn_wait good-server 10
 	return 0
 }
+
+# good_beside NAME SECONDS PATIENCE: until what was spawned as NAME has ended, which it must
+# in time and well, the connection that behaves does not stand still for PATIENCE seconds,
+# and the target lives.
+good_beside() {
+	local end=$((SECONDS + $2)) status
+	while spawn_running "$1"; do
+		spawn_running target || { spawn_log target; return 1; }
+		wait_for "$3" good_moves || { echo "the good connection stands still"; return 1; }
+		[ "$SECONDS" -lt "$end" ] || { echo "no end"; return 1; }
+	done
+	spawn_wait "$1" 5
+	status=$?
+	spawn_log "$1"
+	return "$status"
+}
+
+end_target() {
+	spawn_running target || { spawn_log target; return 1; }
+	spawn_stop target
+	wait_gone 10 is_listening a 7174
+}
+
+still_works() { rping_to a "$A4" -C 5 -S 1000; }
