@@ -47,82 +47,56 @@ pack_modules() {
 			-all-root -noappend -quiet -no-progress >/dev/null
 }
 
-uml_make() {
-	make -C "$SRC" ARCH=um O="$BUILD" "$@"
+own_make() {
+	make -C "$SRC" ARCH="$ARCH" O="$BUILD" "$@"
 }
 
-# build_uml DIR FRAGMENT...
-build_uml() {
-	local dir=$1 log=$1/log
-	BUILD=$dir/build
-	shift
+# join_fragments FRAGMENT...: of several lines about one symbol the last counts.
+join_fragments() {
+	awk -F= '/^CONFIG_/ { line[$1] = $0 } END { for (s in line) print line[s] }' "$@" | sort
+}
+
+# build_own DIR TYPE ARCH IMAGE FRAGMENT...: for guests of TYPE; IMAGE is what they boot.
+build_own() {
+	local dir=$1 type=$2 image=$4 log=$1/log
+	BUILD=$dir/build ARCH=$3
+	shift 4
 	mkdir -p "$BUILD" "$dir/modules/usr"
-	awk 1 "$@" >"$dir/fragment"
-	run_logged "$log" uml_make KCONFIG_ALLCONFIG="$dir/fragment" alldefconfig &&
+	join_fragments "$@" >"$dir/fragment"
+	run_logged "$log" own_make KCONFIG_ALLCONFIG="$dir/fragment" alldefconfig &&
 		check_config "$dir/fragment" "$BUILD/.config" &&
-		run_logged "$log" uml_make -j"$(build_jobs)" linux modules &&
-		run_logged "$log" uml_make INSTALL_MOD_PATH="$dir/modules/usr" \
+		run_logged "$log" own_make -j"$(build_jobs)" "$image" modules &&
+		run_logged "$log" own_make INSTALL_MOD_PATH="$dir/modules/usr" \
 			INSTALL_MOD_STRIP=1 modules_install || return 1
 	K_RELEASE=$(cat "$BUILD/include/config/kernel.release")
 	rm -f "$dir/modules/usr/lib/modules/$K_RELEASE"/{build,source}
-	strip -o "$dir/kernel" "$BUILD/linux"
+	strip -o "$dir/kernel" "$BUILD/$image"
 	trim_build "$BUILD"
 	pack_modules "$dir" "$K_RELEASE" || return 1
-	printf 'K_TYPE=uml\nK_RELEASE=%s\nK_BUILD=build\nK_ARCH=um\n' \
-		"$K_RELEASE" >"$dir/info"
+	printf 'K_TYPE=%s\nK_RELEASE=%s\nK_BUILD=build\nK_ARCH=%s\n' \
+		"$type" "$K_RELEASE" "$ARCH" >"$dir/info"
 }
 
-smp_make() {
-	make -C "$SRC" ARCH=x86_64 O="$BUILD" "$@"
-}
-
-# build_smp DIR FRAGMENT...: of several lines about one symbol the last counts.
-build_smp() {
-	local dir=$1 log=$1/log
-	BUILD=$dir/build
-	shift
-	mkdir -p "$BUILD" "$dir/modules/usr"
-	awk -F= '/^CONFIG_/ { line[$1] = $0 } END { for (s in line) print line[s] }' "$@" |
-		sort >"$dir/fragment"
-	run_logged "$log" smp_make KCONFIG_ALLCONFIG="$dir/fragment" alldefconfig &&
-		check_config "$dir/fragment" "$BUILD/.config" &&
-		run_logged "$log" smp_make -j"$(build_jobs)" vmlinux modules &&
-		run_logged "$log" smp_make INSTALL_MOD_PATH="$dir/modules/usr" \
-			INSTALL_MOD_STRIP=1 modules_install || return 1
-	K_RELEASE=$(cat "$BUILD/include/config/kernel.release")
-	rm -f "$dir/modules/usr/lib/modules/$K_RELEASE"/{build,source}
-	strip -o "$dir/kernel" "$BUILD/vmlinux"
-	trim_build "$BUILD"
-	pack_modules "$dir" "$K_RELEASE" || return 1
-	printf 'K_TYPE=qemu\nK_RELEASE=%s\nK_BUILD=build\nK_ARCH=x86_64\n' \
-		"$K_RELEASE" >"$dir/info"
-}
-
-kernel_smp() {
-	need_packages linux-source-6.12 build-essential bc bison flex libelf-dev \
-		libssl-dev kmod squashfs-tools || die "packages missing"
-	SRC=$("$KIW_VM/source.sh" 6.12) || die "no source tree"
-	cached kernel-smp-debug "$(content_key "$SRC" "$@" \
-		"$(declare -f smp_make build_smp trim_build pack_modules)")" build_smp "$@"
-}
-
-kernel_uml() {
+# kernel_own NAME TYPE ARCH IMAGE FRAGMENT...
+kernel_own() {
 	local name=$1
 	shift
 	need_packages linux-source-6.12 build-essential bc bison flex libelf-dev \
 		libssl-dev kmod squashfs-tools || die "packages missing"
 	SRC=$("$KIW_VM/source.sh" 6.12) || die "no source tree"
-	cached "kernel-$name" "$(content_key "$SRC" "$@" \
-		"$(declare -f uml_make build_uml trim_build pack_modules)")" build_uml "$@"
+	cached "kernel-$name" "$(content_key "$SRC" "$@" "$(declare -f own_make \
+		join_fragments check_config build_own trim_build pack_modules)")" build_own "$@"
 }
 
 main() {
 	case ${1:-} in
-	uml) kernel_uml uml "$KIW_VM/uml.config" ;;
-	uml-debug) kernel_uml uml-debug "$KIW_VM/uml.config" "$KIW_VM/uml-debug.config" ;;
+	uml) kernel_own "$1" uml um linux "$KIW_VM/uml.config" ;;
+	uml-debug)
+		kernel_own "$1" uml um linux "$KIW_VM/uml.config" "$KIW_VM/uml-debug.config"
+		;;
 	smp-debug)
-		kernel_smp "$KIW_VM/uml.config" "$KIW_VM/uml-debug.config" \
-			"$KIW_VM/smp-debug.config"
+		kernel_own "$1" qemu x86_64 vmlinux "$KIW_VM/uml.config" \
+			"$KIW_VM/uml-debug.config" "$KIW_VM/smp-debug.config"
 		;;
 	6.1 | 6.12)
 		# shellcheck source=scripts/vm/stock.sh
