@@ -54,6 +54,14 @@ kunit:
 check:
 	scripts/check.sh
 
+# The kernel's own users of RDMA: NFS, iSER, NVMe and so on. What 'make check' does with them, on
+# all kernels, and on pairs of guests.
+ULP_TESTS = 31 32 33 34 35
+
+check-ulp:
+	scripts/selftests/check --kernel 6.12:2 --kernel 6.1 --kernel uml-debug --kernel uml $(ULP_TESTS)
+	scripts/selftests/check --pair --kernel 6.12 --kernel 6.1 --kernel uml $(ULP_TESTS)
+
 # FUZZ_SECONDS=n for each parser
 fuzz:
 	scripts/fuzz/run.sh
@@ -72,7 +80,9 @@ pyverbs:
 # SOAK_SECONDS=n for each of its tests
 soak:
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --kernel uml-debug --kernel 6.12:2 \
-		125 127 245
+		125 127 245 $(ULP_TESTS)
+	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --pair --kernel 6.1 --kernel 6.12 \
+		$(ULP_TESTS)
 
 demo:
 	scripts/demo.sh
@@ -85,7 +95,8 @@ help:
 	@echo ''
 	@echo 'make demo          see it work, in two throw-away virtual machines'
 	@echo 'make check         all tests: lint, KUnit and system tests'
-	@echo 'make soak          random verbs and hostile rings for SOAK_SECONDS (600) each'
+	@echo 'make check-ulp     NFS, iSER, NVMe and so on only, on all kernels and pairs of guests'
+	@echo 'make soak          random verbs, hostile rings, NFS and so on for SOAK_SECONDS (600) each'
 	@echo 'make lint          static checks only'
 	@echo 'make kunit         KUnit suites only, in seconds'
 	@echo 'make fuzz          the parsers under libFuzzer, a few seconds each'
@@ -102,4 +113,4 @@ $(KERNELDIR)/Makefile:
 	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
 	@false
 
-.PHONY: all modules clean install uninstall lint kunit check fuzz fuzz-forever fuzz-wire pyverbs soak demo help
+.PHONY: all modules clean install uninstall lint kunit check check-ulp fuzz fuzz-forever fuzz-wire pyverbs soak demo help
