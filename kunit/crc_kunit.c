@@ -89,6 +89,17 @@ static void marker_is_covered(struct kunit *test)
 	KUNIT_EXPECT_NE(test, memcmp(&crc, kiw_test_fig6 + CRC_OFFSET, sizeof(crc)), 0);
 }
 
+static bool holds(const u8 *fpdu)
+{
+	return kiw_crc_holds(kiw_crc_update(kiw_crc_init(), fpdu, KIW_TEST_FIG_SIZE));
+}
+
+static void figures_hold(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, holds(kiw_test_fig5));
+	KUNIT_EXPECT_TRUE(test, holds(kiw_test_fig6));
+}
+
 static void every_single_bit_error_is_seen(struct kunit *test)
 {
 	u8 fpdu[KIW_TEST_FIG_SIZE];
@@ -101,6 +112,7 @@ static void every_single_bit_error_is_seen(struct kunit *test)
 		crc = crc_of(fpdu, CRC_OFFSET);
 		KUNIT_ASSERT_NE_MSG(test, memcmp(&crc, fpdu + CRC_OFFSET, sizeof(crc)), 0,
 				    "bit %d", bit);
+		KUNIT_ASSERT_FALSE_MSG(test, holds(fpdu), "bit %d", bit);
 	}
 }
 
@@ -145,6 +157,7 @@ static struct kunit_case crc_cases[] = {
 	KUNIT_CASE(rfc5044_figure_5),
 	KUNIT_CASE(rfc5044_figure_6),
 	KUNIT_CASE(marker_is_covered),
+	KUNIT_CASE(figures_hold),
 	KUNIT_CASE(every_single_bit_error_is_seen),
 	KUNIT_CASE(agrees_with_reference),
 	KUNIT_CASE(pieces_do_not_matter),

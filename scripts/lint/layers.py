@@ -19,7 +19,7 @@ LAYERS = [
     (0, "proto/wire proto/perr proto/crc"),
     (1, "proto/mpa*"),
     (2, "proto/*"),
-    (3, "mr mr_fast umem dmabuf sgl cq srq readq txbuf policy sock sock_io"),
+    (3, "mr mr_fast umem dmabuf sgl cq srq readq txbuf policy sock sock_*"),
     (4, "qp qp_post tx tx_fpdu rx rx_fpdu wr"),
     (5, "cm cm_* verbs verbs_* uapi uapi_* device policy_sysfs netlink stats trace main"),
 ]
@@ -41,7 +41,7 @@ RULES = [
     # net/sock.h has the allocator of page fragments
     ("txbuf", None, "net/tcp.h net/inet* qp.h cm.h",
      "batches know neither TCP nor the QP"),
-    ("sock sock_io", None, "rdma/* qp.h",
+    ("sock sock_*", None, "rdma/* qp.h",
      "sock calls up through its ops table"),
     ("qp qp_post tx tx_fpdu rx rx_fpdu wr", None,
      "rdma/iw_cm.h netlink.h device.h linux/netlink.h net/netlink.h rdma/rdma_netlink.h",

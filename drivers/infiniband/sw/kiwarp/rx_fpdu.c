@@ -55,17 +55,14 @@ static int crc_piece(void *arg, const u8 *data, u32 len)
 	return 0;
 }
 
-/* RFC 5044 4.4: the CRC covers everything before it. */
+/* RFC 5044 4.4: the CRC covers everything before it. One pass, over both. */
 static bool rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u32 total)
 {
 	struct kiw_rx_cursor at = *cur;
 	u32 crc = kiw_crc_init();
-	__le32 expected, got;
 
-	kiw_sock_rx_walk(qp->ks, &at, total - KIW_FPDU_CRC_SIZE, crc_piece, &crc);
-	kiw_sock_rx_peek(qp->ks, &at, (u8 *)&got, sizeof(got));
-	expected = kiw_crc_final(crc);
-	return got == expected;
+	kiw_sock_rx_walk(qp->ks, &at, total, crc_piece, &crc);
+	return kiw_crc_holds(crc);
 }
 
 /* RFC 5044 8, code 3: every marker points to where the lengths say that this FPDU starts. */

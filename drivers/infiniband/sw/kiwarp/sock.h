@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Streams over kernel TCP sockets: sock.c and sock_io.c are the only files that know TCP.
+ * Streams over kernel TCP sockets: sock.c, sock_io.c and sock_rx.c are the only
+ * files that know TCP.
  *
  * Owns: struct socket, its callbacks, its end. A stream has one owner at a time
  * (the endpoint while MPA starts up, then the QP) that hears of events through
@@ -147,11 +148,17 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks);
 /**
  * struct kiw_rx_cursor - a position in the receive queue
  * @skb: buffer it is in, NULL at the end
+ * @part: @skb, or the one of those hung behind it
+ * @frag: fragment of @part, -1: its linear part
+ * @from: octets of @skb in front of that
  * @seq: TCP sequence number
  * @avail: octets from here to the end of what has arrived
  */
 struct kiw_rx_cursor {
 	struct sk_buff *skb;
+	struct sk_buff *part;
+	int frag;
+	u32 from;
 	u32 seq;
 	u32 avail;
 };
@@ -159,7 +166,7 @@ struct kiw_rx_cursor {
 /* Take @len octets at @data; non-zero stops the walk and is its result */
 typedef int (*kiw_rx_fn)(void *arg, const u8 *data, u32 len);
 
-/* sock_io.c; socket lock held, BHs off */
+/* sock_rx.c; socket lock held, BHs off */
 void kiw_sock_rx_start(struct kiw_sock *ks, struct kiw_rx_cursor *cur);
 int kiw_sock_rx_walk(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len, kiw_rx_fn fn,
 		     void *arg);

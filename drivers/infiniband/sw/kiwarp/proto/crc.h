@@ -29,4 +29,15 @@ static inline __le32 kiw_crc_final(u32 crc)
 	return cpu_to_le32(~crc);
 }
 
+/*
+ * The register after octets and their own CRC, as sent, is the same whatever the octets:
+ * the remainder that CRC32c leaves of the final inversion.
+ */
+#define KIW_CRC_RESIDUE		0xb798b438
+
+static inline bool kiw_crc_holds(u32 crc)
+{
+	return crc == KIW_CRC_RESIDUE;
+}
+
 #endif /* KIW_PROTO_CRC_H */

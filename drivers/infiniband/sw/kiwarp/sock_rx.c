@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Reading what has arrived where TCP has it, without taking it out of the queue before all
+ * of it was used.
+ *
+ * Owns: nothing; a &struct kiw_rx_cursor is its caller's. A position is a buffer of the
+ * receive queue and a place in it: its linear part or one of its fragments, or those of
+ * the buffers that GRO has hung behind it. It only moves forward, and a copy of it goes on
+ * from where it was made, so octets far back in a large buffer cost no more than others.
+ *
+ * Context: socket lock held, BHs off.
+ */
+#include "sock.h"
+
+#include <net/tcp.h>
+
+static void sock_rx_begin(struct kiw_rx_cursor *cur, struct sk_buff *skb)
+{
+	cur->skb = skb;
+	cur->part = skb;
+	cur->from = 0;
+	cur->frag = -1;
+}
+
+/**
+ * kiw_sock_rx_start() - look at what has arrived
+ * @ks: the stream
+ * @cur: set to the oldest octet not consumed
+ *
+ * Context: socket lock held, BHs off. @cur is valid until the lock is released or
+ * octets are consumed.
+ */
+void kiw_sock_rx_start(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
+{
+	struct sock *sk = ks->sk;
+	int avail = tcp_inq(sk);
+	u32 off;
+
+	cur->seq = tcp_sk(sk)->copied_seq;
+	cur->avail = max(avail, 0);
+	sock_rx_begin(cur, cur->avail ? tcp_recv_skb(sk, cur->seq, &off) : NULL);
+	if (!cur->skb)
+		cur->avail = 0;
+}
+
+/* Move to the buffer that holds the octet at @cur->seq, and say where in it. */
+static u32 sock_rx_settle(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
+{
+	struct sk_buff_head *queue = &ks->sk->sk_receive_queue;
+	u32 off;
+
+	/* Buffers may overlap: a retransmission can begin before its predecessor ends. */
+	while (cur->skb) {
+		off = cur->seq - TCP_SKB_CB(cur->skb)->seq;
+		if (off < cur->skb->len)
+			return off;
+		sock_rx_begin(cur, skb_queue_is_last(queue, cur->skb) ?
+				   NULL : skb_queue_next(queue, cur->skb));
+	}
+	return 0;
+}
+
+/* The next of the places in which the octets of a buffer are; false: that was the last. */
+static bool sock_rx_next_place(struct kiw_rx_cursor *cur)
+{
+	if (++cur->frag < skb_shinfo(cur->part)->nr_frags)
+		return true;
+	cur->part = cur->part == cur->skb ? skb_shinfo(cur->skb)->frag_list : cur->part->next;
+	cur->frag = -1;
+	return cur->part;
+}
+
+static u32 sock_rx_place_size(const struct kiw_rx_cursor *cur)
+{
+	if (cur->frag < 0)
+		return skb_headlen(cur->part);
+	return skb_frag_size(&skb_shinfo(cur->part)->frags[cur->frag]);
+}
+
+/* Where the octet at @off in the buffer is, and how many are there; NULL: nowhere. */
+static const u8 *sock_rx_place(struct kiw_rx_cursor *cur, u32 off, u32 *len)
+{
+	u32 size;
+
+	while ((size = sock_rx_place_size(cur)) <= off - cur->from) {
+		cur->from += size;
+		if (!sock_rx_next_place(cur))
+			return NULL;
+	}
+	off -= cur->from;
+	*len = size - off;
+	if (cur->frag < 0)
+		return cur->part->data + off;
+	return skb_frag_address(&skb_shinfo(cur->part)->frags[cur->frag]) + off;
+}
+
+/**
+ * kiw_sock_rx_walk() - visit octets in the receive queue, in order
+ * @ks: the stream
+ * @cur: where from; advanced by what was visited
+ * @len: octets, at most @cur->avail
+ * @fn: called with each piece that lies in one place
+ * @arg: handed to it
+ *
+ * Context: socket lock held, BHs off.
+ * Return: 0, or what @fn returned to stop the walk; @cur is of no use then.
+ */
+int kiw_sock_rx_walk(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len, kiw_rx_fn fn,
+		     void *arg)
+{
+	const u8 *data;
+	u32 here, off;
+	int ret;
+
+	while (len) {
+		off = sock_rx_settle(ks, cur);
+		data = cur->skb ? sock_rx_place(cur, off, &here) : NULL;
+		if (WARN_ON_ONCE(!data))
+			return -EIO;
+		here = min(len, here);
+		ret = fn(arg, data, here);
+		if (ret)
+			return ret;
+		cur->seq += here;
+		cur->avail -= here;
+		len -= here;
+	}
+	return 0;
+}
+
+/**
+ * kiw_sock_rx_skip() - advance without looking
+ * @ks: the stream
+ * @cur: advanced
+ * @len: octets, at most @cur->avail
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_sock_rx_skip(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len)
+{
+	cur->seq += len;
+	cur->avail -= len;
+	sock_rx_settle(ks, cur);
+}
+
+static int sock_copy(void *arg, const u8 *data, u32 len)
+{
+	u8 **to = arg;
+
+	memcpy(*to, data, len);
+	*to += len;
+	return 0;
+}
+
+/**
+ * kiw_sock_rx_peek() - copy octets out of the receive queue
+ * @ks: the stream
+ * @cur: where from; stays
+ * @buf: filled
+ * @len: octets, at most @cur->avail
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_sock_rx_peek(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u8 *buf, u32 len)
+{
+	struct kiw_rx_cursor at = *cur;
+
+	kiw_sock_rx_walk(ks, &at, len, sock_copy, &buf);
+}
+
+/**
+ * kiw_sock_rx_room() - see to it that the rest of an FPDU can come
+ * @ks: the stream
+ * @cur: at the first octet that is to stay in the queue
+ * @len: octets from there that must have arrived to be of use
+ *
+ * TCP gives a buffer back when all of it is consumed. One that the network has put together
+ * from many segments may be nearly all of what TCP grants a stream, and while an octet of it
+ * waits for the rest of its FPDU there would be no window for that rest, and nothing would
+ * ever move again. So TCP is granted that buffer on top, within the limits of tcp_rmem; to be
+ * called before what is in front of @cur is consumed, as that tells the peer the window.
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_sock_rx_room(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u32 len)
+{
+	struct sock *sk = ks->sk;
+	int limit = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_rmem[2]);
+	int room;
+
+	if (!cur->avail || !cur->skb || cur->seq == TCP_SKB_CB(cur->skb)->seq)
+		return;
+	/* A buffer is larger than what is in it; TCP takes it for twice as large at first. */
+	room = cur->skb->truesize + 4 * (len + inet_csk(sk)->icsk_ack.rcv_mss);
+	room = min(room, limit);
+	if (room > sk->sk_rcvbuf)
+		WRITE_ONCE(sk->sk_rcvbuf, room);
+}
+
+/**
+ * kiw_sock_rx_consume() - take octets out of the receive queue
+ * @ks: the stream
+ * @len: octets, at most what has arrived; ends every cursor
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_sock_rx_consume(struct kiw_sock *ks, u32 len)
+{
+	tcp_read_done(ks->sk, len);
+}
+
+/**
+ * kiw_sock_rx_want() - say how much must have arrived to be worth a call
+ * @ks: the stream
+ * @len: octets from the oldest not consumed
+ *
+ * TCP makes the window large enough for them, and still calls when it cannot wait.
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_sock_rx_want(struct kiw_sock *ks, u32 len)
+{
+	if (!ks->sock || ks->sk->sk_rcvlowat == len)
+		return;
+	ks->in_want = true;
+	ks->sock->ops->set_rcvlowat(ks->sk, len);
+	ks->in_want = false;
+}
