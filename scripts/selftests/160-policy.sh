@@ -21,7 +21,7 @@ policy() {
 policies() {
 	local name
 	for name in crc markers p2p rtr mpa_rev rdmac startup_ms max_half_open \
-			max_half_open_total; do
+			max_half_open_total port_mapper; do
 		policy "$1" "$name"
 	done | paste -sd' '
 }
@@ -32,11 +32,11 @@ policies_are() {
 	[ "$got" = "$2" ] || { echo "$1: $got instead of $2"; return 1; }
 }
 
-DEFAULTS="Y N Y write read send 2 N 10000 256 4096"
+DEFAULTS="Y N Y write read send 2 N 10000 256 4096 N"
 
 # --- the files ------------------------------------------------------------------
 
-nothing_more() { [ "$(find "/sys/class/infiniband/$DEV_A/policy" -type f | wc -l)" = 9 ]; }
+nothing_more() { [ "$(find "/sys/class/infiniband/$DEV_A/policy" -type f | wc -l)" = 10 ]; }
 
 # SETTING VALUE SHOWN
 good() {
@@ -53,6 +53,8 @@ good() {
 	startup_ms 60000 60000
 	max_half_open 1 1
 	max_half_open_total 65535 65535
+	port_mapper y Y
+	port_mapper n N
 	rtr send send
 	rtr read,write read write
 	rtr send,read,write send read write
@@ -116,7 +118,7 @@ parameters_are_defaults() {
 	echo 1 >"$PARAMS/mpa_rev" && echo y >"$PARAMS/markers" && echo read >"$PARAMS/rtr" &&
 		echo 33 >"$PARAMS/max_half_open_total" || return 1
 	policies_are "$DEV_B" "$DEFAULTS" || return 1
-	rdma_down && rdma_up && policies_are "$DEV_A" "Y Y Y read 1 N 10000 256 33" || return 1
+	rdma_down && rdma_up && policies_are "$DEV_A" "Y Y Y read 1 N 10000 256 33 N" || return 1
 	echo 2 >"$PARAMS/mpa_rev" && echo n >"$PARAMS/markers" &&
 		echo write,read,send >"$PARAMS/rtr" && echo 4096 >"$PARAMS/max_half_open_total" &&
 		rdma_down && rdma_up && policies_are "$DEV_A" "$DEFAULTS"

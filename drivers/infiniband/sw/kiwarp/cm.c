@@ -253,11 +253,22 @@ static int bind_ifindex(const struct kiw_device *dev, const struct sockaddr_stor
 	return is_ambiguous ? dev->ndev->ifindex : 0;
 }
 
-/* Give the endpoint iw_cm's object: addresses, type of service and a reference. */
+static __be16 port_of(const struct sockaddr_storage *addr)
+{
+	return addr->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)addr)->sin6_port :
+					     ((const struct sockaddr_in *)addr)->sin_port;
+}
+
+/*
+ * Give the endpoint iw_cm's object: addresses, type of service and a reference. The addresses
+ * are those for TCP, which are the consumer's unless the port mapper has chosen others. If it
+ * was asked and did not, another's socket may have the port, and is not passed over.
+ */
 static void bind_cm_id(struct kiw_ep *ep, struct iw_cm_id *id)
 {
 	ep->local = id->m_local_addr;
 	ep->remote = id->m_remote_addr;
+	ep->is_mapped = id->mapped && port_of(&id->m_local_addr) != port_of(&id->local_addr);
 	ep->tos = id->tos_set ? id->tos : -1;
 	ep->cm_id = id;
 	id->add_ref(id);
@@ -269,6 +280,16 @@ static void unbind_cm_id(struct kiw_ep *ep)
 	ep->cm_id = NULL;
 }
 
+static struct kiw_sock_local local_end(const struct kiw_ep *ep)
+{
+	return (struct kiw_sock_local) {
+		.addr = &ep->local,
+		.ifindex = bind_ifindex(ep->dev, &ep->local),
+		.tos = ep->tos,
+		.is_reserved = ep->is_mapped,
+	};
+}
+
 /**
  * kiw_ep_open_stream() - start to connect a stream to the peer
  * @ep: endpoint that has none; it owns the stream afterwards
@@ -278,12 +299,11 @@ static void unbind_cm_id(struct kiw_ep *ep)
  */
 int kiw_ep_open_stream(struct kiw_ep *ep)
 {
-	struct kiw_device *dev = ep->dev;
+	struct kiw_sock_local local = local_end(ep);
 	struct kiw_sock *ks;
 
 	lockdep_assert_held(&ep->lock);
-	ks = kiw_sock_connect(&dev->socks, bind_ifindex(dev, &ep->local), &ep->local,
-			      &ep->remote, ep->tos, &kiw_ep_sock_ops, ep);
+	ks = kiw_sock_connect(&ep->dev->socks, &local, &ep->remote, &kiw_ep_sock_ops, ep);
 	if (IS_ERR(ks))
 		return PTR_ERR(ks);
 	ep->ks = ks;
@@ -430,7 +450,7 @@ int kiw_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
 
 static int start_listen(struct kiw_ep *ep, int backlog, bool v6only)
 {
-	struct kiw_device *dev = ep->dev;
+	struct kiw_sock_local local = local_end(ep);
 	struct kiw_sock *ks;
 
 	lockdep_assert_held(&ep->lock);
@@ -439,8 +459,8 @@ static int start_listen(struct kiw_ep *ep, int backlog, bool v6only)
 	 * SYN and a second.
 	 */
 	ep->backlog = backlog;
-	ks = kiw_sock_listen(&dev->socks, bind_ifindex(dev, &ep->local), &ep->local,
-			     max_children(ep), ep->tos, v6only, &kiw_ep_sock_ops, ep);
+	ks = kiw_sock_listen(&ep->dev->socks, &local, max_children(ep), v6only,
+			     &kiw_ep_sock_ops, ep);
 	if (IS_ERR(ks))
 		return PTR_ERR(ks);
 	ep->ks = ks;

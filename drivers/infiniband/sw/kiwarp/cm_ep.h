@@ -52,6 +52,7 @@ struct kiw_sock_ops;
  * @qp: referenced; from connect or accept on
  * @local: our address
  * @remote: the peer's address
+ * @is_mapped: the port of @local is held for us by the port mapper
  * @tos: type of service or traffic class, negative: the default
  * @want: what this end wants
  * @req: the Request, as sent or received
@@ -87,6 +88,7 @@ struct kiw_ep {
 	struct kiw_qp *qp;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
+	bool is_mapped;
 	int tos;
 
 	struct kiw_mpa_local want;

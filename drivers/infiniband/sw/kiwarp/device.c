@@ -279,6 +279,25 @@ static void finish_dead_devices(void)
 		finish_device(dev);
 }
 
+/**
+ * kiw_device_tell_port_mapper() - make the policy on port mapping known to iw_cm
+ * @dev: the device, whose netdev is known
+ *
+ * iw_cm looks whenever a consumer begins to listen or connect, and remembers with each cm_id
+ * what it did, so this may change at any time. It and the port mapper know the first network
+ * namespace only: devices elsewhere are left out, lest addresses of one be taken for those of
+ * another.
+ *
+ * Context: process; callers for a device that is registered exclude each other.
+ */
+void kiw_device_tell_port_mapper(struct kiw_device *dev)
+{
+	bool is_mapped = kiw_policy_get(&dev->policy, KIW_POLICY_PORT_MAPPER) &&
+			 net_eq(dev->socks.net, &init_net);
+
+	WRITE_ONCE(dev->ib.iw_driver_flags, is_mapped ? 0 : IW_F_NO_PORT_MAP);
+}
+
 /* Tie @dev to @ndev, and make both known to the notifier */
 static int link_device(struct kiw_device *dev, struct net_device *ndev)
 {
@@ -300,6 +319,7 @@ static int link_device(struct kiw_device *dev, struct net_device *ndev)
 	dev->ib.node_guid = make_guid(dev);
 	strscpy(dev->ib.iw_ifname, ndev->name, sizeof(dev->ib.iw_ifname));
 	kiw_sock_pool_init(&dev->socks, dev_net(ndev), dev->wq, &dev->stats);
+	kiw_device_tell_port_mapper(dev);
 	get_device(&dev->ib.dev);
 	list_add_tail(&dev->link, &devices);
 	return 0;
@@ -320,7 +340,6 @@ static struct kiw_device *make_device(const char *name, struct net_device *ndev)
 	dev->ib.phys_port_cnt = 1;
 	dev->ib.num_comp_vectors = num_online_cpus();
 	dev->ib.local_dma_lkey = 0;
-	dev->ib.iw_driver_flags = IW_F_NO_PORT_MAP;
 	/* The doorbell of user QPs */
 	dev->ib.uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND);
 	strscpy(dev->ib.node_desc, "kiwarp " KIWARP_VERSION, sizeof(dev->ib.node_desc));

@@ -100,6 +100,7 @@ static inline bool kiw_device_is_active(const struct kiw_device *dev)
 	return netif_running(dev->ndev) && netif_carrier_ok(dev->ndev);
 }
 
+void kiw_device_tell_port_mapper(struct kiw_device *dev);
 int kiw_device_add(const char *name, struct net_device *ndev);
 void kiw_device_dealloc(struct ib_device *ibdev);
 int kiw_device_module_init(void);

@@ -4,12 +4,13 @@
  *
  * Owns nothing: the values are the device's, what they may be is policy.c's. ib_core makes and
  * removes the files with the device, so none is open in our code when that goes. Process
- * context, no locks.
+ * context.
  */
 #include "policy_sysfs.h"
 
 #include <linux/capability.h>
 #include <linux/device.h>
+#include <linux/mutex.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
@@ -24,6 +25,9 @@ struct policy_attr {
 	struct device_attribute attr;
 	enum kiw_policy_item item;
 };
+
+/* What is set last is also what is told last to iw_cm. */
+static DEFINE_MUTEX(store_lock);
 
 static struct kiw_device *policy_device(struct device *device)
 {
@@ -47,10 +51,15 @@ static ssize_t policy_store(struct device *device, struct device_attribute *attr
 	enum kiw_policy_item item = container_of(attr, struct policy_attr, attr)->item;
 	struct kiw_device *dev = policy_device(device);
 	char range[64];
+	int ret;
 
 	if (!capable(CAP_NET_ADMIN))
 		return -EPERM;
-	if (!kiw_policy_set(&dev->policy, item, buf))
+	mutex_lock(&store_lock);
+	ret = kiw_policy_set(&dev->policy, item, buf);
+	kiw_device_tell_port_mapper(dev);
+	mutex_unlock(&store_lock);
+	if (!ret)
 		return count;
 	ibdev_err_ratelimited(&dev->ib, "%s must be %s, not '%.*s'\n", attr->attr.name,
 			      kiw_policy_range(item, range, sizeof(range)),
@@ -71,6 +80,7 @@ static struct policy_attr startup_ms_attr = POLICY_ATTR(startup_ms, KIW_POLICY_S
 static struct policy_attr max_half_open_attr = POLICY_ATTR(max_half_open, KIW_POLICY_MAX_HALF_OPEN);
 static struct policy_attr max_half_open_total_attr =
 	POLICY_ATTR(max_half_open_total, KIW_POLICY_MAX_HALF_OPEN_TOTAL);
+static struct policy_attr port_mapper_attr = POLICY_ATTR(port_mapper, KIW_POLICY_PORT_MAPPER);
 
 static struct attribute *policy_attrs[] = {
 	&mpa_rev_attr.attr.attr,
@@ -82,6 +92,7 @@ static struct attribute *policy_attrs[] = {
 	&startup_ms_attr.attr.attr,
 	&max_half_open_attr.attr.attr,
 	&max_half_open_total_attr.attr.attr,
+	&port_mapper_attr.attr.attr,
 	NULL
 };
 

@@ -238,8 +238,31 @@ static void sock_clear_port(struct sockaddr_storage *addr)
 		((struct sockaddr_in *)addr)->sin_port = 0;
 }
 
-static int sock_new(struct kiw_sock_pool *pool, int family, int ifindex, struct socket **sock)
+static void sock_set_tos(struct socket *sock, int tos)
 {
+	if (tos < 0)
+		return;
+	if (sock->sk->sk_family == AF_INET)
+		ip_sock_set_tos(sock->sk, tos);
+	else
+		inet6_sk(sock->sk)->tclass = tos;
+}
+
+/*
+ * The port mapper reserves a port with a socket that it binds and does nothing else with. TCP
+ * has one way past such a socket, meant for streams that are moved here from another host.
+ */
+static void sock_set_reuse(struct sock *sk, bool is_reserved)
+{
+	sock_set_reuseaddr(sk);
+	if (is_reserved)
+		sk->sk_reuse = SK_FORCE_REUSE;
+}
+
+static int sock_new(struct kiw_sock_pool *pool, const struct kiw_sock_local *local,
+		    struct socket **sock)
+{
+	int family = local->addr->ss_family;
 	int ret;
 
 	if (family != AF_INET && family != AF_INET6)
@@ -247,12 +270,13 @@ static int sock_new(struct kiw_sock_pool *pool, int family, int ifindex, struct 
 	ret = sock_create_kern(pool->net, family, SOCK_STREAM, IPPROTO_TCP, sock);
 	if (ret)
 		return ret;
-	sock_set_reuseaddr((*sock)->sk);
+	sock_set_reuse((*sock)->sk, local->is_reserved);
 	tcp_sock_set_nodelay((*sock)->sk);
 	if (family == AF_INET6)
 		ip6_sock_set_v6only((*sock)->sk);
-	if (ifindex)
-		ret = sock_bindtoindex((*sock)->sk, ifindex, true);
+	sock_set_tos(*sock, local->tos);
+	if (local->ifindex)
+		ret = sock_bindtoindex((*sock)->sk, local->ifindex, true);
 	if (ret)
 		sock_release(*sock);
 	return ret;
@@ -272,16 +296,6 @@ static int sock_bind_local(struct socket *sock, const struct sockaddr_storage *l
 		return ret;
 	sock_clear_port(&addr);
 	return kernel_bind(sock, (struct sockaddr *)&addr, sock_addr_len(&addr));
-}
-
-static void sock_set_tos(struct socket *sock, int tos)
-{
-	if (tos < 0)
-		return;
-	if (sock->sk->sk_family == AF_INET)
-		ip_sock_set_tos(sock->sk, tos);
-	else
-		inet6_sk(sock->sk)->tclass = tos;
 }
 
 /**
@@ -342,19 +356,16 @@ void kiw_sock_pool_uninit(struct kiw_sock_pool *pool)
 /**
  * kiw_sock_connect() - start to connect a stream
  * @pool: where it belongs
- * @ifindex: bind to this interface, 0: to none
- * @local: address, and the port to try first
+ * @local: our end; its port is the one to try first
  * @remote: whom to call
- * @tos: type of service or traffic class, negative: the default
  * @ops: owner's callbacks; changed() tells the outcome
  * @owner: handed to them
  *
  * Context: process, may sleep, does not wait for the peer.
  * Return: the stream with one reference of the caller's, or an ERR_PTR().
  */
-struct kiw_sock *kiw_sock_connect(struct kiw_sock_pool *pool, int ifindex,
-				  const struct sockaddr_storage *local,
-				  const struct sockaddr_storage *remote, int tos,
+struct kiw_sock *kiw_sock_connect(struct kiw_sock_pool *pool, const struct kiw_sock_local *local,
+				  const struct sockaddr_storage *remote,
 				  const struct kiw_sock_ops *ops, void *owner)
 {
 	struct sockaddr_storage addr = *remote;
@@ -362,11 +373,10 @@ struct kiw_sock *kiw_sock_connect(struct kiw_sock_pool *pool, int ifindex,
 	struct kiw_sock *ks;
 	int ret;
 
-	ret = sock_new(pool, remote->ss_family, ifindex, &sock);
+	ret = sock_new(pool, local, &sock);
 	if (ret)
 		return ERR_PTR(ret);
-	sock_set_tos(sock, tos);
-	ret = sock_bind_local(sock, local);
+	ret = sock_bind_local(sock, local->addr);
 	if (ret)
 		goto err_release;
 	ks = sock_wrap(pool, sock, false, ops, owner);
@@ -390,10 +400,8 @@ err_release:
 /**
  * kiw_sock_listen() - listen for streams
  * @pool: where it belongs
- * @ifindex: bind to this interface, 0: to none
- * @local: address and port
+ * @local: our end
  * @backlog: established streams TCP keeps until they are accepted
- * @tos: type of service or traffic class of the streams, negative: the default
  * @v6only: if @local is of IPv6 and the wildcard, take no IPv4
  * @ops: owner's callbacks; changed() tells that there is something to accept
  * @owner: handed to them
@@ -401,20 +409,19 @@ err_release:
  * Context: process, may sleep.
  * Return: the listener with one reference of the caller's, or an ERR_PTR().
  */
-struct kiw_sock *kiw_sock_listen(struct kiw_sock_pool *pool, int ifindex,
-				 const struct sockaddr_storage *local, int backlog, int tos,
-				 bool v6only, const struct kiw_sock_ops *ops, void *owner)
+struct kiw_sock *kiw_sock_listen(struct kiw_sock_pool *pool, const struct kiw_sock_local *local,
+				 int backlog, bool v6only, const struct kiw_sock_ops *ops,
+				 void *owner)
 {
-	struct sockaddr_storage addr = *local;
+	struct sockaddr_storage addr = *local->addr;
 	struct socket *sock;
 	struct kiw_sock *ks;
 	int ret;
 
-	ret = sock_new(pool, local->ss_family, ifindex, &sock);
+	ret = sock_new(pool, local, &sock);
 	if (ret)
 		return ERR_PTR(ret);
-	sock_set_tos(sock, tos);
-	if (!v6only && local->ss_family == AF_INET6)
+	if (!v6only && addr.ss_family == AF_INET6)
 		sock->sk->sk_ipv6only = false;
 	ret = kernel_bind(sock, (struct sockaddr *)&addr, sock_addr_len(&addr));
 	if (ret)

@@ -57,6 +57,20 @@ struct kiw_sock_ops {
 	void (*changed)(void *owner);
 };
 
+/**
+ * struct kiw_sock_local - this end of a stream or listener that is made
+ * @addr: address and port
+ * @ifindex: bind to this interface, 0: to none
+ * @tos: type of service or traffic class, negative: the default
+ * @is_reserved: the port is held by the port mapper, on our behalf: use it nevertheless
+ */
+struct kiw_sock_local {
+	const struct sockaddr_storage *addr;
+	int ifindex;
+	int tos;
+	bool is_reserved;
+};
+
 #define KIW_SOCKF_LINGERING	0	/* only the end of the stream is awaited */
 #define KIW_SOCKF_RELEASED	1	/* the socket is being released, or was */
 
@@ -109,13 +123,12 @@ enum kiw_sock_status {
 void kiw_sock_pool_init(struct kiw_sock_pool *pool, struct net *net, struct workqueue_struct *wq,
 			struct kiw_stats *stats);
 void kiw_sock_pool_uninit(struct kiw_sock_pool *pool);
-struct kiw_sock *kiw_sock_connect(struct kiw_sock_pool *pool, int ifindex,
-				  const struct sockaddr_storage *local,
-				  const struct sockaddr_storage *remote, int tos,
+struct kiw_sock *kiw_sock_connect(struct kiw_sock_pool *pool, const struct kiw_sock_local *local,
+				  const struct sockaddr_storage *remote,
 				  const struct kiw_sock_ops *ops, void *owner);
-struct kiw_sock *kiw_sock_listen(struct kiw_sock_pool *pool, int ifindex,
-				 const struct sockaddr_storage *local, int backlog, int tos,
-				 bool v6only, const struct kiw_sock_ops *ops, void *owner);
+struct kiw_sock *kiw_sock_listen(struct kiw_sock_pool *pool, const struct kiw_sock_local *local,
+				 int backlog, bool v6only, const struct kiw_sock_ops *ops,
+				 void *owner);
 struct kiw_sock *kiw_sock_accept(struct kiw_sock *listener, const struct kiw_sock_ops *ops,
 				 void *owner);
 int kiw_sock_names(struct kiw_sock *ks, struct sockaddr_storage *local,
