@@ -20,6 +20,7 @@ What is expected, by --expect; alternatives are separated by commas:
 import argparse
 import json
 import os
+import re
 import shlex
 import socket
 import subprocess
@@ -73,9 +74,11 @@ def parser():
     p.add_argument("--pdata", type=bytes.fromhex, default=b"", help="private data, hex")
     p.add_argument("--reject", action="store_true", help="reply with R")
     p.add_argument("--fpdu", type=_number, default=1444, help="largest ULPDU to send")
-    p.add_argument("--load", action="store_true", help="the fault comes while the other end is "
-                   "in the middle of its first RDMA Write, or of answering an RDMA Read")
-    p.add_argument("--cut", type=_number, help="octets of it that may come before a Terminate")
+    p.add_argument("--load", nargs="?", const="pings", choices=("pings", "own"),
+                   help="the fault comes while the other end is in the middle of its first RDMA "
+                   "Write, or of answering an RDMA Read; own: of what it sends of itself")
+    p.add_argument("--cut", type=_number, help="octets that may come after a fault, beside those "
+                   "that are here and those that the file of --hold says the other end's TCP has")
     p.add_argument("--mss", type=_number, help="of TCP, for both directions")
     p.add_argument("--segments", default="whole", help="whole, N, or LOW-HIGH[:SEED]")
     p.add_argument("--fault", choices=sorted((*startup.NAMES, *faults.NAMES)), metavar="NAME")
@@ -104,7 +107,10 @@ class Case:
         self.opt, self.emit, self.sock = opt, emit, sock
         self.outcome = None         # in the terms of --expect
         self.term = None
-        self.tagged = 0             # octets of tagged messages since a fault
+        self.moved = 0              # octets of messages since a fault
+        self.octets = 0             # of the stream, since a fault
+        self.queued = 0             # of them, those that TCP had when the fault was found
+        self.whole = 0              # Sends and Writes that ended since a fault
         self.conn = self.stream = self.child = None
         self.listener = None
         opt.blame = []
@@ -174,6 +180,13 @@ class Case:
             return f"status {status} of {self.opt.run}"
         if wanted != "any" and status is None:
             return f"no end of {self.opt.run}"
+        return self._miscounted(output)
+
+    def _miscounted(self, output):
+        """The child may say how many of its Sends and Writes have completed with success."""
+        said = re.search(rb"completed (\d+)", output)
+        if said and int(said[1]) != self.conn.whole + self.whole:
+            return f"{int(said[1])} completed, {self.conn.whole + self.whole} have come"
         return None
 
     # The connection
@@ -213,6 +226,7 @@ class Case:
                 return self._lost(err)
             if not data:
                 return "close"
+            self.octets += len(data)
             if reader:
                 reader.feed(data)
                 self._look(reader)
@@ -225,9 +239,10 @@ class Case:
             seg = ddp.decode(ulpdu)
             if self.term:
                 raise rdmap.RdmapError(f"opcode {seg.opcode} after a Terminate")
-            if seg.tagged:
-                self.tagged += len(seg.payload)
-            if seg.opcode == rdmap.TERMINATE:
+            if seg.opcode != rdmap.TERMINATE:
+                self.moved += len(seg.payload)
+                self.whole += rdmap.ends_own(seg)
+            else:
                 self.term = rdmap.decode_terminate(seg.payload, ulpdu)
                 self.log("terminate", **self.term)
 
@@ -237,10 +252,15 @@ class Case:
 
     def _hold(self):
         end = time.monotonic() + self.opt.timeout
-        while self.opt.hold and not os.path.exists(self.opt.hold):
+        if not self.opt.hold:
+            return
+        while not os.path.exists(self.opt.hold):
             if time.monotonic() > end:
                 raise TimeoutError(f"no file {self.opt.hold}")
             time.sleep(0.02)
+        with open(self.opt.hold, encoding="ascii") as file:
+            self.queued = int(file.read() or 0)
+        self.queued += self.stream.waiting()
 
     def _after(self):
         """A fault is done: wait for its outcome."""
@@ -250,7 +270,7 @@ class Case:
         began = time.monotonic()
         end = self._observe()
         took = time.monotonic() - began
-        self.log(end, seconds=round(took, 3))
+        self.log(end, seconds=round(took, 3), octets=self.octets, queued=self.queued)
         if self.opt.within is not None and took > self.opt.within:
             raise TimeoutError(f"it took {took:.1f} seconds")
         return end
@@ -292,13 +312,13 @@ class Case:
         if self.term and (opt.blame or self.term["layer"] == 2):
             code = [int(n, 16) for n in seen[5:].split("/")]
             wrong = faults.contradiction(self.conn, self.term, code, opt.blame,
-                                         0 if opt.load else self.tagged)
+                                         0 if opt.load else self.moved)
             if wrong:
                 return f"Terminate: {wrong}"
-        if opt.load and not self.tagged:
+        if opt.load and not self.moved:
             return "nothing was in progress"
-        if opt.cut is not None and self.tagged > opt.cut:
-            return f"{self.tagged} octets before the Terminate"
+        if opt.cut is not None and self.octets > self.queued + opt.cut:
+            return f"{self.octets} octets, of which TCP had {self.queued} at most"
         if opt.want_rtr and self.conn.rtr != opt.want_rtr:
             return f"RTR {self.conn.rtr} instead of {opt.want_rtr}"
         if opt.want_largest:

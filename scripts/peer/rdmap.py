@@ -56,6 +56,11 @@ def decode_terminate(payload, ulpdu=b""):
     return term
 
 
+def ends_own(seg):
+    """Whether SEG is the last of a message that completes a work request when it was sent."""
+    return seg.last and (seg.opcode == WRITE or seg.opcode in SENDS)
+
+
 class Region:
     """Memory the other end may use by STAG, from BASE on."""
 
@@ -89,6 +94,7 @@ class Connection:
         self.expect_rtr = frozenset()
         self.spoken = False
         self.largest = 0            # ULPDU that came
+        self.whole = 0              # Sends and Writes that came, but for an RTR
         self.answer_reads = True
         self.asked = None           # the Read Request that came last
 
@@ -175,8 +181,10 @@ class Connection:
         first, self.spoken = not self.spoken, True
         if first and self.expect_rtr:
             self._take_rtr(seg)
-        elif seg.opcode in SENDS:
-            self._take_send(seg)
+        else:
+            self.whole += ends_own(seg)
+            if seg.opcode in SENDS:
+                self._take_send(seg)
         if seg.opcode == WRITE:
             self._take_write(seg)
         elif seg.opcode == READ_REQUEST:

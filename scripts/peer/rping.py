@@ -7,12 +7,15 @@ the server WRITEs what it has read and answers again.
 """
 
 import struct
+import time
 
 from peer import faults, rdmap, startup
 
 INFO = struct.Struct(">QII")
 SOURCE, SINK, OWN = 0x1a2b3c01, 0x1a2b3d02, 0x1a2b3e03
 BASE = 0x7f00_0000_1003         # of no alignment
+STALLED = 5                     # looks that have seen the same
+OWN_SIZE = 65536                # for what a client sends of itself
 
 
 class DataError(Exception):
@@ -69,7 +72,28 @@ def _load_read(conn, target):
     conn.receive()
 
 
+def _load_own(conn, target):
+    """The client hears of memory, and is in the middle of what it then sends of itself."""
+    conn.regions[OWN] = rdmap.Region(OWN, BASE, OWN_SIZE)
+    conn.send(info(conn.regions[OWN]))
+    while conn.receive().last:
+        pass
+    return faults.Target(conn.asked.sink_to, conn.asked.sink_stag, conn.asked.size) \
+        if conn.asked else target
+
+
+def _stall(conn):
+    """Until nothing more comes, as nothing is received."""
+    seen, same = -1, 0
+    while same < STALLED:
+        time.sleep(0.01)
+        last, seen = seen, conn.stream.waiting()
+        same = same + 1 if seen == last else 0
+
+
 def _inject(conn, opt, target):
+    if opt.hold and opt.load:
+        _stall(conn)
     faults.inject(conn, opt.fault, target, opt)
     raise startup.Stopped(opt.fault, conn)
 
@@ -108,6 +132,7 @@ def server(conn, opt):
     verified = ping = 0
     own = rdmap.Region(OWN, BASE, opt.size)
     conn.regions[OWN] = own
+    conn.answer_reads = opt.fault not in faults.ASKED
     while True:
         try:
             target = _next_send(conn, opt)
@@ -115,7 +140,9 @@ def server(conn, opt):
             if str(end):
                 raise
             return verified
-        if opt.load:
+        if opt.load == "own":
+            target = _load_own(conn, target)
+        elif opt.load:
             _load_read(conn, target)
         if opt.fault in faults.NAMES:
             _inject(conn, opt, target)

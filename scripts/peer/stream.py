@@ -2,10 +2,12 @@
 """A TCP stream whose segments are chosen, and whose waits are bounded."""
 
 import errno
+import fcntl
 import random
 import re
 import socket
 import struct
+import termios
 import time
 
 
@@ -64,6 +66,10 @@ class Stream:
             return data
         self._arm()
         return self.sock.recv(65536)
+
+    def waiting(self):
+        """Octets that have come and were not received."""
+        return struct.unpack("i", fcntl.ioctl(self.sock, termios.FIONREAD, bytes(4)))[0]
 
     def exactly(self, size):
         data = b""

@@ -81,7 +81,7 @@ forbidden() {
 going() {
 	printf '%s | server %s --run "%s" --fault read-gone --hold %s %s\n' \
 		"memory goes while it is read" "$B4" \
-		"$ON_A python3 $SELFTESTS/victim.py $DEV_A $B4 7174 going $T_DIR/gone" \
+		"$ON_A python3 $SELFTESTS/victim.py $DEV_A $B4 7174 going --file $T_DIR/gone" \
 		"$T_DIR/gone" "--expect term:0/1/00 --status ok --timeout 60"
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""victim.py DEVICE ADDRESS PORT MEMORY [FILE]
+"""victim.py DEVICE ADDRESS PORT MEMORY [--file FILE] [--load send|write] [--ask]
 
 Connects as rping's client does, advertises memory that its peer may not use in full, and
 waits for the connection to end. Status 0 when that memory is as it was. MEMORY is
@@ -8,11 +8,17 @@ waits for the connection to end. Status 0 when that memory is as it was. MEMORY 
     other-pd  of another protection domain        gone     not registered any more
     going     deregistered while the peer reads it; then FILE is made
     long      all rights, and more than TCP holds of a Read's answer
+    plain     all rights
+With --load it then hears of memory of the peer's, and Sends or Writes 64 KB again and again.
+What has completed must be what was posted first, without a gap, and all else was flushed; it
+says how many have completed. With --ask there is a Read before them, which is answered badly.
+When a fault was found, FILE gets the octets that TCP had at that time or soon after.
 """
 
+import argparse
+import os
 import pathlib
 import struct
-import sys
 import time
 
 from pyverbs.pd import PD
@@ -23,6 +29,9 @@ SIZE = 64
 LONG = 16 << 20                 # more than TCP holds of a Read's answer
 SIZES = {"going": LONG, "long": LONG}
 ACCESS = {"no-write": verbs.LOCAL | verbs.RREAD, "no-read": verbs.LOCAL | verbs.RWRITE}
+FAULTS = ("rx_crc_errors", "rx_mpa_errors", "rx_ddp_errors", "rx_rdmap_errors")
+INFO, ASK, LOAD = 1, 2, range(3, 43)    # wr_ids
+LOAD_SIZE = 65536
 
 
 def advertised(end, memory):
@@ -41,34 +50,98 @@ def counter(device, name):
     return int(pathlib.Path(path).read_text(encoding="ascii"))
 
 
+def wait_for(condition, why):
+    stop = time.monotonic() + verbs.PATIENCE
+    while not condition():
+        if time.monotonic() > stop:
+            raise verbs.Failed(why)
+        time.sleep(0.01)
+
+
 def take_away(end, num, blocked, file):
     """Once TCP can take no more of the answer."""
-    stop = time.monotonic() + verbs.PATIENCE
-    while counter(end.device, "tx_blocked") <= blocked:
-        if time.monotonic() > stop:
-            raise verbs.Failed("nobody reads")
-        time.sleep(0.02)
+    wait_for(lambda: counter(end.device, "tx_blocked") > blocked, "nobody reads")
     end.close_mr(num)
     pathlib.Path(file).touch()
 
 
-def main(device, addr, port, memory, file=None):
-    end = verbs.End(device)
-    conn = end.connect(addr, {"ird": 1, "ord": 1}, port=int(port))
+def faults(device):
+    return sum(counter(device, name) for name in FAULTS)
+
+
+def tell_queue(port, file):
+    """Octets that TCP has of the connection to PORT: sent and not acknowledged, or not sent."""
+    queued = 0
+    with open("/proc/self/net/tcp", encoding="ascii") as table:
+        for line in list(table)[1:]:
+            remote, _, queues = line.split()[2:5]
+            if int(remote.split(":")[1], 16) == port:
+                queued += int(queues.split(":")[0], 16)
+    pathlib.Path(file + ".new").write_text(str(queued), encoding="ascii")
+    os.rename(file + ".new", file)
+
+
+def post_load(end, conn, room, args):
+    """ROOM: memory that has got what the peer has said of its own."""
+    _, addr, lkey, _ = end.mr(LOAD_SIZE)
+    end.complete(conn, "recv")
+    raddr, rkey, _ = struct.unpack("!QII", room[:16])
+    remote = {"raddr": raddr, "rkey": rkey}
+    if args.ask:
+        end.post_send(conn, {"id": ASK, "op": "RDMA_READ", "flags": ["SIGNALED"],
+                             "sge": [(addr, SIZE, lkey)], **remote})
+    if args.load == "send":
+        remote = {}
+    op = {"send": "SEND", "write": "RDMA_WRITE"}[args.load]
+    end.post_send(conn, *({"id": n, "op": op, "flags": ["SIGNALED"] if n % 3 else [],
+                           "sge": [(addr, LOAD_SIZE, lkey)], **remote} for n in LOAD))
+
+
+def check_load(end, conn, args):
+    found = [c[:2] for c in end.completions(conn, "send")]
+    flushed = [n for n, status in found if status == "WR_FLUSH_ERR"]
+    first = LOAD.stop - len(flushed)
+    verbs.expect(flushed, list(range(first, LOAD.stop)), "what was flushed")
+    verbs.expect(bool(flushed), True, "something was flushed")
+    good = [(n, "SUCCESS") for n in (INFO, *range(LOAD.start, first)) if n % 3]
+    if args.ask:
+        good.insert(1, (ASK, "BAD_RESP_ERR"))
+    verbs.expect(found[:len(good)], good, "what was not")
+    print(f"completed {1 + first - LOAD.start}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("device", "addr", "port", "memory"):
+        parser.add_argument(name)
+    parser.add_argument("--file")
+    parser.add_argument("--load", choices=("send", "write"))
+    parser.add_argument("--ask", action="store_true")
+    args = parser.parse_args()
+    end = verbs.End(args.device)
+    conn = end.connect(args.addr, {"ird": 1, "ord": 1}, port=int(args.port))
     end.event(conn, "ESTABLISHED")
-    num, at, rkey = advertised(end, memory)
-    _, info, lkey, _ = end.mr(16)
-    end.poke(info, struct.pack(">QII", at, rkey, SIZES.get(memory, SIZE)))
+    num, at, rkey = advertised(end, args.memory)
+    own, info, lkey, _ = end.mr(32)
+    end.poke(info, struct.pack(">QII", at, rkey, SIZES.get(args.memory, SIZE)))
+    end.post_recv(conn, 1, (info + 16, 16, lkey))
     room = end.mrs[num][1]
-    blocked = counter(device, "tx_blocked")
-    if memory == "gone":
+    blocked, found = counter(end.device, "tx_blocked"), faults(end.device)
+    if args.memory == "gone":
         end.close_mr(num)
-    end.post_send(conn, {"id": 1, "op": "SEND", "flags": ["SIGNALED"],
+    end.post_send(conn, {"id": INFO, "op": "SEND", "flags": ["SIGNALED"],
                          "sge": [(info, 16, lkey)]})
-    if memory == "going":
-        take_away(end, num, blocked, file)
+    if args.load:
+        post_load(end, conn, memoryview(end.mrs[own][1])[16:], args)
+    if args.memory == "going":
+        take_away(end, num, blocked, args.file)
+    elif args.file:
+        wait_for(lambda: faults(end.device) > found, "no fault")
+        tell_queue(int(args.port), args.file)
     end.event(conn, "DISCONNECTED")
+    if args.load:
+        check_load(end, conn, args)
     verbs.expect(room[:SIZE], b"\xff" * SIZE, "memory")
 
 
-main(*sys.argv[1:])
+main()

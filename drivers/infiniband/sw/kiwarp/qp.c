@@ -158,7 +158,8 @@ static enum ib_event_type qp_fault_event(enum kiw_wcs wcs, u8 opcode)
  * @head: the offending FPDU from its ULPDU_Length on, or NULL
  * @head_len: octets of @head
  *
- * The Terminate goes out as the next FPDU (RFC 5040 4.8); nothing is placed after this.
+ * The Terminate goes out behind the batch (RFC 5040 7.1); who wants no more of that than
+ * what TCP has begun calls kiw_tx_discard() first. Nothing is placed after this.
  *
  * Context: socket lock held, BHs off.
  */

@@ -144,6 +144,7 @@ void kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool i
 	pend->op = wqe->op;
 	pend->status = KIW_WCS_SUCCESS;
 	pend->is_signaled = is_signaled;
+	pend->is_built = false;
 	pend->is_done = false;
 	ring->put++;
 }
@@ -159,6 +160,19 @@ void kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool i
 struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos)
 {
 	return &ring->slots[kiw_ring_slot(pos, ring->size)];
+}
+
+/**
+ * kiw_pend_is_sent() - is there nothing left of a work request to be given to TCP
+ * @pend: the work request; done, or younger than 2^31 octets
+ * @end: how far TCP has the stream, as &struct kiw_tx.offset counts
+ *
+ * Context: socket lock held.
+ * Return: whether; also when it is done and nothing will be sent.
+ */
+bool kiw_pend_is_sent(const struct kiw_pend *pend, u32 end)
+{
+	return pend->is_done || (pend->is_built && (s32)(end - pend->end) >= 0);
 }
 
 /**

@@ -15,17 +15,21 @@
  * struct kiw_pend - a send work request begun and not completed
  * @wr_id: the consumer's cookie
  * @length: octets it moved
+ * @end: @is_built: where in the stream it ends, as &struct kiw_tx.offset counts
  * @op: &enum kiw_wr_op
  * @status: &enum kiw_wcs, once @is_done
  * @is_signaled: the consumer wants a completion of success too
+ * @is_built: its last FPDU was made
  * @is_done: waits for older ones only
  */
 struct kiw_pend {
 	u64 wr_id;
 	u32 length;
+	u32 end;
 	u8 op;
 	u8 status;
 	bool is_signaled;
+	bool is_built;
 	bool is_done;
 };
 
@@ -122,6 +126,7 @@ bool kiw_pend_is_full(const struct kiw_pend_ring *ring);
 bool kiw_pend_is_empty(const struct kiw_pend_ring *ring);
 void kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool is_signaled);
 struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos);
+bool kiw_pend_is_sent(const struct kiw_pend *pend, u32 end);
 struct kiw_read *kiw_orq_add(struct kiw_orq *orq);
 struct kiw_read *kiw_orq_oldest(struct kiw_orq *orq);
 void kiw_orq_done(struct kiw_orq *orq);

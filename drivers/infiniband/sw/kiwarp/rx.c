@@ -21,6 +21,7 @@
 #include "rx_fpdu.h"
 #include "sgl.h"
 #include "trace.h"
+#include "tx_fpdu.h"
 
 /* FPDUs and octets in one run; then others get their turn */
 #define RX_RUN_FPDUS	64
@@ -525,6 +526,7 @@ static bool rx_next(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 *want)
 		/* What is our own fault is not blamed on the peer's segment. */
 		if (perr == KIW_PERR_RDMAP_CATASTROPHIC)
 			len = 0;
+		kiw_tx_discard(qp);
 		kiw_qp_fault(qp, perr, len ? head : NULL, len);
 		return false;
 	}

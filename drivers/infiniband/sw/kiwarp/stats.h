@@ -36,6 +36,7 @@
 	X(TX_READ_REQUESTS,	"tx_read_requests") \
 	X(TX_READ_RESPONSES,	"tx_read_responses") \
 	X(TX_TERMINATES,	"tx_terminates") \
+	X(TX_DISCARDED,		"tx_discarded") \
 	X(RX_BYTES,		"rx_bytes") \
 	X(RX_FPDUS,		"rx_fpdus") \
 	X(RX_SENDS,		"rx_sends") \

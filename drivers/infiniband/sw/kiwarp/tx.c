@@ -139,15 +139,17 @@ void kiw_tx_complete(struct kiw_qp *qp)
 	}
 }
 
-/* TCP has the batch as a whole: what was begun and is not current has been sent. */
-static void tx_batch_taken(struct kiw_qp *qp)
+/* TCP has taken something: work requests of which it has the last octet have been sent. */
+static void tx_taken(struct kiw_qp *qp)
 {
 	struct kiw_pend_ring *ring = &qp->tx.pend;
-	u32 end = ring->put - (qp->tx.kind == KIW_TX_WR ? 1 : 0);
+	u32 end = qp->tx.offset - qp->tx.buf.len;
 	struct kiw_pend *pend;
 
-	for (; ring->taken != end; ring->taken++) {
+	for (; ring->taken != ring->put; ring->taken++) {
 		pend = kiw_pend_at(ring, ring->taken);
+		if (!kiw_pend_is_sent(pend, end))
+			break;
 		if (!kiw_wr_is_read(pend->op))
 			pend->is_done = true;
 	}
@@ -193,6 +195,18 @@ static void tx_fail_current(struct kiw_qp *qp, enum kiw_wcs status)
 }
 
 /* Messages */
+
+/* The work request that is current has its last FPDU in the batch. */
+static void tx_wr_built(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+	struct kiw_pend *pend = kiw_pend_at(&tx->pend, tx->pend.put - 1);
+
+	pend->end = tx->offset;
+	pend->is_built = true;
+	tx->kind = KIW_TX_NONE;
+	tx->has_wqe = false;
+}
 
 /* The message's segment from @sent on; true: it was the last one. */
 static bool tx_segment_sent(struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu, u32 length,
@@ -271,7 +285,7 @@ static bool tx_add_wr(struct kiw_qp *qp, u32 mulpdu)
 	if (!tx_segment_sent(qp, &fpdu, tx->wqe.length,
 			     fpdu.is_tagged ? KIW_STAT_TX_WRITES : KIW_STAT_TX_SENDS))
 		return true;
-	tx->has_wqe = false;
+	tx_wr_built(qp);
 	if (tx->wqe.op == KIW_WR_SEND_INV)
 		kiw_count(qp->stats, KIW_STAT_TX_SENDS_INV);
 	if (!fpdu.is_tagged)
@@ -359,8 +373,7 @@ static bool tx_add_read_request(struct kiw_qp *qp)
 	read->pend = qp->tx.pend.put - 1;
 	read->num_sge = wqe->num_sge;
 	memcpy(read->sge, wqe->sge, sizeof(read->sge));
-	qp->tx.kind = KIW_TX_NONE;
-	qp->tx.has_wqe = false;
+	tx_wr_built(qp);
 	kiw_count(qp->stats, KIW_STAT_TX_READ_REQUESTS);
 	return true;
 }
@@ -572,9 +585,8 @@ static int tx_push(struct kiw_qp *qp)
 		return 0;
 	kiw_count(qp->stats, KIW_STAT_TX_BATCHES);
 	ret = kiw_txbuf_send(&tx->buf, qp->ks, !tx->is_aligned);
-	if (!ret)
-		tx_batch_taken(qp);
-	else if (ret == -EAGAIN)
+	tx_taken(qp);
+	if (ret == -EAGAIN)
 		kiw_count(qp->stats, KIW_STAT_TX_BLOCKED);
 	return ret;
 }

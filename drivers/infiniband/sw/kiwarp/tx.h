@@ -38,7 +38,8 @@ enum kiw_tx_kind {
  * @buf: the batch: FPDUs that TCP has not taken yet
  * @kind: current message
  * @sent: octets of its payload that are in @buf or with TCP
- * @offset: octets of FPDUs that are in @buf or with TCP, markers counted, modulo 2^32
+ * @offset: octets of FPDUs that are in @buf or with TCP, markers counted, modulo 2^32;
+ *	goes back when FPDUs are discarded
  * @wqe: the work request that was fetched last, while @has_wqe
  * @pend: work requests begun and not completed, in order
  * @orq: our outstanding RDMA Reads

@@ -241,3 +241,52 @@ bool kiw_tx_add_untagged(struct kiw_qp *qp, u8 opcode, const void *data, u32 len
 	(*msn)++;
 	return true;
 }
+
+/* Octets of the FPDU that begins @at octets behind the beginning of the batch. */
+static u32 tx_fpdu_size(const struct kiw_qp *qp, u32 at)
+{
+	const struct kiw_txbuf *buf = &qp->tx.buf;
+	u32 left = buf->taken + buf->len - at;
+	u8 head[KIW_MARKER_SIZE + KIW_FPDU_LEN_SIZE];
+	u32 offset = qp->tx.offset - left;
+	struct kiw_fpdu fpdu;
+
+	kiw_txbuf_peek(buf, at, head, sizeof(head));
+	if (qp->conn.tx_markers) {
+		kiw_mpa_strip(head, offset, sizeof(head));
+		kiw_mpa_frame_rx_marked(head, left, offset, &fpdu);
+	} else {
+		kiw_mpa_frame_rx(head, left, &fpdu);
+	}
+	return fpdu.total;
+}
+
+/**
+ * kiw_tx_discard() - forget the FPDUs that TCP has not begun
+ * @qp: the QP; no work request, no Response is begun or continued after this
+ *
+ * What comes next, a Terminate, is then the next FPDU behind the current one (RFC 5040 7.1
+ * rules 2 and 3). Where it is, and its markers, follow from what stays. Work requests of
+ * which something was discarded wait for the flush.
+ *
+ * Context: socket lock held, BHs off; not while a batch is being built.
+ */
+void kiw_tx_discard(struct kiw_qp *qp)
+{
+	struct kiw_txbuf *buf = &qp->tx.buf;
+	u32 total = buf->taken + buf->len;
+	u32 count = 0;
+	u32 at, end;
+
+	for (end = 0; end < buf->taken; end += tx_fpdu_size(qp, end))
+		;
+	for (at = end; at < total; at += tx_fpdu_size(qp, at))
+		count++;
+	if (!count)
+		return;
+	kiw_count_add(qp->stats, KIW_STAT_TX_DISCARDED, count);
+	kiw_txbuf_cut(buf, end);
+	qp->tx.offset -= total - end;
+	/* The Terminate begins a segment of its own: RFC 5044 5.1. */
+	qp->tx.is_aligned = false;
+}

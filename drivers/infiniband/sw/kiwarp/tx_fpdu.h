@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * One FPDU at a time behind the batch: header, payload from wherever it is, PAD, CRC.
+ * And back: what TCP has not begun can be taken out of the batch again.
  *
  * Owns: nothing. Context: socket lock held, BHs off.
  */
@@ -57,5 +58,6 @@ bool kiw_tx_fill_region(void *arg, void *dst, u32 len);
 void kiw_tx_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sge, struct kiw_sgl *sgl);
 bool kiw_tx_add_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu);
 bool kiw_tx_add_untagged(struct kiw_qp *qp, u8 opcode, const void *data, u32 len);
+void kiw_tx_discard(struct kiw_qp *qp);
 
 #endif /* KIW_TX_FPDU_H */

@@ -4,7 +4,8 @@
  *
  * Pages come from one page fragment allocator per CPU, so an idle QP holds none.
  * Each fragment of a batch has a reference of its own; TCP takes further ones when
- * it is given the batch, and ours go as it does.
+ * it is given the batch, and ours go when it has all of it. Until then every octet of
+ * the batch can be looked at.
  *
  * Context: BHs off throughout, which makes the per-CPU fragment ours.
  */
@@ -136,16 +137,20 @@ static void txbuf_advance(struct kiw_txbuf *buf, u32 len)
 	u32 here;
 
 	buf->len -= len;
+	buf->taken += len;
 	while (len) {
 		bv = &buf->bv[buf->first];
 		here = min(len, bv->bv_len);
 		bv->bv_offset += here;
 		bv->bv_len -= here;
+		buf->begun += here;
 		len -= here;
-		if (!bv->bv_len) {
-			put_page(bv->bv_page);
-			buf->first++;
-		}
+		if (bv->bv_len)
+			continue;
+		bv->bv_offset -= buf->begun;
+		bv->bv_len = buf->begun;
+		buf->begun = 0;
+		buf->first++;
 	}
 	if (!buf->len)
 		kiw_txbuf_drop(buf);
@@ -176,6 +181,64 @@ int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks, bool end_of_recor
 }
 
 /**
+ * kiw_txbuf_peek() - copy octets out of the batch
+ * @buf: the batch
+ * @at: where from, octets behind the beginning of the batch; TCP may have them already
+ * @dst: filled
+ * @len: octets, in the batch
+ *
+ * Context: BHs off.
+ */
+void kiw_txbuf_peek(const struct kiw_txbuf *buf, u32 at, void *dst, u32 len)
+{
+	u32 begun, size, here;
+	unsigned int i;
+
+	for (i = 0; i < buf->num && len; i++) {
+		begun = i == buf->first ? buf->begun : 0;
+		size = buf->bv[i].bv_len + begun;
+		if (at >= size) {
+			at -= size;
+			continue;
+		}
+		here = min(len, size - at);
+		memcpy(dst, page_address(buf->bv[i].bv_page) + buf->bv[i].bv_offset - begun + at,
+		       here);
+		dst += here;
+		len -= here;
+		at = 0;
+	}
+}
+
+/**
+ * kiw_txbuf_cut() - forget the end of the batch
+ * @buf: the batch
+ * @end: octets of the batch that stay, those that TCP has taken among them
+ *
+ * Context: BHs off.
+ */
+void kiw_txbuf_cut(struct kiw_txbuf *buf, u32 end)
+{
+	u32 excess = buf->taken + buf->len - end;
+	struct bio_vec *last;
+	u32 here;
+
+	buf->len -= excess;
+	while (excess) {
+		last = &buf->bv[buf->num - 1];
+		here = min(excess, last->bv_len);
+		last->bv_len -= here;
+		excess -= here;
+		if (!last->bv_len) {
+			put_page(last->bv_page);
+			buf->num--;
+		}
+	}
+	if (!buf->len)
+		kiw_txbuf_drop(buf);
+}
+
+/**
  * kiw_txbuf_drop() - forget the batch
  * @buf: the batch, empty afterwards
  *
@@ -183,10 +246,11 @@ int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks, bool end_of_recor
  */
 void kiw_txbuf_drop(struct kiw_txbuf *buf)
 {
-	while (buf->num > buf->first)
+	while (buf->num)
 		put_page(buf->bv[--buf->num].bv_page);
 	buf->first = 0;
-	buf->num = 0;
+	buf->begun = 0;
+	buf->taken = 0;
 	buf->len = 0;
 }
 

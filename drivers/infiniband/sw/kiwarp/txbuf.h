@@ -22,15 +22,19 @@ typedef bool (*kiw_fill_fn)(void *arg, void *dst, u32 len);
 
 /**
  * struct kiw_txbuf - a batch
- * @bv: page fragments, in stream order, from @first
+ * @bv: page fragments, in stream order; their pages stay until TCP has the whole batch
  * @first: first that TCP has not taken as a whole
  * @num: used entries of @bv
+ * @begun: octets of it that TCP has taken; @bv begins behind them
+ * @taken: octets in all that TCP has taken
  * @len: octets in all that TCP has not taken
  */
 struct kiw_txbuf {
 	struct bio_vec bv[KIW_TXBUF_BVECS];
 	u8 first;
 	u8 num;
+	u32 begun;
+	u32 taken;
 	u32 len;
 };
 
@@ -52,6 +56,8 @@ bool kiw_txbuf_fill(struct kiw_txbuf *buf, u32 len, kiw_fill_fn fill, void *arg,
 void kiw_txbuf_mark(const struct kiw_txbuf *buf, struct kiw_txbuf_mark *mark);
 void kiw_txbuf_rollback(struct kiw_txbuf *buf, const struct kiw_txbuf_mark *mark);
 int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks, bool end_of_record);
+void kiw_txbuf_peek(const struct kiw_txbuf *buf, u32 at, void *dst, u32 len);
+void kiw_txbuf_cut(struct kiw_txbuf *buf, u32 end);
 
 /* Any context */
 void kiw_txbuf_drop(struct kiw_txbuf *buf);
