@@ -172,6 +172,14 @@ static void every_fault_round_trip(struct kunit *test)
 	}
 }
 
+/* Queue and number are those in @fpdu. */
+static void expect_message(struct kunit *test, const struct kiw_term *term, const u8 *fpdu)
+{
+	KUNIT_EXPECT_TRUE(test, term->is_untagged);
+	KUNIT_EXPECT_EQ(test, term->qn, get_unaligned_be32(fpdu + 8));
+	KUNIT_EXPECT_EQ(test, term->msn, get_unaligned_be32(fpdu + 12));
+}
+
 static void decode_tells_whose_header(struct kunit *test)
 {
 	struct kiw_term term;
@@ -183,6 +191,7 @@ static void decode_tells_whose_header(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, term.has_ddp);
 	KUNIT_EXPECT_FALSE(test, term.is_read);
 	KUNIT_EXPECT_EQ(test, term.ddp_len, (u8)14);
+	KUNIT_EXPECT_FALSE(test, term.is_untagged);
 	KUNIT_EXPECT_MEMEQ(test, term.ddp, write_fpdu + 2, 14);
 
 	len = kiw_term_encode(buf, KIW_PERR_DDP_NO_BUFFER, send_fpdu, sizeof(send_fpdu));
@@ -191,6 +200,12 @@ static void decode_tells_whose_header(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, term.is_read);
 	KUNIT_EXPECT_EQ(test, term.ddp_len, (u8)18);
 	KUNIT_EXPECT_MEMEQ(test, term.ddp, send_fpdu + 2, 18);
+	expect_message(test, &term, send_fpdu);
+
+	len = kiw_term_encode(buf, KIW_PERR_RDMAP_STAG, read_fpdu, sizeof(read_fpdu));
+	KUNIT_ASSERT_TRUE(test, kiw_term_decode(buf, len, &term));
+	KUNIT_EXPECT_TRUE(test, term.is_read);
+	expect_message(test, &term, read_fpdu);
 }
 
 /* RNICs send MPA's errors with error type 3 */
@@ -245,6 +260,7 @@ static void expect_cut(struct kunit *test, const u8 *fpdu, size_t len)
 		has = hdrct & 0x40 && len >= 6 + ddp_len;
 		KUNIT_EXPECT_EQ(test, term.has_ddp, has);
 		KUNIT_EXPECT_EQ(test, term.is_read, has && fpdu == read_fpdu);
+		KUNIT_EXPECT_EQ(test, term.is_untagged, has && fpdu != write_fpdu);
 		KUNIT_EXPECT_EQ(test, (size_t)term.ddp_len, has ? ddp_len : 0);
 		if (has)
 			KUNIT_EXPECT_MEMEQ(test, term.ddp, fpdu + 2, ddp_len);

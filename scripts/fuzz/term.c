@@ -17,7 +17,8 @@ static void check_ddp(const struct kiw_term *term, const u8 *payload, size_t len
 	FUZZ_CHECK(term->ddp_len == 14 || term->ddp_len == 18);
 	FUZZ_CHECK(6u + term->ddp_len <= len);
 	FUZZ_CHECK(!memcmp(term->ddp, payload + 6, term->ddp_len));
-	FUZZ_CHECK(!term->is_read || term->ddp_len == 18);
+	FUZZ_CHECK(!term->is_read || term->is_untagged);
+	FUZZ_CHECK(term->is_untagged == (term->ddp_len == 18));
 }
 
 static void decode(const struct fuzz_input *in)

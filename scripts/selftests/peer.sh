@@ -51,25 +51,39 @@ table() {
 	done
 }
 
-# peer_cases: the table on standard input.
-peer_cases() {
-	local line seen=0
-	cat >"$T_DIR/table"
+# told CMD...: cases of which CMD says "ok NAME", or what happened and "not ok NAME". TOLD: how many.
+told() {
+	local line
+	TOLD=0
 	: >"$T_DIR/case"
 	while IFS= read -r line; do
 		case $line in
-		"ok "*) ok "${line#ok }"; seen=$((seen + 1)); : >"$T_DIR/case" ;;
+		"ok "*) ok "${line#ok }"; TOLD=$((TOLD + 1)); : >"$T_DIR/case" ;;
 		"not ok "*)
 			not_ok "${line#not ok }" "$(tail -n 30 "$T_DIR/case")"
-			seen=$((seen + 1))
+			TOLD=$((TOLD + 1))
 			: >"$T_DIR/case"
 			;;
 		*) printf '%s\n' "$line" >>"$T_DIR/case" ;;
 		esac
-	done < <(on_b env "PYTHONPATH=$SELFTESTS/.." python3 -m peer cases \
-		<"$T_DIR/table" 2>&1)
-	[ $seen = "$(wc -l <"$T_DIR/table")" ] ||
-		not_ok "all cases" "$seen cases ended"$'\n'"$(tail -n 30 "$T_DIR/case")"
+	done < <("$@" 2>&1)
+}
+
+# all_told COUNT
+all_told() {
+	[ "$TOLD" = "$1" ] ||
+		not_ok "all cases" "$TOLD cases ended"$'\n'"$(tail -n 30 "$T_DIR/case")"
+}
+
+_peer() {
+	on_b env "PYTHONPATH=$SELFTESTS/.." python3 -m peer cases <"$T_DIR/table"
+}
+
+# peer_cases: the table on standard input.
+peer_cases() {
+	cat >"$T_DIR/table"
+	told _peer
+	all_told "$(wc -l <"$T_DIR/table")"
 }
 
 # set_parameter NAME=VALUE

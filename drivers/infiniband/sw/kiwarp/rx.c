@@ -417,10 +417,7 @@ static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 	kiw_count(qp->stats, KIW_STAT_RX_TERMINATES);
 	trace_kiw_perr_rx(dev_name(&qp->ib.device->dev), qp->ib.qp_num, info->text, term.layer,
 			  term.etype, term.code, seg->opcode);
-	if (term.is_read && kiw_orq_oldest(&qp->tx.orq))
-		rx_complete_read(qp, kiw_orq_oldest(&qp->tx.orq), info->wcs);
-	else
-		kiw_tx_fail_oldest(qp, info->wcs);
+	kiw_tx_refused(qp, &term, info->wcs);
 	kiw_qp_event(qp, KIW_QPE_PEER_TERMINATE);
 	return KIW_PERR_NONE;
 }

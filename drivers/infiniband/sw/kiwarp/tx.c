@@ -156,25 +156,74 @@ static void tx_taken(struct kiw_qp *qp)
 	kiw_tx_complete(qp);
 }
 
-/**
- * kiw_tx_fail_oldest() - give the oldest work request that is under way a status
- * @qp: the QP
- * @status: for its completion, which the flush posts
- *
- * Context: socket lock held, BHs off.
- */
-void kiw_tx_fail_oldest(struct kiw_qp *qp, enum kiw_wcs status)
+/* What @msn counts; a Read of ours that was an RTR has no entry, but is the first. */
+static bool tx_is_of_queue(const struct kiw_pend *pend, u32 qn)
+{
+	if (qn == KIW_QN_READ_REQ)
+		return kiw_wr_is_read(pend->op);
+	return qn == KIW_QN_SEND && (pend->op == KIW_WR_SEND || pend->op == KIW_WR_SEND_INV);
+}
+
+/* The work request that is message @msn of a queue, unless its completion was posted. */
+static struct kiw_pend *tx_find_msn(struct kiw_qp *qp, u32 qn, u32 msn)
 {
 	struct kiw_pend_ring *ring = &qp->tx.pend;
+	struct kiw_pend *pend;
+	u32 pos, at;
+
+	if (qn >= KIW_QN_COUNT)
+		return NULL;
+	at = qp->tx.msn[qn];
+	for (pos = ring->put; pos != ring->get; pos--) {
+		pend = kiw_pend_at(ring, pos - 1);
+		if (!pend->is_built || !tx_is_of_queue(pend, qn))
+			continue;
+		if (--at == msn)
+			return pend;
+	}
+	return NULL;
+}
+
+/* The oldest one under way, or the oldest Read. */
+static struct kiw_pend *tx_find_oldest(struct kiw_qp *qp, bool is_read)
+{
+	struct kiw_pend_ring *ring = &qp->tx.pend;
+	struct kiw_pend *pend;
 	u32 pos;
 
 	for (pos = ring->get; pos != ring->put; pos++) {
-		if (kiw_pend_at(ring, pos)->is_done)
-			continue;
-		kiw_pend_at(ring, pos)->status = status;
-		kiw_pend_at(ring, pos)->is_done = true;
-		return;
+		pend = kiw_pend_at(ring, pos);
+		if (!pend->is_done && (!is_read || kiw_wr_is_read(pend->op)))
+			return pend;
 	}
+	return NULL;
+}
+
+/**
+ * kiw_tx_refused() - the peer has ended the stream: give a work request the status
+ * @qp: the QP
+ * @term: the peer's Terminate
+ * @status: for the completion, which the flush posts
+ *
+ * The one whose header the Terminate quotes, if it has a number and has not completed;
+ * else the oldest under way, of which there may be none.
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_tx_refused(struct kiw_qp *qp, const struct kiw_term *term, enum kiw_wcs status)
+{
+	struct kiw_pend *pend = NULL;
+
+	if (term->is_untagged)
+		pend = tx_find_msn(qp, term->qn, term->msn);
+	if (!pend && term->is_read)
+		pend = tx_find_oldest(qp, true);
+	if (!pend)
+		pend = tx_find_oldest(qp, false);
+	if (!pend)
+		return;
+	pend->status = status;
+	pend->is_done = true;
 }
 
 /* The consumer's own memory or work request is wrong: it hears why, the peer that we end. */

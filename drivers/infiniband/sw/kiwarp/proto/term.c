@@ -19,6 +19,9 @@
 #define CONTROL_LEN		sizeof(struct kiw_wire_term)
 #define READ_REQ_LEN		sizeof(struct kiw_wire_read_req)
 
+/* Where a field is in a DDP header, which begins behind ULPDU_Length */
+#define UNTAGGED_AT(field)	(offsetof(struct kiw_wire_untagged, field) - KIW_FPDU_LEN_SIZE)
+
 /* Octets of the DDP header that begins with @control, RFC 5041 4.2 and 4.3 */
 static u8 ddp_hdr_len(u8 control)
 {
@@ -106,6 +109,11 @@ static void decode_ddp(const u8 *ddp, size_t len, struct kiw_term *term)
 	term->is_read = is_read_req(ddp);
 	term->ddp_len = ddp_hdr_len(ddp[0]);
 	memcpy(term->ddp, ddp, term->ddp_len);
+	if (ddp[0] & KIW_DDP_TAGGED)
+		return;
+	term->is_untagged = true;
+	term->qn = get_unaligned_be32(ddp + UNTAGGED_AT(qn));
+	term->msn = get_unaligned_be32(ddp + UNTAGGED_AT(msn));
 }
 
 /**

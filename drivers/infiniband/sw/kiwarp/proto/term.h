@@ -14,6 +14,9 @@
  * @perr: the fault those three name, or the layer's unspecific one
  * @has_ddp: the complaint carries the header of the segment
  * @is_read: that segment was our RDMA Read Request
+ * @is_untagged: @qn and @msn mean something
+ * @qn: the segment's queue
+ * @msn: the message's number in that queue
  * @ddp: @has_ddp: its DDP header, untagged form when longer
  * @ddp_len: octets of @ddp
  */
@@ -24,6 +27,9 @@ struct kiw_term {
 	enum kiw_perr perr;
 	bool has_ddp;
 	bool is_read;
+	bool is_untagged;
+	u32 qn;
+	u32 msn;
 	u8 ddp[KIW_DDP_UNTAGGED_HDR];
 	u8 ddp_len;
 };
