@@ -84,6 +84,10 @@ soak:
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --pair --kernel 6.1 --kernel 6.12 \
 		$(ULP_TESTS)
 
+# BENCH="--quick --rounds 3": options of the script, see its head
+bench:
+	scripts/bench/run.sh $(BENCH)
+
 demo:
 	scripts/demo.sh
 
@@ -97,6 +101,7 @@ help:
 	@echo 'make check         all tests: lint, KUnit and system tests'
 	@echo 'make check-ulp     NFS, iSER, NVMe and so on only, on all kernels and pairs of guests'
 	@echo 'make soak          random verbs, hostile rings, NFS and so on for SOAK_SECONDS (600) each'
+	@echo 'make bench         throughput and cost beside siw, rxe and TCP'
 	@echo 'make lint          static checks only'
 	@echo 'make kunit         KUnit suites only, in seconds'
 	@echo 'make fuzz          the parsers under libFuzzer, a few seconds each'
@@ -113,4 +118,4 @@ $(KERNELDIR)/Makefile:
 	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
 	@false
 
-.PHONY: all modules clean install uninstall lint kunit check check-ulp fuzz fuzz-forever fuzz-wire pyverbs soak demo help
+.PHONY: all modules clean install uninstall lint kunit check check-ulp fuzz fuzz-forever fuzz-wire pyverbs soak bench demo help

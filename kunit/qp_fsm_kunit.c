@@ -104,11 +104,11 @@ static void every_path_keeps_the_promises(struct kunit *test)
 
 /* The table of qp_fsm.c: next state, '-' for illegal; events in the order of the enum */
 static const char * const next_states[KIW_QPS_COUNT] = {
-	[KIW_QPS_IDLE]		= "R-EI-----",
-	[KIW_QPS_RTS]		= "-CE-TECE-",
-	[KIW_QPS_CLOSING]	= "-CE-TECEE",
-	[KIW_QPS_TERMINATE]	= "-TE-TTTEE",
-	[KIW_QPS_ERROR]		= "-EEIEEEEE",
+	[KIW_QPS_IDLE]		= "R-EI----E-",
+	[KIW_QPS_RTS]		= "-CE-TECEE-",
+	[KIW_QPS_CLOSING]	= "-CE-TECEEE",
+	[KIW_QPS_TERMINATE]	= "-TE-TTTETE",
+	[KIW_QPS_ERROR]		= "-EEIEEEEEE",
 };
 
 static const char state_letters[KIW_QPS_COUNT] = {
@@ -178,19 +178,21 @@ static void actions_belong_to_their_state(struct kunit *test)
 	}
 }
 
-/* The stream is reset when the consumer aborts or TCP has failed, else closed in order */
-static void only_abort_and_loss_reset_the_stream(struct kunit *test)
+/* The stream is reset when an end aborts it or TCP has failed, else closed in order */
+static void only_abort_fatal_and_loss_reset_the_stream(struct kunit *test)
 {
 	unsigned int state, event;
+	bool had_stream, resets;
 	struct kiw_qp_step step;
-	bool had_stream;
 
 	for (state = 0; state < KIW_QPS_COUNT; state++) {
 		had_stream = state != KIW_QPS_IDLE && state != KIW_QPS_ERROR;
 		for (event = 0; event < KIW_QPE_COUNT; event++) {
 			step = kiw_qp_fsm(state, event);
-			KUNIT_EXPECT_EQ(test, !!(step.actions & KIW_QPA_DROP), had_stream &&
-					(event == KIW_QPE_ABORT || event == KIW_QPE_LLP_LOST));
+			resets = event == KIW_QPE_ABORT || event == KIW_QPE_LLP_LOST ||
+				 (event == KIW_QPE_FATAL && state != KIW_QPS_TERMINATE);
+			KUNIT_EXPECT_EQ(test, !!(step.actions & KIW_QPA_DROP),
+					had_stream && resets);
 			KUNIT_EXPECT_NE(test, step.actions & (KIW_QPA_DROP | KIW_QPA_SHUTDOWN),
 					KIW_QPA_DROP | KIW_QPA_SHUTDOWN);
 		}
@@ -224,7 +226,7 @@ static void rfc5040_6_2_1_terminate_actions(struct kunit *test)
 
 static void values_outside_are_illegal(struct kunit *test)
 {
-	static const unsigned int wild[] = { 9, 10, 255, 0x7fffffff, 0xffffffff };
+	static const unsigned int wild[] = { 10, 11, 255, 0x7fffffff, 0xffffffff };
 	struct kiw_qp_step step;
 	int i;
 
@@ -261,7 +263,7 @@ static struct kunit_case qp_fsm_cases[] = {
 	KUNIT_CASE(every_pair_goes_where_it_should),
 	KUNIT_CASE(illegal_pairs_change_nothing),
 	KUNIT_CASE(actions_belong_to_their_state),
-	KUNIT_CASE(only_abort_and_loss_reset_the_stream),
+	KUNIT_CASE(only_abort_fatal_and_loss_reset_the_stream),
 	KUNIT_CASE(nothing_holds_a_qp_up),
 	KUNIT_CASE(rfc5040_6_2_1_terminate_actions),
 	KUNIT_CASE(values_outside_are_illegal),

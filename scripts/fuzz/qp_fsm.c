@@ -41,7 +41,8 @@ static void follow(struct life *life, enum kiw_qp_state state, struct kiw_qp_ste
 	once(&life->flushed, step.actions, KIW_QPA_FLUSH);
 	once(&life->reported, step.actions, KIW_QPA_REPORT);
 	once(&life->fatal, step.actions, KIW_QPA_EVENT_FATAL);
-	FUZZ_CHECK(life->started || !(step.actions & ~KIW_QPA_FLUSH));
+	FUZZ_CHECK(life->started ||
+		   !(step.actions & ~(KIW_QPA_FLUSH | KIW_QPA_EVENT_FATAL)));
 	FUZZ_CHECK(!life->started || !life->flushed || (life->stopped && life->reported));
 	FUZZ_CHECK((step.next == KIW_QPS_ERROR) == life->flushed);
 	if (step.next != state)

@@ -1,104 +1,125 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# DESCRIPTION: NFS/RDMA, a kernel consumer that registers memory by work requests
-# TIMEOUT: 90
+# DESCRIPTION: NFS/RDMA: files, trees, mapped and direct I/O, locks, two clients, a device that goes
+# TIMEOUT: 110
 # KERNELS: uml uml-debug 6.1 6.12
+# TOPOLOGY: any
+#
+# Of the versions some on each kernel; all with KIW_SOAK, whose seconds they share.
 # shellcheck disable=SC2086,SC2119 # names without blanks; no arguments meant
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/rc-device
 . "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/rc-ulp
+. "$SELFTESTS/rc-ulp"
+# shellcheck source=scripts/selftests/rc-nfs
+. "$SELFTESTS/rc-nfs"
 
-EXPORT=$T_DIR/export
-MNT=$T_DIR/mnt
-PIPEFS=/var/lib/nfs/rpc_pipefs
-DAEMONS=(rpcbind rpc.statd nfsdcld rpc.mountd)
+BIG=1000000
+RANDOM_OPS=60
+case $KIW_KERNEL in
+uml) VERSIONS=(3 4.0 4.2) ;;
+6.1) VERSIONS=(4.1) ;;
+*) VERSIONS=(4.2) ;;
+esac
+[ -z "${KIW_SOAK:-}" ] || VERSIONS=(3 4.0 4.1 4.2) BIG=30000000 RANDOM_OPS=2000
 
-serve() {
-	local m
-	for m in nfsd rpcrdma; do load_module "$m" || return 1; done
-	mkdir -p "$EXPORT" "$MNT" "$PIPEFS" && mount -t tmpfs tmpfs "$EXPORT" || return 1
-	on_b mount -t rpc_pipefs rpc_pipefs "$PIPEFS" && on_b mount -t nfsd nfsd /proc/fs/nfsd &&
-		on_b rpcbind -w && on_b rpc.statd --no-notify && on_b nfsdcld &&
-		exportfs -o rw,no_root_squash,insecure,fsid=0,no_subtree_check "*:$EXPORT" &&
-		on_b rpc.mountd && on_b rpc.nfsd --rdma=20049 --lease-time 10 --grace-time 10 4
+# options VERSION: no rpcbind for a client's locks of version 3 on a
+options() {
+	case $1 in 3) echo vers=3,nolock ;; *) echo "vers=$1" ;; esac
 }
 
-# nfs_mount OPTIONS
-nfs_mount() {
-	local path=/
-	case $1 in vers=3*) path=$EXPORT ;; esac
-	on_a timeout 60 mount -t nfs -o "rdma,port=20049,$1" "$B4:$path" "$MNT"
+# Large, small, of a size that is no multiple of anything, empty; and a tree of sources.
+files() {
+	local opts
+	opts=$(options "$1")
+	nfs_is_rdma || return 1
+	(cd "$T_DIR" && head -c $BIG /dev/urandom >big && head -c 777 /dev/urandom >small &&
+		: >empty && cp big small empty "$NFS_MNT/" && cp -r /host/peer "$NFS_MNT/tree") &&
+		nfs_same_sum && nfs_remount "$opts" && diff -r /host/peer "$NFS_MNT/tree" &&
+		cmp "$T_DIR/big" "$NFS_MNT/big" && cmp "$T_DIR/small" "$NFS_MNT/small" &&
+		rm -r "$NFS_MNT/tree" "$NFS_MNT/small" "$NFS_MNT/empty" && nfs_same_sum
 }
 
-nfs_umount() { timeout 60 umount "$MNT"; }
-
-# same NAME OPTIONS [FILE]: what the client sees is what the server has, and is not from a cache.
-same() {
-	nfs_umount && nfs_mount "$2" && cmp "$EXPORT/$1" "$MNT/$1" && cmp "$T_DIR/${3:-$1}" "$MNT/$1"
-}
-
-write_and_read() {
-	local status=1
-	nfs_mount "$1" || return 1
-	(cd "$T_DIR" && head -c 3000000 /dev/urandom >big && head -c 777 /dev/urandom >small &&
-		cp big small "$MNT/" && same big "$1" && same small "$1") && status=0
-	nfs_umount || status=1
-	return $status
+random_operations() {
+	"$SELFTESTS/fileops.py" random "$NFS_MNT/random" --ops $RANDOM_OPS --seed "$2" \
+		--seconds "$((${KIW_SOAK:-0} / 8))" && nfs_same_sum && nfs_remount "$(options "$1")" &&
+		nfs_same_sum random
 }
 
 direct_io() {
-	local status=0
-	nfs_mount "$1" || return 1
-	timeout 60 fio --name=x --directory="$MNT" --rw=randrw --bs=1k-64k --size=2M --direct=1 \
-		--verify=crc32c --verify_fatal=1 --ioengine=psync >"$T_DIR/fio.log" 2>&1 ||
-		{ cat "$T_DIR/fio.log"; status=1; }
-	nfs_umount || status=1
-	return $status
+	local more=()
+	[ -z "${KIW_SOAK:-}" ] || more=(--time_based "--runtime=$((KIW_SOAK / 8))")
+	timeout $((60 * ${KIW_SLOW:-1} + ${KIW_SOAK:-0})) fio --name=x "--directory=$NFS_MNT" \
+		--rw=randrw --bs=1k-64k --size=1M --direct=1 --verify=crc32c --verify_fatal=1 \
+		--ioengine=psync "${more[@]}" >"$T_DIR/fio.log" 2>&1 || { cat "$T_DIR/fio.log"; return 1; }
 }
 
-registered_all() {
-	local dev got
-	for dev in "$DEV_A" "$DEV_B"; do
-		got=$(counter "$dev" fast_registered)
-		[ "$got" -gt 0 ] || { echo "$dev: no fast registration"; return 1; }
-		[ "$(counter "$dev" wr_invalid)" = 0 ] || { echo "$dev: invalid work"; return 1; }
-		[ "$(counter "$dev" tx_terminates)" = 0 ] || { echo "$dev: faults"; return 1; }
-	done
-	[ "$(counter "$DEV_A" rx_invalidates)" -gt 0 ] || { echo "nothing was invalidated"; return 1; }
+is_held() { grep -q held "$T_DIR/hold.log"; }
+
+# What one client has locked the other cannot; neither in part, nor by flock.
+locks() {
+	local status=1 tool=$SELFTESTS/fileops.py
+	: >"$NFS_MNT/lock"
+	spawn hold a timeout 200 "$tool" hold "$NFS_MNT/lock" 100 50
+	wait_for 10 is_held && must_fail on_b "$tool" try "$NFS_MNT2/lock" &&
+		must_fail on_b "$tool" try "$NFS_MNT2/lock" 149 1 &&
+		on_b "$tool" try "$NFS_MNT2/lock" 150 10 &&
+		must_fail on_b flock -n "$NFS_MNT2/lock" true && status=0
+	spawn_stop hold
+	wait_for 10 on_b flock -n "$NFS_MNT2/lock" true && return $status
 }
 
-writing() { [ -s "$MNT/again" ] && spawn_running dd; }
+# What one client has closed the other finds.
+two_clients() {
+	local status=1
+	nfs_mount2 "$(options "$1")" || return 1
+	cp "$T_DIR/big" "$NFS_MNT/shared" &&
+		on_b cp "$NFS_MNT2/shared" "$NFS_MNT2/back" && cmp "$T_DIR/big" "$NFS_MNT/back" && status=0
+	[ "$1" = 3 ] || locks || status=1
+	nfs_umount2 && return $status
+}
+
+# round VERSION SEED: everything with a version
+round() {
+	local v="version $1"
+	t_run "$v: mount" nfs_mount "$(options "$1")"
+	t_run "$v: files and a tree" files "$1"
+	t_run "$v: random operations" random_operations "$@"
+	t_run "$v: direct I/O of all sizes, verified" direct_io
+	t_run "$v: a second client, locks" two_clients "$1"
+	t_run "$v: unmount" nfs_umount
+}
+
+# _used DEV: on the host that has it
+_used() {
+	[ "$(counter "$1" wr_invalid)" = 0 ] || { echo "$1: invalid work"; return 1; }
+	[ "$(counter "$1" tx_terminates)" = 0 ] || { echo "$1: faults"; return 1; }
+	[ "$(counter "$1" "$2")" -gt 0 ] || { echo "$1: no $2"; return 1; }
+}
+
+memory() {
+	_used "$DEV_A" fast_registered && _used "$DEV_A" rx_invalidates &&
+		on_b bash -c ". $SELFTESTS/rc; . $SELFTESTS/rc-device; $(declare -f _used); _used $DEV_B fast_registered"
+}
 
 # The client's device goes in the middle of a file, and comes back: the file is whole.
 device_goes() {
 	local status=1
 	nfs_mount vers=4.2 || return 1
-	spawn dd a timeout 200 dd "if=$T_DIR/big" "of=$MNT/again" bs=1k oflag=direct status=none
-	wait_for 10 writing && timeout 60 rdma link delete "$DEV_A" && spawn_running dd &&
-		rdma_add a && spawn_wait dd 60 && same again vers=4.2 big && status=0
-	[ "$status" = 0 ] || spawn_log dd
+	truncate -s 2M "$NFS_MNT/again" && io_start "$NFS_MNT/again" 2M &&
+		under device_again a && io_stop && nfs_same_sum again && status=0
 	nfs_umount || status=1
 	return $status
 }
 
-finish() {
-	local d
-	on_b rpc.nfsd 0 && on_b umount /proc/fs/nfsd && exportfs -ua || return 1
-	for d in "${DAEMONS[@]}"; do pkill -x "$d"; done
-	for d in "${DAEMONS[@]}"; do wait_gone 10 pgrep -x "$d" || return 1; done
-	umount "$PIPEFS" && umount "$EXPORT"
-}
-
 { load_kiwarp && topo_up && rdma_up; } || bail "no two hosts"
-t_run "a server" serve
-t_run "version 3: files" write_and_read vers=3,nolock
-t_run "version 4.1: files" write_and_read vers=4.1
-t_run "version 4.2: files" write_and_read vers=4.2
-t_run "version 4.2: direct I/O of all sizes, verified" direct_io vers=4.2
-t_run "memory was registered and invalidated, by the peer too" registered_all
-t_run "the device goes while a file is written, and comes back" device_goes
-t_run "the server ends" finish
+t_run "a server" nfs_serve
+for v in "${VERSIONS[@]}"; do round "$v" "${v#*.}"; done
+t_run "memory was registered and invalidated, by the peer too" memory
+is_pair || t_run "the device goes while a file is written, and comes back" device_goes
+t_run "the server ends" nfs_end
 rdma_down
 topo_down
 t_run "unload" unload_kiwarp

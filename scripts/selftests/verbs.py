@@ -7,7 +7,7 @@
 
 A case is written once, from above: it has an End here and a Remote there that
 do the same things. Prints "ok CASE" or what went wrong and "not ok CASE".
-The cases are in verbs_cases.py and verbs_more_cases.py.
+The cases are in verbs_cases.py, verbs_more_cases.py and verbs_queue_cases.py.
 """
 
 import contextlib
@@ -380,8 +380,9 @@ class End:
             conn.scq = conn.rcq = self.conns[opts["cq_of"]].rcq
             conn.borrowed = True
         else:
-            conn.rcq = CQ(ctx, opts.get("cqe", 2 * depth), None, conn.comp and conn.comp.obj, 0)
-            conn.scq = conn.rcq if opts.get("one_cq") else CQ(ctx, opts.get("cqe", 2 * depth))
+            cqe = opts.get("cqe", 2 * depth)
+            conn.rcq = CQ(ctx, opts.get("rcqe", cqe), None, conn.comp and conn.comp.obj, 0)
+            conn.scq = conn.rcq if opts.get("one_cq") else CQ(ctx, opts.get("scqe", cqe))
         if "srq" in opts:
             conn.srq = self.srqs[opts["srq"]]
         cap = QPCap(max_send_wr=depth, max_recv_wr=depth, max_send_sge=6, max_recv_sge=6,
@@ -472,12 +473,13 @@ class End:
             return exc.error_code
         return 0
 
-    def idle_qp(self, max_send_wr=4, max_send_sge=1, max_inline_data=0):
+    def idle_qp(self, max_send_wr=4, max_send_sge=1, max_inline_data=0, cq_of=None):
         """A QP without a connection: (its number or None, errno)."""
         conn = Conn()
         cap = QPCap(max_send_wr=max_send_wr, max_recv_wr=1, max_send_sge=max_send_sge,
                     max_recv_sge=1, max_inline_data=max_inline_data)
-        conn.scq = conn.rcq = CQ(self.ctx.obj, 4)
+        conn.borrowed = cq_of is not None
+        conn.scq = conn.rcq = self.conns[cq_of].rcq if conn.borrowed else CQ(self.ctx.obj, 4)
         try:
             conn.qp = QP(self.pd, QPInitAttr(qp_type=enums.IBV_QPT_RC, scq=conn.scq,
                                              rcq=conn.rcq, cap=cap, sq_sig_all=0))
@@ -503,6 +505,14 @@ class End:
         name = ASYNC_EVENT[event.event_type]
         event.ack()
         expect(name, wanted, "async event")
+
+    def async_wait(self, count, seconds=PATIENCE):
+        """Names of COUNT events, sorted."""
+        found = self.async_events()
+        end = time.monotonic() + seconds
+        while len(found) < count and self.ctx.ready(max(0, end - time.monotonic())):
+            found += self.async_events()
+        return sorted(found)
 
     def async_events(self):
         """Names of those that are there."""
@@ -730,6 +740,8 @@ def agent(device, addr):
 def run(device, addr, wanted):
     import verbs_cases  # pylint: disable=import-outside-toplevel
     import verbs_more_cases  # pylint: disable=import-outside-toplevel
+    import verbs_queue_cases  # pylint: disable=import-outside-toplevel
+    modules = (verbs_cases, verbs_more_cases, verbs_queue_cases)
     sock = socket.create_connection((addr, CONTROL_PORT), PATIENCE)
     sock.settimeout(3 * PATIENCE)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -738,7 +750,7 @@ def run(device, addr, wanted):
     for name in wanted:
         faulthandler.dump_traceback_later(CASE_SECONDS, exit=True)
         try:
-            module = verbs_cases if hasattr(verbs_cases, name) else verbs_more_cases
+            module = next(m for m in modules if hasattr(m, name))
             getattr(module, name)(local, remote, addr)
             left = local.leftovers() + remote.leftovers()
             expect(left, [], "left behind")

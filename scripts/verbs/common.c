@@ -253,14 +253,15 @@ static bool expect(const struct end *end, enum rdma_cm_event_type wanted)
 
 static void make_qp(struct end *end, const struct side *side, const struct queues *queues)
 {
+	__u32 sge = queues->sge ? queues->sge : MAX_SGE;
 	struct ibv_qp_init_attr attr = {
 		.send_cq = queues->scq, .recv_cq = queues->rcq, .srq = queues->srq,
 		.qp_type = IBV_QPT_RC,
 		.cap = {
-			.max_send_wr = queues->send_depth, .max_send_sge = MAX_SGE,
+			.max_send_wr = queues->send_depth, .max_send_sge = sge,
 			.max_recv_wr = queues->srq ? 0 : queues->recv_depth,
-			.max_recv_sge = queues->srq ? 0 : MAX_SGE,
-			.max_inline_data = MAX_INLINE,
+			.max_recv_sge = queues->srq ? 0 : sge,
+			.max_inline_data = queues->sge ? 0 : MAX_INLINE,
 		},
 	};
 

@@ -57,6 +57,7 @@ struct side {
  * @srq: shared receive queue, or NULL
  * @send_depth: slots of the send queue
  * @recv_depth: slots of the receive queue, when there is no @srq
+ * @sge: entries of a request's list; 0 for MAX_SGE and MAX_INLINE octets of inline data
  */
 struct queues {
 	struct ibv_cq *scq;
@@ -64,6 +65,7 @@ struct queues {
 	struct ibv_srq *srq;
 	__u32 send_depth;
 	__u32 recv_depth;
+	__u32 sge;
 };
 
 /**

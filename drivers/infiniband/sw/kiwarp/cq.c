@@ -7,8 +7,9 @@
  * its allocator's, who frees what @ring of the queue is in the end.
  *
  * Contexts: completions are posted and polled anywhere. The consumer's handlers are
- * called from the queue's tasklet alone: never under a lock of ours, never inside
- * the consumer's own post or poll, and not any more when kiw_cq_uninit() returns.
+ * called from the queue's tasklet and, for an overrun, its work alone: never under a
+ * lock of ours, never inside the consumer's own post or poll, and not any more when
+ * kiw_cq_uninit() returns.
  *
  * Locks: that of the queue, which is innermost.
  *
@@ -21,10 +22,6 @@
 #include "cq.h"
 #include "proto/ring.h"
 #include "trace.h"
-
-/* What struct kiw_cq.todo is made of */
-#define TODO_COMPLETION	BIT(0)
-#define TODO_ERROR	BIT(1)
 
 static const enum ib_wc_status status_table[KIW_WCS_COUNT] = {
 	[KIW_WCS_SUCCESS]	= IB_WC_SUCCESS,
@@ -52,8 +49,9 @@ static const enum ib_wc_opcode opcode_table[] = {
 	[KIW_WR_RECV]		= IB_WC_RECV,
 };
 
-static void call_error_handler(struct kiw_cq *cq)
+static void overrun_work(struct work_struct *work)
 {
+	struct kiw_cq *cq = container_of(work, struct kiw_cq, overrun_work);
 	struct ib_event event = {
 		.device = cq->ib.device,
 		.element.cq = &cq->ib,
@@ -62,22 +60,14 @@ static void call_error_handler(struct kiw_cq *cq)
 
 	if (cq->ib.event_handler)
 		cq->ib.event_handler(&event, cq->ib.cq_context);
+	cq->overrun(cq);
 }
 
 static void notify(struct tasklet_struct *tasklet)
 {
 	struct kiw_cq *cq = from_tasklet(cq, tasklet, notify);
-	unsigned long flags;
-	u8 todo;
 
-	spin_lock_irqsave(&cq->lock, flags);
-	todo = cq->todo;
-	cq->todo = 0;
-	spin_unlock_irqrestore(&cq->lock, flags);
-
-	if (todo & TODO_ERROR)
-		call_error_handler(cq);
-	if (todo & TODO_COMPLETION && cq->ib.comp_handler)
+	if (cq->ib.comp_handler)
 		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 }
 
@@ -101,11 +91,13 @@ void *kiw_cq_kernel_ring(u32 size)
  *	kernel format kiw_cq_resize() may put another in its place
  * @size: slots of @ring, a power of two
  * @stats: the device's counters
+ * @overrun: called once when the queue was overrun, after the consumer's handler, in
+ *	process context; ends the QPs that complete to @cq
  *
  * Context: process.
  */
 void kiw_cq_init(struct kiw_cq *cq, const struct kiw_cq_ops *ops, void *ring, u32 size,
-		 struct kiw_stats *stats)
+		 struct kiw_stats *stats, void (*overrun)(struct kiw_cq *cq))
 {
 	spin_lock_init(&cq->lock);
 	cq->ops = ops;
@@ -115,9 +107,10 @@ void kiw_cq_init(struct kiw_cq *cq, const struct kiw_cq_ops *ops, void *ring, u3
 	cq->get = 0;
 	cq->armed = 0;
 	cq->has_overrun = false;
-	cq->todo = 0;
 	cq->stats = stats;
+	cq->overrun = overrun;
 	tasklet_setup(&cq->notify, notify);
+	INIT_WORK(&cq->overrun_work, overrun_work);
 }
 
 /**
@@ -132,25 +125,14 @@ void kiw_cq_init(struct kiw_cq *cq, const struct kiw_cq_ops *ops, void *ring, u3
 void kiw_cq_uninit(struct kiw_cq *cq)
 {
 	tasklet_kill(&cq->notify);
+	cancel_work_sync(&cq->overrun_work);
 }
 
-/* Gives whether the tasklet has something to do */
-static bool post_locked(struct kiw_cq *cq, const struct kiw_wc *wc)
+static void tell_overrun(struct kiw_cq *cq)
 {
-	bool is_solicited = wc->solicited || wc->status != KIW_WCS_SUCCESS;
-
-	lockdep_assert_held(&cq->lock);
-	if (!cq->ops->put(cq, wc)) {
-		cq->has_overrun = true;
-		cq->todo |= TODO_ERROR;
-		kiw_count(cq->stats, KIW_STAT_CQ_OVERRUNS);
-		trace_kiw_cq_overrun(dev_name(&cq->ib.device->dev), cq->ib.res.id);
-		return true;
-	}
-	if (!cq->ops->take_arm(cq, is_solicited))
-		return false;
-	cq->todo |= TODO_COMPLETION;
-	return true;
+	kiw_count(cq->stats, KIW_STAT_CQ_OVERRUNS);
+	trace_kiw_cq_overrun(dev_name(&cq->ib.device->dev), cq->ib.res.id);
+	schedule_work(&cq->overrun_work);
 }
 
 /**
@@ -159,7 +141,7 @@ static bool post_locked(struct kiw_cq *cq, const struct kiw_wc *wc)
  * @wc: the completion; copied
  *
  * Tells the consumer when it asked for that. On the first overrun the consumer gets
- * IB_EVENT_CQ_ERR, once in the life of the queue.
+ * IB_EVENT_CQ_ERR, once in the life of the queue, and all QPs of the queue end.
  *
  * Context: any; takes @cq->lock.
  * Return: false when the queue is, or just was, overrun: @wc is lost, and the QP it
@@ -167,20 +149,23 @@ static bool post_locked(struct kiw_cq *cq, const struct kiw_wc *wc)
  */
 bool kiw_cq_post(struct kiw_cq *cq, const struct kiw_wc *wc)
 {
-	bool has_work = false;
+	bool is_solicited = wc->solicited || wc->status != KIW_WCS_SUCCESS;
+	bool was_overrun, is_posted, is_due;
 	unsigned long flags;
-	bool is_posted;
 
 	if (wc->status != KIW_WCS_SUCCESS)
 		kiw_count_failed(cq->stats, wc->status);
 	spin_lock_irqsave(&cq->lock, flags);
-	if (!cq->has_overrun)
-		has_work = post_locked(cq, wc);
-	is_posted = !cq->has_overrun;
+	was_overrun = cq->has_overrun;
+	is_posted = !was_overrun && cq->ops->put(cq, wc);
+	cq->has_overrun = !is_posted;
+	is_due = is_posted && cq->ops->take_arm(cq, is_solicited);
 	spin_unlock_irqrestore(&cq->lock, flags);
 
-	if (has_work)
+	if (is_due)
 		tasklet_schedule(&cq->notify);
+	if (!is_posted && !was_overrun)
+		tell_overrun(cq);
 	return is_posted;
 }
 

@@ -6,12 +6,14 @@
  * the kernel's (polled by kiw_poll_cq()) or the user ABI's (polled in user
  * space), behind &struct kiw_cq_ops. Completions are posted from the engines, in
  * softirq or with BHs off; the consumer's handler runs from a tasklet, never
- * under the socket lock and never inside the consumer's own call.
+ * under the socket lock and never inside the consumer's own call. An overrun is
+ * told from a work.
  */
 #ifndef KIW_CQ_H
 #define KIW_CQ_H
 
 #include <linux/interrupt.h>
+#include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
 #include "proto/perr.h"
@@ -56,8 +58,7 @@ struct kiw_cq_ops {
 /**
  * struct kiw_cq - a completion queue
  * @ib: the core's part
- * @lock: protects @ring, @size, @put, @get, @armed, @has_overrun, @todo; irq-safe;
- *	innermost
+ * @lock: protects @ring, @size, @put, @get, @armed, @has_overrun; irq-safe; innermost
  * @ops: format of the ring
  * @ring: entries; vmalloc memory
  * @size: slots, a power of two
@@ -65,8 +66,9 @@ struct kiw_cq_ops {
  * @get: free-running: next to poll (kernel format only)
  * @armed: enum ib_cq_notify_flags the consumer armed with (kernel format only)
  * @has_overrun: a completion was lost; nothing more is written
- * @todo: which of the consumer's handlers @notify has to call
- * @notify: calls the consumer's handlers
+ * @notify: calls the consumer's completion handler
+ * @overrun_work: calls the consumer's error handler, then @overrun
+ * @overrun: what else there is to do about an overrun, once; process context
  * @stats: the device's counters
  * @user: user ABI: what is mapped, NULL for kernel consumers
  */
@@ -80,8 +82,9 @@ struct kiw_cq {
 	u32 get;
 	u32 armed;
 	bool has_overrun;
-	u8 todo;
 	struct tasklet_struct notify;
+	struct work_struct overrun_work;
+	void (*overrun)(struct kiw_cq *cq);
 	struct kiw_stats *stats;
 	struct rdma_user_mmap_entry *user;
 };
@@ -96,7 +99,7 @@ extern const struct kiw_cq_ops kiw_cq_kernel_ops;
 /* Process context */
 void *kiw_cq_kernel_ring(u32 size);
 void kiw_cq_init(struct kiw_cq *cq, const struct kiw_cq_ops *ops, void *ring, u32 size,
-		 struct kiw_stats *stats);
+		 struct kiw_stats *stats, void (*overrun)(struct kiw_cq *cq));
 void kiw_cq_uninit(struct kiw_cq *cq);
 int kiw_cq_resize(struct kiw_cq *cq, u32 size);
 

@@ -51,7 +51,7 @@ static const char *qp_dev_name(const struct kiw_qp *qp)
 /**
  * kiw_qp_todo() - leave something to the QP's work
  * @qp: the QP
- * @todo: %KIW_QPA_ bits, %KIW_QP_TODO_RUN
+ * @todo: %KIW_QPA_ and %KIW_QP_TODO_ bits
  *
  * Context: any.
  */
@@ -254,6 +254,18 @@ static void qp_async_event(struct kiw_qp *qp, enum ib_event_type type)
 		qp->ib.event_handler(&event, qp->ib.qp_context);
 }
 
+/* A CQ of this QP is dead. Without a socket, or a stream, the event alone does it. */
+static void qp_fatal(struct kiw_qp *qp)
+{
+	if (qp->ks && kiw_sock_lock(qp->ks)) {
+		local_bh_disable();
+		kiw_qp_fault(qp, KIW_PERR_RDMAP_CATASTROPHIC, NULL, 0);
+		local_bh_enable();
+		kiw_sock_unlock(qp->ks);
+	}
+	kiw_qp_event(qp, KIW_QPE_FATAL);
+}
+
 /* Return: whether what was being sent was cut in the middle. */
 static bool qp_flush(struct kiw_qp *qp)
 {
@@ -300,6 +312,8 @@ static void qp_do(struct kiw_qp *qp, unsigned long todo)
 {
 	bool was_cut = false;
 
+	if (todo & KIW_QP_TODO_FATAL)
+		qp_fatal(qp);
 	if (todo & KIW_QPA_SHUTDOWN && kiw_qp_state(qp) != KIW_QPS_ERROR)
 		mod_delayed_work(qp->wq, &qp->close_timer, msecs_to_jiffies(QP_CLOSE_MS));
 	if (todo & (KIW_QPA_SHUTDOWN | KIW_QP_TODO_RUN))
@@ -387,7 +401,6 @@ int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params)
 	if (kiw_qp_state(qp) != KIW_QPS_IDLE || qp->ks)
 		goto out;
 	qp->conn = *params;
-	qp->fault_event = IB_EVENT_QP_FATAL;
 	ret = kiw_tx_init(qp);
 	if (ret)
 		goto out;
@@ -449,6 +462,7 @@ void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq)
 	mutex_init(&qp->mutex);
 	spin_lock_init(&qp->lock);
 	qp->state = KIW_QPS_IDLE;
+	qp->fault_event = IB_EVENT_QP_FATAL;
 	qp->sweep_ms = QP_SWEEP_MIN_MS;
 	qp->wq = wq;
 	INIT_WORK(&qp->work, qp_work);
@@ -521,6 +535,7 @@ int kiw_qp_reset(struct kiw_qp *qp)
 		qp_forget_stream(qp);
 		qp->has_left_srq = false;
 		WRITE_ONCE(qp->term, 0);
+		qp->fault_event = IB_EVENT_QP_FATAL;
 		qp->sweep_ms = QP_SWEEP_MIN_MS;
 	}
 	qp->is_ending = false;

@@ -80,7 +80,7 @@ struct kiw_conn_params {
  * @mutex: serialises connecting, starting, resetting and @work; outside of the socket lock
  * @lock: protects @state and @todo; irq-safe; may be taken under the socket lock
  * @state: &enum kiw_qp_state
- * @todo: %KIW_QPA_ bits the work has to do
+ * @todo: %KIW_QPA_ and %KIW_QP_TODO_ bits the work has to do
  * @work: does @todo, flushes, reports; process context; never runs twice at a time
  * @again: runs the work once more after a while: memory was short, or receives posted in
  *	ERROR are to be looked for
@@ -183,6 +183,8 @@ static inline void kiw_qp_note_term(struct kiw_qp *qp, u32 direction, u8 layer, 
 
 /* Beside the %KIW_QPA_ bits: run the engines in process context */
 #define KIW_QP_TODO_RUN	BIT(16)
+/* Likewise: a CQ of the QP was overrun */
+#define KIW_QP_TODO_FATAL	BIT(17)
 
 /* Process context, may sleep */
 void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq);

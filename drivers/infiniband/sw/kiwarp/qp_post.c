@@ -128,12 +128,14 @@ int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe)
  * @wc: what to tell
  *
  * A completion that finds no place is lost, and with it what the consumer could know of
- * the QP: it is aborted.
+ * the QP: it ends with a Terminate, and so will the others of @cq.
  *
  * Context: socket lock held if there is a stream, BHs off.
  */
 void kiw_qp_post_completion(struct kiw_qp *qp, struct kiw_cq *cq, const struct kiw_wc *wc)
 {
-	if (!kiw_cq_post(cq, wc))
-		kiw_qp_event(qp, KIW_QPE_ABORT);
+	if (kiw_cq_post(cq, wc))
+		return;
+	kiw_qp_fault(qp, KIW_PERR_RDMAP_CATASTROPHIC, NULL, 0);
+	kiw_qp_event(qp, KIW_QPE_FATAL);
 }

@@ -9,6 +9,7 @@
 
 #include "compat/verbs.h"
 
+struct kiw_cq;
 struct kiw_qp;
 
 /* verbs_dev.c: the table of operations, device and port attributes */
@@ -61,6 +62,7 @@ int kiw_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 int kiw_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		 struct ib_qp_init_attr *init_attr);
 int kiw_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
+void kiw_fail_qps_of(struct kiw_cq *cq);
 int kiw_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		  const struct ib_send_wr **bad_wr);
 int kiw_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,

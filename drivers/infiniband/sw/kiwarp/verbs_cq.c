@@ -36,7 +36,7 @@ static int create_kernel(struct kiw_cq *cq, u32 size, struct kiw_stats *stats)
 	ring = kiw_cq_kernel_ring(size);
 	if (!ring)
 		return -ENOMEM;
-	kiw_cq_init(cq, &kiw_cq_kernel_ops, ring, size, stats);
+	kiw_cq_init(cq, &kiw_cq_kernel_ops, ring, size, stats, kiw_fail_qps_of);
 	return 0;
 }
 
@@ -59,7 +59,7 @@ static int create_user(struct kiw_cq *cq, u32 size, struct kiw_stats *stats,
 	ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (ret)
 		goto err_ring;
-	kiw_cq_init(cq, &kiw_cq_user_ops, ring, size, stats);
+	kiw_cq_init(cq, &kiw_cq_user_ops, ring, size, stats, kiw_fail_qps_of);
 	return 0;
 
 err_ring:

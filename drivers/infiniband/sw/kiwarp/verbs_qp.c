@@ -253,6 +253,30 @@ int kiw_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	return 0;
 }
 
+/**
+ * kiw_fail_qps_of - end all QPs that complete to a queue
+ * @cq: the queue; was overrun
+ *
+ * Each QP does so in its work, if it has not ended already. One that is being made or
+ * destroyed is none of them.
+ *
+ * Context: any.
+ */
+void kiw_fail_qps_of(struct kiw_cq *cq)
+{
+	struct kiw_device *dev = to_kiw_device(cq->ib.device);
+	struct kiw_qp *qp;
+	unsigned long qpn;
+
+	/* kiw_destroy_qp() waits for this section before it waits for the work. */
+	rcu_read_lock();
+	xa_for_each(&dev->qps, qpn, qp) {
+		if (qp->scq == cq || qp->rcq == cq)
+			kiw_qp_todo(qp, KIW_QP_TODO_FATAL);
+	}
+	rcu_read_unlock();
+}
+
 static enum ib_qp_state ib_state(const struct kiw_qp *qp)
 {
 	switch (kiw_qp_state(qp)) {

@@ -11,6 +11,7 @@
  *	PEER_TERMINATE	-	ERROR p		ERROR p		.		.
  *	PEER_FIN	-	CLOSING b	.		.		.
  *	LLP_LOST	-	ERROR d		ERROR d		ERROR e		.
+ *	FATAL		ERROR h	ERROR i		ERROR i		.		.
  *	DRAINED		-	-		ERROR c		ERROR g		.
  *
  *	-  must not happen: nothing changes		.  legal, nothing to do
@@ -21,6 +22,8 @@
  *	e  FLUSH, DROP, REPORT: reception has been stopped
  *	f  FLUSH: there is no stream
  *	g  FLUSH, REPORT
+ *	h  FLUSH, EVENT_FATAL: there is no stream
+ *	i  STOP_RX, FLUSH, DROP, REPORT, EVENT_FATAL
  *	p  STOP_RX, FLUSH, SHUTDOWN, REPORT, EVENT_FATAL
  *	r  CLEAN
  *	t  TERMINATE, STOP_RX, SHUTDOWN, EVENT_FATAL
@@ -33,7 +36,8 @@
  * TERMINATE is nothing, and a Terminate is not answered. CLOSE on a QP without a
  * connection is refused: SQD is reached from RTS only. A QP is reset from where
  * it does nothing; a consumer that wants it sooner aborts first. In ERROR the
- * stream may still be on its way down, hence its events are legal there.
+ * stream may still be on its way down, hence its events are legal there. FATAL comes
+ * after a FAULT, if that can be sent, and is for the QPs where it cannot.
  */
 #include "qp_fsm.h"
 
@@ -45,6 +49,8 @@
 #define ACT_E	(KIW_QPA_FLUSH | KIW_QPA_DROP | KIW_QPA_REPORT)
 #define ACT_F	KIW_QPA_FLUSH
 #define ACT_G	(KIW_QPA_FLUSH | KIW_QPA_REPORT)
+#define ACT_H	(KIW_QPA_FLUSH | KIW_QPA_EVENT_FATAL)
+#define ACT_I	(ACT_D | KIW_QPA_EVENT_FATAL)
 #define ACT_P	(KIW_QPA_STOP_RX | KIW_QPA_FLUSH | KIW_QPA_SHUTDOWN | KIW_QPA_REPORT | \
 		 KIW_QPA_EVENT_FATAL)
 #define ACT_R	KIW_QPA_CLEAN
@@ -59,6 +65,7 @@ static const struct kiw_qp_step fsm_table[KIW_QPS_COUNT][KIW_QPE_COUNT] = {
 		[KIW_QPE_CONNECT]		= GO(RTS, ACT_A),
 		[KIW_QPE_ABORT]			= GO(ERROR, ACT_F),
 		[KIW_QPE_RESET]			= GO(IDLE, ACT_R),
+		[KIW_QPE_FATAL]			= GO(ERROR, ACT_H),
 	},
 	[KIW_QPS_RTS] = {
 		[KIW_QPE_CLOSE]			= GO(CLOSING, ACT_B),
@@ -67,6 +74,7 @@ static const struct kiw_qp_step fsm_table[KIW_QPS_COUNT][KIW_QPE_COUNT] = {
 		[KIW_QPE_PEER_TERMINATE]	= GO(ERROR, ACT_P),
 		[KIW_QPE_PEER_FIN]		= GO(CLOSING, ACT_B),
 		[KIW_QPE_LLP_LOST]		= GO(ERROR, ACT_D),
+		[KIW_QPE_FATAL]			= GO(ERROR, ACT_I),
 	},
 	[KIW_QPS_CLOSING] = {
 		[KIW_QPE_CLOSE]			= STAY(CLOSING),
@@ -75,6 +83,7 @@ static const struct kiw_qp_step fsm_table[KIW_QPS_COUNT][KIW_QPE_COUNT] = {
 		[KIW_QPE_PEER_TERMINATE]	= GO(ERROR, ACT_P),
 		[KIW_QPE_PEER_FIN]		= STAY(CLOSING),
 		[KIW_QPE_LLP_LOST]		= GO(ERROR, ACT_D),
+		[KIW_QPE_FATAL]			= GO(ERROR, ACT_I),
 		[KIW_QPE_DRAINED]		= GO(ERROR, ACT_C),
 	},
 	[KIW_QPS_TERMINATE] = {
@@ -84,6 +93,7 @@ static const struct kiw_qp_step fsm_table[KIW_QPS_COUNT][KIW_QPE_COUNT] = {
 		[KIW_QPE_PEER_TERMINATE]	= STAY(TERMINATE),
 		[KIW_QPE_PEER_FIN]		= STAY(TERMINATE),
 		[KIW_QPE_LLP_LOST]		= GO(ERROR, ACT_E),
+		[KIW_QPE_FATAL]			= STAY(TERMINATE),
 		[KIW_QPE_DRAINED]		= GO(ERROR, ACT_G),
 	},
 	[KIW_QPS_ERROR] = {
@@ -94,6 +104,7 @@ static const struct kiw_qp_step fsm_table[KIW_QPS_COUNT][KIW_QPE_COUNT] = {
 		[KIW_QPE_PEER_TERMINATE]	= STAY(ERROR),
 		[KIW_QPE_PEER_FIN]		= STAY(ERROR),
 		[KIW_QPE_LLP_LOST]		= STAY(ERROR),
+		[KIW_QPE_FATAL]			= STAY(ERROR),
 		[KIW_QPE_DRAINED]		= STAY(ERROR),
 	},
 };
@@ -115,6 +126,7 @@ static const char * const event_names[KIW_QPE_COUNT] = {
 	[KIW_QPE_PEER_TERMINATE]	= "PEER_TERMINATE",
 	[KIW_QPE_PEER_FIN]		= "PEER_FIN",
 	[KIW_QPE_LLP_LOST]		= "LLP_LOST",
+	[KIW_QPE_FATAL]			= "FATAL",
 	[KIW_QPE_DRAINED]		= "DRAINED",
 };
 

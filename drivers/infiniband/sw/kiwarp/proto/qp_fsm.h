@@ -37,6 +37,7 @@ enum kiw_qp_state {
  * @KIW_QPE_PEER_TERMINATE: the peer sent a Terminate
  * @KIW_QPE_PEER_FIN: the peer closed its half at a message boundary
  * @KIW_QPE_LLP_LOST: the stream is gone: reset, timeout, or FIN inside a message
+ * @KIW_QPE_FATAL: a completion was lost: what can be told to the peer has been
  * @KIW_QPE_DRAINED: all that was to be sent is with TCP, and our half is closed
  * @KIW_QPE_COUNT: number of the above
  */
@@ -49,6 +50,7 @@ enum kiw_qp_event {
 	KIW_QPE_PEER_TERMINATE,
 	KIW_QPE_PEER_FIN,
 	KIW_QPE_LLP_LOST,
+	KIW_QPE_FATAL,
 	KIW_QPE_DRAINED,
 	KIW_QPE_COUNT,
 };

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * bench OP [NAME=VALUE]...: measures one thing and prints what came out as one line of
+ * JSON. Owns the clock (the TSC: asking the kernel for the time is dear in User Mode Linux),
+ * and the line to the host (the terminal named by KIW_STAMPS), which says how much CPU time
+ * the guest has had.
+ */
+#include "bench.h"
+
+#include <fcntl.h>
+#include <termios.h>
+#include <unistd.h>
+#include <sys/resource.h>
+#include <x86intrin.h>
+
+#define CALIBRATE	0.02	/* seconds */
+#define MANY_FILES	65536
+
+static double ticks_per_second;
+static int host = -1;
+
+/**
+ * ticks_now - the time, at no cost
+ *
+ * Context: user space.
+ * Return: ticks, for seconds_of() a difference.
+ */
+__u64 ticks_now(void)
+{
+	return __rdtsc();
+}
+
+/**
+ * seconds_of - ticks in seconds
+ * @ticks: a difference
+ *
+ * Context: user space.
+ * Return: seconds.
+ */
+double seconds_of(__u64 ticks)
+{
+	return ticks / ticks_per_second;
+}
+
+static void host_open(const char *path)
+{
+	struct termios tty;
+
+	host = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY);
+	MUST(host >= 0 && !tcgetattr(host, &tty));
+	cfmakeraw(&tty);
+	MUST(!tcsetattr(host, TCSANOW, &tty));
+}
+
+/**
+ * clock_start - learn how fast the ticks are, and whether a host listens
+ *
+ * Context: user space.
+ */
+void clock_start(void)
+{
+	const char *path = getenv("KIW_STAMPS");
+	double start = now();
+	__u64 ticks = ticks_now();
+	double end;
+
+	do
+		end = now();
+	while (end < start + CALIBRATE);
+	ticks_per_second = (ticks_now() - ticks) / (end - start);
+	if (path)
+		host_open(path);
+}
+
+static void ask_host(struct stamp *stamp)
+{
+	char line[128];
+	size_t len = 0;
+
+	MUST(write(host, "?\n", 2) == 2);
+	do {
+		ssize_t n = read(host, line + len, sizeof(line) - 1 - len);
+
+		MUST(n > 0);
+		len += n;
+	} while (line[len - 1] != '\n' && len < sizeof(line) - 1);
+	line[len] = 0;
+	MUST(sscanf(line, "%lf %lf %lf %lf", &stamp->run_us, &stamp->user_us, &stamp->sys_us,
+		    &stamp->delay_us) == 4);
+}
+
+/**
+ * stamp_take - now, and how much of the host's CPU went by so far
+ * @stamp: filled in
+ *
+ * Context: user space.
+ */
+void stamp_take(struct stamp *stamp)
+{
+	*stamp = (struct stamp) { .ticks = ticks_now() };
+	if (host >= 0)
+		ask_host(stamp);
+}
+
+/**
+ * stamp_print - what went on between two moments, a part of the JSON line
+ * @from: the first
+ * @to: the second
+ * @ops: operations done between them
+ * @bytes: octets of payload moved by them
+ *
+ * What the guest took of the host while it asked the host is a constant that both
+ * moments have.
+ *
+ * Context: user space.
+ */
+void stamp_print(const struct stamp *from, const struct stamp *to, __u64 ops, __u64 bytes)
+{
+	printf("\"ops\": %llu, \"bytes\": %llu, \"wall_us\": %.1f, ", ops, bytes,
+	       seconds_of(to->ticks - from->ticks) * 1e6);
+	printf("\"run_us\": %.1f, \"user_us\": %.1f, \"sys_us\": %.1f, \"delay_us\": %.1f, ",
+	       to->run_us - from->run_us, to->user_us - from->user_us,
+	       to->sys_us - from->sys_us, to->delay_us - from->delay_us);
+}
+
+static int compare_ticks(const void *a, const void *b)
+{
+	__u64 x = *(const __u64 *)a;
+	__u64 y = *(const __u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/**
+ * print_latency - of round trips the latency one way, a part of the JSON line
+ * @ticks: of each; sorted afterwards
+ * @count: how many
+ *
+ * Context: user space.
+ */
+void print_latency(__u64 *ticks, __u32 count)
+{
+	qsort(ticks, count, sizeof(*ticks), compare_ticks);
+	printf("\"p50_us\": %.3f, \"p99_us\": %.3f, \"min_us\": %.3f, ",
+	       seconds_of(ticks[count / 2]) * 1e6 / 2,
+	       seconds_of(ticks[count - 1 - count / 100]) * 1e6 / 2,
+	       seconds_of(ticks[0]) * 1e6 / 2);
+}
+
+/**
+ * address_of - of a host
+ * @ns: its network namespace
+ *
+ * Context: user space.
+ * Return: the IPv4 address.
+ */
+const char *address_of(const char *ns)
+{
+	return strcmp(ns, "b") ? "10.77.0.1" : "10.77.0.2";
+}
+
+static bool number(const char *arg, const char *name, __u32 *value)
+{
+	size_t len = strlen(name);
+
+	if (strncmp(arg, name, len) || arg[len] != '=')
+		return false;
+	*value = strtoul(arg + len + 1, NULL, 0);
+	return true;
+}
+
+static void option(struct options *o, const char *arg)
+{
+	__u32 ms;
+
+	if (number(arg, "size", &o->size) || number(arg, "depth", &o->depth) ||
+	    number(arg, "batch", &o->batch) || number(arg, "conns", &o->conns))
+		return;
+	if (number(arg, "ms", &ms))
+		o->seconds = ms / 1e3;
+	else if (!strncmp(arg, "from=", 5))
+		o->from = arg + 5;
+	else if (!strncmp(arg, "to=", 3))
+		o->to = arg + 3;
+	else
+		fail("what is %s?", arg);
+}
+
+static const struct {
+	const char *op;
+	void (*measure)(const struct options *options);
+} measurements[] = {
+	{ "write", bulk }, { "read", bulk }, { "send", bulk },
+	{ "tcp", tcp_stream }, { "tcp-crc", tcp_stream }, { "tcp-lat", tcp_pingpong },
+	{ "tcp-conn", tcp_connect_rate }, { "crc", crc_rate },
+};
+
+/**
+ * main - see the head of the file
+ * @argc: number of arguments
+ * @argv: arguments
+ *
+ * Context: user space.
+ * Return: 0, or 1 when something was wrong.
+ */
+int main(int argc, char **argv)
+{
+	struct rlimit files = { .rlim_cur = MANY_FILES, .rlim_max = MANY_FILES };
+	struct options o = {
+		.size = 64 * KIB, .depth = 64, .batch = 1, .conns = 1, .seconds = 0.3,
+		.from = "a", .to = "b",
+	};
+	size_t i;
+
+	MUST(argc > 1);
+	o.op = argv[1];
+	for (int n = 2; n < argc; n++)
+		option(&o, argv[n]);
+	MUST(o.size && o.batch && o.conns && o.depth >= o.batch);
+	setrlimit(RLIMIT_NOFILE, &files);
+	/* Whatever waits for too long ends the program. */
+	alarm(patience() * 3 + o.seconds * 10);
+	clock_start();
+	for (i = 0; i < ARRAY_SIZE(measurements); i++) {
+		if (strcmp(measurements[i].op, o.op))
+			continue;
+		printf("{ ");
+		measurements[i].measure(&o);
+		printf("\"op\": \"%s\" }\n", o.op);
+		return 0;
+	}
+	fail("what is %s?", o.op);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The traffic program of `make bench`: one measurement per run, with both ends of every
+ * connection in one thread, so that one core does all there is to do for an operation.
+ */
+#ifndef KIW_BENCH_H
+#define KIW_BENCH_H
+
+#include "../verbs/common.h"
+
+#define KIB		1024
+#define MIB		(1024 * KIB)
+
+/* Messages rotate over this much memory at each end, or over one message if that is larger. */
+#define REGION		(4 * MIB)
+
+/**
+ * struct options - what is to be measured
+ * @op: name of the measurement
+ * @size: octets of a message
+ * @depth: messages on the way at most, per connection
+ * @batch: work requests per post, the last of them signaled
+ * @conns: connections
+ * @seconds: how long to measure
+ * @from: network namespace of the active end
+ * @to: of the passive end; may be the same
+ */
+struct options {
+	const char *op;
+	__u32 size;
+	__u32 depth;
+	__u32 batch;
+	__u32 conns;
+	double seconds;
+	const char *from;
+	const char *to;
+};
+
+/**
+ * struct stamp - a moment, as the guest and the host see it
+ * @ticks: of the TSC
+ * @run_us: host CPU time the guest has had
+ * @user_us: spent in its own code, and @sys_us in the host's kernel: coarse, by ticks
+ * @sys_us: see @user_us
+ * @delay_us: how long it was ready to run while others ran
+ */
+struct stamp {
+	__u64 ticks;
+	double run_us;
+	double user_us;
+	double sys_us;
+	double delay_us;
+};
+
+void clock_start(void);
+double seconds_of(__u64 ticks);
+__u64 ticks_now(void);
+void stamp_take(struct stamp *stamp);
+void stamp_print(const struct stamp *from, const struct stamp *to, __u64 ops, __u64 bytes);
+void print_latency(__u64 *ticks, __u32 count);
+const char *address_of(const char *ns);
+
+void bulk(const struct options *options);
+
+void tcp_stream(const struct options *options);
+void tcp_pingpong(const struct options *options);
+void tcp_connect_rate(const struct options *options);
+void crc_rate(const struct options *options);
+
+#endif /* KIW_BENCH_H */

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Connections, and the posting of work on them. Owns all of their resources. One thread.
+ */
+#include "flow.h"
+
+#include <unistd.h>
+
+#define PORT		5042
+#define FLUSH		(~0ULL)		/* the request that comes after all others */
+#define MAX_FLUSHES	64
+#define GUARD		PAGE
+
+/* Of a line of /proc/meminfo the KiB */
+static double kib_of(const char *name)
+{
+	FILE *file = fopen("/proc/meminfo", "r");
+	size_t len = strlen(name);
+	char line[128];
+	double kib = 0;
+
+	MUST(file);
+	while (fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, len) && line[len] == ':')
+			kib = strtod(line + len + 1, NULL);
+	fclose(file);
+	return kib;
+}
+
+static double memory_used(void)
+{
+	return -kib_of("MemFree");
+}
+
+/**
+ * set_sides - the hosts
+ * @set: the connections to be
+ * @o: which
+ *
+ * Context: user space.
+ */
+void set_sides(struct set *set, const struct options *o)
+{
+	set->passive = &set->sides[1];
+	side_open(&set->sides[1], o->to, address_of(o->to), PORT);
+	if (strcmp(o->from, o->to))
+		side_open(&set->sides[0], o->from, address_of(o->from), PORT);
+	else
+		set->sides[0] = set->sides[1];
+}
+
+/**
+ * set_memory - what messages are in, at both ends
+ * @set: with its hosts
+ * @size: octets of a message
+ *
+ * Context: user space.
+ */
+void set_memory(struct set *set, __u32 size)
+{
+	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+	set->size = size;
+	set->region = size > REGION ? size : REGION;
+	for (int i = 0; i < 2; i++) {
+		set->data[i] = pages(set->region + GUARD);
+		memset(set->data[i], i + 1, set->region);
+		set->mr[i] = reg(set->sides[i].pd, set->data[i], set->region + GUARD, access);
+	}
+}
+
+static void make_cqs(struct set *set, __u32 entries)
+{
+	for (int i = 0; i < 2; i++) {
+		struct ibv_context *ctx = set->sides[i].listener->verbs;
+
+		set->chan[i] = ibv_create_comp_channel(ctx);
+		MUST(set->chan[i]);
+		set->cq[i] = ibv_create_cq(ctx, entries, NULL, set->chan[i], 0);
+		MUST(set->cq[i]);
+	}
+}
+
+static void connect_all(struct set *set)
+{
+	struct queues queues[2];
+	double before, seconds;
+	__u64 begin;
+
+	for (int i = 0; i < 2; i++)
+		queues[i] = (struct queues) {
+			.scq = set->cq[i], .rcq = set->cq[i], .sge = 1,
+			.send_depth = i ? 1 : set->depth, .recv_depth = i ? set->depth : 1,
+		};
+	before = memory_used();
+	begin = ticks_now();
+	for (__u32 i = 0; i < set->conns; i++) {
+		set->flows[i].index = i;
+		MUST(conn_open(set->flows[i].ends, &set->sides[0], set->passive, queues));
+	}
+	seconds = seconds_of(ticks_now() - begin);
+	printf("\"conns\": %u, \"kib_per_conn\": %.2f, \"connect_us\": %.1f, ", set->conns,
+	       (memory_used() - before) / set->conns, seconds * 1e6 / set->conns);
+}
+
+/**
+ * set_open - hosts, memory and connections
+ * @set: zero
+ * @o: which
+ *
+ * Says what memory and time connections took.
+ *
+ * Context: user space.
+ */
+void set_open(struct set *set, const struct options *o)
+{
+	set->depth = o->depth;
+	set->conns = o->conns;
+	set->flows = calloc(o->conns, sizeof(*set->flows));
+	MUST(set->flows);
+	set_sides(set, o);
+	set_memory(set, o->size);
+	make_cqs(set, o->conns * o->depth + 1);
+	connect_all(set);
+}
+
+/**
+ * set_close - the reverse of set_open(), as far as it matters
+ * @set: without work
+ *
+ * Context: user space.
+ */
+void set_close(struct set *set)
+{
+	__u64 begin = ticks_now();
+
+	for (__u32 i = 0; i < set->conns; i++) {
+		end_close(&set->flows[i].ends[0]);
+		end_close(&set->flows[i].ends[1]);
+	}
+	printf("\"close_us\": %.1f, ", seconds_of(ticks_now() - begin) * 1e6 / set->conns);
+	free(set->flows);
+}
+
+/**
+ * set_arm - the next completion is to wake the thread
+ * @set: the connections
+ * @end: of which end
+ *
+ * Context: user space.
+ */
+void set_arm(struct set *set, int end)
+{
+	MUST(!ibv_req_notify_cq(set->cq[end], 0));
+}
+
+/**
+ * set_sleep - until there is a completion, or there was one
+ * @set: after set_arm() and another look
+ * @end: of which end
+ *
+ * Context: user space.
+ */
+void set_sleep(struct set *set, int end)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	MUST(!ibv_get_cq_event(set->chan[end], &cq, &context));
+	ibv_ack_cq_events(cq, 1);
+}
+
+static void await(struct set *set)
+{
+	struct ibv_wc wc;
+
+	complete(set->cq[0], &wc);
+	if (wc.status)
+		fail("the last Read ended with status %d", wc.status);
+}
+
+/**
+ * set_flush - all that was written has been placed
+ * @set: connections without work
+ *
+ * A Read is answered after what came before it was placed.
+ *
+ * Context: user space.
+ */
+void set_flush(struct set *set)
+{
+	__u32 pending = 0;
+
+	for (__u32 i = 0; i < set->conns; i++) {
+		struct ibv_sge sge = {
+			.addr = (uintptr_t)set->data[0] + set->region, .length = 8,
+			.lkey = set->mr[0]->lkey,
+		};
+		struct ibv_send_wr *bad, wr = {
+			.wr_id = FLUSH, .sg_list = &sge, .num_sge = 1,
+			.opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma.remote_addr = (uintptr_t)set->data[1] + set->region,
+			.wr.rdma.rkey = set->mr[1]->rkey,
+		};
+
+		MUST(!ibv_post_send(set->flows[i].ends[0].id->qp, &wr, &bad));
+		if (++pending == MAX_FLUSHES)
+			for (; pending; pending--)
+				await(set);
+	}
+	for (; pending; pending--)
+		await(set);
+}
+
+static size_t next_slot(struct set *set)
+{
+	size_t at = set->next;
+
+	set->next += set->size;
+	if (set->next + set->size > set->region)
+		set->next = 0;
+	return at;
+}
+
+/**
+ * flow_post - messages
+ * @set: the connections
+ * @f: the one
+ * @opcode: of the work requests
+ * @batch: how many, up to MAX_BATCH; the last is signaled
+ *
+ * With one connection, a Send is received into the slot at the same place.
+ *
+ * Context: user space.
+ */
+void flow_post(struct set *set, struct flow *f, enum ibv_wr_opcode opcode, __u32 batch)
+{
+	static struct ibv_send_wr wr[MAX_BATCH];
+	static struct ibv_sge sge[MAX_BATCH];
+	struct ibv_send_wr *bad;
+
+	MUST(batch <= MAX_BATCH);
+	for (__u32 i = 0; i < batch; i++) {
+		size_t at = next_slot(set);
+
+		sge[i] = (struct ibv_sge) {
+			.addr = (uintptr_t)set->data[0] + at, .length = set->size,
+			.lkey = set->mr[0]->lkey,
+		};
+		wr[i].wr_id = f->index;
+		wr[i].next = i + 1 < batch ? &wr[i + 1] : NULL;
+		wr[i].sg_list = &sge[i];
+		wr[i].num_sge = 1;
+		wr[i].opcode = opcode;
+		wr[i].send_flags = i + 1 < batch ? 0 : IBV_SEND_SIGNALED;
+		wr[i].wr.rdma.remote_addr = (uintptr_t)set->data[1] + at;
+		wr[i].wr.rdma.rkey = set->mr[1]->rkey;
+	}
+	MUST(!ibv_post_send(f->ends[0].id->qp, wr, &bad));
+	f->posted += batch;
+}
+
+static void post_receives(struct set *set, struct flow *f, __u32 count)
+{
+	static struct ibv_recv_wr wr[MAX_BATCH];
+	static struct ibv_sge sge[MAX_BATCH];
+	struct ibv_recv_wr *bad;
+
+	for (__u32 i = 0; i < count; i++) {
+		size_t at = f->slot++ % (set->region / set->size) * set->size;
+
+		sge[i] = (struct ibv_sge) {
+			.addr = (uintptr_t)set->data[1] + at, .length = set->size,
+			.lkey = set->mr[1]->lkey,
+		};
+		wr[i].wr_id = f->index;
+		wr[i].next = i + 1 < count ? &wr[i + 1] : NULL;
+		wr[i].sg_list = &sge[i];
+		wr[i].num_sge = 1;
+	}
+	MUST(!ibv_post_recv(f->ends[1].id->qp, wr, &bad));
+	f->offered += count;
+}
+
+/**
+ * flow_offer - a receive has completed, or none is posted yet
+ * @set: the connections
+ * @f: the one
+ *
+ * Receives are posted again a quarter of the queue at a time.
+ *
+ * Context: user space.
+ */
+void flow_offer(struct set *set, struct flow *f)
+{
+	__u32 chunk = set->depth > 4 ? set->depth / 4 : 1;
+
+	if (!f->offered) {
+		for (__u32 i = 0; i + chunk <= set->depth; i += chunk)
+			post_receives(set, f, chunk);
+		return;
+	}
+	if (++f->taken == chunk) {
+		f->taken = 0;
+		post_receives(set, f, chunk);
+	}
+}

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""In the guest: goes through the plan, round by round, and prints a line of JSON for
+each measurement. Two network namespaces, joined by a cable, are the hosts."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MODULES = ["crc32c_hw", "ib_core", "iw_cm", "rdma_cm", "rdma_ucm", "ib_uverbs"]
+DEVICES = {"a": "bencha", "b": "benchb"}
+
+
+def call(*args, check=True):
+    result = subprocess.run(args, check=False, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True)
+    if check and result.returncode:
+        raise RuntimeError(f"{' '.join(args)}: {result.stdout.strip()}")
+    return result.stdout
+
+
+def inside(host, *args, check=True):
+    return call("nsenter", f"--net=/run/netns/{host}", "--", *args, check=check)
+
+
+def setup_hosts():
+    for host in "ab":
+        call("ip", "netns", "add", host)
+    # siw cannot listen on two devices whose netdevs have the same index.
+    call("ip", "link", "add", "eth0", "index", "101", "netns", "a", "type", "veth",
+         "peer", "name", "eth0", "index", "102", "netns", "b")
+    for number, host in enumerate("ab", 1):
+        call("ip", "-n", host, "link", "set", "lo", "up")
+        call("ip", "-n", host, "addr", "add", f"10.77.0.{number}/24", "dev", "eth0")
+        call("ip", "-n", host, "link", "set", "eth0", "up")
+
+
+def load(drivers):
+    for module in MODULES + sorted(drivers):
+        call("modprobe", module)
+    with open("/proc/crypto", encoding="ascii") as file:
+        if "crc32c-hw" not in file.read():
+            raise RuntimeError("no accelerated crc32c")
+
+
+def is_active(host):
+    return "state ACTIVE" in inside(host, "rdma", "link", "show", f"{DEVICES[host]}/1",
+                                    check=False)
+
+
+def devices_up(setting):
+    for name, value in setting["parameters"].items():
+        path = f"/sys/module/{setting['driver']}/parameters/{name}"
+        with open(path, "w", encoding="ascii") as file:
+            file.write(value)
+    for host, name in DEVICES.items():
+        inside(host, "rdma", "link", "add", name, "type", setting["driver"], "netdev", "eth0")
+    deadline = time.monotonic() + 10
+    while not all(is_active(host) for host in DEVICES):
+        if time.monotonic() > deadline:
+            raise RuntimeError("a device does not become active")
+        time.sleep(0.02)
+
+
+def devices_down():
+    for host, name in DEVICES.items():
+        inside(host, "rdma", "link", "delete", name, check=False)
+
+
+def measure(arguments):
+    result = subprocess.run([f"{HERE}/bench", *arguments], check=False, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if result.returncode:
+        return {"error": f"status {result.returncode}: {result.stderr.strip()[-300:]}"}
+    return json.loads(result.stdout)
+
+
+def run_setting(setting, number):
+    for host in "ab":
+        call("ip", "-n", host, "link", "set", "eth0", "mtu", str(setting["mtu"]))
+    if setting["driver"]:
+        devices_up(setting)
+    for row in setting["rows"]:
+        print(json.dumps({"round": number, "group": setting["group"],
+                          "column": setting["column"], "row": row["row"],
+                          **measure(row["arguments"])}), flush=True)
+    if setting["driver"]:
+        devices_down()
+
+
+def grouped(settings):
+    """What is compared with each other, one after another."""
+    groups = {}
+    for setting in settings:
+        groups.setdefault(setting["group"], []).append(setting)
+    return groups.values()
+
+
+def main():
+    with open(f"{HERE}/plan.json", encoding="utf-8") as file:
+        plan = json.load(file)
+    load({setting["driver"] for setting in plan["settings"]} - {""})
+    setup_hosts()
+    for number in range(plan["rounds"]):
+        for group in grouped(plan["settings"]):
+            for setting in group if number % 2 == 0 else reversed(group):
+                run_setting(setting, number)
+    return 0
+
+
+sys.exit(main())

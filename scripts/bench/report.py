@@ -1,0 +1,258 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""What is measured, and what came out.
+
+  report.py plan --rounds N --ms N --rows REGEX    the plan, as JSON
+  report.py seconds PLAN                           about how long it takes
+  report.py follow                                 shows progress, from lines of results
+  report.py report DIR [--compare FILE]            of DIR/lines: results.json, table.txt, plot.png
+"""
+
+import argparse
+import json
+import re
+import statistics
+import sys
+
+import verdict
+
+SIZES = {"64 B": 64, "4 KiB": 4096, "64 KiB": 65536, "1 MiB": 1048576}
+OPERATIONS = ("write", "read", "send")
+MTUS = (1500, 9000, 65535)
+# Results that are per second of the guest, and what else is kept of a line
+PER_OPERATION = ("guest_us", "host_us")
+SETUP_SECONDS = 0.4
+
+
+# --- the plan -----------------------------------------------------------------
+
+
+def bulk_rows(sizes=SIZES):
+    rows = [{"row": f"{op} {name}", "arguments": [op, f"size={size}"]}
+            for op in OPERATIONS for name, size in SIZES.items() if name in sizes]
+    if "64 B" in sizes:
+        rows += [{"row": f"{op} 64 B x16", "arguments": [op, "size=64", "batch=16"]}
+                 for op in OPERATIONS]
+    return rows
+
+
+def tcp_rows(crc):
+    op = "tcp-crc" if crc else "tcp"
+    rows = [{"row": f"{op} {name}", "arguments": [op, f"size={SIZES[name]}"]}
+            for name in ("64 KiB", "1 MiB")]
+    if crc:
+        rows.append({"row": "crc pass 64 KiB", "arguments": ["crc", "size=65536"]})
+    return rows
+
+
+def parameters(driver, crc, markers=False):
+    if driver == "kiwarp":
+        return {"crc": "NY"[crc], "markers": "NY"[markers]}
+    return {"mpa_crc_required": "NY"[crc], "mpa_crc_strict": "NY"[crc]}
+
+
+def setting(group, column, rows, mtu=1500, driver="", values=None):
+    return {"group": group, "column": column, "rows": rows, "mtu": mtu, "driver": driver,
+            "parameters": values or {}}
+
+
+def bulk_settings():
+    for mtu in MTUS:
+        for crc in (False, True):
+            group = f"mtu {mtu}, crc {'on' if crc else 'off'}"
+            for driver in ("kiwarp", "siw"):
+                yield setting(group, driver, bulk_rows(), mtu, driver, parameters(driver, crc))
+            yield setting(group, "tcp", tcp_rows(crc), mtu)
+    group = "mtu 1500, crc on"
+    yield setting(group, "markers", bulk_rows(("64 KiB",)), 1500, "kiwarp",
+                  parameters("kiwarp", True, True))
+
+
+def make_plan(args):
+    wanted = re.compile(args.rows)
+    settings = []
+    for one in bulk_settings():
+        one["rows"] = [row for row in one["rows"]
+                       if wanted.search(f"{one['group']}: {row['row']}")]
+        for row in one["rows"]:
+            row["arguments"].append(f"ms={args.ms}")
+        if one["rows"]:
+            settings.append(one)
+    json.dump({"rounds": args.rounds, "ms": args.ms, "settings": settings}, sys.stdout, indent=1)
+
+
+def plan_seconds(args):
+    with open(args.plan, encoding="utf-8") as file:
+        plan = json.load(file)
+    rows = sum(len(one["rows"]) for one in plan["settings"])
+    print(int(plan["rounds"] * rows * (plan["ms"] / 1000 * 2 + SETUP_SECONDS)) + 10)
+
+
+# --- results ------------------------------------------------------------------
+
+
+def read_lines(path):
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("{"):
+                yield json.loads(line)
+
+
+def derive(line):
+    """Of a line of the traffic program, the numbers that are compared."""
+    if "error" in line:
+        return {}
+    ops = line.get("ops") or 1
+    values = {name: line[name] for name in
+              ("p50_us", "p99_us", "kib_per_conn", "connect_us", "close_us", "failed")
+              if name in line}
+    if "wall_us" not in line:
+        return values
+    # The time in which the guest could not run because others did is not its own.
+    busy = max(line["wall_us"] - line["delay_us"], line["run_us"], 1)
+    ticks = line["user_us"] + line["sys_us"]
+    guest = line["user_us"] / ticks if ticks else 1
+    values["ops_per_s"] = ops / busy * 1e6
+    values["mb_per_s"] = line["bytes"] / busy
+    values["host_us"] = line["run_us"] / ops
+    values["guest_us"] = line["run_us"] * guest / ops
+    values["artefact"] = 1 - guest
+    if "min_ops" in line:
+        values["unfairness"] = line["max_ops"] / max(line["min_ops"], 1)
+    return values
+
+
+def spread(values):
+    """Half of the interquartile range, as a part of the median."""
+    if len(values) < 3 or not statistics.median(values):
+        return 0
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return (high - low) / 2 / statistics.median(values)
+
+
+def summarise(lines):
+    """{group: {row: {column: {"checked", "bad", "errors", NAME: [median, spread]}}}}"""
+    raw = {}
+    for line in lines:
+        cell = raw.setdefault(line["group"], {}).setdefault(line["row"], {}) \
+            .setdefault(line["column"], {"checked": 0, "bad": 0, "errors": [], "values": {}})
+        cell["checked"] += line.get("checked", 0)
+        cell["bad"] += line.get("bad", 0)
+        if "error" in line:
+            cell["errors"].append(line["error"])
+        for name, value in derive(line).items():
+            cell["values"].setdefault(name, []).append(value)
+    for rows in raw.values():
+        for columns in rows.values():
+            for cell in columns.values():
+                for name, values in cell.pop("values").items():
+                    cell[name] = [statistics.median(values), spread(values)]
+    return raw
+
+
+# --- the table ----------------------------------------------------------------
+
+
+def headline(cell):
+    """What a row is about: its name, unit and value."""
+    if "p50_us" in cell:
+        return "us p50", cell["p50_us"]
+    if cell.get("mb_per_s", [0])[0] >= 1 and cell["mb_per_s"][0] / cell["ops_per_s"][0] >= 0.004:
+        return "MB/s", cell["mb_per_s"]
+    if "ops_per_s" in cell:
+        return "op/s", cell["ops_per_s"]
+    return "", [0, 0]
+
+
+def describe(cell):
+    if cell["errors"]:
+        return "failed: " + cell["errors"][0][:40].replace("\n", " ")
+    unit, (value, around) = headline(cell)
+    text = f"{value:10.4g} {unit:6} ±{around * 100:2.0f}%"
+    if "guest_us" in cell:
+        text += f" {cell['guest_us'][0]:9.3g} us ±{cell['guest_us'][1] * 100:2.0f}%"
+        text += f" ({cell['artefact'][0] * 100:2.0f}% host)"
+    if cell["bad"]:
+        text += f" {cell['bad']} OF {cell['checked']} WRONG"
+    return text
+
+
+def ratios(cell, other):
+    """Against another cell: throughput (or latency), and guest code per operation."""
+    if not other or cell["errors"] or other["errors"] or not headline(other)[1][0]:
+        return ""
+    text = f"{headline(cell)[1][0] / headline(other)[1][0]:6.2f}x"
+    if other.get("guest_us", [0])[0]:
+        text += f" {cell['guest_us'][0] / other['guest_us'][0]:6.2f}x"
+    return text
+
+
+def table(summary, before=None):
+    yield (f"{'':20} {'':8} {'rate or latency':>24} {'guest code per op':>26} "
+           f"{'to siw: rate, us/op':>20}{' to before' if before else ''}")
+    for group, rows in summary.items():
+        yield f"== {group}"
+        for row, columns in rows.items():
+            for column, cell in columns.items():
+                line = f"{row:20} {column:8} {describe(cell):52}"
+                if column != "siw":
+                    line += f" {ratios(cell, columns.get('siw')):17}"
+                if before:
+                    old = before.get(group, {}).get(row, {}).get(column)
+                    line += f" {ratios(cell, old)}"
+                yield line.rstrip()
+
+
+def report(args):
+    summary = summarise(read_lines(f"{args.dir}/lines"))
+    before = None
+    if args.compare:
+        with open(args.compare, encoding="utf-8") as file:
+            before = json.load(file)
+    with open(f"{args.dir}/results.json", "w", encoding="utf-8") as file:
+        json.dump(summary, file, indent=1)
+    lines = list(table(summary, before)) + [""] + list(verdict.lines(summary))
+    with open(f"{args.dir}/table.txt", "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    print("\n".join(lines))
+    import plot  # pylint: disable=import-outside-toplevel
+    plot.draw(summary, f"{args.dir}/plot.png")
+    errors = [cell for rows in summary.values() for columns in rows.values()
+              for cell in columns.values() if cell["errors"]]
+    return 1 if errors or not summary else 0
+
+
+def follow(_args):
+    for line in sys.stdin:
+        if not line.startswith("{"):
+            print(line, end="", flush=True)
+            continue
+        one = json.loads(line)
+        cell = summarise([one])[one["group"]][one["row"]][one["column"]]
+        print(f"{one['round'] + 1} {one['group']:20} {one['row']:20} {one['column']:8} "
+              f"{describe(cell)}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parts = parser.add_subparsers(required=True)
+    one = parts.add_parser("plan")
+    one.add_argument("--rounds", type=int, default=5)
+    one.add_argument("--ms", type=int, default=300)
+    one.add_argument("--rows", default=".")
+    one.set_defaults(run=make_plan)
+    one = parts.add_parser("seconds")
+    one.add_argument("plan")
+    one.set_defaults(run=plan_seconds)
+    one = parts.add_parser("follow")
+    one.set_defaults(run=follow)
+    one = parts.add_parser("report")
+    one.add_argument("dir")
+    one.add_argument("--compare")
+    one.set_defaults(run=report)
+    args = parser.parse_args()
+    return args.run(args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

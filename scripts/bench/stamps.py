@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""stamps.py PID FROM TO: tells a guest how much of the host's CPU it has had.
+
+For each line that comes out of FROM, a line into TO, of four numbers: microseconds that
+the guest ran that is the child of PID, of these (by ticks, so coarse) in user mode and in
+the host's kernel, and how long they were ready while something else ran.
+"""
+
+import os
+import sys
+
+TICK_US = 1e6 / os.sysconf("SC_CLK_TCK")
+
+
+def processes():
+    """(pid, fields of stat after the name) of all processes."""
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        yield name, fields
+
+
+def schedule(pid):
+    """Nanoseconds that the threads of a process ran, and waited for a CPU."""
+    ran = waited = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as file:
+            values = file.read().split()
+        ran += int(values[0])
+        waited += int(values[1])
+    return ran, waited
+
+
+def session(parent):
+    """The guest leads a session of its own, which all of its processes are in."""
+    return next(name for name, fields in processes() if fields[1] == parent)
+
+
+def stamp(guest):
+    run = user = system = delay = 0
+    for pid, fields in processes():
+        if fields[3] != guest:
+            continue
+        try:
+            ran, waited = schedule(pid)
+        except OSError:
+            continue
+        run += ran / 1e3
+        delay += waited / 1e3
+        user += int(fields[11]) * TICK_US
+        system += int(fields[12]) * TICK_US
+    return f"{run:.1f} {user:.0f} {system:.0f} {delay:.1f}\n"
+
+
+def main():
+    guest = None
+    with open(sys.argv[2], "rb", buffering=0) as requests, \
+            open(sys.argv[3], "wb", buffering=0) as answers:
+        while True:
+            data = requests.read(256)
+            if not data:
+                return
+            guest = guest or session(sys.argv[1])
+            for _ in range(data.count(b"\n")):
+                answers.write(stamp(guest).encode())
+
+
+main()

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What TCP does in the same guest, with both ends in one thread: what it costs to move
+ * the octets, alone and with a CRC32c computed over them by each end as iWARP does, and
+ * what a CRC pass costs by itself.
+ */
+#include "bench.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "crc32c/sse.h"
+
+#define PORT		5041
+#define SOCKET_BUFFER	(4 * MIB)
+#define MAX_TRIPS	100000
+
+/**
+ * struct pair - a TCP connection and what goes over it
+ * @listener: at the passive end
+ * @fd: both ends
+ * @data: of both ends
+ * @size: octets of a message
+ * @has_crc: each end computes a CRC
+ * @crc: of both ends
+ */
+struct pair {
+	int listener;
+	int fd[2];
+	unsigned char *data[2];
+	size_t size;
+	bool has_crc;
+	unsigned int crc[2];
+};
+
+static void enter(const char *ns)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", ns);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	MUST(fd >= 0 && !setns(fd, CLONE_NEWNET));
+	close(fd);
+}
+
+static struct sockaddr_in address(const char *ns)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+
+	MUST(inet_pton(AF_INET, address_of(ns), &sin.sin_addr) == 1);
+	return sin;
+}
+
+static void listen_at(struct pair *p, const char *ns)
+{
+	struct sockaddr_in sin = address(ns);
+	int one = 1;
+
+	enter(ns);
+	p->listener = socket(AF_INET, SOCK_STREAM, 0);
+	MUST(p->listener >= 0);
+	setsockopt(p->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	MUST(!bind(p->listener, (struct sockaddr *)&sin, sizeof(sin)));
+	MUST(!listen(p->listener, 64));
+}
+
+static void dial(struct pair *p, const struct options *o)
+{
+	struct sockaddr_in sin = address(o->to);
+	int one = 1;
+
+	p->fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+	MUST(p->fd[0] >= 0);
+	MUST(!connect(p->fd[0], (struct sockaddr *)&sin, sizeof(sin)));
+	p->fd[1] = accept(p->listener, NULL, NULL);
+	MUST(p->fd[1] >= 0);
+	for (int i = 0; i < 2; i++)
+		setsockopt(p->fd[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+static void hang_up(struct pair *p)
+{
+	close(p->fd[0]);
+	close(p->fd[1]);
+}
+
+static void buffers(struct pair *p)
+{
+	int size = SOCKET_BUFFER;
+
+	for (int i = 0; i < 2; i++) {
+		setsockopt(p->fd[i], SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
+		setsockopt(p->fd[i], SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
+		MUST(!fcntl(p->fd[i], F_SETFL, O_NONBLOCK));
+		p->data[i] = pages(REGION);
+		memset(p->data[i], 'x', REGION);
+	}
+}
+
+static void transmit(struct pair *p, const unsigned char *data, size_t len)
+{
+	if (p->has_crc)
+		p->crc[0] = crc32c_sse(p->crc[0], data, len);
+	while (len) {
+		ssize_t n = send(p->fd[0], data, len, 0);
+
+		MUST(n > 0 || errno == EAGAIN);
+		if (n < 0)
+			break;
+		data += n;
+		len -= n;
+	}
+	MUST(!len);
+}
+
+static void receive(struct pair *p, unsigned char *data, size_t len)
+{
+	unsigned char *begin = data;
+	size_t size = len;
+
+	while (len) {
+		ssize_t n = recv(p->fd[1], data, len, 0);
+
+		MUST(n > 0 || (n < 0 && errno == EAGAIN));
+		if (n < 0) {
+			sched_yield();
+			continue;
+		}
+		data += n;
+		len -= n;
+	}
+	if (p->has_crc)
+		p->crc[1] = crc32c_sse(p->crc[1], begin, size);
+}
+
+static __u64 stream(struct pair *p, double seconds, __u64 count)
+{
+	__u64 end = ticks_now();
+	__u64 n, at = 0;
+
+	for (n = 0; count ? n < count : seconds_of(ticks_now() - end) < seconds; n++) {
+		transmit(p, p->data[0] + at, p->size);
+		receive(p, p->data[1] + at, p->size);
+		at += p->size;
+		if (at + p->size > REGION)
+			at = 0;
+	}
+	return n;
+}
+
+/**
+ * tcp_stream - messages of the same size, one at a time
+ * @o: what is to be measured
+ *
+ * Context: user space.
+ */
+void tcp_stream(const struct options *o)
+{
+	struct pair p = { .size = o->size, .has_crc = !strcmp(o->op, "tcp-crc") };
+	struct stamp from, to;
+	__u64 ops;
+
+	listen_at(&p, o->to);
+	enter(o->from);
+	dial(&p, o);
+	buffers(&p);
+	ops = stream(&p, o->seconds / 4, 0) * 4;
+	for (size_t i = 0; i < REGION; i++)
+		p.data[0][i] = i * 7 + (i >> 12);
+	stamp_take(&from);
+	stream(&p, 0, ops);
+	stamp_take(&to);
+	stamp_print(&from, &to, ops, ops * p.size);
+	printf("\"checked\": %u, \"bad\": %d, ", 1,
+	       (ops * p.size >= REGION && memcmp(p.data[0], p.data[1], REGION / p.size * p.size)) ||
+	       p.crc[0] != p.crc[1]);
+	hang_up(&p);
+}
+
+/**
+ * tcp_pingpong - a message there and one back, and so on
+ * @o: what is to be measured
+ *
+ * Context: user space.
+ */
+void tcp_pingpong(const struct options *o)
+{
+	__u64 *trips = pages(MAX_TRIPS * sizeof(*trips));
+	__u64 begin;
+	struct pair p = { 0 };
+	struct stamp from, to;
+	__u32 n;
+
+	listen_at(&p, o->to);
+	enter(o->from);
+	dial(&p, o);
+	for (int i = 0; i < 2; i++)
+		p.data[i] = pages(o->size);
+	stamp_take(&from);
+	begin = ticks_now();
+	for (n = 0; n < MAX_TRIPS && seconds_of(ticks_now() - begin) < o->seconds; n++) {
+		__u64 start = ticks_now();
+
+		for (int i = 0; i < 2; i++) {
+			MUST(send(p.fd[i], p.data[i], o->size, 0) == (ssize_t)o->size);
+			MUST(recv(p.fd[!i], p.data[!i], o->size, MSG_WAITALL) == (ssize_t)o->size);
+		}
+		trips[n] = ticks_now() - start;
+	}
+	stamp_take(&to);
+	stamp_print(&from, &to, 2ULL * n, 2ULL * n * o->size);
+	print_latency(trips, n);
+	hang_up(&p);
+}
+
+/**
+ * tcp_connect_rate - connections, one after another
+ * @o: what is to be measured
+ *
+ * Context: user space.
+ */
+void tcp_connect_rate(const struct options *o)
+{
+	struct pair p = { 0 };
+	struct stamp from, to;
+	__u64 begin;
+	__u32 n;
+
+	listen_at(&p, o->to);
+	enter(o->from);
+	stamp_take(&from);
+	begin = ticks_now();
+	for (n = 0; seconds_of(ticks_now() - begin) < o->seconds; n++) {
+		dial(&p, o);
+		hang_up(&p);
+	}
+	stamp_take(&to);
+	stamp_print(&from, &to, n, 0);
+}
+
+/**
+ * crc_rate - a CRC over one message, in the cache as far as the region is
+ * @o: what is to be measured
+ *
+ * Context: user space.
+ */
+void crc_rate(const struct options *o)
+{
+	unsigned char *data = pages(REGION);
+	unsigned int crc = 0;
+	struct stamp from, to;
+	__u64 begin, n;
+	size_t at = 0;
+
+	memset(data, 'x', REGION);
+	stamp_take(&from);
+	begin = ticks_now();
+	for (n = 0; n % 64 || seconds_of(ticks_now() - begin) < o->seconds; n++) {
+		crc = crc32c_sse(crc, data + at, o->size);
+		at += o->size;
+		if (at + o->size > REGION)
+			at = 0;
+	}
+	stamp_take(&to);
+	stamp_print(&from, &to, n, n * o->size);
+	printf("\"crc\": %u, ", crc);
+}

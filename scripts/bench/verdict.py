@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""The ratios that kiwarp is to reach, and where it is."""
+
+BULK = ("write 64 KiB", "read 64 KiB", "send 64 KiB")
+OFF = "mtu 1500, crc off"
+ON = "mtu 1500, crc on"
+
+
+class Results:
+    """Ratios between medians; None where one of them was not measured."""
+
+    def __init__(self, summary):
+        self.summary = summary
+
+    def value(self, group, row, column, name):
+        cell = self.summary.get(group, {}).get(row, {}).get(column, {})
+        value = cell.get(name, [None])[0]
+        return None if cell.get("errors") else value
+
+    def ratio(self, name, group, row, column, other, other_row=None):
+        mine = self.value(group, row, column, name)
+        theirs = self.value(group, other_row or row, other, name)
+        return mine / theirs if mine is not None and theirs else None
+
+
+def at_least(what, value, limit):
+    return what, value, limit, value is not None and value >= limit, ">="
+
+
+def at_most(what, value, limit):
+    return what, value, limit, value is not None and value <= limit, "<="
+
+
+def crc_off(r):
+    for row, limit in zip(BULK, (4, 7, 4)):
+        yield at_least(f"1 {OFF}: {row}, MB/s to siw",
+                       r.ratio("mb_per_s", OFF, row, "kiwarp", "siw"), limit)
+    for row in BULK:
+        yield at_most(f"1 {OFF}: {row}, us to siw's write",
+                      r.ratio("guest_us", OFF, row, "kiwarp", "siw", BULK[0]), 1 / 6)
+    yield at_least(f"1 {OFF}: write 1 MiB, MB/s to TCP",
+                   r.ratio("mb_per_s", OFF, "write 1 MiB", "kiwarp", "tcp", "tcp 1 MiB"), 0.8)
+
+
+def crc_on(r):
+    for row, limit in zip(BULK, (3, 4, 3)):
+        yield at_least(f"2 {ON}: {row}, MB/s to siw",
+                       r.ratio("mb_per_s", ON, row, "kiwarp", "siw"), limit)
+    for row in BULK:
+        yield at_most(f"2 {ON}: {row}, us to TCP and two CRC passes",
+                      r.ratio("guest_us", ON, row, "kiwarp", "tcp", "tcp-crc 64 KiB"), 1.3)
+    for row in BULK:
+        yield at_most(f"2 {ON}: {row}, us with markers to without",
+                      r.ratio("guest_us", ON, row, "markers", "kiwarp"), 1.15)
+
+
+def large_mtu(r):
+    for mtu in (9000, 65535):
+        for crc in ("off", "on"):
+            group = f"mtu {mtu}, crc {crc}"
+            for row in BULK + tuple(row.replace("64 KiB", "1 MiB") for row in BULK):
+                yield at_least(f"3 {group}: {row}, MB/s to siw",
+                               r.ratio("mb_per_s", group, row, "kiwarp", "siw"), 1)
+
+
+def small(r):
+    for row in ("write 64 B x16", "send 64 B x16"):
+        yield at_most(f"4 {OFF}: {row}, us to siw",
+                      r.ratio("guest_us", OFF, row, "kiwarp", "siw"), 0.7)
+
+
+def lines(summary):
+    """Lines of text about what was measured."""
+    results = Results(summary)
+    yield "Done when (median to median):"
+    for part in (crc_off, crc_on, large_mtu, small):
+        for what, value, limit, is_met, sign in part(results):
+            if value is not None:
+                yield f"{'yes' if is_met else 'NO':4} {what:60} {value:7.3f} {sign} {limit:.3f}"
+    bad = {}
+    for group in summary.values():
+        for columns in group.values():
+            for column, cell in columns.items():
+                counts = bad.setdefault(column, [0, 0])
+                counts[0] += cell["bad"]
+                counts[1] += cell["checked"]
+    for column, (wrong, checked) in bad.items():
+        yield f"data: {column}: {wrong} wrong of {checked} checked"

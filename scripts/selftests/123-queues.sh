@@ -1,0 +1,16 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: queues at their limits: overruns, arming, sizes, states, flushing
+# TIMEOUT: 60
+# KERNELS: uml uml-debug smp-debug
+# shellcheck source=scripts/selftests/rc
+. "$(dirname "$0")/rc"
+# shellcheck source=scripts/selftests/verbs.sh
+. "$SELFTESTS/verbs.sh"
+
+{ load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
+verbs_cases overrun_receives overrun_sends overrun_by_flush overrun_shared
+rdma_down
+topo_down
+t_run "unload" unload_kiwarp
+done_testing
