@@ -51,7 +51,7 @@ RREAD = int(enums.IBV_ACCESS_REMOTE_READ)
 RWRITE = int(enums.IBV_ACCESS_REMOTE_WRITE)
 ALL = LOCAL | RREAD | RWRITE
 
-CMD_REG_MR, CMD_REREG_MR, CMD_DEREG_MR = 9, 11, 13      # ib_user_verbs.h
+CMD_REG_MR, CMD_REREG_MR, CMD_DEREG_MR, CMD_CREATE_CQ = 9, 11, 13, 18    # ib_user_verbs.h
 REREG_TRANS, REREG_PD, REREG_ACCESS = 1, 2, 4
 VERBS_IOCTL = 0xc0181b01            # rdma_user_ioctl_cmds.h
 DRIVER_SIW, OBJECT_MR, REG_DMABUF_MR = 18, 7, 4
@@ -133,6 +133,7 @@ class End:
         self.other_pd = None
         self.scribbler = None
         self.child = self.child_end = None
+        self.consumer = self.drain = None
 
     def _number(self):
         self.next += 1
@@ -374,6 +375,11 @@ class End:
     def _resources(self, conn, opts):
         depth = opts.get("depth", 64)
         ctx = self.ctx.obj
+        if "qp_of" in opts:
+            old = self.conns[opts["qp_of"]]
+            conn.qp, conn.scq, conn.rcq = old.qp, old.scq, old.rcq
+            old.qp = old.scq = old.rcq = None
+            return
         if opts.get("comp"):
             conn.comp = Watched(lambda: CompChannel(ctx))
         if "cq_of" in opts:
@@ -473,11 +479,37 @@ class End:
             return exc.error_code
         return 0
 
-    def idle_qp(self, max_send_wr=4, max_send_sge=1, max_inline_data=0, cq_of=None):
+    def modifies(self, num, *states):
+        """To each of STATES in turn; return what came of it, and the state then."""
+        return [(self.modify(num, to), self.state(num)) for to in states]
+
+    def modify_attr(self, num, *attrs, cur="RESET", to="RESET"):
+        """Modify only these, to harmless values, and the states as given; 0 or errno."""
+        attr, mask = QPAttr(qp_state=getattr(enums, "IBV_QPS_" + to), port_num=1), 0
+        attr.cur_qp_state = getattr(enums, "IBV_QPS_" + cur)
+        attr.path_mtu = enums.IBV_MTU_1024
+        for name in attrs:
+            mask |= getattr(enums, "IBV_QP_" + name)
+        try:
+            self.conns[num].qp.modify(attr, mask)
+        except PyverbsRDMAError as exc:
+            return exc.error_code
+        return 0
+
+    def qp_access(self, num):
+        return self.conns[num].qp.query(enums.IBV_QP_ACCESS_FLAGS)[0].qp_access_flags
+
+    def device_attr(self, *what):
+        attr = self.ctx.obj.query_device()
+        return {name: getattr(attr, name) for name in what}
+
+    def idle_qp(self, max_send_wr=4, max_send_sge=1, max_inline_data=0, max_recv_wr=1,
+                max_recv_sge=1, cq_of=None):
         """A QP without a connection: (its number or None, errno)."""
         conn = Conn()
-        cap = QPCap(max_send_wr=max_send_wr, max_recv_wr=1, max_send_sge=max_send_sge,
-                    max_recv_sge=1, max_inline_data=max_inline_data)
+        cap = QPCap(max_send_wr=max_send_wr, max_recv_wr=max_recv_wr,
+                    max_send_sge=max_send_sge, max_recv_sge=max_recv_sge,
+                    max_inline_data=max_inline_data)
         conn.borrowed = cq_of is not None
         conn.scq = conn.rcq = self.conns[cq_of].rcq if conn.borrowed else CQ(self.ctx.obj, 4)
         try:
@@ -496,6 +528,20 @@ class End:
             CQ(self.ctx.obj, cqe).close()
         except PyverbsRDMAError as exc:
             return exc.error_code
+        return 0
+
+    def cq_raw(self, answer=32, part=b""):
+        """
+        Make a CQ as a provider that has room for ANSWER octets, and sends PART. 0 or errno;
+        the CQ stays, to the end of the program.
+        """
+        room = (ctypes.c_uint8 * 64)()
+        cmd = struct.pack("=IHHQQIIiI", CMD_CREATE_CQ, 10 + len(part) // 4, answer // 4,
+                          ctypes.addressof(room), 0, 4, 0, -1, 0) + part
+        try:
+            os.write(self.ctx.obj.cmd_fd, cmd)
+        except OSError as exc:
+            return exc.errno
         return 0
 
     def async_event(self, wanted, seconds=PATIENCE):
@@ -604,7 +650,63 @@ class End:
         conn.rcq.ack_events(1)
         return True
 
+    def consume(self, num, count, solicited, sge):
+        """
+        In a thread, until consumed(): take COUNT receives, sleeping whenever the CQ was found
+        empty after it had been armed; post each again.
+        """
+        seen = []
+
+        def work():
+            conn = self.conns[num]
+            while len(seen) < count:
+                conn.rcq.req_notify(solicited)
+                found = self.completions(num, "recv")
+                for wr_id, _, _ in found:
+                    conn.qp.post_recv(RecvWR(wr_id=wr_id, num_sge=1, sg=[SGE(*sge)]))
+                seen.extend(found)
+                if not found and not self.notified(num, PATIENCE):
+                    return
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        self.consumer = (thread, seen)
+
+    def wait_consumed(self, count):
+        """Until the thread has taken COUNT, or given up."""
+        thread, seen = self.consumer
+        while len(seen) < count and thread.is_alive():
+            time.sleep(0.001)
+
+    def consumed(self):
+        """Their statuses."""
+        self.consumer[0].join()
+        return [c[1] for c in self.consumer[1]]
+
     # SRQs
+
+    def srq_errno(self, max_wr=1, max_sge=1):
+        """What making an SRQ gives."""
+        try:
+            SRQ(self.pd, SrqInitAttr(SrqAttr(max_wr=max_wr, max_sge=max_sge))).close()
+        except PyverbsRDMAError as exc:
+            return exc.error_code
+        return 0
+
+    @staticmethod
+    def srq_shown():
+        """Size and limit of the only SRQ of all devices: the stock provider has no query."""
+        shown = subprocess.run(["rdma", "-dd", "resource", "show", "srq"], check=True,
+                               capture_output=True, text=True).stdout
+        (size, limit), = re.findall(r"drv_size (\d+) drv_limit (\d+)", shown)
+        return int(size), int(limit)
+
+    def srq_modify(self, num, mask, max_wr, limit):
+        try:
+            self.srqs[num].modify(SrqAttr(max_wr=max_wr, srq_limit=limit), mask)
+        except PyverbsRDMAError as exc:
+            return exc.error_code
+        return 0
 
     def srq(self, max_wr):
         num = self._number()
@@ -665,6 +767,21 @@ class End:
                 data += more
         return data
 
+    def tcp_drain(self, num):
+        """Read, in a thread, until the end; see tcp_drained()."""
+        def work():
+            with contextlib.suppress(OSError):
+                while sock.recv(1 << 20):
+                    pass
+
+        sock = self.tcp[num]
+        self.drain = threading.Thread(target=work)
+        self.drain.start()
+
+    def tcp_drained(self, num):
+        self.drain.join()
+        self.tcp_close(num)
+
     def tcp_closed(self, num):
         """Wait until the peer closes; return the seconds that took."""
         began = time.monotonic()
@@ -677,6 +794,22 @@ class End:
         path = f"/sys/class/infiniband/{self.device}/ports/1/hw_counters/{name}"
         with open(path, encoding="ascii") as file:
             return int(file.read())
+
+    def counter_above(self, name, value):
+        """Wait for it. The core shows what is up to 10 ms old."""
+        end = time.monotonic() + PATIENCE
+        while self.counter(name) <= value:
+            if time.monotonic() > end:
+                raise Failed(f"{name} stays at {value}")
+            time.sleep(0.01)
+
+    def counters_become(self, wanted):
+        """Wait until all of them are as WANTED says."""
+        end = time.monotonic() + PATIENCE
+        while (found := {name: self.counter(name) for name in wanted}) != wanted:
+            if time.monotonic() > end:
+                expect(found, wanted, "counters")
+            time.sleep(0.01)
 
     def leftovers(self):
         """Whatever a case has not closed; closes it."""

@@ -381,7 +381,8 @@ int kiw_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 	struct kiw_qp *qp = to_kiw_qp(ibqp);
 	int ret;
 
-	if (mask & (~IB_QP_ATTR_STANDARD_BITS | IB_QP_CAP))
+	/* The event that the last of these asks for belongs to a send queue that can go on. */
+	if (mask & (~IB_QP_ATTR_STANDARD_BITS | IB_QP_CAP | IB_QP_EN_SQD_ASYNC_NOTIFY))
 		return -EOPNOTSUPP;
 	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != ib_state(qp))
 		return -EINVAL;
