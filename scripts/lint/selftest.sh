@@ -128,6 +128,21 @@ bad "kernel-doc on" "does not start with ' \* kiw_f" "the block of another funct
 add_to "$driver/main.c" 'struct kiw_x {' '	spinlock_t lock;' '};'
 bad "kernel-doc on" "lock has no kernel-doc line" "a lock that protects what?"
 
+# counter NAME DOCUMENTED TESTED - a list of one counter
+counter() {
+	mkdir -p "$work/tree/Documentation" "$work/tree/scripts/selftests"
+	add_to "$driver/stats.h" "/* $licence */" '#define KIW_STATS_LIST(X)' "	X(ONE, \"$1\")"
+	add_to Documentation/counters.rst ".. $licence" "\`\`$2\`\`"
+	add_to scripts/selftests/one.sh "# $licence" "echo $3"
+}
+
+counter rx_one rx_two rx_one
+bad "counters are" "stats.h:3: rx_one is not in Documentation/counters.rst" "one without a word"
+counter rx_one rx_two rx_one
+bad "counters are" "counters.rst:2: rx_two is no counter" "one that is gone"
+counter rx_one rx_one rx_one_more
+bad "counters are" "stats.h:3: rx_one is in no test" "one that is not tested"
+
 # layer FILE INCLUDE WORDS DESCRIPTION
 layer() {
 	mkdir -p "$(dirname "$work/tree/$driver/$1")"

@@ -36,6 +36,15 @@ traced() {
 		{ echo "no trace event of the overrun"; return 1; }
 }
 
+# What only kernel consumers can do has been counted.
+counted() {
+	local name
+	for name in fast_registered fast_invalidated rx_invalidates wc_mem_op; do
+		grep -q -v '^0$' /sys/class/infiniband/kiw[ab]/ports/1/hw_counters/"$name" ||
+			{ echo "$name stays 0"; return 1; }
+	done
+}
+
 if ! load_kiwarp || ! topo_up || ! rdma_up || ! modprobe kiwarp_ktest; then
 	bail "no two hosts"
 fi
@@ -46,6 +55,7 @@ while read -r name; do
 done <"$KTEST/cases"
 exec 8<&- 9<&-
 t_run "trace events" traced
+t_run "counters" counted
 t_run "unload the consumer" modprobe -r kiwarp_ktest
 rdma_down
 topo_down

@@ -68,7 +68,6 @@
 	X(WC_LOC_QP_OP,		"wc_loc_qp_op") \
 	X(WC_FLUSHED,		"wc_flushed") \
 	X(WC_BAD_RESP,		"wc_bad_resp") \
-	X(WC_LOC_ACCESS,	"wc_loc_access") \
 	X(WC_REM_ACCESS,	"wc_rem_access") \
 	X(WC_REM_INV_REQ,	"wc_rem_inv_req") \
 	X(WC_REM_OP,		"wc_rem_op") \

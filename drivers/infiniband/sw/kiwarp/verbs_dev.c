@@ -228,6 +228,18 @@ static const struct rdma_stat_desc stat_descs[KIW_STAT_COUNT] = {
 #undef STAT_DESC
 };
 
+/*
+ * The core tells all counters in one message, or none: what each takes of it, and what the
+ * device's name, its numbers and the nests around leave.
+ */
+#define STAT_ATTR_BYTES(id, text) \
+	+ NLA_HDRLEN + NLA_ALIGN(NLA_HDRLEN + sizeof(text)) + 2 * NLA_HDRLEN + sizeof(u64)
+#define STAT_MSG_ROOM \
+	(NLMSG_DEFAULT_SIZE - 2 * (NLA_HDRLEN + sizeof(u32)) - \
+	 (NLA_HDRLEN + IB_DEVICE_NAME_MAX) - NLA_HDRLEN)
+static_assert(0 KIW_STATS_LIST(STAT_ATTR_BYTES) <= STAT_MSG_ROOM);
+#undef STAT_ATTR_BYTES
+
 /* Per port, because that is what `rdma statistic show` asks for */
 static struct rdma_hw_stats *alloc_port_stats(struct ib_device *ibdev, u32 port)
 {

@@ -17,7 +17,6 @@
  * @KIW_WCS_LOC_QP_OP: a work request that makes no sense
  * @KIW_WCS_FLUSHED: never begun, or outcome unknown, because the QP left RTS
  * @KIW_WCS_BAD_RESP: the peer answered something else
- * @KIW_WCS_LOC_ACCESS: the memory has not the right that was needed
  * @KIW_WCS_REM_ACCESS: the peer refused: STag, range or rights
  * @KIW_WCS_REM_INV_REQ: the peer found the request invalid
  * @KIW_WCS_REM_OP: the peer could not carry it out
@@ -34,7 +33,6 @@ enum kiw_wcs {
 	KIW_WCS_LOC_QP_OP,
 	KIW_WCS_FLUSHED,
 	KIW_WCS_BAD_RESP,
-	KIW_WCS_LOC_ACCESS,
 	KIW_WCS_REM_ACCESS,
 	KIW_WCS_REM_INV_REQ,
 	KIW_WCS_REM_OP,
