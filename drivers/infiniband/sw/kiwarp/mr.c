@@ -119,6 +119,8 @@ int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr)
  */
 void kiw_mr_retract(struct kiw_mr_table *table, struct kiw_mr *mr)
 {
+	/* Sections that know it already use it no more than they must. */
+	WRITE_ONCE(mr->stag, 0);
 	xa_erase(&table->mrs, table_index(table, mr->ib.lkey));
 	/*
 	 * Sections last as long as a copy, so there is nothing to gain from a patient
@@ -144,18 +146,25 @@ struct kiw_mr *kiw_mr_at(struct kiw_mr_table *table, u32 stag)
 
 /**
  * kiw_mr_use - look an STag up, in order to touch what it names
- * @table: of the device
+ * @section: of the data path, entered
  * @stag: all 32 bits must match
  *
- * Context: BHs off, inside a section of @table.
+ * The segments of a message name the same region: the one used last is tried first. If its
+ * STag is another one now, its index may be another region's, so the table decides.
+ *
+ * Context: BHs off.
  * Return: the MR, valid until kiw_mr_done(), or NULL.
  */
-struct kiw_mr *kiw_mr_use(struct kiw_mr_table *table, u32 stag)
+struct kiw_mr *kiw_mr_use(struct kiw_mr_section *section, u32 stag)
 {
-	struct kiw_mr *mr = kiw_mr_at(table, stag);
+	struct kiw_mr *mr = section->last;
 
-	if (!mr)
-		return NULL;
+	if (!mr || READ_ONCE(mr->stag) != stag) {
+		mr = kiw_mr_at(section->table, stag);
+		if (!mr)
+			return NULL;
+		section->last = mr;
+	}
 	if (mr->fast) {
 		atomic_inc(&mr->fast->users);
 		/* Pairs with the barrier in kiw_fast_invalidate(). */

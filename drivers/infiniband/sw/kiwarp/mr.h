@@ -56,7 +56,7 @@ enum kiw_mem_fault {
  * struct kiw_mr - a memory region
  * @ib: the core's part; @ib.lkey and @ib.rkey are the STag, but for the key octet of a
  *	fast region, which its consumer changes before it registers
- * @stag: the STag while it is valid, else 0; changes only with @fast
+ * @stag: the STag while it is valid, else 0
  * @base: tagged offset of the first octet (iova)
  * @length: octets
  * @access: enum ib_access_flags granted
@@ -91,6 +91,18 @@ struct kiw_mr_table {
 	struct srcu_struct srcu;
 };
 
+/**
+ * struct kiw_mr_section - a stretch of the data path in which no region goes away
+ * @table: of the device
+ * @srcu: SRCU's cookie
+ * @last: region that was used last, or NULL; there until the section ends, valid or not
+ */
+struct kiw_mr_section {
+	struct kiw_mr_table *table;
+	int srcu;
+	struct kiw_mr *last;
+};
+
 static inline struct kiw_mr *to_kiw_mr(struct ib_mr *ibmr)
 {
 	return container_of(ibmr, struct kiw_mr, ib);
@@ -102,20 +114,22 @@ void kiw_mr_table_uninit(struct kiw_mr_table *table);
 int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr);
 void kiw_mr_retract(struct kiw_mr_table *table, struct kiw_mr *mr);
 
-/* Any context but NMI; the section may be nested, never held across a sleep */
-static inline int kiw_mr_enter(struct kiw_mr_table *table)
+/* Any context but NMI; sections may be nested, and are never held across a sleep */
+static inline void kiw_mr_enter(struct kiw_mr_table *table, struct kiw_mr_section *section)
 {
-	return srcu_read_lock(&table->srcu);
+	section->table = table;
+	section->last = NULL;
+	section->srcu = srcu_read_lock(&table->srcu);
 }
 
-static inline void kiw_mr_leave(struct kiw_mr_table *table, int section)
+static inline void kiw_mr_leave(struct kiw_mr_section *section)
 {
-	srcu_read_unlock(&table->srcu, section);
+	srcu_read_unlock(&section->table->srcu, section->srcu);
 }
 
 /* Within a section */
 struct kiw_mr *kiw_mr_at(struct kiw_mr_table *table, u32 stag);
-struct kiw_mr *kiw_mr_use(struct kiw_mr_table *table, u32 stag);
+struct kiw_mr *kiw_mr_use(struct kiw_mr_section *section, u32 stag);
 void kiw_mr_done(struct kiw_mr *mr);
 enum kiw_mem_fault kiw_mr_check(const struct kiw_mr *mr, const struct ib_pd *pd, int access,
 				u64 addr, u64 len);

@@ -96,7 +96,7 @@ static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_cursor *
 {
 	struct rx_place place = {
 		.sgl = {
-			.mrs = qp->mrs,
+			.section = &qp->rx.section,
 			.pd = qp->ib.pd,
 			.dma_lkey = qp->ib.device->local_dma_lkey,
 			.is_kernel = !qp->is_user,
@@ -104,12 +104,9 @@ static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_cursor *
 			.sge = sge,
 		},
 	};
-	int section;
 
 	kiw_sgl_seek(&place.sgl, offset);
-	section = kiw_mr_enter(qp->mrs);
 	kiw_rx_walk(qp, cur, len, place_piece, &place);
-	kiw_mr_leave(qp->mrs, section);
 	return place.fault;
 }
 
@@ -119,7 +116,7 @@ static enum kiw_mem_fault rx_find_target(struct kiw_qp *qp, u32 stag, int access
 {
 	enum kiw_mem_fault fault;
 
-	*mr = kiw_mr_use(qp->mrs, stag);
+	*mr = kiw_mr_use(&qp->rx.section, stag);
 	if (!*mr)
 		return KIW_MEM_STAG;
 	fault = kiw_mr_check(*mr, qp->ib.pd, access, to, len);
@@ -134,9 +131,7 @@ static enum kiw_mem_fault rx_place_tagged(struct kiw_qp *qp, struct kiw_rx_curso
 	struct rx_place place = { .to = seg->to };
 	enum kiw_mem_fault fault;
 	struct kiw_mr *mr;
-	int section;
 
-	section = kiw_mr_enter(qp->mrs);
 	fault = rx_find_target(qp, seg->stag, IB_ACCESS_REMOTE_WRITE, seg->to, seg->payload_len,
 			       &mr);
 	if (fault == KIW_MEM_OK) {
@@ -144,7 +139,6 @@ static enum kiw_mem_fault rx_place_tagged(struct kiw_qp *qp, struct kiw_rx_curso
 		kiw_rx_walk(qp, cur, seg->payload_len, place_piece, &place);
 	}
 	kiw_mr_done(mr);
-	kiw_mr_leave(qp->mrs, section);
 	return fault;
 }
 
@@ -172,11 +166,8 @@ static void rx_complete_recv(struct kiw_qp *qp, const struct kiw_ddp_seg *seg,
 static enum kiw_mem_fault rx_invalidate_stag(struct kiw_qp *qp, u32 stag, int rights)
 {
 	enum kiw_mem_fault fault;
-	int section;
 
-	section = kiw_mr_enter(qp->mrs);
 	fault = kiw_fast_invalidate(qp->mrs, qp->ib.pd, stag, rights);
-	kiw_mr_leave(qp->mrs, section);
 	if (fault == KIW_MEM_OK)
 		kiw_count(qp->stats, KIW_STAT_FAST_INVALIDATED);
 	return fault;
@@ -326,18 +317,15 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, const struct kiw_ddp_seg
 	struct kiw_read_req req;
 	enum kiw_perr perr;
 	struct kiw_mr *mr;
-	int section;
 
 	perr = kiw_untagged_check(&qp->rx.queue[KIW_QN_READ_REQ], seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;
 	kiw_read_req_decode(head + seg->hdr_len, &req);
 	if (req.size) {
-		section = kiw_mr_enter(qp->mrs);
 		fault = rx_find_target(qp, req.src_stag, IB_ACCESS_REMOTE_READ, req.src_to,
 				       req.size, &mr);
 		kiw_mr_done(mr);
-		kiw_mr_leave(qp->mrs, section);
 	}
 	if (fault != KIW_MEM_OK)
 		return kiw_source_perr(fault);
@@ -554,6 +542,26 @@ static void rx_check_end(struct kiw_qp *qp, u32 left)
 	}
 }
 
+/* FPDUs at @cur, as many as the budget allows; false: it is used up. */
+static bool rx_use(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 *want)
+{
+	unsigned int budget = RX_RUN_FPDUS;
+	u32 start = cur->avail;
+	bool done = true;
+
+	kiw_mr_enter(qp->mrs, &qp->rx.section);
+	while (cur->avail && rx_may_place(qp)) {
+		if (!budget-- || start - cur->avail > RX_RUN_OCTETS) {
+			done = false;
+			break;
+		}
+		if (!rx_next(qp, cur, want))
+			break;
+	}
+	kiw_mr_leave(&qp->rx.section);
+	return done;
+}
+
 /**
  * kiw_rx_run() - use what has arrived
  * @qp: the QP
@@ -563,7 +571,6 @@ static void rx_check_end(struct kiw_qp *qp, u32 left)
  */
 void kiw_rx_run(struct kiw_qp *qp)
 {
-	unsigned int budget = RX_RUN_FPDUS;
 	u32 want = RX_FPDU_MIN;
 	struct kiw_rx_cursor cur;
 	u32 start;
@@ -576,14 +583,10 @@ void kiw_rx_run(struct kiw_qp *qp)
 		qp->rx.has_first_seq = true;
 	}
 	start = cur.avail;
-	while (cur.avail && rx_may_place(qp)) {
-		if (!budget-- || start - cur.avail > RX_RUN_OCTETS) {
-			kiw_sock_rx_consume(qp->ks, start - cur.avail);
-			kiw_qp_run_soon(qp);
-			return;
-		}
-		if (!rx_next(qp, &cur, &want))
-			break;
+	if (!rx_use(qp, &cur, &want)) {
+		kiw_sock_rx_consume(qp->ks, start - cur.avail);
+		kiw_qp_run_soon(qp);
+		return;
 	}
 	/* After a fault or the end of the QP the rest is of no use to anybody. */
 	if (!rx_may_place(qp))

@@ -29,6 +29,7 @@ struct kiw_sock_ops;
  * @has_first_seq: the engine has run
  * @has_spoken: a valid FPDU has come
  * @has_ended: nothing more will come
+ * @section: of the MR table, during a run
  */
 struct kiw_rx {
 	struct kiw_untagged_rx queue[KIW_QN_COUNT];
@@ -41,6 +42,7 @@ struct kiw_rx {
 	bool has_first_seq;
 	bool has_spoken;
 	bool has_ended;
+	struct kiw_mr_section section;
 };
 
 extern const struct kiw_sock_ops kiw_qp_sock_ops;

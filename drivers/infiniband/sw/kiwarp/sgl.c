@@ -31,7 +31,7 @@ static enum kiw_mem_fault find_piece(const struct kiw_sgl *sgl, const struct kiw
 		return KIW_MEM_WRAP;
 	if (is_dma_lkey(sgl, sge->lkey))
 		return KIW_MEM_OK;
-	*mr = kiw_mr_use(sgl->mrs, sge->lkey);
+	*mr = kiw_mr_use(sgl->section, sge->lkey);
 	if (!*mr)
 		return KIW_MEM_STAG;
 	return kiw_mr_check(*mr, sgl->pd, access, sge->addr + offset, len);

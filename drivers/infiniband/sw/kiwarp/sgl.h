@@ -14,7 +14,7 @@
 
 /**
  * struct kiw_sgl - scatter/gather entries and a position in them
- * @mrs: where the lkeys are looked up
+ * @section: of the data path, in which lkeys are looked up
  * @pd: protection domain of the QP
  * @dma_lkey: kernel consumers: the lkey that names kernel memory directly
  * @is_kernel: @dma_lkey may be used
@@ -24,7 +24,7 @@
  * @sge: the entries
  */
 struct kiw_sgl {
-	struct kiw_mr_table *mrs;
+	struct kiw_mr_section *section;
 	const struct ib_pd *pd;
 	u32 dma_lkey;
 	bool is_kernel;
@@ -34,7 +34,7 @@ struct kiw_sgl {
 	const struct kiw_sge *sge;
 };
 
-/* Within a section of the MR table, any context */
+/* Within @section, any context */
 enum kiw_mem_fault kiw_sgl_check(const struct kiw_sgl *sgl, int access);
 enum kiw_mem_fault kiw_sgl_copy_to(struct kiw_sgl *sgl, const void *src, u32 len);
 enum kiw_mem_fault kiw_sgl_copy_from(struct kiw_sgl *sgl, void *dst, u32 len);

@@ -465,17 +465,12 @@ static bool tx_memory_ok(struct kiw_qp *qp)
 {
 	const struct kiw_swqe *wqe = &qp->tx.wqe;
 	int access = kiw_wr_is_read(wqe->op) ? IB_ACCESS_LOCAL_WRITE : 0;
-	enum kiw_mem_fault fault;
 	struct kiw_sgl sgl;
-	int section;
 
 	if (wqe->flags & KIW_WRF_INLINE)
 		return true;
 	kiw_tx_sgl(qp, wqe->sge, wqe->num_sge, &sgl);
-	section = kiw_mr_enter(qp->mrs);
-	fault = kiw_sgl_check(&sgl, access);
-	kiw_mr_leave(qp->mrs, section);
-	return fault == KIW_MEM_OK;
+	return kiw_sgl_check(&sgl, access) == KIW_MEM_OK;
 }
 
 /*
@@ -488,9 +483,7 @@ static bool tx_local(struct kiw_qp *qp)
 	const struct kiw_swqe *wqe = &tx->wqe;
 	enum kiw_mem_fault fault;
 	enum kiw_stat stat;
-	int section;
 
-	section = kiw_mr_enter(qp->mrs);
 	if (wqe->op == KIW_WR_REG_MR) {
 		stat = KIW_STAT_FAST_REGISTERED;
 		fault = kiw_fast_register(qp->mrs, qp->ib.pd, wqe->rkey, wqe->access);
@@ -498,7 +491,6 @@ static bool tx_local(struct kiw_qp *qp)
 		stat = KIW_STAT_FAST_INVALIDATED;
 		fault = kiw_fast_invalidate(qp->mrs, qp->ib.pd, wqe->rkey, 0);
 	}
-	kiw_mr_leave(qp->mrs, section);
 	if (fault != KIW_MEM_OK) {
 		tx_fail_current(qp, KIW_WCS_MEM_OP);
 		return false;
@@ -607,6 +599,7 @@ static void tx_build(struct kiw_qp *qp)
 	full = max(full, least);
 
 	tx->is_aligned = true;
+	kiw_mr_enter(qp->mrs, &tx->section);
 	while (tx->buf.len < KIW_TXBUF_TARGET) {
 		before = tx->buf.len;
 		if (!tx_add_next(qp, tx_ulpdu_room(qp, full - in_segment)))
@@ -622,6 +615,7 @@ static void tx_build(struct kiw_qp *qp)
 		if (full - in_segment < least)
 			break;
 	}
+	kiw_mr_leave(&tx->section);
 }
 
 /* 0: nothing is left in the batch */

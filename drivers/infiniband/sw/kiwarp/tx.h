@@ -13,6 +13,7 @@
 
 #include <linux/bvec.h>
 
+#include "mr.h"
 #include "proto/rdmap.h"
 #include "proto/term.h"
 #include "readq.h"
@@ -53,6 +54,7 @@ enum kiw_tx_kind {
  * @is_aligned: @buf ends where a full segment ends
  * @term_len: octets in @term to send as the next FPDU, 0: none
  * @term: Terminate payload
+ * @section: of the MR table, while a batch is being built
  */
 struct kiw_tx {
 	struct kiw_txbuf buf;
@@ -72,6 +74,7 @@ struct kiw_tx {
 	bool is_aligned;
 	u8 term_len;
 	u8 term[KIW_TERM_MAX];
+	struct kiw_mr_section section;
 };
 
 /* Before the stream is handed over, and after it is gone; process context, may sleep */

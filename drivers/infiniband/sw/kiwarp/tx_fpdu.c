@@ -78,7 +78,7 @@ bool kiw_tx_fill_sgl(void *arg, void *dst, u32 len)
 bool kiw_tx_fill_region(void *arg, void *dst, u32 len)
 {
 	struct kiw_tx_source *src = arg;
-	struct kiw_mr *mr = kiw_mr_use(src->qp->mrs, src->stag);
+	struct kiw_mr *mr = kiw_mr_use(&src->qp->tx.section, src->stag);
 
 	src->fault = mr ? kiw_mr_check(mr, src->qp->ib.pd, IB_ACCESS_REMOTE_READ, src->to, len) :
 			  KIW_MEM_STAG;
@@ -101,7 +101,7 @@ bool kiw_tx_fill_region(void *arg, void *dst, u32 len)
 void kiw_tx_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sge, struct kiw_sgl *sgl)
 {
 	memset(sgl, 0, sizeof(*sgl));
-	sgl->mrs = qp->mrs;
+	sgl->section = &qp->tx.section;
 	sgl->pd = qp->ib.pd;
 	sgl->dma_lkey = qp->ib.device->local_dma_lkey;
 	sgl->is_kernel = !qp->is_user;
@@ -196,21 +196,18 @@ static bool tx_put_fpdu(struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu)
  * @qp: the QP
  * @fpdu: what to build
  *
- * All or nothing; payload is read within one section of the MR table.
+ * All or nothing.
  *
- * Context: socket lock held, BHs off.
+ * Context: socket lock held, BHs off, within the engine's section of the MR table.
  * Return: false: no room, or the payload may not be read.
  */
 bool kiw_tx_add_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
 {
 	struct kiw_txbuf_mark mark;
-	int section;
 	bool done;
 
 	kiw_txbuf_mark(&qp->tx.buf, &mark);
-	section = kiw_mr_enter(qp->mrs);
 	done = tx_put_fpdu(qp, fpdu);
-	kiw_mr_leave(qp->mrs, section);
 	if (done)
 		qp->tx.offset += qp->tx.buf.len - mark.len;
 	else
@@ -225,7 +222,7 @@ bool kiw_tx_add_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
  * @data: its payload
  * @len: octets
  *
- * Context: socket lock held, BHs off.
+ * Context: socket lock held, BHs off, within the engine's section of the MR table.
  * Return: false: no room.
  */
 bool kiw_tx_add_untagged(struct kiw_qp *qp, u8 opcode, const void *data, u32 len)
