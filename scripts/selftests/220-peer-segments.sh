@@ -64,9 +64,8 @@ target() {
 forbidden() {
 	local memory expected fault
 	while read -r memory fault expected; do
-		printf '%s | server %s --run "%s %s %s %s %s" %s\n' "$fault of memory: $memory" \
-			"$B4" "$ON_A python3 $SELFTESTS/victim.py" "$DEV_A" "$B4" 7174 "$memory" \
-			"--fault $fault --expect $expected $WITHIN --status ok --timeout 60"
+		to_victim "$fault of memory: $memory" "$memory" --fault "$fault" \
+			--expect "$expected" "$WITHIN"
 	done <<-END
 		no-write write-here term:0/1/02
 		no-read read-here term:0/1/02
@@ -79,10 +78,8 @@ forbidden() {
 
 # Memory that goes in the middle of an answer: the Terminate says where.
 going() {
-	printf '%s | server %s --run "%s" --fault read-gone --hold %s %s\n' \
-		"memory goes while it is read" "$B4" \
-		"$ON_A python3 $SELFTESTS/victim.py $DEV_A $B4 7174 going --file $T_DIR/gone" \
-		"$T_DIR/gone" "--expect term:0/1/00 --status ok --timeout 60"
+	to_victim "memory goes while it is read" "going --file $T_DIR/gone" --fault read-gone \
+		--hold "$T_DIR/gone" --expect term:0/1/00
 }
 
 a_few() {

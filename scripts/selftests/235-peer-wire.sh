@@ -66,19 +66,28 @@ clean() {
 FAULTS="crc-payload:2/0/02 length-13:2/0/03 write-stag:1/1/00 ddp-version-tagged-2:1/1/04
 	qn-3:1/2/01 msn-skip:1/2/03 mo-first:1/2/04 too-long-17:1/2/05 ddp-version-3:1/2/06
 	read-stag:0/1/00 invalidate-stag:0/1/09 rdmap-version-2:0/2/05 opcode-9:0/2/06
-	read-request-27:0/2/ff"
+	read-request-27:0/2/ff response-short:0/2/07"
 # Likewise, of memory that rping advertises
 TARGETS="write-after:1/1/01 write-wrap:1/1/03 read-after:0/1/01 read-wrap:0/1/04
 	read-flood:1/2/02"
+# Likewise, of memory that victim.py advertises while it sends or writes: FAULT:EXPECTED:MEMORY
+VICTIMS="write-here:0/1/02:no-write read-here:0/1/02:no-read write-here:1/1/02:other-pd
+	read-here:0/1/03:other-pd"
 
 faults() {
-	local fault
+	local fault expected memory load=send
 	for fault in $FAULTS; do
 		to_server "${fault%:*}" --fault "${fault%:*}" --expect "term:${fault#*:}"
 	done
 	for fault in $TARGETS; do
 		to_client "${fault%:*}" 1 64 --fault "${fault%:*}" --expect "term:${fault#*:}" \
 			--status ends
+	done
+	for fault in $VICTIMS; do
+		IFS=: read -r fault expected memory <<<"$fault"
+		to_victim "$fault of memory: $memory" "$memory --load $load" \
+			--fault "$fault" --load own --expect "term:$expected"
+		load=write
 	done
 }
 
@@ -91,8 +100,8 @@ terminates() {
 same_terminates() {
 	local fault layer etype code
 	read_by_tshark || return 1
-	for fault in $FAULTS $TARGETS; do
-		IFS=/ read -r layer etype code <<<"${fault#*:}"
+	for fault in $FAULTS $TARGETS $VICTIMS; do
+		IFS=:/ read -r _ layer etype code _ <<<"$fault"
 		printf '0x%x/0x%x/0x%02x\n' "0x$layer" "0x$etype" "0x$code"
 	done >"$T_DIR/wanted"
 	terminates >"$T_DIR/found"

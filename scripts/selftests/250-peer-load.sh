@@ -63,11 +63,9 @@ cut_short() {
 	local expected fault memory options file
 	while read -r expected fault memory options; do
 		file=$(mktemp -u "$T_DIR/queued.XXXXXX") || return 1
-		printf '%s | server %s --run "%s --file %s" --fault %s --hold %s --cut %s %s\n' \
-			"$fault in the middle of $memory $options${*:+ ($*)}" "$B4" \
-			"$ON_A python3 $SELFTESTS/victim.py $DEV_A $B4 7174 $memory $options" \
-			"$file" "$fault" "$file" "$CUT" \
-			"--expect $expected --status ok --timeout 60 $*"
+		to_victim "$fault in the middle of $memory $options${*:+ ($*)}" \
+			"$memory $options --file $file" --fault "$fault" --hold "$file" \
+			--cut "$CUT" --expect "$expected" "$@"
 	done
 }
 

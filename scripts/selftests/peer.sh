@@ -32,6 +32,14 @@ to_client() {
 		"$count" "$size" "$RPING_CLIENT" "$count" "$size" "$*"
 }
 
+# to_victim NAME "MEMORY [OPTIONS...]" [OPTIONS...]: victim.py connects to the peer.
+to_victim() {
+	local name=$1 memory=$2
+	shift 2
+	printf '%s | server %s --run "%s %s %s 7174 %s" --status ok --timeout 60 %s\n' "$name" "$B4" \
+		"$ON_A python3 $SELFTESTS/victim.py" "$DEV_A" "$B4" "$memory" "$*"
+}
+
 # table ROLE [OPTIONS...]: cases of the lists on standard input, "EXPECTED FAULT..." in each line;
 # the options are in their names, too. ROLE is that of rping.
 table() {
