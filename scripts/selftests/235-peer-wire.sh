@@ -75,7 +75,7 @@ VICTIMS="write-here:0/1/02:no-write read-here:0/1/02:no-read write-here:1/1/02:o
 	read-here:0/1/03:other-pd"
 
 faults() {
-	local fault expected memory load=send
+	local fault expected memory load="send"
 	for fault in $FAULTS; do
 		to_server "${fault%:*}" --fault "${fault%:*}" --expect "term:${fault#*:}"
 	done
@@ -87,7 +87,7 @@ faults() {
 		IFS=: read -r fault expected memory <<<"$fault"
 		to_victim "$fault of memory: $memory" "$memory --load $load" \
 			--fault "$fault" --load own --expect "term:$expected"
-		load=write
+		load="write"
 	done
 }
 
