@@ -114,6 +114,7 @@ device_goes() {
 	return $status
 }
 
+nfs_in_soak uml+pair
 { load_kiwarp && topo_up && rdma_up; } || bail "no two hosts"
 t_run "a server" nfs_serve
 for v in "${VERSIONS[@]}"; do round "$v" "${v#*.}"; done
