@@ -30,6 +30,7 @@ class Worker(threading.Thread):
         self.rng = random.Random(args.seed * 1000 + index)
         self.can_be = [None] * sectors
         self.serial = index << 48
+        self.may_fail = args.may_fail
         self.done = self.errors = 0
         self.longest = 0.0
         self.wrong = None
@@ -54,16 +55,17 @@ class Worker(threading.Thread):
             moved = what(self.fd, [view], (self.first + at) * SECTOR)
             if moved != count * SECTOR:
                 raise OSError(0, f"{moved} octets of {count * SECTOR}")
+            self.done += 1
             return True
         except OSError as error:
             self.errors += 1
-            if not self.args.may_fail:
+            if not self.may_fail:
                 self.wrong = f"sector {self.first + at}: {what.__name__}: {error}"
+            time.sleep(0.05)
             return False
         finally:
             view.release()
             self.longest = max(self.longest, time.monotonic() - began)
-            self.done += 1
 
     def write(self, at, count):
         """A new number in these sectors."""
@@ -95,6 +97,7 @@ class Worker(threading.Thread):
     def run(self):
         while not self.wrong and not os.path.exists(self.args.stop):
             (self.write if self.rng.random() < 0.5 else self.read)(*self.place())
+        self.may_fail = False
         step = self.args.block // SECTOR
         for at in range(0, self.sectors, step):
             if not self.wrong:
@@ -115,9 +118,9 @@ def options():
     p.add_argument("--block", type=octets, default=octets("128K"), help="largest operation")
     p.add_argument("--depth", type=int, default=4, help="operations at once")
     p.add_argument("--stop", required=True, help="ends when this appears")
-    p.add_argument("--progress", required=True, help="has the number of operations done")
+    p.add_argument("--progress", required=True, help="has the number of operations that succeeded")
     p.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "little"))
-    p.add_argument("--may-fail", action="store_true", help="operations may, octets may not")
+    p.add_argument("--may-fail", action="store_true", help="operations may, until the end; octets may not")
     p.add_argument("--buffered", action="store_true", help="through the page cache")
     return p.parse_args()
 

@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: SMB Direct, the kernel's own client and server
+# TIMEOUT: 90
+# KERNELS: uml uml-debug
+# TOPOLOGY: any
+# shellcheck source=scripts/selftests/rc
+. "$(dirname "$0")/rc"
+# shellcheck source=scripts/selftests/rc-device
+. "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/rc-ulp
+. "$SELFTESTS/rc-ulp"
+
+SHARE=$T_DIR/share
+MNT=$T_DIR/mnt
+CONF=$T_DIR/ksmbd.conf
+USERS=$T_DIR/ksmbdpwd.db
+
+# Over iWARP SMB Direct has a port of its own, 5445, as that of SMB over TCP is taken.
+server() {
+	on_b mkdir -p "$SHARE" && on_b mount -t tmpfs tmpfs "$SHARE" && put b "[global]
+	netbios name = KIW
+	server min protocol = SMB3_11
+[s]
+	path = $SHARE
+	read only = no
+	force user = root
+	force group = root" "$CONF" && on_b ksmbd.adduser -a u -p secret -i "$USERS" &&
+		on_b ksmbd.mountd -c "$CONF" -u "$USERS" && wait_listen b 5445 20
+}
+
+smb_mount() {
+	mkdir -p "$MNT" && on_a timeout 60 mount -t cifs "//$B4/s" "$MNT" \
+		-o "rdma,vers=3.1.1,user=u,pass=secret,hard,cache=none,echo_interval=2"
+}
+
+smb_umount() { timeout 60 umount "$MNT"; }
+
+same_sum() { [ "$(on_b sha256sum "$SHARE/big")" = "${1%-}$SHARE/big" ]; }
+
+files() {
+	head -c 3000000 /dev/urandom >"$T_DIR/big" && cp "$T_DIR/big" "$MNT/big" &&
+		cmp "$T_DIR/big" "$MNT/big" && same_sum "$(sha256sum <"$T_DIR/big")"
+}
+
+# The client registers; the server reads and writes.
+over_rdma() {
+	dmesg | grep -q 'RDMA transport established' || { echo "not over RDMA"; return 1; }
+	is_kiwarp || return 0
+	[ "$(counter_of b tx_writes)" -gt 0 ] && [ "$(counter_of b tx_read_requests)" -gt 0 ] &&
+		[ "$(counter_of a fast_registered)" -gt 0 ]
+}
+
+server_ends() {
+	on_b ksmbd.control -s && wait_gone 20 on_b pgrep ksmbd.mountd && on_b umount "$SHARE"
+}
+
+# When a session is lost, the client tells some operations so (EAGAIN), and opens files again.
+faults() {
+	t_on "uml pair" "the link is down for a while" under link_down_for "$FAULT_S"
+	t_on "uml" "loss and disorder" under loss_for "$FAULT_S"
+	t_on "" "silence" under silence_for "$FAULT_S"
+	t_on "uml-debug" "the server's device goes and comes" under device_again b
+	t_on "uml-debug" "the client's device goes and comes" under device_again a
+	t_on "uml" "the server dies and returns" under dies_and_returns
+}
+
+dies_and_returns() { peer_dies b && _stay "$FAULT_S" && peer_returns b; }
+
+ulp_up ksmbd cifs || bail "no two hosts"
+t_run "a server" server
+t_run "a client" smb_mount
+mountpoint -q "$MNT" || bail "nothing is mounted"
+t_run "files" files
+t_run "over RDMA in both directions" over_rdma
+t_run "fio on a file" fio_verify "$MNT/fio" 4M --bsrange=4k-1M
+truncate -s 8M "$MNT/io"
+io_start "$MNT/io" 8M --may-fail || not_ok "I/O begins" "$(spawn_log io)"
+again_and_again faults
+t_run "every octet" io_stop
+t_run "unmount" smb_umount
+t_run "the server ends" server_ends
+ulp_down
+done_testing
