@@ -64,7 +64,11 @@ details() {
 		mulpdu='[1-9][0-9]*' sq_size='[1-9][0-9]*' rq_size='[1-9][0-9]*' reads_in='[01]' &&
 		tells qp "$DEV_B" kiwarp_state=RTS role=initiator reads_out='[01]' &&
 		tells cq "$DEV_A" size='[1-9][0-9]*' posted='[1-9][0-9]*' overrun=0 &&
-		tells mr "$DEV_A" kind=user valid=1 access=7
+		tells mr "$DEV_A" kind=user valid=1 access=7 &&
+		tells cm_id "$DEV_A" ep='[1-9][0-9]*' ep_state=LISTENING half_open=0 \
+			backlog='[1-9][0-9]*' &&
+		tells cm_id "$DEV_A" ep='[1-9][0-9]*' ep_state=OPEN mpa_revision=2 p2p=1 &&
+		tells cm_id "$DEV_B" ep='[1-9][0-9]*' ep_state=OPEN mpa_revision=2 p2p=1
 }
 
 # lists: of connected programs, each with its owner.

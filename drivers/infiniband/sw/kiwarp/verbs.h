@@ -11,6 +11,7 @@
 
 struct kiw_cq;
 struct kiw_qp;
+struct rdma_cm_id;
 
 /* verbs_dev.c: the table of operations, device and port attributes */
 extern const struct ib_device_ops kiw_device_ops;
@@ -77,5 +78,6 @@ int kiw_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp);
 int kiw_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq);
 int kiw_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr);
 int kiw_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq);
+int kiw_fill_res_cm_id_entry(struct sk_buff *msg, struct rdma_cm_id *id);
 
 #endif /* KIW_VERBS_H */

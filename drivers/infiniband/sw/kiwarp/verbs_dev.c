@@ -277,6 +277,7 @@ const struct ib_device_ops kiw_device_ops = {
 	.fill_res_qp_entry = kiw_fill_res_qp_entry,
 	.fill_res_cq_entry = kiw_fill_res_cq_entry,
 	.fill_res_mr_entry = kiw_fill_res_mr_entry,
+	.fill_res_cm_id_entry = kiw_fill_res_cm_id_entry,
 	.get_dev_fw_str = kiw_get_dev_fw_str,
 	.device_group = &kiw_policy_group,
 	.alloc_hw_port_stats = alloc_port_stats,

@@ -7,9 +7,14 @@
  * destruction frees is touched, but for a QP's queues, under the QP's mutex. Rings are
  * never read.
  */
+#include <net/ipv6.h>
+#include <rdma/iw_cm.h>
+#include <rdma/rdma_cm.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/restrack.h>
 
+#include "cm_ep.h"
+#include "device.h"
 #include "proto/mpa.h"
 #include "qp.h"
 #include "verbs.h"
@@ -227,4 +232,103 @@ int kiw_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq)
 	       put_u32(msg, "limit", READ_ONCE(srq->limit)) &&
 	       put_u32(msg, "taken", READ_ONCE(srq->rq.get));
 	return table_end(msg, table, done);
+}
+
+/* Addresses; with @any, one of @a that is not set stands for every one */
+static bool is_addr(const struct sockaddr_storage *a, const struct sockaddr_storage *b, bool any)
+{
+	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
+	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
+	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
+	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	switch (a->ss_family) {
+	case AF_INET:
+		return a4->sin_port == b4->sin_port &&
+		       (a4->sin_addr.s_addr == b4->sin_addr.s_addr ||
+			(any && !a4->sin_addr.s_addr));
+	case AF_INET6:
+		return a6->sin6_port == b6->sin6_port &&
+		       (ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr) ||
+			(any && ipv6_addr_any(&a6->sin6_addr)));
+	default:
+		return true;
+	}
+}
+
+/*
+ * rdma_cm's identifier leads to iw_cm's by a function of rdma_cm, on which this module does
+ * not depend. Addresses do as well: a device has one endpoint for each pair of them.
+ */
+static bool ep_is_of(const struct kiw_ep *ep, const struct rdma_addr *addr)
+{
+	const struct sockaddr_in *dst = (const struct sockaddr_in *)&addr->dst_addr;
+
+	lockdep_assert_held(&ep->lock);
+	if (!ep->cm_id || ep->state == KIW_CMS_CLOSED ||
+	    !is_addr(&ep->cm_id->local_addr, &addr->src_addr, true))
+		return false;
+	/* rdma_cm gives a listener a peer of all zeros, iw_cm none; ports are in one place */
+	if (ep->state == KIW_CMS_LISTENING)
+		return !dst->sin_port;
+	return is_addr(&ep->cm_id->remote_addr, &addr->dst_addr, false);
+}
+
+static bool put_ep(struct sk_buff *msg, struct kiw_ep *ep)
+{
+	lockdep_assert_held(&ep->lock);
+	if (!put_u32(msg, "ep", ep->id) ||
+	    !put_string(msg, "ep_state", kiw_cm_state_name(ep->state)))
+		return false;
+	switch (ep->state) {
+	case KIW_CMS_LISTENING:
+		return put_u32(msg, "half_open", READ_ONCE(ep->num_children)) &&
+		       put_u32(msg, "backlog", ep->backlog);
+	case KIW_CMS_WAIT_FIRST:
+	case KIW_CMS_OPEN:
+		return put_u32(msg, "mpa_revision", ep->agreed.rev) &&
+		       put_u32(msg, "p2p", ep->agreed.p2p);
+	default:
+		return true;
+	}
+}
+
+static int ep_table(struct sk_buff *msg, struct kiw_ep *ep)
+{
+	struct nlattr *table = table_start(msg);
+
+	return table ? table_end(msg, table, put_ep(msg, ep)) : -EMSGSIZE;
+}
+
+/**
+ * kiw_fill_res_cm_id_entry() - ib_device_ops.fill_res_cm_id_entry
+ * @msg: the answer being built
+ * @id: a connection or listener of this device
+ *
+ * Its endpoint: the number by which trace events name it, its state, and what it is about.
+ * There is none before the consumer connects or listens, nor in the end.
+ *
+ * Context: process, may sleep; takes the locks of the device's endpoints in turn. The core
+ * keeps the identifier's memory.
+ * Return: 0, or -EMSGSIZE: no room.
+ */
+int kiw_fill_res_cm_id_entry(struct sk_buff *msg, struct rdma_cm_id *id)
+{
+	struct kiw_device *dev = to_kiw_device(id->device);
+	bool is_found = false;
+	unsigned long at = 0;
+	struct kiw_ep *ep;
+	int ret = 0;
+
+	while (!is_found && (ep = kiw_ep_next(dev, &at))) {
+		mutex_lock(&ep->lock);
+		is_found = ep_is_of(ep, &id->route.addr);
+		if (is_found)
+			ret = ep_table(msg, ep);
+		mutex_unlock(&ep->lock);
+		kiw_ep_put(ep);
+	}
+	return ret;
 }
