@@ -278,11 +278,16 @@ class End:
         self.raw_mrs[num] = (struct.unpack_from("=Q", call, 24 + 8)[0], room)
         return 0, num, keys[0], keys[1]
 
+    @staticmethod
+    def shown(kind, pattern):
+        """What of `rdma resource show KIND`, of all devices, PATTERN finds."""
+        text = subprocess.run(["rdma", "-dd", "resource", "show", kind], check=True,
+                              capture_output=True, text=True).stdout
+        return re.findall(pattern, text)
+
     def mr_kinds(self):
         """What `rdma resource` says that the regions of all devices are."""
-        shown = subprocess.run(["rdma", "-dd", "resource", "show", "mr"], check=True,
-                               capture_output=True, text=True).stdout
-        return sorted(re.findall(r"drv_kind (\S+)", shown))
+        return sorted(self.shown("mr", r"drv_kind (\S+)"))
 
     def close_mr(self, num):
         if num in self.raw_mrs:
@@ -693,12 +698,9 @@ class End:
             return exc.error_code
         return 0
 
-    @staticmethod
-    def srq_shown():
+    def srq_shown(self):
         """Size and limit of the only SRQ of all devices: the stock provider has no query."""
-        shown = subprocess.run(["rdma", "-dd", "resource", "show", "srq"], check=True,
-                               capture_output=True, text=True).stdout
-        (size, limit), = re.findall(r"drv_size (\d+) drv_limit (\d+)", shown)
+        (size, limit), = self.shown("srq", r"drv_size (\d+) drv_limit (\d+)")
         return int(size), int(limit)
 
     def srq_modify(self, num, mask, max_wr, limit):

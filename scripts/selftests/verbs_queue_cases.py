@@ -75,6 +75,10 @@ def overrun_sends(l, r, addr):
             ended(p)
         expect([c[:2] for c in l.complete(p.lc, "send", 2)], [(0, "SUCCESS"), (1, "SUCCESS")])
         expect(l.completions(p.lc, "send"), [], "completions of the dead CQ")
+        expect(sorted(l.shown("cq", r"drv_overrun (\d)")), list("0001"), "overruns shown")
+        expect(sorted(l.shown("qp", r"drv_terminate (\w+) drv_terminate_layer 0 "
+                                    "drv_terminate_etype 0 drv_terminate_code 0x0")),
+               ["received", "sent"], "Terminates shown")
         # Every receive comes back; those of messages that had arrived are good.
         expect([c[0] for c in r.complete(p.rc, "recv", 8)], list(range(8)), "receives")
         expect(l.async_events() + r.async_events(), [], "more events")
