@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Building FPDUs, RFC 5044 4. Payload is copied and checksummed in one pass into the
- * batch, see txbuf.c; what it comes from is told by a fill function. Where the peer
+ * Building FPDUs, RFC 5044 4. Payload is copied into the batch, and the copy checksummed,
+ * see txbuf.c; what it comes from is told by a fill function. Where the peer
  * asked for markers, an FPDU is written in pieces between them.
  *
  * Context: socket lock held, BHs off.
@@ -18,13 +18,11 @@ static const u8 zeroes[KIW_FPDU_ALIGN];
 /**
  * struct tx_marked - writing an FPDU with its markers
  * @buf: the batch
- * @crc: over what is written, unless NULL
  * @start: offset of the FPDU in the stream, with the marker before it if there is one
  * @offset: of the next octet
  */
 struct tx_marked {
 	struct kiw_txbuf *buf;
-	u32 *crc;
 	u32 start;
 	u32 offset;
 };
@@ -111,13 +109,13 @@ void kiw_tx_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sge, struct
 
 /* Everything before the CRC, in a stream without markers. */
 static bool tx_put_plain(struct kiw_txbuf *buf, const struct kiw_tx_fpdu *fpdu, u32 hdr_len,
-			 u32 pad, u32 *crc)
+			 u32 pad)
 {
-	if (!kiw_txbuf_put(buf, &fpdu->tagged, hdr_len, crc))
+	if (!kiw_txbuf_put(buf, &fpdu->tagged, hdr_len))
 		return false;
-	if (fpdu->len && !kiw_txbuf_fill(buf, fpdu->len, fpdu->fill, fpdu->arg, crc))
+	if (fpdu->len && !kiw_txbuf_fill(buf, fpdu->len, fpdu->fill, fpdu->arg))
 		return false;
-	return kiw_txbuf_put(buf, zeroes, pad, crc);
+	return kiw_txbuf_put(buf, zeroes, pad);
 }
 
 /* A marker if it belongs here: RFC 5044 4.3. */
@@ -129,7 +127,7 @@ static bool tx_put_marker(struct tx_marked *out)
 		return true;
 	kiw_mpa_marker_encode(&marker, out->offset, out->start);
 	out->offset += sizeof(marker);
-	return kiw_txbuf_put(out->buf, &marker, sizeof(marker), out->crc);
+	return kiw_txbuf_put(out->buf, &marker, sizeof(marker));
 }
 
 static bool tx_fill_marked(struct tx_marked *out, u32 len, kiw_fill_fn fill, void *arg)
@@ -140,7 +138,7 @@ static bool tx_fill_marked(struct tx_marked *out, u32 len, kiw_fill_fn fill, voi
 		if (!tx_put_marker(out))
 			return false;
 		here = min(len, kiw_mpa_to_marker(out->offset));
-		if (!kiw_txbuf_fill(out->buf, here, fill, arg, out->crc))
+		if (!kiw_txbuf_fill(out->buf, here, fill, arg))
 			return false;
 		out->offset += here;
 		len -= here;
@@ -150,13 +148,12 @@ static bool tx_fill_marked(struct tx_marked *out, u32 len, kiw_fill_fn fill, voi
 
 /* Everything before the CRC, with markers: one between PAD and CRC is of this FPDU. */
 static bool tx_put_marked(struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu, u32 hdr_len,
-			  u32 pad, u32 *crc)
+			  u32 pad)
 {
 	struct kiw_tx_source hdr = { .data = (const u8 *)&fpdu->tagged };
 	struct kiw_tx_source tail = { .data = zeroes };
 	struct tx_marked out = {
 		.buf = &qp->tx.buf,
-		.crc = crc,
 		.start = qp->tx.offset,
 		.offset = qp->tx.offset,
 	};
@@ -168,24 +165,23 @@ static bool tx_put_marked(struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu, u32
 }
 
 /* RFC 5044 4: header, payload, PAD and CRC behind the batch. */
-static bool tx_put_fpdu(struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu)
+static bool tx_put_fpdu(struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu,
+			const struct kiw_txbuf_mark *mark)
 {
 	u32 hdr_len = fpdu->is_tagged ? sizeof(fpdu->tagged) : sizeof(fpdu->untagged);
 	u32 pad = kiw_mpa_pad(hdr_len - KIW_FPDU_LEN_SIZE + fpdu->len);
-	u32 crc = kiw_crc_init();
-	u32 *crcp = qp->conn.crc ? &crc : NULL;
 	__le32 trailer = 0;
 	bool done;
 
 	if (qp->conn.tx_markers)
-		done = tx_put_marked(qp, fpdu, hdr_len, pad, crcp);
+		done = tx_put_marked(qp, fpdu, hdr_len, pad);
 	else
-		done = tx_put_plain(&qp->tx.buf, fpdu, hdr_len, pad, crcp);
+		done = tx_put_plain(&qp->tx.buf, fpdu, hdr_len, pad);
 	if (!done)
 		return false;
-	if (crcp)
-		trailer = kiw_crc_final(crc);
-	if (!kiw_txbuf_put(&qp->tx.buf, &trailer, sizeof(trailer), NULL))
+	if (qp->conn.crc)
+		trailer = kiw_crc_final(kiw_txbuf_crc(&qp->tx.buf, mark));
+	if (!kiw_txbuf_put(&qp->tx.buf, &trailer, sizeof(trailer)))
 		return false;
 	kiw_count(qp->stats, KIW_STAT_TX_FPDUS);
 	return true;
@@ -207,7 +203,7 @@ bool kiw_tx_add_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
 	bool done;
 
 	kiw_txbuf_mark(&qp->tx.buf, &mark);
-	done = tx_put_fpdu(qp, fpdu);
+	done = tx_put_fpdu(qp, fpdu, &mark);
 	if (done)
 		qp->tx.offset += qp->tx.buf.len - mark.len;
 	else

@@ -49,13 +49,12 @@ static void *txbuf_room(struct kiw_txbuf *buf, u32 want, u32 *len)
  * @buf: the batch
  * @data: what to append
  * @len: octets
- * @crc: updated over the copy, unless NULL
  *
  * Context: BHs off.
  * Return: false when there is no room; the batch may hold a part of @data then, and
  * the caller goes back to a mark.
  */
-bool kiw_txbuf_put(struct kiw_txbuf *buf, const void *data, u32 len, u32 *crc)
+bool kiw_txbuf_put(struct kiw_txbuf *buf, const void *data, u32 len)
 {
 	void *dst;
 	u32 here;
@@ -65,8 +64,6 @@ bool kiw_txbuf_put(struct kiw_txbuf *buf, const void *data, u32 len, u32 *crc)
 		if (!dst)
 			return false;
 		memcpy(dst, data, here);
-		if (crc)
-			*crc = kiw_crc_update(*crc, dst, here);
 		data += here;
 		len -= here;
 	}
@@ -79,12 +76,11 @@ bool kiw_txbuf_put(struct kiw_txbuf *buf, const void *data, u32 len, u32 *crc)
  * @len: octets
  * @fill: writes them, piece by piece, in order
  * @arg: handed to it
- * @crc: updated over what it wrote, unless NULL
  *
  * Context: BHs off.
  * Return: false when there is no room or @fill said so; the caller goes back to a mark.
  */
-bool kiw_txbuf_fill(struct kiw_txbuf *buf, u32 len, kiw_fill_fn fill, void *arg, u32 *crc)
+bool kiw_txbuf_fill(struct kiw_txbuf *buf, u32 len, kiw_fill_fn fill, void *arg)
 {
 	void *dst;
 	u32 here;
@@ -93,8 +89,6 @@ bool kiw_txbuf_fill(struct kiw_txbuf *buf, u32 len, kiw_fill_fn fill, void *arg,
 		dst = txbuf_room(buf, len, &here);
 		if (!dst || !fill(arg, dst, here))
 			return false;
-		if (crc)
-			*crc = kiw_crc_update(*crc, dst, here);
 		len -= here;
 	}
 	return true;
@@ -112,6 +106,31 @@ void kiw_txbuf_mark(const struct kiw_txbuf *buf, struct kiw_txbuf_mark *mark)
 	mark->num = buf->num;
 	mark->bv_len = buf->num ? buf->bv[buf->num - 1].bv_len : 0;
 	mark->len = buf->len;
+}
+
+/**
+ * kiw_txbuf_crc() - the CRC of what was appended since a mark was set
+ * @buf: the batch; nothing of it was sent since then
+ * @mark: from where
+ *
+ * In one pass, because most FPDUs lie in one piece.
+ *
+ * Context: BHs off.
+ * Return: the register, to be given to kiw_crc_final().
+ */
+u32 kiw_txbuf_crc(const struct kiw_txbuf *buf, const struct kiw_txbuf_mark *mark)
+{
+	u32 skip = mark->bv_len, crc = kiw_crc_init();
+	unsigned int i = mark->num ? mark->num - 1 : 0;
+	const struct bio_vec *bv;
+
+	for (; i < buf->num; i++) {
+		bv = &buf->bv[i];
+		crc = kiw_crc_update(crc, page_address(bv->bv_page) + bv->bv_offset + skip,
+				     bv->bv_len - skip);
+		skip = 0;
+	}
+	return crc;
 }
 
 /**

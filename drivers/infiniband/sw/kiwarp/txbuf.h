@@ -3,7 +3,7 @@
  * A batch of FPDUs in pages of our own, ready to be handed to TCP.
  *
  * Owns: the pages until TCP has them. Octets are appended in stream order, each
- * copied once, with the CRC taken over the copy while it is in the cache.
+ * copied once; the CRC is taken over the copy of an FPDU while it is in the cache.
  */
 #ifndef KIW_TXBUF_H
 #define KIW_TXBUF_H
@@ -51,8 +51,9 @@ struct kiw_txbuf_mark {
 };
 
 /* BHs off */
-bool kiw_txbuf_put(struct kiw_txbuf *buf, const void *data, u32 len, u32 *crc);
-bool kiw_txbuf_fill(struct kiw_txbuf *buf, u32 len, kiw_fill_fn fill, void *arg, u32 *crc);
+bool kiw_txbuf_put(struct kiw_txbuf *buf, const void *data, u32 len);
+bool kiw_txbuf_fill(struct kiw_txbuf *buf, u32 len, kiw_fill_fn fill, void *arg);
+u32 kiw_txbuf_crc(const struct kiw_txbuf *buf, const struct kiw_txbuf_mark *mark);
 void kiw_txbuf_mark(const struct kiw_txbuf *buf, struct kiw_txbuf_mark *mark);
 void kiw_txbuf_rollback(struct kiw_txbuf *buf, const struct kiw_txbuf_mark *mark);
 int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks, bool end_of_record);
