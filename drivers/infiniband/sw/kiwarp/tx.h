@@ -83,6 +83,7 @@ void kiw_tx_uninit(struct kiw_qp *qp);
 
 /* Socket lock held, BHs off */
 void kiw_tx_run(struct kiw_qp *qp);
+void kiw_tx_taken(struct kiw_qp *qp);
 void kiw_tx_complete(struct kiw_qp *qp);
 void kiw_tx_refused(struct kiw_qp *qp, const struct kiw_term *term, enum kiw_wcs status);
 bool kiw_tx_flush(struct kiw_qp *qp);

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * How send work ends: TCP has it, the peer refuses it, or it is given back.
+ *
+ * A work request counts as sent when TCP has its last octet; since its payload was copied,
+ * its buffers belong to the consumer again at that moment. RDMA Reads count when their
+ * Response has been placed. Completions are posted in the order of posting, whatever the
+ * order in which work requests end (RFC 5040 5.5).
+ *
+ * Context: socket lock held, BHs off; the flush says what it has where there is no stream.
+ */
+#include "tx.h"
+
+#include "qp.h"
+
+static void tx_post_completion(struct kiw_qp *qp, const struct kiw_pend *pend)
+{
+	struct kiw_wc wc = {
+		.wr_id = pend->wr_id,
+		.qp = &qp->ib,
+		.byte_len = pend->length,
+		.status = pend->status,
+		.op = pend->op,
+	};
+
+	if (pend->is_signaled || pend->status != KIW_WCS_SUCCESS)
+		kiw_qp_post_completion(qp, qp->scq, &wc);
+}
+
+/**
+ * kiw_tx_complete() - post the completions whose turn has come
+ * @qp: the QP
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_tx_complete(struct kiw_qp *qp)
+{
+	struct kiw_pend_ring *ring = &qp->tx.pend;
+	struct kiw_pend *pend;
+
+	while (!kiw_pend_is_empty(ring)) {
+		pend = kiw_pend_at(ring, ring->get);
+		if (!pend->is_done)
+			break;
+		tx_post_completion(qp, pend);
+		/* What was never TCP's is completed all the same. */
+		if (ring->taken == ring->get)
+			ring->taken++;
+		ring->get++;
+	}
+}
+
+/**
+ * kiw_tx_taken() - TCP has taken something
+ * @qp: the QP
+ *
+ * Work requests of which it has the last octet have been sent.
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_tx_taken(struct kiw_qp *qp)
+{
+	struct kiw_pend_ring *ring = &qp->tx.pend;
+	u32 end = qp->tx.offset - qp->tx.buf.len;
+	struct kiw_pend *pend;
+
+	for (; ring->taken != ring->put; ring->taken++) {
+		pend = kiw_pend_at(ring, ring->taken);
+		if (!kiw_pend_is_sent(pend, end))
+			break;
+		if (!kiw_wr_is_read(pend->op))
+			pend->is_done = true;
+	}
+	kiw_tx_complete(qp);
+}
+
+/* What @msn counts; a Read of ours that was an RTR has no entry, but is the first. */
+static bool tx_is_of_queue(const struct kiw_pend *pend, u32 qn)
+{
+	if (qn == KIW_QN_READ_REQ)
+		return kiw_wr_is_read(pend->op);
+	return qn == KIW_QN_SEND && (pend->op == KIW_WR_SEND || pend->op == KIW_WR_SEND_INV);
+}
+
+/* The work request that is message @msn of a queue, unless its completion was posted. */
+static struct kiw_pend *tx_find_msn(struct kiw_qp *qp, u32 qn, u32 msn)
+{
+	struct kiw_pend_ring *ring = &qp->tx.pend;
+	struct kiw_pend *pend;
+	u32 pos, at;
+
+	if (qn >= KIW_QN_COUNT)
+		return NULL;
+	at = qp->tx.msn[qn];
+	for (pos = ring->put; pos != ring->get; pos--) {
+		pend = kiw_pend_at(ring, pos - 1);
+		if (!pend->is_built || !tx_is_of_queue(pend, qn))
+			continue;
+		if (--at == msn)
+			return pend;
+	}
+	return NULL;
+}
+
+/* The oldest one under way, or the oldest Read. */
+static struct kiw_pend *tx_find_oldest(struct kiw_qp *qp, bool is_read)
+{
+	struct kiw_pend_ring *ring = &qp->tx.pend;
+	struct kiw_pend *pend;
+	u32 pos;
+
+	for (pos = ring->get; pos != ring->put; pos++) {
+		pend = kiw_pend_at(ring, pos);
+		if (!pend->is_done && (!is_read || kiw_wr_is_read(pend->op)))
+			return pend;
+	}
+	return NULL;
+}
+
+/**
+ * kiw_tx_refused() - the peer has ended the stream: give a work request the status
+ * @qp: the QP
+ * @term: the peer's Terminate
+ * @status: for the completion, which the flush posts
+ *
+ * The one whose header the Terminate quotes, if it has a number and has not completed;
+ * else the oldest under way, of which there may be none.
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_tx_refused(struct kiw_qp *qp, const struct kiw_term *term, enum kiw_wcs status)
+{
+	struct kiw_pend *pend = NULL;
+
+	if (term->is_untagged)
+		pend = tx_find_msn(qp, term->qn, term->msn);
+	if (!pend && term->is_read)
+		pend = tx_find_oldest(qp, true);
+	if (!pend)
+		pend = tx_find_oldest(qp, false);
+	if (!pend)
+		return;
+	pend->status = status;
+	pend->is_done = true;
+}
+
+static void tx_flush_pend(struct kiw_qp *qp)
+{
+	struct kiw_pend_ring *ring = &qp->tx.pend;
+	struct kiw_pend *pend;
+	u32 pos;
+
+	for (pos = ring->get; pos != ring->put; pos++) {
+		pend = kiw_pend_at(ring, pos);
+		if (pend->is_done)
+			continue;
+		pend->status = KIW_WCS_FLUSHED;
+		pend->is_done = true;
+	}
+	kiw_tx_complete(qp);
+	ring->taken = ring->put;
+}
+
+/**
+ * kiw_tx_flush() - complete all send work as flushed
+ * @qp: the QP, in ERROR
+ *
+ * Older work first, so that a consumer that drains its QP sees its marker last.
+ *
+ * Context: process; socket lock held if there is a stream, BHs off; called by the QP's
+ * work only.
+ * Return: true: a user ring keeps filling up; call again.
+ */
+bool kiw_tx_flush(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+	struct kiw_pend pend = { .status = KIW_WCS_FLUSHED };
+	u32 left = qp->sq.size;
+
+	kiw_txbuf_drop(&tx->buf);
+	tx_flush_pend(qp);
+	if (tx->has_wqe && tx->kind != KIW_TX_WR) {
+		pend.wr_id = tx->wqe.wr_id;
+		pend.op = tx->wqe.op;
+		tx_post_completion(qp, &pend);
+	}
+	tx->has_wqe = false;
+	tx->kind = KIW_TX_NONE;
+	tx->term_len = 0;
+	tx->orq.get = tx->orq.put;
+	tx->irq.get = tx->irq.put;
+	while (kiw_sq_fetch(&qp->sq, &tx->wqe)) {
+		pend.wr_id = tx->wqe.wr_id;
+		pend.op = tx->wqe.op;
+		tx_post_completion(qp, &pend);
+		if (!--left)
+			return true;
+	}
+	return false;
+}
