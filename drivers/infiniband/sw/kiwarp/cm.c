@@ -25,6 +25,7 @@
 #include "cm.h"
 
 #include <linux/err.h>
+#include <linux/sched/mm.h>
 #include <linux/xarray.h>
 #include <net/ipv6.h>
 #include <rdma/iw_cm.h>
@@ -328,15 +329,7 @@ static int start_connect(struct kiw_ep *ep)
 	return 0;
 }
 
-/**
- * kiw_cm_connect() - iw_cm: connect
- * @id: whom to tell: CONNECT_REPLY, once, whatever happens, within the deadline
- * @param: depths, private data and the QP; not kept
- *
- * Context: process, may sleep, does not wait for the peer.
- * Return: 0: the event follows; -errno: there is none.
- */
-int kiw_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+static int connect_qp(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
 	struct kiw_device *dev = to_kiw_device(id->device);
 	struct kiw_ep *ep;
@@ -369,6 +362,24 @@ err_put:
 	return ret;
 }
 
+/**
+ * kiw_cm_connect() - iw_cm: connect
+ * @id: whom to tell: CONNECT_REPLY, once, whatever happens, within the deadline
+ * @param: depths, private data and the QP; not kept
+ *
+ * Context: process, may sleep, does not wait for the peer.
+ * Return: 0: the event follows; -errno: there is none.
+ */
+int kiw_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+{
+	/* rdma_cm calls from its one worker, on which the way back to a disk depends */
+	unsigned int noio = memalloc_noio_save();
+	int ret = connect_qp(id, param);
+
+	memalloc_noio_restore(noio);
+	return ret;
+}
+
 /*
  * iw_cm lets a cm_id be accepted again while our ESTABLISHED waits in its queue, or for the
  * peer to speak. By then it has put a second QP, and a reference on that, in the place of
@@ -394,16 +405,7 @@ static bool accepted_again(struct iw_cm_id *id, u32 qpn)
 	return true;
 }
 
-/**
- * kiw_cm_accept() - iw_cm: accept a connection request
- * @id: whom to tell: ESTABLISHED, once, whatever happens, within the deadline; then CLOSE
- * @param: depths, private data and the QP; not kept
- *
- * Context: process, may sleep, does not wait for the peer.
- * Return: 0: the events follow, perhaps before this returns; -errno: there are none and
- * the request is no more. -ECONNABORTED: the peer has gone or the deadline has passed.
- */
-int kiw_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+static int accept_qp(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
 	int ret = -ECONNABORTED;
 	struct kiw_ep *ep;
@@ -419,6 +421,25 @@ int kiw_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 		ret = kiw_ep_accept(ep, id, param);
 	mutex_unlock(&ep->lock);
 	kiw_ep_put(ep);
+	return ret;
+}
+
+/**
+ * kiw_cm_accept() - iw_cm: accept a connection request
+ * @id: whom to tell: ESTABLISHED, once, whatever happens, within the deadline; then CLOSE
+ * @param: depths, private data and the QP; not kept
+ *
+ * Context: process, may sleep, does not wait for the peer.
+ * Return: 0: the events follow, perhaps before this returns; -errno: there are none and
+ * the request is no more. -ECONNABORTED: the peer has gone or the deadline has passed.
+ */
+int kiw_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+{
+	/* As in kiw_cm_connect(): there are hosts that are both client and server */
+	unsigned int noio = memalloc_noio_save();
+	int ret = accept_qp(id, param);
+
+	memalloc_noio_restore(noio);
 	return ret;
 }
 

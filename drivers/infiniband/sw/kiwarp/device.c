@@ -151,7 +151,7 @@ static int device_init(struct kiw_device *dev, const char *name)
 	ret = kiw_mr_table_init(&dev->mrs);
 	if (ret)
 		goto err_stats;
-	/* Unbound: what is queued may take long; reclaim: NFS over RDMA writes pages back */
+	/* Unbound: what is queued may take long; reclaim: Documentation/overview.rst, Memory */
 	dev->wq = alloc_workqueue("kiwarp-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
 	if (!dev->wq) {
 		ret = -ENOMEM;
