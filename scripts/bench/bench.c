@@ -174,7 +174,8 @@ static void option(struct options *o, const char *arg)
 	__u32 ms;
 
 	if (number(arg, "size", &o->size) || number(arg, "depth", &o->depth) ||
-	    number(arg, "batch", &o->batch) || number(arg, "conns", &o->conns))
+	    number(arg, "batch", &o->batch) || number(arg, "conns", &o->conns) ||
+	    number(arg, "count", &o->count))
 		return;
 	if (number(arg, "ms", &ms))
 		o->seconds = ms / 1e3;
@@ -191,6 +192,8 @@ static const struct {
 	void (*measure)(const struct options *options);
 } measurements[] = {
 	{ "write", bulk }, { "read", bulk }, { "send", bulk },
+	{ "write-lat", pingpong }, { "send-lat", pingpong }, { "conn", connect_rate },
+	{ "verify", verify },
 	{ "tcp", tcp_stream }, { "tcp-crc", tcp_stream }, { "tcp-lat", tcp_pingpong },
 	{ "tcp-conn", tcp_connect_rate }, { "crc", crc_rate },
 };
@@ -219,7 +222,7 @@ int main(int argc, char **argv)
 	MUST(o.size && o.batch && o.conns && o.depth >= o.batch);
 	setrlimit(RLIMIT_NOFILE, &files);
 	/* Whatever waits for too long ends the program. */
-	alarm(patience() * 3 + o.seconds * 10);
+	alarm(patience() * 3 + o.seconds * 10 + o.conns / 10 + o.count / 50);
 	clock_start();
 	for (i = 0; i < ARRAY_SIZE(measurements); i++) {
 		if (strcmp(measurements[i].op, o.op))

@@ -22,6 +22,7 @@
  * @batch: work requests per post, the last of them signaled
  * @conns: connections
  * @seconds: how long to measure
+ * @count: of connections to make one after another; 0 when time decides
  * @from: network namespace of the active end
  * @to: of the passive end; may be the same
  */
@@ -32,6 +33,7 @@ struct options {
 	__u32 batch;
 	__u32 conns;
 	double seconds;
+	__u32 count;
 	const char *from;
 	const char *to;
 };
@@ -61,6 +63,9 @@ void print_latency(__u64 *ticks, __u32 count);
 const char *address_of(const char *ns);
 
 void bulk(const struct options *options);
+void pingpong(const struct options *options);
+void connect_rate(const struct options *options);
+void verify(const struct options *options);
 
 void tcp_stream(const struct options *options);
 void tcp_pingpong(const struct options *options);

@@ -43,6 +43,7 @@ struct flow {
  * @region: its octets, as far as messages use it
  * @size: octets of a message
  * @depth: slots of each queue
+ * @is_both: each end has both queues, not only the one that it needs
  * @conns: connections
  * @next: where in the region the next message is
  * @flows: the connections
@@ -57,6 +58,7 @@ struct set {
 	size_t region;
 	__u32 size;
 	__u32 depth;
+	bool is_both;
 	__u32 conns;
 	size_t next;
 	struct flow *flows;
@@ -65,6 +67,7 @@ struct set {
 void set_sides(struct set *set, const struct options *o);
 void set_memory(struct set *set, __u32 size);
 void set_open(struct set *set, const struct options *o);
+void set_open_both(struct set *set, const struct options *o);
 void set_close(struct set *set);
 void set_arm(struct set *set, int end);
 void set_sleep(struct set *set, int end);

@@ -11,7 +11,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODULES = ["crc32c_hw", "ib_core", "iw_cm", "rdma_cm", "rdma_ucm", "ib_uverbs"]
-DEVICES = {"a": "bencha", "b": "benchb"}
+MODULE_OF = {"rxe": "rdma_rxe"}
+PAIR = {"a": ("bencha", "eth0"), "b": ("benchb", "eth0")}
+OWN = {"init": ("bench0", "own0")}
 
 
 def call(*args, check=True):
@@ -36,19 +38,37 @@ def setup_hosts():
         call("ip", "-n", host, "link", "set", "lo", "up")
         call("ip", "-n", host, "addr", "add", f"10.77.0.{number}/24", "dev", "eth0")
         call("ip", "-n", host, "link", "set", "eth0", "up")
+    for host, other, address in (("a", "b", "10.77.0.2"), ("b", "a", "10.77.0.1")):
+        link = json.loads(call("ip", "-j", "-n", other, "link", "show", "eth0"))[0]
+        # Nothing that is measured waits for ARP.
+        call("ip", "-n", host, "neigh", "replace", address, "lladdr", link["address"],
+             "nud", "permanent", "dev", "eth0")
+
+
+def setup_own():
+    """The first namespace by name, too, and with a netdev of its own."""
+    with open("/run/netns/init", "w", encoding="ascii"):
+        pass
+    call("mount", "--bind", "/proc/1/ns/net", "/run/netns/init")
+    call("ip", "link", "add", "own0", "type", "dummy")
+    call("ip", "addr", "add", "10.77.0.1/24", "dev", "own0")
+    call("ip", "link", "set", "own0", "up")
 
 
 def load(drivers):
     for module in MODULES + sorted(drivers):
-        call("modprobe", module)
+        call("modprobe", MODULE_OF.get(module, module))
     with open("/proc/crypto", encoding="ascii") as file:
         if "crc32c-hw" not in file.read():
             raise RuntimeError("no accelerated crc32c")
 
 
-def is_active(host):
-    return "state ACTIVE" in inside(host, "rdma", "link", "show", f"{DEVICES[host]}/1",
-                                    check=False)
+def is_active(host, name):
+    return "state ACTIVE" in inside(host, "rdma", "link", "show", f"{name}/1", check=False)
+
+
+def devices_of(setting):
+    return OWN if setting.get("own") else PAIR
 
 
 def devices_up(setting):
@@ -56,17 +76,18 @@ def devices_up(setting):
         path = f"/sys/module/{setting['driver']}/parameters/{name}"
         with open(path, "w", encoding="ascii") as file:
             file.write(value)
-    for host, name in DEVICES.items():
-        inside(host, "rdma", "link", "add", name, "type", setting["driver"], "netdev", "eth0")
+    devices = devices_of(setting)
+    for host, (name, netdev) in devices.items():
+        inside(host, "rdma", "link", "add", name, "type", setting["driver"], "netdev", netdev)
     deadline = time.monotonic() + 10
-    while not all(is_active(host) for host in DEVICES):
+    while not all(is_active(host, name) for host, (name, _) in devices.items()):
         if time.monotonic() > deadline:
             raise RuntimeError("a device does not become active")
         time.sleep(0.02)
 
 
-def devices_down():
-    for host, name in DEVICES.items():
+def devices_down(setting):
+    for host, (name, _) in devices_of(setting).items():
         inside(host, "rdma", "link", "delete", name, check=False)
 
 
@@ -84,11 +105,13 @@ def run_setting(setting, number):
     if setting["driver"]:
         devices_up(setting)
     for row in setting["rows"]:
+        if number >= row.get("rounds", number + 1):
+            continue
         print(json.dumps({"round": number, "group": setting["group"],
                           "column": setting["column"], "row": row["row"],
                           **measure(row["arguments"])}), flush=True)
     if setting["driver"]:
-        devices_down()
+        devices_down(setting)
 
 
 def grouped(settings):
@@ -99,11 +122,20 @@ def grouped(settings):
     return groups.values()
 
 
+def save_symbols():
+    """For a profile that is made on the host."""
+    with open("/proc/kallsyms", encoding="ascii") as file, \
+            open("/out/kallsyms", "w", encoding="ascii") as out:
+        out.write(file.read())
+
+
 def main():
     with open(f"{HERE}/plan.json", encoding="utf-8") as file:
         plan = json.load(file)
     load({setting["driver"] for setting in plan["settings"]} - {""})
     setup_hosts()
+    setup_own()
+    save_symbols()
     for number in range(plan["rounds"]):
         for group in grouped(plan["settings"]):
             for setting in group if number % 2 == 0 else reversed(group):

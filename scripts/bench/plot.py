@@ -33,6 +33,11 @@ def panel(axes, group, rows):
 
 
 def draw(summary, path):
+    summary = {group: rows for group, rows in summary.items()
+               if any("guest_us" in cell for columns in rows.values()
+                      for cell in columns.values())}
+    if not summary:
+        return
     columns = 2 if len(summary) > 1 else 1
     lines = (len(summary) + columns - 1) // columns
     figure, axes = plt.subplots(lines, columns, figsize=(8 * columns, 4 * lines), squeeze=False)

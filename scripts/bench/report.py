@@ -9,6 +9,7 @@
 """
 
 import argparse
+import itertools
 import json
 import re
 import statistics
@@ -19,9 +20,9 @@ import verdict
 SIZES = {"64 B": 64, "4 KiB": 4096, "64 KiB": 65536, "1 MiB": 1048576}
 OPERATIONS = ("write", "read", "send")
 MTUS = (1500, 9000, 65535)
-# Results that are per second of the guest, and what else is kept of a line
-PER_OPERATION = ("guest_us", "host_us")
 SETUP_SECONDS = 0.4
+CONNECTIONS = (1, 16, 256, 1000, 4000)
+SPURIOUS = 10000
 
 
 # --- the plan -----------------------------------------------------------------
@@ -68,10 +69,52 @@ def bulk_settings():
                   parameters("kiwarp", True, True))
 
 
+def once(row, arguments, rounds=1):
+    """A row that takes long, or that says in one round what it has to say."""
+    return {"row": row, "arguments": arguments, "rounds": rounds}
+
+
+def small_settings():
+    latency = [{"row": op, "arguments": [op, "size=64"]} for op in ("send-lat", "write-lat")]
+    many = [once(f"write 4 KiB, {count} QPs",
+                 ["write", "size=4096", "depth=16", "batch=16", f"conns={count}"], 5 if count < 1000 else 1)
+            for count in CONNECTIONS]
+    for driver in ("kiwarp", "siw"):
+        values = parameters(driver, False)
+        yield setting("latency", driver, latency, 1500, driver, values)
+        yield setting("connections", driver, [
+            {"row": "conn", "arguments": ["conn"]},
+            once(f"conn, {SPURIOUS}", ["conn", f"count={SPURIOUS}"]),
+        ], 1500, driver, values)
+        yield setting("many", driver, many, 1500, driver, values)
+    for row, group in (("tcp-lat", "latency"), ("tcp-conn", "connections")):
+        yield setting(group, "tcp", [{"row": row, "arguments": [row, "size=64"]}])
+
+
+def verify_settings():
+    for mtu in MTUS:
+        for column, driver, crc, markers in (
+                ("kiwarp", "kiwarp", False, False), ("kiwarp crc", "kiwarp", True, False),
+                ("markers", "kiwarp", True, True), ("siw", "siw", False, False),
+                ("siw crc", "siw", True, False)):
+            yield setting("verify", column, [once(f"mtu {mtu}", ["verify"])], mtu, driver,
+                          parameters(driver, crc, markers))
+
+
+def rxe_settings():
+    """rxe works in the first namespace only: it and its like talk to their own address there."""
+    own = ["from=init", "to=init"]
+    rows = [{"row": row["row"], "arguments": row["arguments"] + own} for row in bulk_rows()]
+    for driver in ("kiwarp", "siw", "rxe"):
+        values = {} if driver == "rxe" else parameters(driver, True)
+        yield {**setting("own address, crc on", driver, rows, 1500, driver, values), "own": True}
+
+
 def make_plan(args):
     wanted = re.compile(args.rows)
     settings = []
-    for one in bulk_settings():
+    for one in itertools.chain(bulk_settings(), rxe_settings(), small_settings(),
+                               verify_settings()):
         one["rows"] = [row for row in one["rows"]
                        if wanted.search(f"{one['group']}: {row['row']}")]
         for row in one["rows"]:
@@ -84,8 +127,9 @@ def make_plan(args):
 def plan_seconds(args):
     with open(args.plan, encoding="utf-8") as file:
         plan = json.load(file)
-    rows = sum(len(one["rows"]) for one in plan["settings"])
-    print(int(plan["rounds"] * rows * (plan["ms"] / 1000 * 2 + SETUP_SECONDS)) + 10)
+    times = sum(min(row.get("rounds", plan["rounds"]), plan["rounds"])
+                for one in plan["settings"] for row in one["rows"])
+    print(int(times * (plan["ms"] / 1000 * 2 + SETUP_SECONDS)) + 60)
 
 
 # --- results ------------------------------------------------------------------
@@ -161,25 +205,32 @@ def headline(cell):
         return "MB/s", cell["mb_per_s"]
     if "ops_per_s" in cell:
         return "op/s", cell["ops_per_s"]
-    return "", [0, 0]
+    return "", None
 
 
 def describe(cell):
     if cell["errors"]:
         return "failed: " + cell["errors"][0][:40].replace("\n", " ")
-    unit, (value, around) = headline(cell)
-    text = f"{value:10.4g} {unit:6} ±{around * 100:2.0f}%"
+    unit, value = headline(cell)
+    text = f"{value[0]:10.4g} {unit:6} ±{value[1] * 100:2.0f}%" if value else ""
     if "guest_us" in cell:
         text += f" {cell['guest_us'][0]:9.3g} us ±{cell['guest_us'][1] * 100:2.0f}%"
         text += f" ({cell['artefact'][0] * 100:2.0f}% host)"
     if cell["bad"]:
         text += f" {cell['bad']} OF {cell['checked']} WRONG"
+    elif not value:
+        text += f"{cell['checked']} right"
+    for name, label in (("kib_per_conn", "KiB/conn"), ("unfairness", "max/min")):
+        if "unfairness" in cell:
+            text += f" {cell[name][0]:.3g} {label}"
+    if cell.get("failed", [0])[0]:
+        text += f" {cell['failed'][0]:.0f} FAILED"
     return text
 
 
 def ratios(cell, other):
     """Against another cell: throughput (or latency), and guest code per operation."""
-    if not other or cell["errors"] or other["errors"] or not headline(other)[1][0]:
+    if not other or cell["errors"] or other["errors"] or not headline(other)[1]:
         return ""
     text = f"{headline(cell)[1][0] / headline(other)[1][0]:6.2f}x"
     if other.get("guest_us", [0])[0]:

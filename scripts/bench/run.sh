@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # run.sh [--quick] [--rounds N] [--ms N] [--rows REGEX] [--cpu N] [--out DIR] [--compare FILE]
+#        [--profile]
 # Measures kiwarp beside siw, rxe and TCP in one UML guest that is pinned to one core
 # (Documentation/performance.rst), prints a table, and leaves results.json, table.txt and
 # plot.png in DIR (bench-out). REGEX is matched against "GROUP: ROW"; --quick are the rows of
-# 64 KiB at MTU 1500. FILE is the results.json of an earlier run.
+# 64 KiB at MTU 1500. FILE is the results.json of an earlier run. With
+# --profile the host's perf looks on, and DIR/profile.txt says where the time went.
 
 set -u
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -19,15 +21,17 @@ MS=300
 ROWS=.
 OUT=bench-out
 COMPARE=
+PROFILE=
 CPU=$(($(nproc) - 1))
 QUICK='^mtu 1500, crc (on|off): .* 64 KiB|^mtu 1500, crc (on|off): tcp|: crc'
 
-usage() { sed -n '4,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '4,12s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 options() {
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--quick) ROWS=$QUICK ROUNDS=3; shift; continue ;;
+		--profile) PROFILE=1; shift; continue ;;
 		esac
 		[ $# -ge 2 ] || usage
 		case $1 in
@@ -113,12 +117,29 @@ boot() {
 	taskset -pc "0-$(($(nproc --all) - 1))" $$ >/dev/null
 	# timeout has made itself the leader of a group, which all of the guest is in.
 	guest=$GUEST_PID
-	"$HERE/stamps.py" "$guest" "$W/asked" "$W/answered" &
+	"$HERE/stamps.py" "$guest" "$W/asked" "$W/answered" "$OUT/stamps" &
 	STAMPS=$!
+	[ -z "$PROFILE" ] || profile "$guest"
 	guest_follow guest "$guest" | "$HERE/report.py" follow
 	wait "$guest"
 	STATUS=$(guest_verdict guest $?)
 	kill "$STAMPS"
+}
+
+# profile PID: the guest that is its child, until that ends.
+profile() {
+	need_packages linux-perf || die "packages missing"
+	perf record -q -e cpu-clock -F 1999 -k CLOCK_MONOTONIC -o "$W/perf.data" \
+		-p "$(pgrep -P "$1")" >/dev/null 2>&1 &
+	PERF=$!
+}
+
+profile_end() {
+	wait "$PERF"
+	cp "$W/guest/out/kallsyms" "$OUT" &&
+		perf script -i "$W/perf.data" --ns -F pid,time,ip >"$OUT/samples" 2>/dev/null &&
+		"$HERE/profile.py" "$OUT" >"$OUT/profile.txt" &&
+		rm "$OUT/samples" "$OUT/kallsyms"
 }
 
 main() {
@@ -133,6 +154,7 @@ main() {
 	boot
 	cp "$W/guest/out/stdout" "$OUT/lines"
 	[ "$STATUS" = 0 ] || { tail -n 20 "$OUT/lines" >&2; exit 1; }
+	[ -z "$PROFILE" ] || profile_end || die "no profile"
 	"$HERE/report.py" report "$OUT" ${COMPARE:+--compare "$COMPARE"}
 }
 

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""stamps.py PID FROM TO: tells a guest how much of the host's CPU it has had.
+"""stamps.py PID FROM TO LOG: tells a guest how much of the host's CPU it has had.
 
 For each line that comes out of FROM, a line into TO, of four numbers: microseconds that
 the guest ran that is the child of PID, of these (by ticks, so coarse) in user mode and in
-the host's kernel, and how long they were ready while something else ran.
+the host's kernel, and how long they were ready while something else ran. LOG gets the
+time of each.
 """
 
 import os
 import sys
+import time
 
 TICK_US = 1e6 / os.sysconf("SC_CLK_TCK")
 
@@ -61,13 +63,15 @@ def stamp(guest):
 def main():
     guest = None
     with open(sys.argv[2], "rb", buffering=0) as requests, \
-            open(sys.argv[3], "wb", buffering=0) as answers:
+            open(sys.argv[3], "wb", buffering=0) as answers, \
+            open(sys.argv[4], "w", encoding="ascii") as log:
         while True:
             data = requests.read(256)
             if not data:
                 return
             guest = guest or session(sys.argv[1])
             for _ in range(data.count(b"\n")):
+                print(f"{time.clock_gettime(time.CLOCK_MONOTONIC):.6f}", file=log, flush=True)
                 answers.write(stamp(guest).encode())
 
 

@@ -69,11 +69,31 @@ def small(r):
                       r.ratio("guest_us", OFF, row, "kiwarp", "siw"), 0.7)
 
 
+def rest(r):
+    for row in ("send-lat", "write-lat"):
+        yield at_most(f"4 latency: {row}, p50 to siw",
+                      r.ratio("p50_us", "latency", row, "kiwarp", "siw"), 1)
+    yield at_least("5 connections per second to siw",
+                   r.ratio("ops_per_s", "connections", "conn", "kiwarp", "siw"), 1)
+    yield at_most("5 connections: us to siw",
+                  r.ratio("guest_us", "connections", "conn", "kiwarp", "siw"), 1)
+    yield at_most("5 connections: failures in 10000",
+                  r.value("connections", "conn, 10000", "kiwarp", "failed"), 0)
+    row = "write 4 KiB, 1000 QPs"
+    yield at_most(f"6 {row}: memory to siw",
+                  r.ratio("kib_per_conn", "many", row, "kiwarp", "siw"), 0.7)
+    yield at_least(f"6 {row}: operations per second to siw",
+                   r.ratio("ops_per_s", "many", row, "kiwarp", "siw"), 1.2)
+    for row in (row, "write 4 KiB, 4000 QPs"):
+        yield at_most(f"6 {row}: fairness, max to min",
+                      r.value("many", row, "kiwarp", "unfairness"), 1.1)
+
+
 def lines(summary):
     """Lines of text about what was measured."""
     results = Results(summary)
     yield "Done when (median to median):"
-    for part in (crc_off, crc_on, large_mtu, small):
+    for part in (crc_off, crc_on, large_mtu, small, rest):
         for what, value, limit, is_met, sign in part(results):
             if value is not None:
                 yield f"{'yes' if is_met else 'NO':4} {what:60} {value:7.3f} {sign} {limit:.3f}"

@@ -318,8 +318,8 @@ bool conn_open(struct end *ends, const struct side *from, const struct side *to,
 {
 	memset(ends, 0, 2 * sizeof(*ends));
 	return ask(&ends[0], from, to, &queues[0]) && answer(&ends[1], to, &queues[1]) &&
-	       expect(&ends[1], RDMA_CM_EVENT_ESTABLISHED) &&
-	       expect(&ends[0], RDMA_CM_EVENT_ESTABLISHED);
+	       expect(&ends[0], RDMA_CM_EVENT_ESTABLISHED) &&
+	       expect(&ends[1], RDMA_CM_EVENT_ESTABLISHED);
 }
 
 /**

@@ -29,7 +29,7 @@
 /* It has to be so, or the program ends and says where. */
 #define MUST(cond) do { \
 	if (!(cond)) \
-		fail("%s:%d: not so: %s", __FILE__, __LINE__, #cond); \
+		fail("%s:%d: not so: %s (%m)", __FILE__, __LINE__, #cond); \
 } while (0)
 
 /**
