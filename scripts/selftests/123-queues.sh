@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: queues at their limits: overruns, arming, sizes, states, flushing
-# TIMEOUT: 60
+# TIMEOUT: 100
 # KERNELS: uml uml-debug smp-debug
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
@@ -9,9 +9,10 @@
 . "$SELFTESTS/verbs.sh"
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
-verbs_cases overrun_receives overrun_sends overrun_by_flush overrun_shared arm_race arm_late \
-	advertised srq_modify srq_full srq_flush reconnect states_starting states_closing \
-	states_ended masks counts_refusals counts_udata counts_blocked counts_failures
+verbs_cases overrun_receives overrun_sends overrun_by_flush overrun_shared overrun_destroyed \
+	arm_race arm_late advertised srq_modify srq_full srq_flush reconnect states_starting \
+	states_closing close_deadline states_ended masks counts_refusals counts_udata \
+	counts_blocked counts_failures
 rdma_down
 topo_down
 t_run "unload" unload_kiwarp

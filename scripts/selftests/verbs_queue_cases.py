@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Cases of verbs.py about queues at their limits, as a process sees them."""
 
+import contextlib
 import errno
 import time
 
 from pyverbs import enums
 
-from verbs import PATIENCE, expect
-from verbs_cases import (PAGE, RAW_PORT, all_flushed, buffers, connect, counted, disconnect,
-                         finish, meet, pair, rng, wr)
+from verbs import PATIENCE, Failed, expect
+from verbs_cases import (FAILURES, PAGE, RAW_PORT, all_flushed, buffers, connect, counted,
+                         disconnect, finish, meet, pair, rng, wr)
 from verbs_more_cases import refuses
 
 
@@ -135,12 +136,44 @@ def overrun_shared(l, r, addr):
         disconnect(neighbour)
 
 
+def overrun_destroyed(l, r, addr):
+    """QPs that are destroyed, reset and connected while the overrun of their CQ ends them."""
+    with buffers(l, r, PAGE) as (lmr, rmr):
+        r.listen(addr)
+        for turn in range(4):
+            first = connect(l, r, addr, {}, {"one_cq": True, "cqe": 1})
+            pairs = [first] + [connect(l, r, addr, {}, {"cq_of": first.rc}) for _ in range(3)]
+            late = l.connect(addr, {})
+            receives(first, rmr, 3)
+            for i in range(2):
+                send(first, lmr, i)
+            if turn % 2:
+                r.modify(pairs[1].rc, "RESET")
+            asked, _ = r.request()
+            # It is too late, or it ends as the others.
+            with contextlib.suppress(Failed):
+                r.accept(asked, {"cq_of": first.rc})
+            for p in reversed(pairs[1:]):
+                r.close(p.rc)
+            r.close(asked)
+            r.close(first.rc)
+            if l.event(late, "ESTABLISHED " + FAILURES).name == "ESTABLISHED":
+                l.event(late, "DISCONNECTED")
+            l.close(late)
+            for p in pairs:
+                l.event(p.lc, "DISCONNECTED")
+                l.close(p.lc)
+            l.async_events()
+            r.async_events()
+        r.listen_end()
+
+
 # Arming
 
 def arm_race(l, r, addr):
     """A process that arms, polls and then sleeps hears of every completion, whenever it
     comes; all of them are solicited here, so both kinds of arming are good enough."""
-    count = 400
+    count = 250
     with buffers(l, r, PAGE) as (lmr, rmr), pair(l, r, addr, {}, {"comp": True}) as p:
         for solicited in (False, True):
             receives(p, rmr, 64)
@@ -371,6 +404,29 @@ def states_closing(l, r, addr):
             l.event(lc, "DISCONNECTED")
             r.tcp_close(there, True)
             l.close(lc)
+    r.tcp_listen_end()
+
+
+def close_deadline(l, r, addr):
+    """An orderly close toward a peer that does not read is given up after a while: the
+    stream is reset, everything comes back once."""
+    count, size = 12, 1 << 20
+    r.tcp_listen(addr, RAW_PORT)
+    with buffers(l, r, size) as (lmr, _):
+        lc, there = meet(l, r, addr)
+        r.tcp_send(there, ACCEPT)
+        l.event(lc, "ESTABLISHED")
+        l.post_send(lc, *[wr("SEND", [(lmr[1], size, lmr[2])], i) for i in range(count)])
+        began = time.monotonic()
+        l.disconnect(lc)
+        all_flushed(l.complete(lc, "send", count, 2 * PATIENCE), count, "SENDs")
+        l.event(lc, "DISCONNECTED")
+        took = time.monotonic() - began
+        expect(took > 4.5, True, f"{took:.1f} s, not too early")
+        expect(l.state(lc), "ERR", "state")
+        expect(l.async_events(), [], "events")
+        r.tcp_closed(there)
+        l.close(lc)
     r.tcp_listen_end()
 
 
