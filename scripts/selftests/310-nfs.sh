@@ -104,11 +104,14 @@ memory() {
 		on_b bash -c ". $SELFTESTS/rc; . $SELFTESTS/rc-device; $(declare -f _used); _used $DEV_B fast_registered"
 }
 
-# The client's device goes in the middle of a file, and comes back: the file is whole.
+# The client's device goes in the middle of a file, and comes back: the file is whole. An
+# operation may fail with EINVAL: the client connects again at once, and when rdma_cm forgets
+# the device between two of the client's calls, the latter has that error, which is none that
+# NFS tries again for.
 device_goes() {
 	local status=1
 	nfs_mount vers=4.2 || return 1
-	truncate -s 2M "$NFS_MNT/again" && io_start "$NFS_MNT/again" 2M &&
+	truncate -s 2M "$NFS_MNT/again" && io_start "$NFS_MNT/again" 2M --may-fail &&
 		under device_again a && io_stop && nfs_same_sum again && status=0
 	nfs_umount || status=1
 	return $status
