@@ -8,7 +8,7 @@ import time
 from pyverbs import enums
 
 from verbs import PATIENCE, Failed, expect
-from verbs_cases import (FAILURES, PAGE, RAW_PORT, all_flushed, buffers, connect, counted,
+from verbs_cases import (FAILURES, PAGE, RAW_PORT, REQUEST, all_flushed, buffers, connect, counted,
                          disconnect, finish, meet, pair, rng, wr)
 from verbs_more_cases import refuses
 
@@ -317,6 +317,62 @@ def srq_flush(l, r, addr):
             send(other, lmr, i)
             other.send_done(i)
             other.recv_done(i, 1)
+        expect(r.async_events(), [], "more events")
+        l.disconnect(other.lc)
+        ended(other)
+        expect(r.async_wait(1), ["QP_LAST_WQE_REACHED"], "events of the other")
+        finish(other)
+        r.srq_close(queue)
+
+
+# A Send's first segment, RFC 5041 4.2: more is to come
+PARTIAL = b"\x01\x43" + bytes(8) + b"\0\0\0\1" + bytes(4) + b"half of it"
+
+
+def fpdu(ulpdu):
+    """RFC 5044 4."""
+    data = len(ulpdu).to_bytes(2, "big") + ulpdu
+    data += bytes(-len(data) % 4)
+    crc = 0xffffffff
+    for octet in data:
+        crc ^= octet
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return data + (crc ^ 0xffffffff).to_bytes(4, "little")
+
+
+def srq_partial(l, r, addr):
+    """A receive of an SRQ in which a message has begun comes back once, whichever way the
+    connection ends, and no other does."""
+    count = 5
+    with buffers(l, r, PAGE) as (lmr, rmr):
+        queue = r.srq(8)
+        r.listen(addr)
+        other = connect(l, r, addr, {}, {"srq": queue})
+        for i in range(count):
+            r.srq_recv(queue, i, (rmr[1] + 100 * i, 100, rmr[2]))
+        for i, how in enumerate(("FIN", "RST", "ERR", "SQD")):
+            raw = l.tcp_connect(addr)
+            l.tcp_send(raw, REQUEST)
+            rc, _ = r.request()
+            r.accept(rc, {"srq": queue})
+            with counted(r, rx_fpdus=1, wc_flushed=0):
+                l.tcp_send(raw, fpdu(PARTIAL))
+            r.child_event("ESTABLISHED")
+            expect(r.completions(rc, "recv"), [], "completions of half a message")
+            if how in ("ERR", "SQD"):
+                expect(r.modify(rc, how), 0, how)
+            if how != "ERR":
+                l.tcp_close(raw, how == "RST")
+            expect(r.async_wait(1), ["QP_LAST_WQE_REACHED"], f"events of {how}")
+            expect(r.complete(rc, "recv"), [(i, "WR_FLUSH_ERR", 0)], how)
+            r.child_event("DISCONNECTED")
+            r.close(rc)
+            if how == "ERR":
+                l.tcp_closed(raw)
+        send(other, lmr)
+        other.send_done()
+        other.recv_done(count - 1, 1)
         expect(r.async_events(), [], "more events")
         l.disconnect(other.lc)
         ended(other)
