@@ -126,7 +126,6 @@ by_one() {
 any_address() { hold && mappings y y && server && is_mapped && client "$B4" && let_go; }
 
 version6() {
-	is_pair || on_b ip addr add "$B6/64" dev "$(netdev_of b)" nodad || return 1
 	mappings y y && server -a "$B6" && is_mapped && client "$B6"
 }
 
