@@ -1,0 +1,198 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: iSER, the kernel's initiator and target, with the port mapper and without
+# TIMEOUT: 120
+# KERNELS: uml uml-debug 6.1 6.12
+# TOPOLOGY: any
+# shellcheck disable=SC2086,SC2119 # names without blanks; no arguments meant
+# shellcheck source=scripts/selftests/rc
+. "$(dirname "$0")/rc"
+# shellcheck source=scripts/selftests/rc-device
+. "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/rc-ulp
+. "$SELFTESTS/rc-ulp"
+# shellcheck source=scripts/selftests/rc-iwpm
+. "$SELFTESTS/rc-iwpm"
+
+TARGET=/sys/kernel/config/target
+IQN=iqn.2026-01.example:kiwarp
+TPG=$TARGET/iscsi/$IQN/tpgt_1
+CORE=$TARGET/core/fileio_0/disk
+PORT=3260
+NP=$TPG/np/$B4:$PORT
+SIZE=$((16 << 20))
+
+# --- target -------------------------------------------------------------------------
+
+disk_of_target() {
+	on_b mkdir -p "$T_DIR" && on_b truncate -s $SIZE "$T_DIR/disk" && have b $CORE &&
+		put b "fd_dev_name=$T_DIR/disk,fd_dev_size=$SIZE,fd_buffered_io=1" $CORE/control &&
+		put b 1 $CORE/enable
+}
+
+target() {
+	on_b mountpoint -q /sys/kernel/config ||
+		on_b mount -t configfs configfs /sys/kernel/config || return 1
+	disk_of_target && have b $TPG/lun/lun_0 && on_b ln -s $CORE $TPG/lun/lun_0/disk &&
+		put b 0 $TPG/attrib/authentication && put b 1 $TPG/attrib/generate_node_acls &&
+		put b 0 $TPG/attrib/demo_mode_write_protect
+}
+
+target_ends() {
+	on_b rm $TPG/lun/lun_0/disk && on_b rmdir $TPG/lun/lun_0 $TPG ${TPG%/*} $TARGET/iscsi $CORE \
+		${CORE%/*} &&
+		on_b rm "$T_DIR/disk"
+}
+
+# LIO listens on the portal by TCP first, then by iSER on the same port.
+portal() { have b "$NP" && rdma_portal 1 && put b 1 $TPG/enable; }
+portal_ends() { put b 0 $TPG/enable && rdma_portal 0 && on_b rmdir "$NP"; }
+rdma_portal() { put b "$1" "$NP/iser"; }
+
+# Without the port mapper: the listener of TCP is in a namespace that nobody else uses.
+elsewhere() {
+	on_b ip netns add lio && on_b ip -n lio link set lo up &&
+		on_b ip -n lio addr add "$B4/32" dev lo &&
+		on_b nsenter --net=/run/netns/lio mkdir "$NP" && rdma_portal 1 && put b 1 $TPG/enable
+}
+
+elsewhere_ends() { portal_ends && on_b ip netns del lio; }
+
+# --- initiator ----------------------------------------------------------------------
+
+admin() { on_a timeout $((60 * ${KIW_SLOW:-1})) iscsiadm -m node -T $IQN -p "$B4:$PORT" -I iser "$@"; }
+
+setting() { admin -o update -n "$1" -v "$2"; }
+
+# It notices a dead peer in seconds, and then tries for longer than any fault lasts.
+initiator() {
+	on_a sh -c 'modprobe -q sd_mod || :'
+	[ -s /etc/iscsi/initiatorname.iscsi ] ||
+		echo InitiatorName=iqn.2026-01.example:initiator >/etc/iscsi/initiatorname.iscsi
+	# It ends its whole process group with it
+	spawn iscsid a setsid iscsid -f
+	wait_for 10 on_a iscsiadm -m node -o new -T $IQN -p "$B4:$PORT,1" -I iser &&
+		setting 'node.conn[0].timeo.noop_out_interval' 1 &&
+		setting 'node.conn[0].timeo.noop_out_timeout' 3 &&
+		setting 'node.conn[0].timeo.login_timeout' 3 &&
+		setting node.session.timeo.replacement_timeout 600
+}
+
+initiator_ends() { spawn_stop iscsid && admin -o delete; }
+
+disk() {
+	local d
+	for d in /sys/block/sd*; do
+		if grep -q -s '^LIO-ORG' "$d/device/vendor" && [ -b "/dev/${d##*/}" ]; then
+			echo "/dev/${d##*/}"
+			return
+		fi
+	done
+	return 1
+}
+
+sessions() { cat /sys/class/iscsi_session/session*/state; }
+logged_in() { [ "$(sessions)" = LOGGED_IN ]; }
+login() { admin --login && wait_for 10 disk && logged_in; }
+logout() { admin --logout && wait_gone 10 disk && ! sessions; }
+
+# --- what is to be seen --------------------------------------------------------------
+
+in_use() { ! rdma_portal 1; }
+
+# Without the port mapper; the portal of TCP stays as it is.
+refused_portal() {
+	local status=1
+	have b "$NP" && in_use && on_b ss -Hltn "sport = :$PORT" | grep . && status=0
+	on_b rmdir "$NP" && return $status
+}
+
+# The consumers know the portal's port only, and the wire knows it for iSCSI over TCP only.
+ports() {
+	on_a rdma res show cm_id && on_a ss -Htn dst "$B4"
+	on_a rdma res show cm_id | grep -q "^link $DEV_A.*state CONNECT .*dst-addr $B4:$PORT " &&
+		! on_a ss -Htn dst "$B4:$PORT" | grep .
+}
+
+served() { login && fio_verify "$(disk)" 8M; }
+
+# All kinds of iSER's work: registered memory of the initiator is written and read.
+work_of_all_kinds() {
+	local name got
+	for name in fast_registered rx_writes rx_read_requests; do
+		got=$(counter_of a $name)
+		[ "$got" -gt 0 ] || { echo "$name: $got"; return 1; }
+	done
+	for name in wr_invalid tx_terminates rx_terminates; do
+		got=$(counter_of a $name)
+		[ "$got" = 0 ] || { echo "$name: $got"; return 1; }
+	done
+}
+
+# --- what happens ---------------------------------------------------------------------
+
+# The portal is gone with the device, so it is made again, as an administrator would.
+portal_again() { rdma_portal 0 && rdma_portal 1; }
+
+# A device that is added anew has the policy that the module has for it.
+map_again() { [ -z "$MAPPED" ] || mapping "$1" y; }
+
+target_device_again() { device_again b && map_again b && portal_again; }
+initiator_device_again() { device_again a && map_again a; }
+target_again() { put b 0 $TPG/enable && put b 1 $TPG/enable; }
+
+dies_and_returns() {
+	peer_dies b && _stay "$FAULT_S" && peer_returns b && map_again b && portal_again
+}
+
+faults() {
+	t_on "uml 6.12 pair" "the link is down for a while" under link_down_for "$FAULT_S"
+	t_on "uml 6.1" "loss and disorder" under loss_for "$FAULT_S"
+	t_on "6.12" "the target is restarted" under target_again
+	t_on "uml-debug 6.1" "the target's device goes and comes" under target_device_again
+	t_on "uml uml-debug" "the initiator's device goes and comes" under initiator_device_again
+	t_on "uml-debug pair" "the target dies and returns" under dies_and_returns
+}
+
+io_with_faults() {
+	io_start "$(disk)" 8M || not_ok "I/O begins" "$(spawn_log io)"
+	again_and_again faults
+	t_run "every octet" io_stop
+}
+
+# with NAME BEGIN END [WHAT...]: one arrangement.
+with() {
+	local name=$1 begin=$2 end=$3
+	shift 3
+	t_run "$name: a portal" "$begin"
+	t_run "$name: login, verified I/O" served
+	[ -z "$MAPPED" ] || t_run "$name: a port for each" ports
+	t_run "$name: memory is registered, no fault" kiwarp_only work_of_all_kinds
+	[ $# = 0 ] || "$@"
+	t_run "$name: logout" logout
+	t_run "$name: the portal ends" "$end"
+}
+
+mapper_begins() { mapper_up && mappings y y; }
+mapper_ends() { mappings n n && mapper_down; }
+
+MAPPED=
+ulp_has ib_iser ib_isert target_core_file || bail "no iSER"
+ulp_up iscsi_target_mod target_core_file ib_isert ib_iser || bail "no two hosts"
+t_run "a target" target
+t_run "an initiator" initiator
+if is_kiwarp; then
+	t_run "no port mapper: TCP has the port" refused_portal
+	t_run "the port mapper" mapper_begins
+	MAPPED=1
+	with "mapped" portal portal_ends io_with_faults
+	MAPPED=
+	t_run "the port mapper ends" mapper_ends
+	with "a namespace for TCP" elsewhere elsewhere_ends ${KIW_SOAK:+io_with_faults}
+else
+	with "a namespace for TCP" elsewhere elsewhere_ends io_with_faults
+fi
+t_run "the initiator ends" initiator_ends
+t_run "the target ends" target_ends
+ulp_down
+done_testing
