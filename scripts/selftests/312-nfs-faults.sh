@@ -26,7 +26,7 @@ is_held() { grep -q held "$T_DIR/hold.log"; }
 begin() {
 	nfs_mount "vers=$VERSION" && nfs_is_rdma || return 1
 	spawn hold a "$TOOL" hold "$NFS_MNT/lock"
-	wait_for 10 is_held && truncate -s 2M "$NFS_MNT/file" && io_start "$NFS_MNT/file" 2M --block 16K
+	wait_for 40 is_held && truncate -s 2M "$NFS_MNT/file" && io_start "$NFS_MNT/file" 2M --block 16K
 }
 
 server_restarts() { nfs_stop && nfs_start; }
