@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # make demo: two guests on the distribution's stock 6.1 kernel, an RDMA device on
-# each, traffic between them, a short report.
+# each, traffic between them, NFS over RDMA with verified I/O, a short report.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -19,7 +19,7 @@ main() {
 	echo "demo: building the module"
 	mods=$("$KIW_VM/build.sh" "$KERNEL") || die "the module does not build"
 	echo "demo: booting two guests"
-	"$KIW_VM/pair.sh" --kernel "$KERNEL" --timeout 170 --modules "$mods" \
+	"$KIW_VM/pair.sh" --kernel "$KERNEL" --timeout 280 --modules "$mods" \
 		-- /host/demo || die "failed"
 	echo "demo: done in $SECONDS s"
 }
