@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # make check: everything that can be checked here. Lint on all kernels, KUnit, the
-# parsers under a fuzzer for seconds, and the system tests in guests: UML (plain and with KASAN, lockdep and kmemleak), the
+# parsers under a fuzzer for seconds, instructions per operation, and the system tests in guests: UML (plain and with KASAN, lockdep and kmemleak), the
 # stock 6.1 and 6.12 kernels, one of them with two CPUs, and two guests joined by a
 # cable. Installs what it needs, ends with "N passed, N failed, N skipped"; what
 # failed is said once more just before that, for readers who keep only the end.
@@ -68,6 +68,7 @@ main() {
 	part lint lint
 	part kunit "$HERE/kunit/run.sh" --totals "$TMP/totals"
 	part fuzz "$HERE/fuzz/run.sh" --totals "$TMP/totals"
+	part count "$HERE/bench/count.sh" --totals "$TMP/totals"
 	part system "$HERE/selftests/check" --totals "$TMP/totals"
 	part pair "$HERE/selftests/check" --pair --kernel uml --kernel 6.1 --totals "$TMP/totals"
 	[ ! -f "$TMP/failed" ] || cat "$TMP/failed"

@@ -97,6 +97,8 @@ static void ask_host(struct stamp *stamp)
  */
 void stamp_take(struct stamp *stamp)
 {
+	/* For count/plugin.c: a nopl with an address that spells KIW1 */
+	asm volatile(".byte 0x0f, 0x1f, 0x84, 0x00, 'K', 'I', 'W', '1'" : : : "memory");
 	*stamp = (struct stamp) { .ticks = ticks_now() };
 	if (host >= 0)
 		ask_host(stamp);
@@ -175,7 +177,8 @@ static void option(struct options *o, const char *arg)
 
 	if (number(arg, "size", &o->size) || number(arg, "depth", &o->depth) ||
 	    number(arg, "batch", &o->batch) || number(arg, "conns", &o->conns) ||
-	    number(arg, "count", &o->count))
+	    number(arg, "count", &o->count) ||
+	    number(arg, "ops", &o->ops))
 		return;
 	if (number(arg, "ms", &ms))
 		o->seconds = ms / 1e3;

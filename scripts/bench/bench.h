@@ -22,6 +22,7 @@
  * @batch: work requests per post, the last of them signaled
  * @conns: connections
  * @seconds: how long to measure
+ * @ops: operations per connection; 0 when @seconds decide
  * @count: of connections to make one after another; 0 when time decides
  * @from: network namespace of the active end
  * @to: of the passive end; may be the same
@@ -33,6 +34,7 @@ struct options {
 	__u32 batch;
 	__u32 conns;
 	double seconds;
+	__u32 ops;
 	__u32 count;
 	const char *from;
 	const char *to;

@@ -154,8 +154,8 @@ static void restart(struct bench *b)
 	b->arrived = 0;
 }
 
-/* A known number of operations, as many as take the time asked for */
-static void timed(struct bench *b, struct stamp *from, struct stamp *to)
+/* How many operations per connection take the time asked for */
+static __u64 estimate(struct bench *b)
 {
 	double warm = b->o->seconds / 4;
 	__u64 begin, each;
@@ -168,7 +168,20 @@ static void timed(struct bench *b, struct stamp *from, struct stamp *to)
 	drive(b, warm);
 	each = b->done / b->o->conns;
 	drain(b);
-	each *= b->o->seconds / seconds_of(ticks_now() - begin);
+	return each * (b->o->seconds / seconds_of(ticks_now() - begin));
+}
+
+/* A known number of operations */
+static void timed(struct bench *b, struct stamp *from, struct stamp *to)
+{
+	__u64 each = b->o->ops;
+
+	if (each) {
+		b->target = each;
+		drive(b, 0);
+	} else {
+		each = estimate(b);
+	}
 	restart(b);
 	each -= each % b->o->batch;
 	b->target = each > b->o->depth ? each : b->o->depth;
@@ -238,6 +251,7 @@ void bulk(const struct options *o)
 	stamp_print(&from, &to, b.target * o->conns, b.target * o->conns * o->size);
 	if (o->conns > 1)
 		fairness(&b);
-	check(&b);
+	if (!o->ops)
+		check(&b);
 	set_close(&b.set);
 }

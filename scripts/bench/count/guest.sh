@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# In the guest of count.sh: a fixed number of operations of each kind. Before each is said
+# what it is; where the module is, too.
+
+# shellcheck source=scripts/selftests/rc
+. /host/selftests/rc
+
+# count NAME OPS ARGS...
+count() {
+	local name=$1 ops=$2
+	shift 2
+	echo "ROW $ops $name"
+	"/host/job/bench" "$@" "ops=$ops" || exit 1
+}
+
+with_crc() {
+	echo "$1" >/sys/module/kiwarp/parameters/crc && rdma_up
+}
+
+{ load_kiwarp && topo_up 1500; } || exit 1
+grep '^kiwarp ' /proc/modules
+with_crc Y || exit 1
+for op in write read send; do
+	count "$op 64 KiB, crc on" 192 $op size=65536
+done
+rdma_down
+with_crc N || exit 1
+for op in write read send; do
+	count "$op 64 KiB, crc off" 192 $op size=65536
+	count "$op 64 B x16, crc off" 4096 $op size=64 batch=16
+done
