@@ -78,6 +78,19 @@ int kiw_sock_discard(struct kiw_sock *ks, size_t len)
 	return sock_recv(ks, NULL, len, MSG_TRUNC) == len ? 0 : -EIO;
 }
 
+/*
+ * What TCP copies goes to a chunk that the socket keeps for the next copy, of 32 KiB in most
+ * cases. There is none: from now on pages are sent. What is queued has references of its own.
+ */
+static void drop_copy_chunk(struct sock *sk)
+{
+	if (!sk->sk_frag.page)
+		return;
+	put_page(sk->sk_frag.page);
+	sk->sk_frag.page = NULL;
+	sk->sk_frag.offset = 0;
+}
+
 /**
  * kiw_sock_send_all() - send a few octets, all or fail
  * @ks: the stream
@@ -98,6 +111,7 @@ int kiw_sock_send_all(struct kiw_sock *ks, const void *buf, size_t len)
 		return -ENOTCONN;
 	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, len);
 	ret = tcp_sendmsg_locked(ks->sk, &msg, len);
+	drop_copy_chunk(ks->sk);
 	kiw_sock_unlock(ks);
 	if (ret < 0)
 		return ret;
