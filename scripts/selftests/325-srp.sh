@@ -1,0 +1,139 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: SRP over rdma_cm, the kernel's initiator and target
+# TIMEOUT: 120
+# KERNELS: uml uml-debug 6.1
+# TOPOLOGY: any
+# shellcheck disable=SC2086,SC2119 # names without blanks; no arguments meant
+# shellcheck source=scripts/selftests/rc
+. "$(dirname "$0")/rc"
+# shellcheck source=scripts/selftests/rc-device
+. "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/rc-ulp
+. "$SELFTESTS/rc-ulp"
+
+TARGET=/sys/kernel/config/target
+CORE=$TARGET/core/fileio_0/disk
+PORT=5555
+SIZE=$((16 << 20))
+# What an initiator is called: what it says of itself, and of its GID what an iWARP device has 0 of
+EXT=000000000000000a
+NAME=0x${EXT}0000000000000000
+TPG=
+
+# --- target -------------------------------------------------------------------------
+
+disk_of_target() {
+	on_b mkdir -p "$T_DIR" && on_b truncate -s $SIZE "$T_DIR/disk" && have b $CORE &&
+		put b "fd_dev_name=$T_DIR/disk,fd_dev_size=$SIZE,fd_buffered_io=1" $CORE/control &&
+		put b 1 $CORE/enable
+}
+
+# The target's name is the GID of its device.
+name_target() {
+	local gid
+	gid=$(on_b cat "/sys/class/infiniband/$DEV_B/ports/1/gids/0" | tr -d ':')
+	TPG=$TARGET/srpt/0x$gid/0x$gid
+}
+
+serve() {
+	name_target && have b $TARGET/srpt &&
+		put b $PORT $TARGET/srpt/discovery_auth/rdma_cm_port && have b $TPG/lun/lun_0 &&
+		on_b ln -s $CORE $TPG/lun/lun_0/disk && have b $TPG/acls/$NAME/lun_0 &&
+		on_b ln -s $TPG/lun/lun_0 $TPG/acls/$NAME/lun_0/lun && put b 1 $TPG/enable
+}
+
+target() {
+	on_b mountpoint -q /sys/kernel/config ||
+		on_b mount -t configfs configfs /sys/kernel/config || return 1
+	disk_of_target && serve
+}
+
+unserve() {
+	put b 0 $TPG/enable && on_b rm $TPG/acls/$NAME/lun_0/lun &&
+		on_b rmdir $TPG/acls/$NAME/lun_0 $TPG/acls/$NAME && on_b rm $TPG/lun/lun_0/disk &&
+		on_b rmdir $TPG/lun/lun_0 $TPG ${TPG%/*} && put b 0 $TARGET/srpt/discovery_auth/rdma_cm_port &&
+		on_b rmdir $TARGET/srpt
+}
+
+target_ends() { unserve && on_b rmdir $CORE ${CORE%/*} && on_b rm "$T_DIR/disk"; }
+
+# --- initiator ----------------------------------------------------------------------
+
+# The module calls the target by the number of the first device that it saw.
+service_guid() { printf %016x "$(on_b cat /sys/module/ib_srpt/parameters/srpt_service_guid)"; }
+
+login() {
+	local guid
+	guid=$(service_guid)
+	put a "id_ext=$guid,ioc_guid=$guid,dest=$B4:$PORT,initiator_ext=$EXT" \
+		/sys/class/infiniband_srp/srp-$DEV_A-1/add_target && wait_for 10 disk && tune
+}
+
+# It tries again after a second, and for longer than any fault lasts.
+tune() {
+	local port
+	port=$(echo /sys/class/srp_remote_ports/*)
+	put a off $port/fast_io_fail_tmo && put a 600 $port/dev_loss_tmo && put a 1 $port/reconnect_delay
+}
+
+logout() { put a 1 /sys/class/srp_remote_ports/*/delete && wait_gone 10 disk; }
+
+disk() {
+	local d
+	for d in /sys/block/sd*; do
+		if grep -q -s '^LIO-ORG' "$d/device/vendor" && [ -b "/dev/${d##*/}" ]; then
+			echo "/dev/${d##*/}"
+			return
+		fi
+	done
+	return 1
+}
+
+# --- what is to be seen --------------------------------------------------------------
+
+work_of_all_kinds() {
+	local name got
+	for name in fast_registered rx_writes rx_read_requests; do
+		got=$(counter_of a $name)
+		[ "$got" -gt 0 ] || { echo "$name: $got"; return 1; }
+	done
+	for name in wr_invalid tx_terminates rx_terminates; do
+		got=$(counter_of a $name)
+		[ "$got" = 0 ] || { echo "$name: $got"; return 1; }
+	done
+}
+
+# --- what happens ---------------------------------------------------------------------
+
+# The module does not take a device for the one that has gone: the target is made anew.
+target_device_again() { device_again b && unserve && serve; }
+
+# The disk goes with the initiator's device.
+device_goes() {
+	on_a timeout 60 rdma link delete $DEV_A && wait_gone 10 disk && rdma_add a &&
+		wait_for 5 rdma_is_active a && login && fio_verify "$(disk)" 2M
+}
+
+faults() {
+	t_on "uml pair" "the link is down for a while" under link_down_for "$FAULT_S"
+	t_on "uml 6.1" "loss and disorder" under loss_for "$FAULT_S"
+	t_on "6.1" "silence" under silence_for "$FAULT_S"
+	t_on "uml uml-debug" "the target's device goes and comes" under target_device_again
+}
+
+ulp_has ib_srp ib_srpt target_core_file || bail "no SRP"
+ulp_up target_core_file ib_srpt ib_srp || bail "no two hosts"
+on_a sh -c 'modprobe -q sd_mod || :'
+t_run "a target" target
+t_run "login" login
+t_run "verified I/O" fio_verify "$(disk)" 8M
+t_run "memory is registered, no fault" kiwarp_only work_of_all_kinds
+io_start "$(disk)" 8M || not_ok "I/O begins" "$(spawn_log io)"
+again_and_again faults
+t_run "every octet" io_stop
+t_on "uml uml-debug" "the disk goes with the initiator's device" device_goes
+t_run "logout" logout
+t_run "the target ends" target_ends
+ulp_down
+done_testing
