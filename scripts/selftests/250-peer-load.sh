@@ -83,6 +83,7 @@ own() {
 	cat <<-END
 		term:2/0/02 crc-payload plain --load send
 		term:1/2/06 ddp-version-2 plain --load write
+		term:2/0/02 crc-header plain --load mixed
 		term:0/1/02 write-here no-write --load send
 		term:0/1/02 read-here no-read --load write
 		term:1/1/02 write-here other-pd --load write

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""victim.py DEVICE ADDRESS PORT MEMORY [--file FILE] [--load send|write] [--ask]
+"""victim.py DEVICE ADDRESS PORT MEMORY [--file FILE] [--load send|write|mixed]
+          [--ask]
 
 Connects as rping's client does, advertises memory that its peer may not use in full, and
 waits for the connection to end. Status 0 when that memory is as it was. MEMORY is
@@ -9,7 +10,8 @@ waits for the connection to end. Status 0 when that memory is as it was. MEMORY 
     going     deregistered while the peer reads it; then FILE is made
     long      all rights, and more than TCP holds of a Read's answer
     plain     all rights
-With --load it then hears of memory of the peer's, and Sends or Writes 64 KB again and again.
+With --load it then hears of memory of the peer's, and Sends or Writes 64 KB again and again;
+mixed: Sends of 64 KB and of a few octets.
 What has completed must be what was posted first, without a gap, and all else was flushed; it
 says how many have completed. With --ask there is a Read before them, which is answered badly.
 When a fault was found, FILE gets the octets that TCP had at that time or soon after.
@@ -30,8 +32,9 @@ LONG = 16 << 20                 # more than TCP holds of a Read's answer
 SIZES = {"going": LONG, "long": LONG}
 ACCESS = {"no-write": verbs.LOCAL | verbs.RREAD, "no-read": verbs.LOCAL | verbs.RWRITE}
 FAULTS = ("rx_crc_errors", "rx_mpa_errors", "rx_ddp_errors", "rx_rdmap_errors")
-INFO, ASK, LOAD = 1, 2, range(3, 43)    # wr_ids
+INFO, ASK, LOAD = 1, 2, range(3, 203)   # wr_ids
 LOAD_SIZE = 65536
+OPCODES = {"send": "SEND", "write": "RDMA_WRITE", "mixed": "SEND"}
 
 
 def advertised(end, memory):
@@ -90,11 +93,13 @@ def post_load(end, conn, room, args):
     if args.ask:
         end.post_send(conn, {"id": ASK, "op": "RDMA_READ", "flags": ["SIGNALED"],
                              "sge": [(addr, SIZE, lkey)], **remote})
-    if args.load == "send":
+    op = OPCODES[args.load]
+    if op == "SEND":
         remote = {}
-    op = {"send": "SEND", "write": "RDMA_WRITE"}[args.load]
+    sizes = (LOAD_SIZE, 8, 1, 20, 3, 40, 8) if args.load == "mixed" else (LOAD_SIZE,)
     end.post_send(conn, *({"id": n, "op": op, "flags": ["SIGNALED"] if n % 3 else [],
-                           "sge": [(addr, LOAD_SIZE, lkey)], **remote} for n in LOAD))
+                           "sge": [(addr, sizes[n % len(sizes)], lkey)], **remote}
+                          for n in LOAD))
 
 
 def check_load(end, conn, args):
@@ -115,11 +120,11 @@ def main():
     for name in ("device", "addr", "port", "memory"):
         parser.add_argument(name)
     parser.add_argument("--file")
-    parser.add_argument("--load", choices=("send", "write"))
+    parser.add_argument("--load", choices=tuple(OPCODES))
     parser.add_argument("--ask", action="store_true")
     args = parser.parse_args()
     end = verbs.End(args.device)
-    conn = end.connect(args.addr, {"ird": 1, "ord": 1}, port=int(args.port))
+    conn = end.connect(args.addr, {"ird": 1, "ord": 1, "depth": 256}, port=int(args.port))
     end.event(conn, "ESTABLISHED")
     num, at, rkey = advertised(end, args.memory)
     own, info, lkey, _ = end.mr(32)

@@ -176,6 +176,25 @@ bool kiw_pend_is_sent(const struct kiw_pend *pend, u32 end)
 }
 
 /**
+ * kiw_pend_cut() - what was built behind a place in the stream was discarded
+ * @ring: the ring
+ * @end: that place, as &struct kiw_tx.offset counts; other octets will follow there
+ *
+ * Context: socket lock held.
+ */
+void kiw_pend_cut(struct kiw_pend_ring *ring, u32 end)
+{
+	struct kiw_pend *pend;
+	u32 pos;
+
+	for (pos = ring->taken; pos != ring->put; pos++) {
+		pend = kiw_pend_at(ring, pos);
+		if (!kiw_pend_is_sent(pend, end))
+			pend->is_built = false;
+	}
+}
+
+/**
  * kiw_orq_is_full() - are as many Reads outstanding as were negotiated
  * @orq: the queue
  *

@@ -126,6 +126,7 @@ bool kiw_pend_is_full(const struct kiw_pend_ring *ring);
 bool kiw_pend_is_empty(const struct kiw_pend_ring *ring);
 void kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool is_signaled);
 struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos);
+void kiw_pend_cut(struct kiw_pend_ring *ring, u32 end);
 bool kiw_pend_is_sent(const struct kiw_pend *pend, u32 end);
 struct kiw_read *kiw_orq_add(struct kiw_orq *orq);
 struct kiw_read *kiw_orq_oldest(struct kiw_orq *orq);
