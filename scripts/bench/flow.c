@@ -10,6 +10,7 @@
 #define FLUSH		(~0ULL)		/* the request that comes after all others */
 #define MAX_FLUSHES	64
 #define MAX_TRIES	10
+#define LONG_CQ		32768
 #define GUARD		PAGE
 
 /* Of a line of /proc/meminfo the KiB */
@@ -121,6 +122,19 @@ static void connect_all(struct set *set)
 	       seconds * 1e6 / set->conns);
 }
 
+/*
+ * libsiw takes a queue whose mapping has the offset 0x90000 for none. With many
+ * connections, the completion queue, which comes first, lies across it.
+ */
+static __u32 cq_entries(const struct options *o)
+{
+	__u32 entries = o->conns * (o->depth / o->batch) + 1;
+
+	if (o->conns == 1)
+		return entries + o->depth;
+	return entries > LONG_CQ ? entries : LONG_CQ;
+}
+
 /**
  * set_open - hosts, memory and connections
  * @set: zero
@@ -139,7 +153,7 @@ void set_open(struct set *set, const struct options *o)
 	MUST(set->flows);
 	set_sides(set, o);
 	set_memory(set, o->size);
-	make_cqs(set, o->conns * (o->depth / o->batch + (o->conns > 1 ? 0 : o->depth)) + 1);
+	make_cqs(set, cq_entries(o));
 	connect_all(set);
 }
 

@@ -154,13 +154,11 @@ def derive(line):
         return values
     # The time in which the guest could not run because others did is not its own.
     busy = max(line["wall_us"] - line["delay_us"], line["run_us"], 1)
-    ticks = line["user_us"] + line["sys_us"]
-    guest = line["user_us"] / ticks if ticks else 1
     values["ops_per_s"] = ops / busy * 1e6
     values["mb_per_s"] = line["bytes"] / busy
     values["host_us"] = line["run_us"] / ops
-    values["guest_us"] = line["run_us"] * guest / ops
-    values["artefact"] = 1 - guest
+    values["user_ticks"] = line["user_us"]
+    values["sys_ticks"] = line["sys_us"]
     if "min_ops" in line:
         values["unfairness"] = line["max_ops"] / max(line["min_ops"], 1)
     return values
@@ -172,6 +170,15 @@ def spread(values):
         return 0
     low, _, high = statistics.quantiles(values, n=4, method="inclusive")
     return (high - low) / 2 / statistics.median(values)
+
+
+def split(cell, values):
+    """Ticks are coarse: those of all rounds together say which part of the time is the guest's."""
+    user, system = sum(values.pop("user_ticks", [])), sum(values.pop("sys_ticks", []))
+    if "host_us" in values and user + system:
+        part = user / (user + system)
+        values["guest_us"] = [value * part for value in values["host_us"]]
+        cell["artefact"] = [1 - part, 0]
 
 
 def summarise(lines):
@@ -189,7 +196,9 @@ def summarise(lines):
     for rows in raw.values():
         for columns in rows.values():
             for cell in columns.values():
-                for name, values in cell.pop("values").items():
+                raw_values = cell.pop("values")
+                split(cell, raw_values)
+                for name, values in raw_values.items():
                     cell[name] = [statistics.median(values), spread(values)]
     return raw
 
