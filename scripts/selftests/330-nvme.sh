@@ -16,7 +16,7 @@ CFG=/sys/kernel/config
 NVMET=$CFG/nvmet
 NQN=kiwarp
 # Of namespaces in the target: 1 is a file, 2 a block device
-SIZE=$((16 << 20))
+SIZE=$((128 << 20))
 
 # --- target -------------------------------------------------------------------------
 
@@ -180,6 +180,26 @@ faults() {
 	t_on "uml uml-debug pair" "the target dies and returns" under dies_and_returns
 }
 
+# Memory that a process does not get is at the target: the host must not need any for that.
+swap_in() {
+	local group=/sys/fs/cgroup/swap
+	echo +memory >/sys/fs/cgroup/cgroup.subtree_control && mkdir -p $group &&
+		echo 48M >$group/memory.max || return 1
+	(echo $BASHPID >$group/cgroup.procs && exec timeout 200 "$SELFTESTS/ulp_swap.py" 96) &&
+		rmdir $group
+}
+
+swap() {
+	local disk status=0 before after
+	disk=$(disk 2)
+	mkswap "$disk" && swapon "$disk" || return 1
+	before=$(awk '$1 == "pswpin" { print $2 }' /proc/vmstat)
+	swap_in || status=1
+	after=$(awk '$1 == "pswpin" { print $2 }' /proc/vmstat)
+	echo "$((after - before)) pages came back"
+	swapoff "$disk" && [ "$status" = 0 ] && [ "$after" -gt "$before" ]
+}
+
 ulp_up nvme-rdma nvmet-rdma || bail "no two hosts"
 t_run "a target" target
 t_run "a host, with two queues" attach "$B4" --nr-io-queues=2
@@ -190,6 +210,7 @@ t_run "memory is registered, invalidated by the target" kiwarp_only registered
 io_start "$(disk 2)" 8M || not_ok "I/O begins" "$(spawn_log io)"
 again_and_again faults
 t_run "every octet" io_stop
+t_on "" "swap" swap
 t_on "uml uml-debug 6.1" "the controllers go with the host's device" device_goes
 t_run "disconnect" detach
 t_on "6.12" "two paths, one fails" two_paths
