@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: RFC 8167: the server's calls go the other way of the client's own connection
-# TIMEOUT: 60
+# TIMEOUT: 180
 # KERNELS: uml uml-debug 6.1 6.12
 # TOPOLOGY: any
 #

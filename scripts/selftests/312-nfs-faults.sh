@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: NFS/RDMA recovers: a server that starts again, cables, packets, devices
-# TIMEOUT: 90
+# TIMEOUT: 180
 # KERNELS: uml uml-debug 6.1 6.12
 # TOPOLOGY: any
 #
