@@ -98,7 +98,7 @@ static void drop_copy_chunk(struct sock *sk)
  * @len: octets; little enough for the empty send queue of a new stream
  *
  * Context: process, may sleep, does not wait.
- * Return: 0, or -errno: the stream is of no use any more.
+ * Return: 0, or -errno: the stream is of no use any more; -ENOMEM: TCP found no memory.
  */
 int kiw_sock_send_all(struct kiw_sock *ks, const void *buf, size_t len)
 {
@@ -113,6 +113,9 @@ int kiw_sock_send_all(struct kiw_sock *ks, const void *buf, size_t len)
 	ret = tcp_sendmsg_locked(ks->sk, &msg, len);
 	drop_copy_chunk(ks->sk);
 	kiw_sock_unlock(ks);
+	/* There is room, so what TCP would wait for is memory. */
+	if (ret == -EAGAIN)
+		return -ENOMEM;
 	if (ret < 0)
 		return ret;
 	return ret == len ? 0 : -EIO;
