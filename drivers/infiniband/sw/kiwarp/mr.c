@@ -49,8 +49,9 @@ int kiw_mr_table_init(struct kiw_mr_table *table)
 	get_random_bytes(&table->key, sizeof(table->key));
 	/* The index whose STag could be 0, the device's local DMA lkey, is never given out */
 	ret = xa_reserve(&table->mrs, table_index(table, 0), GFP_KERNEL);
+	/* Where it ran out of memory it leaves the nodes that it had made. */
 	if (ret)
-		cleanup_srcu_struct(&table->srcu);
+		kiw_mr_table_uninit(table);
 	return ret;
 }
 
