@@ -45,12 +45,12 @@ static void map_one(struct ktest_end *end, struct ib_mr *mr, u32 offset, u32 len
 static void register_done(struct ktest_end *end, struct ib_mr *mr, int access,
 			  enum ib_wc_status status)
 {
-	struct ktest_wr w;
+	struct ktest_wr *w = ktest_spare(end);
 
-	ktest_register(end, mr, &w, access);
-	ktest_wait(&w, status);
+	ktest_register(end, mr, w, access);
+	ktest_wait(w, status);
 	if (status == IB_WC_SUCCESS)
-		ktest_expect_eq(end->pair, w.wc.opcode, IB_WC_REG_MR);
+		ktest_expect_eq(end->pair, w->wc.opcode, IB_WC_REG_MR);
 }
 
 static void post_inv(struct ktest_end *end, struct ktest_wr *w, u32 stag)
@@ -62,12 +62,12 @@ static void post_inv(struct ktest_end *end, struct ktest_wr *w, u32 stag)
 
 static void invalidate(struct ktest_end *end, u32 stag, enum ib_wc_status status)
 {
-	struct ktest_wr w;
+	struct ktest_wr *w = ktest_spare(end);
 
-	post_inv(end, &w, stag);
-	ktest_wait(&w, status);
+	post_inv(end, w, stag);
+	ktest_wait(w, status);
 	if (status == IB_WC_SUCCESS)
-		ktest_expect_eq(end->pair, w.wc.opcode, IB_WC_LOCAL_INV);
+		ktest_expect_eq(end->pair, w->wc.opcode, IB_WC_LOCAL_INV);
 }
 
 static void post_rdma(struct ktest_end *end, struct ktest_wr *w, enum ib_wr_opcode op,
@@ -85,10 +85,10 @@ static void post_rdma(struct ktest_end *end, struct ktest_wr *w, enum ib_wr_opco
 static void rdma(struct ktest_end *end, enum ib_wr_opcode op, u32 offset, u32 len, u32 rkey,
 		 u64 raddr, enum ib_wc_status status)
 {
-	struct ktest_wr w;
+	struct ktest_wr *w = ktest_spare(end);
 
-	post_rdma(end, &w, op, ktest_sge(end, offset, len), rkey, raddr);
-	ktest_wait(&w, status);
+	post_rdma(end, w, op, ktest_sge(end, offset, len), rkey, raddr);
+	ktest_wait(w, status);
 }
 
 /* READs come behind WRITEs, so what was written is there afterwards */
@@ -156,6 +156,21 @@ static void zero_based(struct ktest_pair *p)
 	ib_dereg_mr(mr);
 }
 
+/* A little of everything. End 0 speaks first: 1 may not, if that was not agreed otherwise. */
+static void once(struct ktest_pair *p)
+{
+	struct ktest_end *own = &p->end[1], *peer = &p->end[0];
+	struct ktest_wr *recv = ktest_spare(own), *send = ktest_spare(peer);
+	struct ib_sge sge = ktest_sge(peer, 0, 8);
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1 };
+
+	ktest_post_recv(own, recv, KTEST_MEM / 2, 8);
+	ktest_post(peer, send, &wr);
+	ktest_wait(send, IB_WC_SUCCESS);
+	ktest_wait(recv, IB_WC_SUCCESS);
+	zero_based(p);
+}
+
 /* Pages in reverse, the first from its middle, as one range; of 4 and of 8 KiB */
 static void pieces(struct ktest_pair *p)
 {
@@ -201,20 +216,20 @@ static void register_again(struct ktest_end *end, struct ib_mr *mr)
 		.mr = mr,
 		.access = RIGHTS,
 	};
-	struct ktest_wr inv, reg, send;
+	struct ktest_wr *inv = ktest_spare(end), *reg = ktest_spare(end), *send = ktest_spare(end);
 
 	ib_update_fast_reg_key(mr, mr->rkey + 1);
 	reg_wr.key = mr->rkey;
-	ktest_wr_init(end, &reg);
-	ktest_wr_init(end, &send);
-	reg_wr.wr.wr_cqe = &reg.cqe;
-	send_wr.wr_cqe = &send.cqe;
+	ktest_wr_init(end, reg);
+	ktest_wr_init(end, send);
+	reg_wr.wr.wr_cqe = &reg->cqe;
+	send_wr.wr_cqe = &send->cqe;
 	inv_wr.next = &reg_wr.wr;
 	reg_wr.wr.next = &send_wr;
-	ktest_post(end, &inv, &inv_wr);
-	ktest_wait(&inv, IB_WC_SUCCESS);
-	ktest_wait(&reg, IB_WC_SUCCESS);
-	ktest_wait(&send, IB_WC_SUCCESS);
+	ktest_post(end, inv, &inv_wr);
+	ktest_wait(inv, IB_WC_SUCCESS);
+	ktest_wait(reg, IB_WC_SUCCESS);
+	ktest_wait(send, IB_WC_SUCCESS);
 }
 
 /* Over and over, and the peer uses it */
@@ -222,7 +237,7 @@ static void chain(struct ktest_pair *p)
 {
 	struct ktest_end *own = &p->end[1], *peer = &p->end[0];
 	struct ib_mr *mr = region(own);
-	struct ktest_wr recv;
+	struct ktest_wr *recv = &peer->recvs[0];
 	int i;
 
 	if (!mr)
@@ -232,9 +247,9 @@ static void chain(struct ktest_pair *p)
 	for (i = 0; i < 50; i++) {
 		/* While it is valid: the registration in force does not change. */
 		map_one(own, mr, 200 + i, 5000 + i);
-		ktest_post_recv(peer, &recv, KTEST_MEM / 4, 100);
+		ktest_post_recv(peer, recv, KTEST_MEM / 4, 100);
 		register_again(own, mr);
-		ktest_wait(&recv, IB_WC_SUCCESS);
+		ktest_wait(recv, IB_WC_SUCCESS);
 		write_and_read(peer, 5000 + i, mr->rkey, mr->iova);
 		ktest_expect(p, !memcmp(peer->mem, own->mem + 200 + i, 5000 + i));
 	}
@@ -246,8 +261,8 @@ static void read_inv(struct ktest_pair *p)
 {
 	struct ktest_end *own = &p->end[1], *peer = &p->end[0];
 	struct ib_mr *mr = region(peer);
+	struct ktest_wr *w = &peer->sends[0];
 	struct ib_sge sge;
-	struct ktest_wr w;
 	int i;
 
 	if (!mr)
@@ -261,14 +276,14 @@ static void read_inv(struct ktest_pair *p)
 		sge.addr = mr->iova;
 		sge.length = mr->length;
 		sge.lkey = mr->lkey;
-		post_rdma(peer, &w, IB_WR_RDMA_READ_WITH_INV, sge, own->mr->rkey, own->mr->iova);
-		ktest_wait(&w, IB_WC_SUCCESS);
-		ktest_expect_eq(p, w.wc.opcode, IB_WC_RDMA_READ);
+		post_rdma(peer, w, IB_WR_RDMA_READ_WITH_INV, sge, own->mr->rkey, own->mr->iova);
+		ktest_wait(w, IB_WC_SUCCESS);
+		ktest_expect_eq(p, w->wc.opcode, IB_WC_RDMA_READ);
 		ktest_expect(p, !memcmp(peer->mem + 50, own->mem, 3 * PAGE_SIZE - i));
 	}
 	/* It is not valid any more */
-	post_rdma(peer, &w, IB_WR_RDMA_READ, sge, own->mr->rkey, own->mr->iova);
-	ktest_wait(&w, IB_WC_LOC_PROT_ERR);
+	post_rdma(peer, w, IB_WR_RDMA_READ, sge, own->mr->rkey, own->mr->iova);
+	ktest_wait(w, IB_WC_LOC_PROT_ERR);
 	ib_dereg_mr(mr);
 }
 
@@ -286,7 +301,7 @@ static void peer_invalidates(struct ktest_pair *p)
 {
 	struct ktest_end *own = &p->end[1], *peer = &p->end[0];
 	struct ib_mr *mr = region(own);
-	struct ktest_wr send, recv;
+	struct ktest_wr *send = &peer->sends[0], *recv = &own->recvs[0];
 	int i;
 
 	if (!mr)
@@ -295,12 +310,12 @@ static void peer_invalidates(struct ktest_pair *p)
 		map_one(own, mr, 100, 5000);
 		ib_update_fast_reg_key(mr, mr->rkey + 1);
 		register_done(own, mr, i & 1 ? IB_ACCESS_REMOTE_READ : RIGHTS, IB_WC_SUCCESS);
-		ktest_post_recv(own, &recv, KTEST_MEM / 2, 100);
-		send_inv(peer, &send, mr->rkey);
-		ktest_wait(&send, IB_WC_SUCCESS);
-		ktest_wait(&recv, IB_WC_SUCCESS);
-		ktest_expect_eq(p, !!(recv.wc.wc_flags & IB_WC_WITH_INVALIDATE), 1);
-		ktest_expect_eq(p, recv.wc.ex.invalidate_rkey, mr->rkey);
+		ktest_post_recv(own, recv, KTEST_MEM / 2, 100);
+		send_inv(peer, send, mr->rkey);
+		ktest_wait(send, IB_WC_SUCCESS);
+		ktest_wait(recv, IB_WC_SUCCESS);
+		ktest_expect_eq(p, !!(recv->wc.wc_flags & IB_WC_WITH_INVALIDATE), 1);
+		ktest_expect_eq(p, recv->wc.ex.invalidate_rkey, mr->rkey);
 		if (i & 2)
 			invalidate(own, mr->rkey, IB_WC_SUCCESS);
 	}
@@ -313,18 +328,19 @@ static void peer_may_not(struct ktest_pair *p, int access, u32 wrong)
 {
 	struct ktest_end *own = &p->end[1], *peer = &p->end[0];
 	struct ib_mr *mr = region(own);
-	struct ktest_wr send, next, recv;
+	struct ktest_wr *next = &peer->recvs[0], *recv = &own->recvs[0];
+	struct ktest_wr *send = &peer->sends[0];
 
 	if (!mr)
 		return;
 	map_one(own, mr, 100, 5000);
 	register_done(own, mr, access, IB_WC_SUCCESS);
-	ktest_post_recv(own, &recv, KTEST_MEM / 2, 100);
-	ktest_post_recv(peer, &next, KTEST_MEM / 2, 100);
-	send_inv(peer, &send, mr->rkey ^ wrong);
-	ktest_wait(&recv, IB_WC_GENERAL_ERR);
-	ktest_wait(&next, IB_WC_WR_FLUSH_ERR);
-	ktest_wait_any(&send);
+	ktest_post_recv(own, recv, KTEST_MEM / 2, 100);
+	ktest_post_recv(peer, next, KTEST_MEM / 2, 100);
+	send_inv(peer, send, mr->rkey ^ wrong);
+	ktest_wait(recv, IB_WC_GENERAL_ERR);
+	ktest_wait(next, IB_WC_WR_FLUSH_ERR);
+	ktest_wait_any(send);
 	ib_dereg_mr(mr);
 }
 
@@ -457,6 +473,7 @@ const struct ktest_case ktest_cases_mem[] = {
 	{ "rotation", rotation, SOFT },
 	{ "bounds", bounds, SOFT },
 	{ "zero-based", zero_based, SOFT },
+	{ "once", once, SOFT },
 	{ "pieces", pieces, SOFT },
 	{ "chain", chain, SOFT },
 	{ "read-inv", read_inv, SOFT },

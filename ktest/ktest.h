@@ -20,6 +20,8 @@
 #define KTEST_MEM	(256 * PAGE_SIZE)
 /* Most work requests of each kind on an end */
 #define KTEST_DEPTH	128
+/* Work requests of an end that are waited for where they are posted */
+#define KTEST_SPARE	64
 /* Longest wait for anything, seconds; nothing that works comes near it */
 #define KTEST_PATIENCE	60
 
@@ -55,6 +57,8 @@ struct ktest_wr {
  * @reg: of the registration of @mr
  * @sends: for the case's work requests
  * @recvs: for its receives
+ * @spare: for ktest_spare()
+ * @next_spare: of @spare
  * @wait: for @cm_events, @qp_events, @cq_errors
  * @cm_events: bits of enum rdma_cm_event_type seen
  * @qp_events: bits of enum ib_event_type seen
@@ -73,6 +77,8 @@ struct ktest_end {
 	struct ktest_wr reg;
 	struct ktest_wr sends[KTEST_DEPTH];
 	struct ktest_wr recvs[KTEST_DEPTH];
+	struct ktest_wr spare[KTEST_SPARE];
+	u32 next_spare;
 	wait_queue_head_t wait;
 	unsigned long cm_events;
 	unsigned long qp_events;
@@ -97,13 +103,17 @@ struct ktest_opts {
  * struct ktest_pair - two ends that are connected
  * @net: where they are
  * @opts: of the case
- * @listener: of end 1
+ * @with: its protection domains are those of that pair; or NULL
+ * @pd_flags: enum ib_pd_flags of its own
+ * @listener: of end 1, while it is being connected
  * @end: 0 connects, 1 accepts
  * @has_failed: something was not as expected
  */
 struct ktest_pair {
 	struct net *net[2];
 	const struct ktest_opts *opts;
+	const struct ktest_pair *with;
+	unsigned int pd_flags;
 	struct rdma_cm_id *listener;
 	struct ktest_end end[2];
 	bool has_failed;
@@ -126,6 +136,13 @@ extern const struct ktest_case ktest_cases_data[];
 extern const struct ktest_case ktest_cases_end[];
 extern const struct ktest_case ktest_cases_fast[];
 extern const struct ktest_case ktest_cases_mem[];
+extern const struct ktest_case ktest_cases_race[];
+extern const struct ktest_case ktest_cases_rights[];
+/* Cases that need somebody to do something meanwhile, and are not in the list of all */
+extern const struct ktest_case ktest_cases_more[];
+
+/* Seconds that cases may take which can take any time; 0: what is usual */
+extern unsigned int ktest_soak;
 
 void ktest_fail(struct ktest_pair *p, const char *func, int line, const char *what, s64 is);
 
@@ -152,6 +169,7 @@ void ktest_wait_cm_event(struct ktest_end *end, enum rdma_cm_event_type event);
 
 /* wr.c */
 void ktest_wr_init(struct ktest_end *end, struct ktest_wr *w);
+struct ktest_wr *ktest_spare(struct ktest_end *end);
 void ktest_post(struct ktest_end *end, struct ktest_wr *w, struct ib_send_wr *wr);
 void ktest_post_recv(struct ktest_end *end, struct ktest_wr *w, u32 offset, u32 len);
 void ktest_wait_any(struct ktest_wr *w);

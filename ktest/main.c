@@ -22,7 +22,12 @@
 
 static const struct ktest_case *const tables[] = {
 	ktest_cases_data, ktest_cases_end, ktest_cases_fast, ktest_cases_mem,
+	ktest_cases_race, ktest_cases_rights, ktest_cases_more,
 };
+
+unsigned int ktest_soak;
+module_param_named(soak, ktest_soak, uint, 0444);
+MODULE_PARM_DESC(soak, "seconds for cases that can take any time");
 
 /* One case at a time */
 static DEFINE_MUTEX(run_lock);
@@ -144,7 +149,8 @@ static int cases_show(struct seq_file *seq, void *unused)
 	const struct ktest_case *c;
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(tables); i++)
+	/* But for the last, see ktest.h. */
+	for (i = 0; i < ARRAY_SIZE(tables) - 1; i++)
 		for (c = tables[i]; c->name; c++)
 			seq_printf(seq, "%s\n", c->name);
 	return 0;

@@ -191,20 +191,32 @@ static int make_qp(struct ktest_end *end)
 	return ret;
 }
 
+static int make_pd(struct ktest_end *end)
+{
+	const struct ktest_pair *with = end->pair->with;
+	struct ib_pd *pd;
+
+	if (with)
+		pd = with->end[end - end->pair->end].pd;
+	else
+		pd = ib_alloc_pd(end->id->device, end->pair->pd_flags);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	end->pd = pd;
+	return 0;
+}
+
 static int make_objects(struct ktest_end *end)
 {
-	struct ib_pd *pd;
 	int ret;
 
 	end->mem = alloc_pages_exact(KTEST_MEM, GFP_KERNEL | __GFP_ZERO);
 	if (!end->mem)
 		return -ENOMEM;
 	end->dma = ib_dma_map_single(end->id->device, end->mem, KTEST_MEM, DMA_BIDIRECTIONAL);
-	pd = ib_alloc_pd(end->id->device, 0);
-	if (IS_ERR(pd))
-		return PTR_ERR(pd);
-	end->pd = pd;
-	ret = make_cq(end);
+	ret = make_pd(end);
+	if (!ret)
+		ret = make_cq(end);
 	if (!ret && end->pair->opts->with_srq)
 		ret = make_srq(end);
 	return ret ? ret : make_qp(end);
@@ -238,7 +250,7 @@ static int connect(struct ktest_pair *p)
 
 /**
  * ktest_pair_open - make two ends and connect them
- * @p: zeroed, but for @p->net and @p->opts
+ * @p: zeroed, but for @p->net, @p->opts, @p->with and @p->pd_flags
  *
  * Context: process, may sleep.
  * Return: 0 or -errno; ktest_pair_close() is to be called in either case.
@@ -254,7 +266,13 @@ int ktest_pair_open(struct ktest_pair *p)
 	ret = make_listener(p);
 	if (!ret)
 		ret = resolve(p);
-	return ret ? ret : connect(p);
+	if (!ret)
+		ret = connect(p);
+	/* So that another pair can be opened. */
+	if (p->listener)
+		rdma_destroy_id(p->listener);
+	p->listener = NULL;
+	return ret;
 }
 
 static void free_end(struct ktest_end *end)
@@ -272,7 +290,7 @@ static void free_end(struct ktest_end *end)
 		ib_destroy_srq(end->srq);
 	if (end->cq)
 		ib_free_cq(end->cq);
-	if (end->pd)
+	if (end->pd && !end->pair->with)
 		ib_dealloc_pd(end->pd);
 	if (end->mem) {
 		ib_dma_unmap_single(end->id->device, end->dma, KTEST_MEM, DMA_BIDIRECTIONAL);
@@ -289,8 +307,6 @@ static void free_end(struct ktest_end *end)
  */
 void ktest_pair_close(struct ktest_pair *p)
 {
-	if (p->listener)
-		rdma_destroy_id(p->listener);
 	free_end(&p->end[0]);
 	free_end(&p->end[1]);
 }
@@ -307,7 +323,6 @@ int ktest_pair_reopen(struct ktest_pair *p)
 	int ret;
 
 	ktest_pair_close(p);
-	p->listener = NULL;
 	memset(p->end, 0, sizeof(p->end));
 	ret = ktest_pair_open(p);
 	if (ret)

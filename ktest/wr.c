@@ -18,7 +18,7 @@ static void on_done(struct ib_cq *cq, struct ib_wc *wc)
 	atomic_inc(&w->count);
 	if (w->next)
 		ktest_expect_eq(w->end->pair, ib_post_send(w->end->qp, w->next, NULL), 0);
-	complete(&w->done);
+	complete_all(&w->done);
 }
 
 /**
@@ -34,6 +34,20 @@ void ktest_wr_init(struct ktest_end *end, struct ktest_wr *w)
 	w->end = end;
 	w->cqe.done = on_done;
 	init_completion(&w->done);
+}
+
+/**
+ * ktest_spare - a work request that need not outlive its wait
+ * @end: where it is going to be posted
+ *
+ * A case that has failed does not wait, so none may be on a stack.
+ *
+ * Context: any.
+ * Return: one that comes round again after %KTEST_SPARE others.
+ */
+struct ktest_wr *ktest_spare(struct ktest_end *end)
+{
+	return &end->spare[end->next_spare++ % KTEST_SPARE];
 }
 
 /**

@@ -45,7 +45,18 @@ counted() {
 	done
 }
 
-if ! load_kiwarp || ! topo_up || ! rdma_up || ! modprobe kiwarp_ktest; then
+qp_is_up() { rdma resource show qp link "$(dev_of "$1")/1" | grep -q 'state RTS'; }
+
+# removal a|b: the device goes from under a connection with traffic, and comes back.
+removal() {
+	local status
+	run removal &
+	wait_for 10 qp_is_up "$1" && rdma_del "$1"
+	status=$?
+	wait $! && [ "$status" = 0 ] && rdma_add "$1" && wait_for 5 rdma_is_active "$1"
+}
+
+if ! load_kiwarp || ! topo_up || ! rdma_up || ! modprobe kiwarp_ktest soak="${KIW_SOAK:-0}"; then
 	bail "no two hosts"
 fi
 trace 1
@@ -53,9 +64,12 @@ exec 8</run/netns/a 9</run/netns/b
 while read -r name; do
 	t_run "$name" run "$name"
 done <"$KTEST/cases"
-exec 8<&- 9<&-
 t_run "trace events" traced
 t_run "counters" counted
+for host in a b; do
+	t_run "$(dev_of $host) is removed" removal $host
+done
+exec 8<&- 9<&-
 t_run "unload the consumer" modprobe -r kiwarp_ktest
 rdma_down
 topo_down

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Cases: no access right of a fast-registration region is wider than granted, and nobody
+ * ends a registration who may not.
+ *
+ * There are two pairs. The second one lives through all of a case: its QPs register memory
+ * of their own, and look afterwards whether it is still registered. The first one is what
+ * tries; a refusal ends its connection, and it is opened again, in the same protection
+ * domains or in others.
+ *
+ * Owns: second, for the time of a case. Contexts: process. No locks.
+ */
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "ktest.h"
+
+#define AT		(3 * PAGE_SIZE - 20)
+#define LEN		64
+#define MOST_RIGHTS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
+#define UNSAID		(-1)	/* of a QP: rights that nobody has set */
+
+enum use { BY_WRITE, BY_READ, BY_INV, USES };
+enum owner { OWN_QP, OTHER_QP, OTHER_PD };
+
+/**
+ * struct deal - one combination
+ * @use: what the peer does
+ * @owner: whose QP has registered the region
+ * @rights: of the region
+ * @qp_rights: of the QP that the peer's requests come to, or %UNSAID
+ * @side: the end that has the memory
+ */
+struct deal {
+	enum use use;
+	enum owner owner;
+	int rights;
+	int qp_rights;
+	int side;
+};
+
+static struct ktest_pair *second;
+
+static bool is_granted(const struct deal *d)
+{
+	int need = d->use == BY_WRITE ? IB_ACCESS_REMOTE_WRITE : IB_ACCESS_REMOTE_READ;
+
+	if (d->owner == OTHER_PD)
+		return false;
+	if (d->use == BY_INV)
+		return d->rights & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ);
+	if (d->qp_rights != UNSAID && !(d->qp_rights & need))
+		return false;
+	return d->rights & need;
+}
+
+/* What fails in the second pair fails the case */
+static bool has_failed(struct ktest_pair *p)
+{
+	if (READ_ONCE(second->has_failed))
+		WRITE_ONCE(p->has_failed, true);
+	return READ_ONCE(p->has_failed);
+}
+
+static int open_second(struct ktest_pair *p)
+{
+	int ret;
+
+	second = kvzalloc(sizeof(*second), GFP_KERNEL);
+	if (!second)
+		return -ENOMEM;
+	second->net[0] = p->net[0];
+	second->net[1] = p->net[1];
+	second->opts = p->opts;
+	second->pd_flags = IB_PD_UNSAFE_GLOBAL_RKEY;
+	ret = ktest_pair_open(second);
+	ktest_expect_eq(p, ret, 0);
+	return ret;
+}
+
+static void close_second(struct ktest_pair *p)
+{
+	ktest_pair_close(second);
+	has_failed(p);
+	/* Nothing of the first may have a protection domain of it any more. */
+	kvfree(second);
+	second = NULL;
+}
+
+/* The first pair anew, in the protection domains of the second or in its own */
+static void reopen(struct ktest_pair *p, bool is_shared)
+{
+	ktest_pair_close(p);
+	memset(p->end, 0, sizeof(p->end));
+	p->with = is_shared ? second : NULL;
+	if (!has_failed(p))
+		ktest_expect_eq(p, ktest_pair_open(p), 0);
+}
+
+/* A region of @end's memory around %AT, registered by @end with @rights */
+static struct ib_mr *expose(struct ktest_end *end, int rights)
+{
+	struct scatterlist sg;
+	struct ktest_wr *w;
+	struct ib_mr *mr;
+
+	mr = ib_alloc_mr(end->pd, IB_MR_TYPE_MEM_REG, 4);
+	if (IS_ERR(mr)) {
+		ktest_fail(end->pair, __func__, __LINE__, "ib_alloc_mr", PTR_ERR(mr));
+		return NULL;
+	}
+	memset(end->mem, 0xbb, 8 * PAGE_SIZE);
+	sg_init_one(&sg, end->mem + AT, LEN);
+	ktest_expect_eq(end->pair, ib_dma_map_sg(end->qp->device, &sg, 1, DMA_BIDIRECTIONAL), 1);
+	ktest_expect_eq(end->pair, ib_map_mr_sg(mr, &sg, 1, NULL, PAGE_SIZE), 1);
+	w = ktest_spare(end);
+	ktest_register(end, mr, w, rights);
+	ktest_wait(w, IB_WC_SUCCESS);
+	return mr;
+}
+
+/* Of the second pair: a Send out of memory, which works as long as that is registered */
+static void check_valid(int side, u32 lkey, u64 addr, u8 what)
+{
+	struct ktest_end *end = &second->end[side], *peer = &second->end[!side];
+	struct ktest_wr *recv = ktest_spare(peer), *w = ktest_spare(end);
+	struct ib_sge sge = { .addr = addr, .length = LEN, .lkey = lkey };
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1 };
+
+	memset(peer->mem + 64 * PAGE_SIZE, 0, LEN);
+	ktest_post_recv(peer, recv, 64 * PAGE_SIZE, LEN);
+	ktest_post(end, w, &wr);
+	ktest_wait(w, IB_WC_SUCCESS);
+	ktest_wait(recv, IB_WC_SUCCESS);
+	ktest_expect(second, !memchr_inv(peer->mem + 64 * PAGE_SIZE, what, LEN));
+}
+
+/* What is registered cannot be registered again */
+static void check_invalid(int side, struct ib_mr *mr)
+{
+	struct ktest_wr *w = ktest_spare(&second->end[side]);
+
+	ktest_register(&second->end[side], mr, w, IB_ACCESS_LOCAL_WRITE);
+	ktest_wait(w, IB_WC_SUCCESS);
+}
+
+static void post_use(struct ktest_end *end, struct ktest_wr *w, enum use use, u32 rkey, u64 addr)
+{
+	static const enum ib_wr_opcode opcodes[USES] = {
+		IB_WR_RDMA_WRITE, IB_WR_RDMA_READ, IB_WR_SEND_WITH_INV,
+	};
+	struct ib_sge sge = ktest_sge(end, 32 * PAGE_SIZE, LEN);
+	struct ib_rdma_wr wr = {
+		.wr = { .opcode = opcodes[use], .sg_list = &sge, .num_sge = 1 },
+		.remote_addr = addr,
+		.rkey = rkey,
+	};
+
+	if (use == BY_INV)
+		wr.wr.ex.invalidate_rkey = rkey;
+	memset(end->mem + 32 * PAGE_SIZE, 0xaa, LEN);
+	ktest_post(end, w, &wr.wr);
+}
+
+/* The connection goes on, or it ends and the peer was told why as far as it can be */
+static void check_end(const struct deal *d, struct ktest_end *own, struct ktest_end *peer,
+		      struct ktest_wr *w)
+{
+	struct ktest_wr *recv = &own->recvs[0];
+
+	if (is_granted(d)) {
+		ktest_wait(w, IB_WC_SUCCESS);
+		ktest_wait(recv, IB_WC_SUCCESS);
+		return;
+	}
+	ktest_wait_any(w);
+	if (d->use == BY_READ)
+		ktest_wait(w, IB_WC_REM_ACCESS_ERR);
+	ktest_wait(recv, d->use == BY_INV ? IB_WC_GENERAL_ERR : IB_WC_WR_FLUSH_ERR);
+	ktest_wait_qp_event(own, d->use == BY_INV ? IB_EVENT_QP_REQ_ERR : IB_EVENT_QP_ACCESS_ERR);
+	ktest_wait_cm_event(peer, RDMA_CM_EVENT_DISCONNECTED);
+	ktest_wait_cm_event(own, RDMA_CM_EVENT_DISCONNECTED);
+}
+
+static void check_memory(const struct deal *d, const struct ktest_end *owner,
+			 const struct ktest_end *peer)
+{
+	struct ktest_pair *p = peer->pair;
+	u8 want = 0xbb;
+
+	if (is_granted(d) && d->use == BY_WRITE)
+		want = 0xaa;
+	ktest_expect(p, !memchr_inv(owner->mem, 0xbb, AT));
+	ktest_expect(p, !memchr_inv(owner->mem + AT, want, LEN));
+	ktest_expect(p, !memchr_inv(owner->mem + AT + LEN, 0xbb, 8 * PAGE_SIZE - AT - LEN));
+	want = is_granted(d) && d->use == BY_READ ? 0xbb : 0xaa;
+	ktest_expect(p, !memchr_inv(peer->mem + 32 * PAGE_SIZE, want, LEN));
+}
+
+static void try_deal(struct ktest_pair *p, const struct deal *d)
+{
+	struct ktest_end *own = &p->end[d->side], *peer = &p->end[!d->side];
+	struct ktest_end *owner = d->owner == OWN_QP ? own : &second->end[d->side];
+	struct ib_send_wr last = { .opcode = IB_WR_SEND };
+	struct ib_qp_attr attr = { .qp_access_flags = d->qp_rights };
+	struct ktest_wr *w = &peer->sends[0];
+	struct ib_mr *mr;
+
+	mr = expose(owner, d->rights);
+	if (!mr)
+		return;
+	if (d->qp_rights != UNSAID)
+		ktest_expect_eq(p, ib_modify_qp(own->qp, &attr, IB_QP_ACCESS_FLAGS), 0);
+	ktest_post_recv(own, &own->recvs[0], 16 * PAGE_SIZE, LEN);
+	post_use(peer, w, d->use, mr->rkey, mr->iova);
+	if (d->use != BY_INV)
+		ktest_post(peer, &peer->sends[1], &last);
+	check_end(d, own, peer, w);
+	if (!has_failed(p))
+		check_memory(d, owner, peer);
+	if (is_granted(d) && d->use == BY_INV)
+		check_invalid(d->side, mr);
+	else if (!has_failed(p))
+		check_valid(d->side, mr->lkey, mr->iova, is_granted(d) && !d->use ? 0xaa : 0xbb);
+	if (has_failed(p))
+		ktest_fail(p, __func__, d->use, "use, owner/rights/QP", d->owner << 16 |
+			   d->rights << 8 | (d->qp_rights & 0xff));
+	ib_dereg_mr(mr);
+	if (!is_granted(d))
+		reopen(p, p->with);
+}
+
+static void try_rights(struct ktest_pair *p, struct deal *d)
+{
+	static const int qp_rights[] = {
+		UNSAID, 0, IB_ACCESS_REMOTE_READ, IB_ACCESS_REMOTE_WRITE,
+		IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE,
+	};
+	static const int rights[] = {
+		IB_ACCESS_LOCAL_WRITE, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ,
+		IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE, MOST_RIGHTS,
+	};
+	int i, r;
+
+	for (r = 0; r < ARRAY_SIZE(rights); r++) {
+		for (i = 0; i < ARRAY_SIZE(qp_rights) && !has_failed(p); i++) {
+			/* What the region does not grant is only asked for once. */
+			d->rights = rights[r];
+			d->qp_rights = UNSAID;
+			if (i && !is_granted(d))
+				break;
+			d->qp_rights = qp_rights[i];
+			try_deal(p, d);
+		}
+	}
+}
+
+/* The matrix: use, rights, protection domain, QP; from either end */
+static void rights(struct ktest_pair *p)
+{
+	struct deal d;
+
+	if (!open_second(p)) {
+		for (d.owner = OWN_QP; d.owner <= OTHER_PD; d.owner++) {
+			reopen(p, d.owner != OTHER_PD);
+			for (d.side = 0; d.side < 2; d.side++)
+				for (d.use = 0; d.use < USES && !has_failed(p); d.use++)
+					try_rights(p, &d);
+		}
+	}
+	reopen(p, false);
+	close_second(p);
+}
+
+/* What is not to be invalidated */
+enum target {
+	WRONG_KEY, WRONG_INDEX, ZERO, DMA, USER, FOREIGN, LOCAL_ONLY, NEVER, TWICE, TARGETS,
+};
+
+/**
+ * struct thing - an STag and what it names
+ * @stag: the STag
+ * @addr: of its memory, if it names any now
+ * @is_valid: it does
+ * @mr: a region that goes with it, or NULL
+ * @user: address in the current process, or 0
+ */
+struct thing {
+	u32 stag;
+	u64 addr;
+	bool is_valid;
+	struct ib_mr *mr;
+	unsigned long user;
+};
+
+static void local_inv(struct ktest_end *end, u32 stag, enum ib_wc_status status)
+{
+	struct ib_send_wr wr = { .opcode = IB_WR_LOCAL_INV, .ex.invalidate_rkey = stag };
+	struct ktest_wr *w = ktest_spare(end);
+
+	ktest_post(end, w, &wr);
+	ktest_wait(w, status);
+}
+
+/* Memory of the process that runs the case, in the second pair's protection domain */
+static void make_user(struct ktest_end *end, struct thing *t)
+{
+	unsigned long addr = vm_mmap(NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, 0);
+	struct ib_mr *mr;
+
+	ktest_expect(end->pair, !IS_ERR_VALUE(addr));
+	if (IS_ERR_VALUE(addr))
+		return;
+	t->user = addr;
+	ktest_expect_eq(end->pair, clear_user((void __user *)addr, PAGE_SIZE), 0);
+	mr = ib_reg_user_mr(end->pd, addr, PAGE_SIZE, addr, MOST_RIGHTS);
+	if (IS_ERR(mr)) {
+		ktest_fail(end->pair, __func__, __LINE__, "ib_reg_user_mr", PTR_ERR(mr));
+		return;
+	}
+	t->mr = mr;
+	t->stag = mr->rkey;
+	t->addr = addr;
+	t->is_valid = true;
+}
+
+static void make_thing(struct ktest_end *end, enum target target, struct thing *t)
+{
+	memset(t, 0, sizeof(*t));
+	if (target == USER) {
+		make_user(end, t);
+		return;
+	}
+	t->mr = expose(end, target == LOCAL_ONLY ? IB_ACCESS_LOCAL_WRITE : MOST_RIGHTS);
+	if (!t->mr)
+		return;
+	t->is_valid = true;
+	t->stag = t->mr->rkey;
+	t->addr = t->mr->iova;
+	if (target == NEVER || target == TWICE) {
+		local_inv(end, t->stag, IB_WC_SUCCESS);
+		t->is_valid = false;
+	}
+	if (target == NEVER)
+		t->stag ^= 1;
+	if (target == DMA) {
+		t->stag = end->pd->unsafe_global_rkey;
+		t->addr = end->dma + AT;
+	}
+}
+
+static void free_thing(struct thing *t)
+{
+	if (t->mr)
+		ib_dereg_mr(t->mr);
+	if (t->user)
+		vm_munmap(t->user, PAGE_SIZE);
+}
+
+static u32 named(enum target target, const struct thing *t)
+{
+	return target == ZERO ? 0 :
+	       target == WRONG_KEY ? t->stag ^ 1 :
+	       target == WRONG_INDEX ? t->stag ^ 0x100 : t->stag;
+}
+
+/* By the peer, or with @is_local by the owner's own QP */
+static void try_target(struct ktest_pair *p, enum target target, int side, bool is_local)
+{
+	struct ktest_end *own = &p->end[side], *peer = &p->end[!side];
+	struct thing t;
+
+	make_thing(&second->end[side], target, &t);
+	if (!has_failed(p) && is_local) {
+		local_inv(own, named(target, &t), IB_WC_MW_BIND_ERR);
+	} else if (!has_failed(p)) {
+		ktest_post_recv(own, &own->recvs[0], 16 * PAGE_SIZE, LEN);
+		ktest_post_recv(own, &own->recvs[1], 16 * PAGE_SIZE, LEN);
+		post_use(peer, &peer->sends[0], BY_INV, named(target, &t), 0);
+		ktest_wait(&own->recvs[0], IB_WC_GENERAL_ERR);
+		ktest_wait(&own->recvs[1], IB_WC_WR_FLUSH_ERR);
+		ktest_wait_any(&peer->sends[0]);
+		ktest_wait_qp_event(own, IB_EVENT_QP_REQ_ERR);
+	}
+	ktest_wait_cm_event(peer, RDMA_CM_EVENT_DISCONNECTED);
+	if (!has_failed(p) && t.is_valid)
+		check_valid(side, target == DMA || t.user ? t.stag : t.mr->lkey, t.addr,
+			    t.user ? 0 : 0xbb);
+	if (has_failed(p))
+		ktest_fail(p, __func__, target, "target, side, local", side << 8 | is_local);
+	free_thing(&t);
+}
+
+static void try_targets(struct ktest_pair *p, bool is_local)
+{
+	int target, side;
+
+	if (!open_second(p)) {
+		for (target = 0; target < TARGETS; target++) {
+			/* The owner may end what has no remote rights, and what has ended. */
+			if (is_local && (target == LOCAL_ONLY || target == TWICE))
+				continue;
+			for (side = 0; side < 2 && !has_failed(p); side++) {
+				reopen(p, target != FOREIGN);
+				try_target(p, target, side, is_local);
+			}
+		}
+	}
+	reopen(p, false);
+	close_second(p);
+}
+
+static void peer_inv_refused(struct ktest_pair *p)
+{
+	try_targets(p, false);
+}
+
+static void local_inv_refused(struct ktest_pair *p)
+{
+	try_targets(p, true);
+}
+
+const struct ktest_case ktest_cases_rights[] = {
+	{ "rights", rights, { .poll = IB_POLL_SOFTIRQ } },
+	{ "peer-inv-refused", peer_inv_refused, { .poll = IB_POLL_SOFTIRQ } },
+	{ "local-inv-refused", local_inv_refused, { .poll = IB_POLL_SOFTIRQ } },
+	{}
+};
