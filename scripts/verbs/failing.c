@@ -1,0 +1,863 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * failing PART: what becomes of calls when memory cannot be had. Each operation is tried
+ * again and again; the first allocation that it makes in the kernel fails, then the second,
+ * and so on, until one try is through without a failure. A call that did not succeed says
+ * ENOMEM, leaves nothing behind, and succeeds when tried anew. So do those that end things.
+ *
+ * PART: "verbs" for all objects of a process; "connect" for connections of processes; "link"
+ * for devices; "kernel [CASE]" for a case of the kernel consumer (see ktest/); "traffic": of
+ * what cannot wait, some fails all the time. KIW_STEP=N: only every so-manieth allocation.
+ *
+ * Needs a kernel with fault injection by task (fail-nth), and the settings that
+ * 260-failing.sh makes.
+ */
+#include "common.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <linux/netlink.h>
+#include <linux/udmabuf.h>
+#include <netinet/in.h>
+#include <arpa/inet.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_netlink.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+
+#define PORT		7804
+#define SIZE		(64 * PAGE)
+/* No operation has so many allocations */
+#define NTH_MAX		4000
+#define ALL		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
+#define KTEST_RUN	"/sys/kernel/debug/kiwarp_ktest/run"
+#define KTEST_LOG	"/sys/kernel/debug/kiwarp_ktest/log"
+
+/**
+ * struct op - an operation and its reverse
+ * @name: for people
+ * @make: does it; 0 or errno
+ * @unmake: undoes it; 0 or errno, and then everything is as before
+ * @others: errnos that say the same as ENOMEM
+ */
+struct op {
+	const char *name;
+	int (*make)(void);
+	int (*unmake)(void);
+	int others[3];
+};
+
+#define OP(what, how)	.name = what, .make = make_##how, .unmake = unmake_##how
+
+/**
+ * struct world - everything
+ * @sides: both hosts
+ * @fail_nth: of this thread: the file to say which allocation fails
+ * @mem: %SIZE octets, touched
+ * @dmabuf: a buffer of so many octets
+ * @ctx: what operations make, as all that follows
+ * @pd: in @ctx
+ * @channel: likewise
+ * @cq: with @channel
+ * @srq: in @pd
+ * @qp: with @cq
+ * @mr: of @mem
+ * @raw_mr: handle of the region of @dmabuf
+ * @chan: for @id and the active one of @ends
+ * @id: a listener
+ * @ends: of a connection
+ */
+static struct world {
+	struct side sides[2];
+	int fail_nth;
+	__u8 *mem;
+	int dmabuf;
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_srq *srq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	__u32 raw_mr;
+	struct rdma_event_channel *chan;
+	struct rdma_cm_id *id;
+	struct end ends[2];
+} w;
+
+/* The @nth allocation of this thread from now on fails; 0: none */
+static void inject(int nth)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", nth);
+	MUST(pwrite(w.fail_nth, text, strlen(text), 0) == (ssize_t)strlen(text));
+}
+
+/* Nothing fails from here on; how many allocations would not have failed yet? */
+static int pause_failing(void)
+{
+	char text[16] = "";
+
+	MUST(pread(w.fail_nth, text, sizeof(text) - 1, 0) > 0);
+	inject(0);
+	return atoi(text);
+}
+
+static bool has_failed(void)
+{
+	return !pause_failing();
+}
+
+static int step(void)
+{
+	const char *text = getenv("KIW_STEP");
+
+	return text ? atoi(text) : 1;
+}
+
+/* What rdma resource says, in @text: with the numbers of all objects there are */
+static void objects(char *text, size_t size)
+{
+	FILE *f = popen("rdma resource show", "r");
+	size_t n;
+
+	MUST(f);
+	n = fread(text, 1, size - 1, f);
+	text[n] = 0;
+	MUST(!pclose(f));
+}
+
+static bool is_no_memory(const struct op *op, int err)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(op->others); i++)
+		if (err == op->others[i])
+			return true;
+	return err == ENOMEM;
+}
+
+static int walk_make(const struct op *op)
+{
+	int nth, err;
+	bool hit;
+
+	for (nth = 1; nth < NTH_MAX; nth += step()) {
+		errno = 0;
+		inject(nth);
+		err = op->make();
+		hit = has_failed();
+		if (err && (!hit || !is_no_memory(op, err)))
+			fail("%s, allocation %d%s: %s", op->name, nth, hit ? "" : " did not fail",
+			     strerror(err));
+		if (!err && op->unmake())
+			fail("%s, allocation %d: cannot be undone", op->name, nth);
+		if (!hit)
+			return nth - 1;
+	}
+	fail("%s: no end of allocations", op->name);
+}
+
+static int walk_unmake(const struct op *op)
+{
+	int nth, err;
+	bool hit;
+
+	for (nth = 1; nth < NTH_MAX; nth += step()) {
+		err = op->make();
+		if (err)
+			fail("%s: %s", op->name, strerror(err));
+		inject(nth);
+		err = op->unmake();
+		hit = has_failed();
+		if (err && (!hit || err != ENOMEM))
+			fail("end of %s, allocation %d: %s", op->name, nth, strerror(err));
+		if (err && op->unmake())
+			fail("end of %s, allocation %d: not the second time", op->name, nth);
+		if (!hit)
+			return nth - 1;
+	}
+	fail("end of %s: no end of allocations", op->name);
+}
+
+static void walk(const struct op *op)
+{
+	char before[1024], after[1024];
+	int make, unmake;
+
+	objects(before, sizeof(before));
+	make = walk_make(op);
+	unmake = walk_unmake(op);
+	objects(after, sizeof(after));
+	if (strcmp(before, after))
+		fail("%s: there was\n%sand is\n%s", op->name, before, after);
+	printf("%s: %d allocations, its end: %d\n", op->name, make, unmake);
+}
+
+/* The errno of a call that returns a pointer */
+static int err_of(const void *p)
+{
+	return p ? 0 : errno ? : -1;
+}
+
+/* Of those that return an errno or -1 */
+static int err_or(int ret)
+{
+	return ret == -1 ? errno : ret;
+}
+
+static int make_ctx(void)
+{
+	w.ctx = ibv_open_device(w.sides[0].listener->verbs->device);
+	return err_of(w.ctx);
+}
+
+static int unmake_ctx(void)
+{
+	return err_or(ibv_close_device(w.ctx));
+}
+
+static int make_pd(void)
+{
+	w.pd = ibv_alloc_pd(w.ctx);
+	return err_of(w.pd);
+}
+
+static int unmake_pd(void)
+{
+	return err_or(ibv_dealloc_pd(w.pd));
+}
+
+static int make_channel(void)
+{
+	w.channel = ibv_create_comp_channel(w.ctx);
+	return err_of(w.channel);
+}
+
+static int unmake_channel(void)
+{
+	return err_or(ibv_destroy_comp_channel(w.channel));
+}
+
+static int make_cq(void)
+{
+	w.cq = ibv_create_cq(w.ctx, 1000, NULL, w.channel, 0);
+	return err_of(w.cq);
+}
+
+static int unmake_cq(void)
+{
+	return err_or(ibv_destroy_cq(w.cq));
+}
+
+static int make_srq(void)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 500, .max_sge = 1 } };
+
+	w.srq = ibv_create_srq(w.pd, &attr);
+	return err_of(w.srq);
+}
+
+static int unmake_srq(void)
+{
+	return err_or(ibv_destroy_srq(w.srq));
+}
+
+static int make_qp(void)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = w.cq, .recv_cq = w.cq, .qp_type = IBV_QPT_RC,
+		.cap = { 500, 500, MAX_SGE, MAX_SGE, MAX_INLINE },
+	};
+
+	w.qp = ibv_create_qp(w.pd, &attr);
+	return err_of(w.qp);
+}
+
+static int unmake_qp(void)
+{
+	return err_or(ibv_destroy_qp(w.qp));
+}
+
+static int make_error(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	return err_or(ibv_modify_qp(w.qp, &attr, IBV_QP_STATE));
+}
+
+static int unmake_error(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+
+	return err_or(ibv_modify_qp(w.qp, &attr, IBV_QP_STATE));
+}
+
+static int make_mr(void)
+{
+	w.mr = ibv_reg_mr(w.pd, w.mem, SIZE, ALL);
+	return err_of(w.mr);
+}
+
+static int unmake_mr(void)
+{
+	return err_or(ibv_dereg_mr(w.mr));
+}
+
+/* The stock provider has no call for this: of @w.mr, which stays the object */
+static int rereg(__u64 addr, __u64 length)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_rereg_mr cmd;
+	} call = {
+		.hdr = { IB_USER_VERBS_CMD_REREG_MR, sizeof(call) / 4, 2 },
+	};
+	struct ib_uverbs_rereg_mr_resp resp;
+
+	call.cmd = (struct ib_uverbs_rereg_mr) {
+		.response = (unsigned long)&resp, .mr_handle = w.mr->handle,
+		.flags = IBV_REREG_MR_CHANGE_TRANSLATION, .start = addr, .length = length,
+		.hca_va = addr, .access_flags = ALL,
+	};
+	return write(w.ctx->cmd_fd, &call, sizeof(call)) == sizeof(call) ? 0 : errno;
+}
+
+static int make_rereg(void)
+{
+	return rereg((unsigned long)w.mem + PAGE + 1, SIZE / 2);
+}
+
+static int unmake_rereg(void)
+{
+	return rereg((unsigned long)w.mem, SIZE);
+}
+
+static int make_dmabuf_mr(void)
+{
+	__u64 keys;
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attrs[9];
+	} call = {
+		.hdr = {
+			.length = sizeof(call), .object_id = UVERBS_OBJECT_MR,
+			.method_id = UVERBS_METHOD_REG_DMABUF_MR, .num_attrs = 9,
+			.driver_id = RDMA_DRIVER_SIW,
+		},
+		.attrs = {
+			{ UVERBS_ATTR_REG_DMABUF_MR_HANDLE, 0, 1, {}, { 0 } },
+			{ UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, 0, 1, {}, { w.pd->handle } },
+			{ UVERBS_ATTR_REG_DMABUF_MR_OFFSET, 8, 1, {}, { 0 } },
+			{ UVERBS_ATTR_REG_DMABUF_MR_LENGTH, 8, 1, {}, { SIZE } },
+			{ UVERBS_ATTR_REG_DMABUF_MR_IOVA, 8, 1, {}, { 0 } },
+			{ UVERBS_ATTR_REG_DMABUF_MR_FD, 4, 1, {}, { w.dmabuf } },
+			{ UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, 4, 1, {}, { ALL } },
+			{ UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, 4, 1, {}, { (unsigned long)&keys } },
+			{ UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, 4, 1, {},
+			  { (unsigned long)&keys + 4 } },
+		},
+	};
+
+	if (ioctl(w.ctx->cmd_fd, RDMA_VERBS_IOCTL, &call))
+		return errno;
+	w.raw_mr = call.attrs[0].data;
+	return 0;
+}
+
+static int unmake_dmabuf_mr(void)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_dereg_mr cmd;
+	} call = {
+		{ IB_USER_VERBS_CMD_DEREG_MR, sizeof(call) / 4, 0 }, { w.raw_mr },
+	};
+
+	return write(w.ctx->cmd_fd, &call, sizeof(call)) == sizeof(call) ? 0 : errno;
+}
+
+static void make_dmabuf(void)
+{
+	struct udmabuf_create create = { .size = SIZE };
+	int fd = open("/dev/udmabuf", O_RDONLY);
+
+	MUST(fd >= 0);
+	create.memfd = memfd_create("dmabuf", MFD_ALLOW_SEALING);
+	MUST(!ftruncate(create.memfd, SIZE));
+	MUST(!fcntl(create.memfd, F_ADD_SEALS, F_SEAL_SHRINK));
+	w.dmabuf = ioctl(fd, UDMABUF_CREATE, &create);
+	MUST(w.dmabuf >= 0);
+}
+
+/* What comes later needs what was made before */
+static void verbs(void)
+{
+	static const struct op ops[] = {
+		/* libibverbs tries another way to open the device, and tells how that failed */
+		{ OP("user context", ctx), .others = { ENOENT } },
+		{ OP("protection domain", pd) },
+		{ OP("completion channel", channel) },
+		{ OP("completion queue", cq) },
+		{ OP("shared receive queue", srq) },
+		{ OP("queue pair", qp) },
+		{ OP("queue pair to ERROR", error) },
+		{ OP("region", mr) },
+		{ OP("region anew", rereg) },
+		{ OP("region of a dma-buf", dmabuf_mr) },
+	};
+	size_t i;
+
+	make_dmabuf();
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		walk(&ops[i]);
+		MUST(!ops[i].make());
+	}
+	while (i--)
+		MUST(!ops[i].unmake());
+}
+
+/*
+ * A connection attempt. Its number goes along as private data, because a former attempt may
+ * have failed with its request already on the way.
+ */
+static __u32 attempt;
+static struct queues queues[2];
+
+static int make_end(struct end *end, int side)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = queues[side].scq, .recv_cq = queues[side].rcq, .qp_type = IBV_QPT_RC,
+		.cap = { 16, 16, 1, 1, 0 },
+	};
+
+	errno = 0;
+	return err_or(rdma_create_qp(end->id, w.sides[side].pd, &attr));
+}
+
+/* Closes what there is of an end; an errno when it is not all gone: then again */
+static int unmake_end(struct end *end)
+{
+	int err = 0;
+
+	if (end->id && end->id->qp) {
+		err = err_or(ibv_destroy_qp(end->id->qp));
+		if (!err)
+			end->id->qp = NULL;
+	}
+	if (!err && end->id) {
+		err = err_or(rdma_destroy_id(end->id));
+		if (!err)
+			end->id = NULL;
+	}
+	return err;
+}
+
+static int answer(struct rdma_cm_event *event)
+{
+	struct rdma_conn_param param = { .responder_resources = 4, .initiator_depth = 4 };
+	struct rdma_cm_id *id = event->id;
+	bool is_stale = !event->param.conn.private_data ||
+			memcmp(event->param.conn.private_data, &attempt, sizeof(attempt));
+	int err;
+
+	rdma_ack_cm_event(event);
+	if (is_stale) {
+		rdma_destroy_id(id);
+		return 0;
+	}
+	w.ends[1].id = id;
+	err = make_end(&w.ends[1], 1);
+	return err ? err : err_or(rdma_accept(id, &param));
+}
+
+static bool is_failure(enum rdma_cm_event_type type)
+{
+	return type > RDMA_CM_EVENT_ESTABLISHED || type == RDMA_CM_EVENT_ADDR_ERROR ||
+	       type == RDMA_CM_EVENT_ROUTE_ERROR || type == RDMA_CM_EVENT_CONNECT_ERROR ||
+	       type == RDMA_CM_EVENT_UNREACHABLE || type == RDMA_CM_EVENT_REJECTED;
+}
+
+/* What comes to either end; sets in *@seen that an event of @w.ends came */
+static int on_event(struct rdma_cm_event *event, unsigned int *seen)
+{
+	enum rdma_cm_event_type type = event->event;
+	int who = event->id == w.ends[1].id;
+	bool is_ours = event->id == w.ends[who].id;
+	int err = 0;
+
+	if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
+		return answer(event);
+	rdma_ack_cm_event(event);
+	if (!is_ours)
+		return 0;
+	if (is_failure(type))
+		err = ENOMEM;
+	*seen |= 1 << (2 * type + who);
+	return err;
+}
+
+/* Until @type has come to all of @who, a mask of ends */
+static int await(enum rdma_cm_event_type type, unsigned int who, unsigned int *seen)
+{
+	struct pollfd pfds[2] = {
+		{ .fd = w.chan->fd, .events = POLLIN },
+		{ .fd = w.sides[1].chan->fd, .events = POLLIN },
+	};
+	struct rdma_cm_event *event;
+	int i, err;
+
+	while ((*seen >> 2 * type & who) != who) {
+		if (poll(pfds, 2, patience() * 1000) <= 0)
+			fail("no event, attempt %u: seen %#x", attempt, *seen);
+		for (i = 0; i < 2; i++) {
+			if (!pfds[i].revents)
+				continue;
+			err = err_or(rdma_get_cm_event(i ? w.sides[1].chan : w.chan, &event));
+			/* librdmacm drops a request that it has no memory for, and reads on */
+			if (err == EAGAIN)
+				continue;
+			err = err ? err : on_event(event, seen);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+static int connect_ends(void)
+{
+	struct rdma_conn_param param = {
+		.responder_resources = 4, .initiator_depth = 4,
+		.private_data = &attempt, .private_data_len = sizeof(attempt),
+	};
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	unsigned int seen = 0;
+	int err;
+
+	MUST(inet_pton(AF_INET, w.sides[1].addr, &sin.sin_addr) == 1);
+	err = err_or(rdma_create_id(w.chan, &w.ends[0].id, NULL, RDMA_PS_TCP));
+	if (err) {
+		w.ends[0].id = NULL;
+		return err;
+	}
+	err = err_or(rdma_resolve_addr(w.ends[0].id, NULL, (void *)&sin, patience() * 1000));
+	err = err ? err : await(RDMA_CM_EVENT_ADDR_RESOLVED, 1, &seen);
+	err = err ? err : err_or(rdma_resolve_route(w.ends[0].id, patience() * 1000));
+	err = err ? err : await(RDMA_CM_EVENT_ROUTE_RESOLVED, 1, &seen);
+	err = err ? err : make_end(&w.ends[0], 0);
+	err = err ? err : err_or(rdma_connect(w.ends[0].id, &param));
+	return err ? err : await(RDMA_CM_EVENT_ESTABLISHED, 3, &seen);
+}
+
+static int unmake_connection(void)
+{
+	int err = unmake_end(&w.ends[0]);
+
+	return err ? err : unmake_end(&w.ends[1]);
+}
+
+static int make_connection(void)
+{
+	int err;
+
+	attempt++;
+	err = connect_ends();
+	if (err)
+		MUST(!unmake_connection());
+	return err;
+}
+
+static int make_listener(void)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(PORT + 1) };
+	int err;
+
+	MUST(inet_pton(AF_INET, w.sides[0].addr, &sin.sin_addr) == 1);
+	if (rdma_create_id(w.chan, &w.id, NULL, RDMA_PS_TCP))
+		return errno;
+	err = err_or(rdma_bind_addr(w.id, (struct sockaddr *)&sin));
+	err = err ? err : err_or(rdma_listen(w.id, 8));
+	if (err)
+		MUST(!rdma_destroy_id(w.id));
+	return err;
+}
+
+static int unmake_listener(void)
+{
+	return err_or(rdma_destroy_id(w.id));
+}
+
+static void connections(void)
+{
+	static const struct op ops[] = {
+		/* No memory for a socket; for its port; for its first segment */
+		{ OP("listener", listener), .others = { ENFILE, EADDRINUSE } },
+		{ OP("connection", connection), .others = { ENFILE, EADDRINUSE, ENOBUFS } },
+	};
+	int i;
+
+	for (i = 0; i < 2; i++)
+		queues[i] = queues_of(&w.sides[i], 16);
+	MUST(!setns(w.sides[0].ns, CLONE_NEWNET));
+	w.chan = rdma_create_event_channel();
+	MUST(w.chan);
+	MUST(!fcntl(w.chan->fd, F_SETFL, O_NONBLOCK));
+	MUST(!fcntl(w.sides[1].chan->fd, F_SETFL, O_NONBLOCK));
+	for (i = 0; i < 2; i++)
+		walk(&ops[i]);
+	for (i = 0; i < 2; i++)
+		queues_close(&queues[i]);
+}
+
+/* A message about links, with up to three strings */
+struct message {
+	struct nlmsghdr hdr;
+	char attrs[128];
+};
+
+static void add_attr(struct message *m, __u16 type, const void *value, size_t len)
+{
+	struct nlattr *attr = (struct nlattr *)((char *)m + NLMSG_ALIGN(m->hdr.nlmsg_len));
+
+	attr->nla_type = type;
+	attr->nla_len = NLA_HDRLEN + len;
+	memcpy((char *)attr + NLA_HDRLEN, value, len);
+	m->hdr.nlmsg_len = NLMSG_ALIGN(m->hdr.nlmsg_len) + attr->nla_len;
+}
+
+/* The kernel's answer to @m; ENOBUFS: there was no memory for it, or for the question */
+static int ask_kernel(struct message *m)
+{
+	static int fd = -1;
+
+	struct {
+		struct nlmsghdr hdr;
+		struct nlmsgerr err;
+		char rest[256];
+	} answer = {};
+
+	if (fd < 0)
+		fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA);
+	if (send(fd, m, m->hdr.nlmsg_len, 0) < 0 || recv(fd, &answer, sizeof(answer), 0) < 0)
+		return errno;
+	return -answer.err.error;
+}
+
+static struct message message(int op)
+{
+	struct message m = {
+		.hdr = {
+			.nlmsg_len = NLMSG_HDRLEN,
+			.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, op),
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK,
+		},
+	};
+
+	return m;
+}
+
+/* Of the device of make_link(), -1 if there is none */
+static int link_index(void)
+{
+	int left = pause_failing();
+	FILE *f = popen("rdma dev show kiwx 2>&1", "r");
+	int index;
+
+	MUST(f);
+	if (fscanf(f, "%d:", &index) != 1)
+		index = -1;
+	pclose(f);
+	inject(left);
+	return index;
+}
+
+/* When the answer got lost: @wanted: there is such a device now */
+static int judge_link(int err, bool wanted)
+{
+	if (err != ENOBUFS)
+		return err;
+	return (link_index() >= 0) == wanted ? 0 : ENOMEM;
+}
+
+static int make_link(void)
+{
+	struct message m = message(RDMA_NLDEV_CMD_NEWLINK);
+
+	add_attr(&m, RDMA_NLDEV_ATTR_DEV_NAME, "kiwx", 5);
+	add_attr(&m, RDMA_NLDEV_ATTR_LINK_TYPE, "kiwarp", 7);
+	add_attr(&m, RDMA_NLDEV_ATTR_NDEV_NAME, "dummyx", 7);
+	return judge_link(ask_kernel(&m), true);
+}
+
+static int unmake_link(void)
+{
+	struct message m = message(RDMA_NLDEV_CMD_DELLINK);
+	int index = link_index();
+
+	add_attr(&m, RDMA_NLDEV_ATTR_DEV_INDEX, &index, 4);
+	return judge_link(ask_kernel(&m), false);
+}
+
+static void links(void)
+{
+	static const struct op op = { OP("device", link) };
+
+	/* The socket is made before anything fails */
+	MUST(link_index() < 0 && !make_link() && !unmake_link());
+	walk(&op);
+}
+
+static const char *ktest_case = "once";
+
+static int run_case(void)
+{
+	char text[128];
+	int fd = open(KTEST_RUN, O_WRONLY);
+	int err = 0;
+
+	if (fd < 0)
+		return errno;
+	snprintf(text, sizeof(text), "%d %d %s", w.sides[0].ns, w.sides[1].ns, ktest_case);
+	if (write(fd, text, strlen(text)) < 0)
+		err = errno;
+	close(fd);
+	return err;
+}
+
+/* What the case found wrong: that there was no memory, in any of the words that there are */
+static void check_log(int nth, bool hit)
+{
+	static const struct op op = { .others = { ENFILE, EADDRINUSE, ENOBUFS } };
+	FILE *f = fopen(KTEST_LOG, "r");
+	const char *found = NULL;
+	char line[256] = "";
+
+	MUST(f);
+	if (fgets(line, sizeof(line), f))
+		found = strrchr(line, '(');
+	if (!hit || !found || !is_no_memory(&op, -atoi(found + 1)))
+		fail("%s, allocation %d%s: %s", ktest_case, nth, hit ? "" : " did not fail", line);
+	fclose(f);
+}
+
+static void kernel(void)
+{
+	int nth, err;
+	bool hit;
+
+	for (nth = 1; nth < NTH_MAX; nth += step()) {
+		inject(nth);
+		err = run_case();
+		hit = has_failed();
+		if (err == EIO)
+			check_log(nth, hit);
+		else if (err && (!hit || err != ENOMEM))
+			fail("%s, allocation %d: %s", ktest_case, nth, strerror(err));
+		if (!hit)
+			break;
+	}
+	printf("%s: %d allocations\n", ktest_case, nth - 1);
+}
+
+static void set_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	MUST(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+}
+
+/* Of what cannot wait, one in so many fails, whoever asks: in percent, "0" for an end */
+static void fail_often(const char *percent)
+{
+	set_file("/sys/kernel/debug/failslab/probability", percent);
+	set_file("/sys/kernel/debug/fail_page_alloc/probability", percent);
+}
+
+static void transfer(const struct end *end, struct ibv_cq *cq, const struct ibv_mr *from,
+		     const struct ibv_mr *to, enum ibv_wr_opcode opcode)
+{
+	struct ibv_sge sge = { (unsigned long)from->addr, SIZE, from->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.opcode = opcode, .send_flags = IBV_SEND_SIGNALED, .sg_list = &sge, .num_sge = 1,
+		.wr.rdma = { (unsigned long)to->addr, to->rkey },
+	};
+	struct ibv_wc wc;
+
+	MUST(!ibv_post_send(end->id->qp, &wr, &bad));
+	complete(cq, &wc);
+	if (wc.status != IBV_WC_SUCCESS)
+		fail("without memory: status %d", wc.status);
+}
+
+/* An open connection goes on, and all data is right: TCP sends again what it could not */
+static void traffic(void)
+{
+	struct ibv_mr *mr[2], *back;
+	__u8 *sink = pages(SIZE);
+	int i, k;
+
+	for (i = 0; i < 2; i++)
+		queues[i] = queues_of(&w.sides[i], 16);
+	MUST(conn_open(w.ends, &w.sides[0], &w.sides[1], queues));
+	mr[0] = reg(w.sides[0].pd, w.mem, SIZE, ALL);
+	mr[1] = reg(w.sides[1].pd, sink, SIZE, ALL);
+	back = reg(w.sides[0].pd, pages(SIZE), SIZE, ALL);
+	for (k = 0; k < 8; k++) {
+		for (i = 0; i < SIZE; i++)
+			w.mem[i] = pick(256);
+		fail_often("5");
+		transfer(&w.ends[0], queues[0].scq, mr[0], mr[1], IBV_WR_RDMA_WRITE);
+		transfer(&w.ends[0], queues[0].scq, back, mr[1], IBV_WR_RDMA_READ);
+		fail_often("0");
+		if (memcmp(w.mem, sink, SIZE) || memcmp(w.mem, back->addr, SIZE))
+			fail("round %d: data is wrong", k);
+	}
+	printf("%d rounds\n", k);
+}
+
+/**
+ * main - see the head of the file
+ * @argc: number of arguments
+ * @argv: arguments
+ *
+ * Context: user space.
+ * Return: 0, or 1 when something was wrong.
+ */
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} parts[] = {
+		{ "verbs", verbs }, { "connect", connections }, { "link", links },
+		{ "kernel", kernel }, { "traffic", traffic },
+	};
+	size_t i;
+
+	setlinebuf(stdout);
+	w.fail_nth = open("/proc/thread-self/fail-nth", O_RDWR);
+	MUST(w.fail_nth >= 0);
+	w.mem = pages(SIZE);
+	memset(w.mem, 1, SIZE);
+	side_open(&w.sides[0], "a", "10.77.0.1", PORT);
+	side_open(&w.sides[1], "b", "10.77.0.2", PORT);
+	if (argc > 2)
+		ktest_case = argv[2];
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (argc > 1 && !strcmp(argv[1], parts[i].name)) {
+			parts[i].run();
+			return 0;
+		}
+	}
+	fail("which part?");
+}
