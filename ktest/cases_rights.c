@@ -51,8 +51,10 @@ static bool is_granted(const struct deal *d)
 
 	if (d->owner == OTHER_PD)
 		return false;
+	/* Others that can reach it, and their peers, are not to lose it: RFC 5040 8.1.1 (7). */
 	if (d->use == BY_INV)
-		return d->rights & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ);
+		return d->owner == OWN_QP &&
+		       d->rights & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ);
 	if (d->qp_rights != UNSAID && !(d->qp_rights & need))
 		return false;
 	return d->rights & need;

@@ -146,10 +146,11 @@ static void trace_fast(const struct kiw_mr *mr, u32 stag, const char *what)
 	trace_kiw_mr(dev_name(&mr->ib.device->dev), stag, what, mr->base, mr->length, mr->access);
 }
 
-static void grant(struct kiw_mr *mr, u32 stag, int access)
+static void grant(struct kiw_mr *mr, u32 qpn, u32 stag, int access)
 {
 	mr->access = access;
 	mr->fast->last = stag;
+	mr->fast->qpn = qpn;
 	/* Pairs with kiw_mr_use(): who sees the STag sees what it names. */
 	smp_store_release(&mr->stag, stag);
 	trace_fast(mr, stag, "registered by a work request");
@@ -158,7 +159,7 @@ static void grant(struct kiw_mr *mr, u32 stag, int access)
 /**
  * kiw_fast_register - execute a work request that registers memory
  * @table: of the device
- * @pd: of the QP
+ * @qp: whose work request it is
  * @stag: index of the region, and the key it is to have from now on
  * @access: enum ib_access_flags granted
  *
@@ -167,13 +168,13 @@ static void grant(struct kiw_mr *mr, u32 stag, int access)
  * another PD's; %KIW_MEM_ACCESS: not of this kind; %KIW_MEM_BOUNDS: what was mapped for
  * it is less than its length.
  */
-enum kiw_mem_fault kiw_fast_register(struct kiw_mr_table *table, const struct ib_pd *pd,
+enum kiw_mem_fault kiw_fast_register(struct kiw_mr_table *table, const struct ib_qp *qp,
 				     u32 stag, int access)
 {
 	enum kiw_mem_fault fault;
 	struct kiw_mr *mr;
 
-	mr = find(table, pd, stag, &fault);
+	mr = find(table, qp->pd, stag, &fault);
 	if (!mr)
 		return fault;
 	fault = KIW_MEM_OK;
@@ -183,7 +184,7 @@ enum kiw_mem_fault kiw_fast_register(struct kiw_mr_table *table, const struct ib
 	else if (!take_mapping(mr))
 		fault = KIW_MEM_BOUNDS;
 	else
-		grant(mr, stag, access);
+		grant(mr, qp->qp_num, stag, access);
 	spin_unlock(&mr->fast->lock);
 	return fault;
 }
@@ -197,12 +198,18 @@ static bool is_revoked(const struct kiw_mr *mr, u32 stag, int rights)
 	return !rights && !mr->stag && stag && mr->fast->last == stag;
 }
 
-static enum kiw_mem_fault revoke(struct kiw_mr *mr, u32 stag, int rights)
+/*
+ * Other QPs of the protection domain can share an STag. What one of their peers could end,
+ * it could end for the others: RFC 5040 8.1.1 (7). So a registration is of its stream there.
+ */
+static enum kiw_mem_fault revoke(struct kiw_mr *mr, u32 qpn, u32 stag, int rights)
 {
 	if (is_revoked(mr, stag, rights))
 		return KIW_MEM_OK;
 	if (!stag || mr->stag != stag)
 		return KIW_MEM_STAG;
+	if (rights && mr->fast->qpn != qpn)
+		return KIW_MEM_ASSOC;
 	if (rights && !(mr->access & rights))
 		return KIW_MEM_ACCESS;
 	WRITE_ONCE(mr->stag, 0);
@@ -217,28 +224,30 @@ static enum kiw_mem_fault revoke(struct kiw_mr *mr, u32 stag, int rights)
 /**
  * kiw_fast_invalidate - end a registration
  * @table: of the device
- * @pd: of the QP
+ * @qp: whose work request it is, or whose peer asks for it
  * @stag: all 32 bits must match
  * @rights: enum ib_access_flags of which the registration must grant one, for the peer; 0
- *	for the consumer, whom it does not matter that the peer was faster
+ *	for the consumer, whom it does not matter that the peer was faster, nor which QP of
+ *	the protection domain has registered it
  *
  * When it returns nothing touches the memory any more.
  *
  * Context: within a section of @table, BHs off; not while using the region.
  * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such STag, or not valid; %KIW_MEM_ASSOC:
- * another PD's; %KIW_MEM_ACCESS: not of this kind, or without those rights.
+ * another PD's, or for the peer another QP's; %KIW_MEM_ACCESS: not of this kind, or
+ * without those rights.
  */
-enum kiw_mem_fault kiw_fast_invalidate(struct kiw_mr_table *table, const struct ib_pd *pd,
+enum kiw_mem_fault kiw_fast_invalidate(struct kiw_mr_table *table, const struct ib_qp *qp,
 				       u32 stag, int rights)
 {
 	enum kiw_mem_fault fault;
 	struct kiw_mr *mr;
 
-	mr = find(table, pd, stag, &fault);
+	mr = find(table, qp->pd, stag, &fault);
 	if (!mr)
 		return fault;
 	spin_lock(&mr->fast->lock);
-	fault = revoke(mr, stag, rights);
+	fault = revoke(mr, qp->qp_num, stag, rights);
 	spin_unlock(&mr->fast->lock);
 	return fault;
 }

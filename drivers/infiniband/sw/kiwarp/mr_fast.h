@@ -17,6 +17,7 @@
  * struct kiw_fast - the part of a region that fast registration needs
  * @lock: serialises registering and invalidating; BHs are off already; innermost
  * @last: STag of the last registration, be it in force or not; 0: there was none
+ * @qpn: QP whose work request that was
  * @users: who has found the region valid and has not yet done with it
  * @page_size: octets, a power of two, of the registration in force
  * @first_offset: of the registration in force, in its first page
@@ -29,6 +30,7 @@
 struct kiw_fast {
 	spinlock_t lock;
 	u32 last;
+	u32 qpn;
 	atomic_t users;
 	u32 page_size;
 	u32 first_offset;
@@ -47,9 +49,9 @@ void kiw_fast_free(struct kiw_fast *fast);
 int kiw_fast_map(struct kiw_mr *mr, struct scatterlist *sg, int num, unsigned int *offset);
 
 /* Within a section of the MR table, BHs off */
-enum kiw_mem_fault kiw_fast_register(struct kiw_mr_table *table, const struct ib_pd *pd,
+enum kiw_mem_fault kiw_fast_register(struct kiw_mr_table *table, const struct ib_qp *qp,
 				     u32 stag, int access);
-enum kiw_mem_fault kiw_fast_invalidate(struct kiw_mr_table *table, const struct ib_pd *pd,
+enum kiw_mem_fault kiw_fast_invalidate(struct kiw_mr_table *table, const struct ib_qp *qp,
 				       u32 stag, int rights);
 void kiw_fast_copy_to(const struct kiw_fast *fast, u64 offset, const void *src, u32 len);
 void kiw_fast_copy_from(const struct kiw_fast *fast, u64 offset, void *dst, u32 len);

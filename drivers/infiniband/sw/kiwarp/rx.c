@@ -167,7 +167,7 @@ static enum kiw_mem_fault rx_invalidate_stag(struct kiw_qp *qp, u32 stag, int ri
 {
 	enum kiw_mem_fault fault;
 
-	fault = kiw_fast_invalidate(qp->mrs, qp->ib.pd, stag, rights);
+	fault = kiw_fast_invalidate(qp->mrs, &qp->ib, stag, rights);
 	if (fault == KIW_MEM_OK)
 		kiw_count(qp->stats, KIW_STAT_FAST_INVALIDATED);
 	return fault;
@@ -235,9 +235,9 @@ static enum kiw_perr rx_take_recv(struct kiw_qp *qp)
 }
 
 /*
- * Only memory that a work request gave the peer rights to may be invalidated by it, in
- * the peer's own PD; of anything else it is told nothing but that it may not: RFC 5040
- * 5.3 and 8.1.2, error 0/1/09. It is done before the Send is delivered.
+ * Only memory that a work request of this QP gave the peer rights to may be invalidated by
+ * it; of anything else it is told nothing but that it may not: RFC 5040 5.3, 8.1.1 (7) and
+ * 8.1.2, error 0/1/09. It is done before the Send is delivered.
  */
 static enum kiw_perr rx_invalidate(struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
 {

@@ -357,10 +357,10 @@ static bool tx_local(struct kiw_qp *qp)
 
 	if (wqe->op == KIW_WR_REG_MR) {
 		stat = KIW_STAT_FAST_REGISTERED;
-		fault = kiw_fast_register(qp->mrs, qp->ib.pd, wqe->rkey, wqe->access);
+		fault = kiw_fast_register(qp->mrs, &qp->ib, wqe->rkey, wqe->access);
 	} else {
 		stat = KIW_STAT_FAST_INVALIDATED;
-		fault = kiw_fast_invalidate(qp->mrs, qp->ib.pd, wqe->rkey, 0);
+		fault = kiw_fast_invalidate(qp->mrs, &qp->ib, wqe->rkey, 0);
 	}
 	if (fault != KIW_MEM_OK) {
 		tx_fail_current(qp, KIW_WCS_MEM_OP);
