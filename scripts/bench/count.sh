@@ -46,6 +46,19 @@ build_all() {
 		"$(declare -f build_programs)")" build_programs) || die "no programs"
 }
 
+# try_boot: a guest that did not come to its end has counted nothing; whether the driver works
+# is for other tests to say.
+try_boot() {
+	local try
+	for try in 1 2 3; do
+		rm -rf "$W/guest" "$W/job"
+		boot
+		[ "$STATUS" != 0 ] || return 0
+		note "try $try: the guest ended with $STATUS"
+	done
+	return 1
+}
+
 # boot: one CPU, whose time is the number of its instructions.
 boot() {
 	local guest
@@ -71,8 +84,7 @@ main() {
 	trap 'exit 130' INT TERM
 	G_KERNEL=6.12 G_TIMEOUT=600
 	guest_prepare
-	boot
-	[ "$STATUS" = 0 ] || exit 1
+	try_boot || exit 1
 	"$HERE/count.py" ${RENEW:+--renew} "$W/counts" "$W/guest/out/stdout" \
 		"$HERE/count/baseline.json" "$K_RELEASE, gcc $(gcc -dumpfullversion)" \
 		"$W/totals" || bad=1
