@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: iSER, the kernel's initiator and target, with the port mapper and without
-# TIMEOUT: 120
+# TIMEOUT: 180
 # KERNELS: uml uml-debug 6.1 6.12
 # TOPOLOGY: any
 # shellcheck disable=SC2086,SC2119 # names without blanks; no arguments meant
