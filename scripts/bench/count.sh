@@ -47,7 +47,7 @@ build_all() {
 }
 
 # try_boot: a guest that did not come to its end has counted nothing; whether the driver works
-# is for other tests to say.
+# is for other tests to say. While it waits for its disk its clock leaps, over deadlines, too.
 try_boot() {
 	local try
 	for try in 1 2 3; do

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: the policy of a device: shown, changed, refused; what it does to connections
 # TIMEOUT: 90
+# KERNELS: uml 6.1 6.12
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/rc-device

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: data to and from an independent peer: revisions, CRC, RTR, FPDU sizes, segments
 # TIMEOUT: 180
-# KERNELS: uml uml-debug 6.12
+# KERNELS: uml 6.12
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/rc-device

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: startups that go wrong, in both roles: what is seen of them and what is left
 # TIMEOUT: 120
+# KERNELS: uml uml-debug 6.1
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/rc-device

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: each fault of a peer in full operation, and the Terminate it gets, in both roles
 # TIMEOUT: 120
+# KERNELS: uml uml-debug 6.12
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/rc-device

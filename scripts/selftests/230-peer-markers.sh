@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: markers in each direction, with an independent peer; the RDMA Consortium's revision
 # TIMEOUT: 300
-# KERNELS: uml 6.1
+# KERNELS: uml
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/rc-device

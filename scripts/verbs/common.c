@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define SECONDS		20	/* for one event or completion on a fast guest */
+#define RESOLVE_MS	1000
 
 #define NS_PATH		"/run/netns/%s"
 
@@ -251,6 +252,25 @@ static bool expect(const struct end *end, enum rdma_cm_event_type wanted)
 	return type == (int)wanted;
 }
 
+/*
+ * ib_core may miss the answer of the neighbour, and looks again only when the time that it was
+ * given is over: so that is short, and there are tries for as long as our patience lasts.
+ */
+static bool resolve(struct end *end, struct sockaddr_in *sin)
+{
+	double until = now() + patience();
+	int type;
+
+	do {
+		if (rdma_resolve_addr(end->id, NULL, (struct sockaddr *)sin, RESOLVE_MS))
+			return false;
+		type = end_event(end, patience());
+	} while (type == RDMA_CM_EVENT_ADDR_ERROR && now() < until);
+	if (type != RDMA_CM_EVENT_ADDR_RESOLVED)
+		fprintf(stderr, "CM event %d instead of a resolved address\n", type);
+	return type == RDMA_CM_EVENT_ADDR_RESOLVED;
+}
+
 static void make_qp(struct end *end, const struct side *side, const struct queues *queues)
 {
 	__u32 sge = queues->sge ? queues->sge : MAX_SGE;
@@ -277,10 +297,9 @@ static bool ask(struct end *end, const struct side *from, const struct side *to,
 	enter(from);
 	end->chan = rdma_create_event_channel();
 	MUST(end->chan && !rdma_create_id(end->chan, &end->id, NULL, RDMA_PS_TCP));
-	if (rdma_resolve_addr(end->id, NULL, (struct sockaddr *)&sin, patience() * 1000) ||
-	    !expect(end, RDMA_CM_EVENT_ADDR_RESOLVED))
+	if (!resolve(end, &sin))
 		return false;
-	if (rdma_resolve_route(end->id, patience() * 1000) ||
+	if (rdma_resolve_route(end->id, RESOLVE_MS) ||
 	    !expect(end, RDMA_CM_EVENT_ROUTE_RESOLVED))
 		return false;
 	make_qp(end, from, queues);
