@@ -22,6 +22,7 @@ mtu() { ip -n a link set "$NETDEV" mtu "$1" && ip -n b link set "$NETDEV" mtu "$
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 t_run "every size, every offset" sweep 1 "${KIW_SOAK:-}"
+[ -z "${KIW_SOAK:-}" ] || t_run "the product" "$PROGRAMS/sweep" product "$KIW_SOAK"
 policy crc n
 t_run "without CRC" sweep 16
 policy crc y

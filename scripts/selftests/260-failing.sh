@@ -3,7 +3,7 @@
 # DESCRIPTION: where there is no memory, calls fail in order and traffic goes on
 # TIMEOUT: 60
 # KERNELS: uml-debug
-# DMESG-ALLOW: restrack_.*\[ib_core\]|at drivers/dma-buf/dma-buf.c|Modules linked in|kmemleak: .* new
+# DMESG-ALLOW: restrack_.*\[ib_core\]|at drivers/dma-buf/dma-buf.c|Modules linked in
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * sweep STEP [SECONDS]: RDMA Writes, Reads and Sends at every size from 0 to 4100 octets and
- * at every page offset of source and sink, with 1 to 6 SGEs, inline or not, in both
- * directions. After each the whole room of the sink is compared: the data, and that nothing
- * else has changed. STEP: only every so-manieth size and offset. SECONDS: go on with random
- * ones for so long. KIW_SEED is the seed.
+ * sweep STEP [SECONDS] | sweep product SECONDS: RDMA Writes, Reads and Sends at every size
+ * from 0 to 4100 octets and at every page offset of source and sink, with 1 to 6 SGEs,
+ * inline or not, in both directions. After each the whole room of the sink is compared: the
+ * data, and that nothing else has changed. STEP: only every so-manieth size and offset.
+ * SECONDS: go on with random ones for so long. KIW_SEED is the seed. product: every size at
+ * every offset of the source and at every offset of the sink, as many sizes as can be done in
+ * SECONDS.
  *
  * Operations go out in batches, each with a source and a sink of its own. A Read of
  * nothing is the last of a batch: when it is complete, all Writes before it are placed.
@@ -265,6 +267,34 @@ static void sweep(__u32 step)
 	}
 }
 
+/*
+ * Each size, from one end of the range to the other and back in large strides, at every offset
+ * of its source. The offset of the sink goes through all of them meanwhile.
+ */
+static void product(double seconds)
+{
+	const __u32 sizes = SIZE_MAX_ + 1, stride = 1009;	/* no common factor */
+	double end = now() + seconds;
+	__u32 n, from;
+
+	for (n = 0; n < sizes && now() < end; n++) {
+		__u32 size = n * stride % sizes;
+
+		for (from = 0; from < PAGE; from++)
+			each_kind(size, from, (from * 5 + size * 7) % PAGE);
+	}
+	printf("%u of %u sizes\n", n, sizes);
+}
+
+static void rounds(__u32 step, double seconds)
+{
+	double end = now() + seconds;
+
+	do {
+		sweep(step);
+	} while (now() < end);
+}
+
 static void open_world(void)
 {
 	const int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
@@ -290,16 +320,16 @@ static void open_world(void)
  */
 int main(int argc, char **argv)
 {
-	__u32 step = argc > 1 ? atoi(argv[1]) : 1;
-	double end;
+	const char *what = argc > 1 ? argv[1] : "1";
+	double seconds = argc > 2 ? atof(argv[2]) : 0;
 
 	if (getenv("KIW_SEED"))
 		seed(atoll(getenv("KIW_SEED")));
 	open_world();
-	end = now() + (argc > 2 ? atof(argv[2]) : 0);
-	do {
-		sweep(step);
-	} while (now() < end);
+	if (!strcmp(what, "product"))
+		product(seconds);
+	else
+		rounds(atoi(what), seconds);
 	if (w.count)
 		run_batch();
 	printf("%llu operations\n", (unsigned long long)w.done);
