@@ -138,9 +138,14 @@ int kiw_sock_rx_walk(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len, ki
  */
 void kiw_sock_rx_skip(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len)
 {
+	u32 off, here;
+
 	cur->seq += len;
 	cur->avail -= len;
-	sock_rx_settle(ks, cur);
+	off = sock_rx_settle(ks, cur);
+	/* Copies of @cur begin there, and need not look for it each time. */
+	if (cur->skb)
+		sock_rx_place(cur, off, &here);
 }
 
 static int sock_copy(void *arg, const u8 *data, u32 len)
