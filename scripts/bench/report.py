@@ -32,9 +32,14 @@ def bulk_rows(sizes=SIZES):
     rows = [{"row": f"{op} {name}", "arguments": [op, f"size={size}"]}
             for op in OPERATIONS for name, size in SIZES.items() if name in sizes]
     if "64 B" in sizes:
-        rows += [{"row": f"{op} 64 B x16", "arguments": [op, "size=64", "batch=16"]}
-                 for op in OPERATIONS]
+        rows += batched_rows("64 B")
     return rows
+
+
+def batched_rows(name):
+    """16 work requests per post."""
+    return [{"row": f"{op} {name} x16", "arguments": [op, f"size={SIZES[name]}", "batch=16"]}
+            for op in OPERATIONS]
 
 
 def tcp_rows(crc):
@@ -61,12 +66,13 @@ def bulk_settings():
     for mtu in MTUS:
         for crc in (False, True):
             group = f"mtu {mtu}, crc {'on' if crc else 'off'}"
+            rows = bulk_rows() + (batched_rows("64 KiB") if mtu == 1500 else [])
             for driver in ("kiwarp", "siw"):
-                yield setting(group, driver, bulk_rows(), mtu, driver, parameters(driver, crc))
+                yield setting(group, driver, rows, mtu, driver, parameters(driver, crc))
             yield setting(group, "tcp", tcp_rows(crc), mtu)
     group = "mtu 1500, crc on"
-    yield setting(group, "markers", bulk_rows(("64 KiB",)), 1500, "kiwarp",
-                  parameters("kiwarp", True, True))
+    yield setting(group, "markers", bulk_rows(("64 KiB",)) + batched_rows("64 KiB"), 1500,
+                  "kiwarp", parameters("kiwarp", True, True))
 
 
 def once(row, arguments, rounds=1):
