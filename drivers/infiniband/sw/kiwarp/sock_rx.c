@@ -77,15 +77,20 @@ static u32 sock_rx_place_size(const struct kiw_rx_cursor *cur)
 	return skb_frag_size(&skb_shinfo(cur->part)->frags[cur->frag]);
 }
 
-/* Where the octet at @off in the buffer is, and how many are there; NULL: nowhere. */
+/*
+ * Where the octet at @off in the buffer is, and how many are there; NULL: nowhere, as all
+ * that is asked of @cur from then on.
+ */
 static const u8 *sock_rx_place(struct kiw_rx_cursor *cur, u32 off, u32 *len)
 {
 	u32 size;
 
 	while ((size = sock_rx_place_size(cur)) <= off - cur->from) {
 		cur->from += size;
-		if (!sock_rx_next_place(cur))
+		if (!sock_rx_next_place(cur)) {
+			cur->skb = NULL;
 			return NULL;
+		}
 	}
 	off -= cur->from;
 	*len = size - off;
