@@ -124,8 +124,9 @@ void kiw_mr_retract(struct kiw_mr_table *table, struct kiw_mr *mr)
 	WRITE_ONCE(mr->stag, 0);
 	xa_erase(&table->mrs, table_index(table, mr->ib.lkey));
 	/*
-	 * Sections last as long as a copy, so there is nothing to gain from a patient
-	 * wait, and a process that ends may have thousands of MRs to give back.
+	 * No section sleeps: one lasts as long as a run of posted work requests or a batch
+	 * of what arrived. A patient wait gains nothing, and a process that ends may have
+	 * thousands of MRs to give back.
 	 */
 	synchronize_srcu_expedited(&table->srcu);
 	trace_mr(mr, "deregistered");
