@@ -116,19 +116,6 @@ ports() {
 
 served() { login && fio_verify "$(disk)" 8M; }
 
-# All kinds of iSER's work: registered memory of the initiator is written and read.
-work_of_all_kinds() {
-	local name got
-	for name in fast_registered rx_writes rx_read_requests; do
-		got=$(counter_of a $name)
-		[ "$got" -gt 0 ] || { echo "$name: $got"; return 1; }
-	done
-	for name in wr_invalid tx_terminates rx_terminates; do
-		got=$(counter_of a $name)
-		[ "$got" = 0 ] || { echo "$name: $got"; return 1; }
-	done
-}
-
 # --- what happens ---------------------------------------------------------------------
 
 # The portal is gone with the device, so it is made again, as an administrator would.

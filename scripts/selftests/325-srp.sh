@@ -90,20 +90,6 @@ disk() {
 	return 1
 }
 
-# --- what is to be seen --------------------------------------------------------------
-
-work_of_all_kinds() {
-	local name got
-	for name in fast_registered rx_writes rx_read_requests; do
-		got=$(counter_of a $name)
-		[ "$got" -gt 0 ] || { echo "$name: $got"; return 1; }
-	done
-	for name in wr_invalid tx_terminates rx_terminates; do
-		got=$(counter_of a $name)
-		[ "$got" = 0 ] || { echo "$name: $got"; return 1; }
-	done
-}
-
 # --- what happens ---------------------------------------------------------------------
 
 # The module does not take a device for the one that has gone: the target is made anew.
