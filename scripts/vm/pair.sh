@@ -4,9 +4,10 @@
 # pair.sh [OPTIONS] -- CMD ARGS...: boots two guests, hosts "a" and "b", joined by
 # a cable between their eth0 (10.77.0.1 and .2, fd77::1 and ::2), runs CMD on a
 # and exits with its status. scripts/selftests/rc gives CMD `on_b`, to run
-# commands on b. Options as run.sh, and
+# commands on b, and `kill_b` and `restart_b`. Options as run.sh, and
 #   --mtu N   of eth0, 9000 if not given
-# With --out DIR there are DIR/a and DIR/b.
+# With --out DIR there are DIR/a and DIR/b. b has a disk, the third, that is empty at first and
+# stays what it is when b is killed; the logs of a life that ended so are in DIR/a.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -41,12 +42,47 @@ start_a() {
 	PID_A=$GUEST_PID
 }
 
+# boot_b: a guest that knows nothing of those that were b before.
+boot_b() {
+	rm -rf "$W/b/out" "$W/b/uml"
+	mkdir "$W/b/out"
+	if [ "$K_TYPE" = uml ]; then
+		uml_cables 1 2
+		CABLES+=("ubd2=$W/disk")
+	else
+		qemu_cables b a 2
+		CABLES+=(-drive "if=none,id=d2,file=$W/disk,format=raw" -device "virtio-blk-pci,drive=d2")
+	fi
+	guest_start b "${CABLES[@]}"
+	PID_B=$GUEST_PID
+}
+
 start_b() {
 	guest_dir b b
 	guest_command b python3 /host/agent.py 10.78.0.2 7700
-	if [ "$K_TYPE" = uml ]; then uml_cables 1 2; else qemu_cables b a 2; fi
-	guest_start b "${CABLES[@]}"
-	PID_B=$GUEST_PID
+	truncate -s 256M "$W/disk"
+	boot_b
+}
+
+# kill_b: the emulator, which is the child of PID_B; UML's processes are a group of its own.
+# What the guest has said is left where host a finds it.
+kill_b() {
+	local emulator
+	LIVES=$((LIVES + 1))
+	for emulator in $(ps -o pid= --ppid "$PID_B"); do
+		kill -KILL "$emulator"
+		kill -KILL -- "-$emulator" 2>/dev/null
+	done
+	wait "$PID_B" 2>/dev/null
+	cp "$W/b/console" "$W/a/out/b-killed.$LIVES.console"
+	cp "$W/b/out/dmesg" "$W/a/out/b-killed.$LIVES.dmesg"
+}
+
+# do_requests: what host a asks for, by files; each is removed when it has been done.
+do_requests() {
+	local out=$W/a/out
+	if [ -e "$out/b-kill" ]; then kill_b; rm "$out/b-kill"; fi
+	if [ -e "$out/b-boot" ]; then boot_b; rm "$out/b-boot"; fi
 }
 
 # Host a has told b to end; b gets a moment for that, then it is hung.
@@ -58,6 +94,7 @@ end_b() {
 
 main() {
 	local status status_b
+	LIVES=0
 	guest_options "$@"
 	# The socket pairs must be open in this very process.
 	case $G_KERNEL in uml*)
@@ -70,7 +107,10 @@ main() {
 	start_b
 	start_a
 	guest_follow a "$PID_A" &
-	wait $!
+	while kill -0 $! 2>/dev/null; do
+		do_requests
+		sleep 0.2
+	done
 	wait "$PID_A"
 	status=$(guest_verdict a $?)
 	end_b
