@@ -24,6 +24,10 @@
  * @seconds: how long to measure
  * @ops: operations per connection; 0 when @seconds decide
  * @count: of connections to make one after another; 0 when time decides
+ * @flows: of them how many at once, each with a process and a CPU of its own; 0 for one
+ *	without such
+ * @rounds: how often each number of flows is looked at
+ * @port: of the passive end
  * @from: network namespace of the active end
  * @to: of the passive end; may be the same
  */
@@ -36,6 +40,9 @@ struct options {
 	double seconds;
 	__u32 ops;
 	__u32 count;
+	__u32 flows;
+	__u32 rounds;
+	__u16 port;
 	const char *from;
 	const char *to;
 };
@@ -56,15 +63,30 @@ struct stamp {
 	double delay_us;
 };
 
+/**
+ * struct task - what a flow can do
+ * @op: name of the measurement
+ * @start: makes what it needs
+ * @slice: works for so many seconds; returns how many operations, and the ticks they took
+ */
+struct task {
+	const char *op;
+	void *(*start)(const struct options *options);
+	__u64 (*slice)(void *context, double seconds, __u64 *ticks);
+};
+
 void clock_start(void);
 double seconds_of(__u64 ticks);
 __u64 ticks_now(void);
 void stamp_take(struct stamp *stamp);
+__u32 cpus_take(double *numbers, __u32 count);
 void stamp_print(const struct stamp *from, const struct stamp *to, __u64 ops, __u64 bytes);
 void print_latency(__u64 *ticks, __u32 count);
 const char *address_of(const char *ns);
 
 void bulk(const struct options *options);
+void *bulk_start(const struct options *options);
+__u64 bulk_slice(void *context, double seconds, __u64 *ticks);
 void pingpong(const struct options *options);
 void connect_rate(const struct options *options);
 void verify(const struct options *options);
@@ -73,5 +95,12 @@ void tcp_stream(const struct options *options);
 void tcp_pingpong(const struct options *options);
 void tcp_connect_rate(const struct options *options);
 void crc_rate(const struct options *options);
+void *tcp_start(const struct options *options);
+__u64 tcp_slice(void *context, double seconds, __u64 *ticks);
+void *crc_start(const struct options *options);
+__u64 crc_slice(void *context, double seconds, __u64 *ticks);
+
+void parallel(const struct options *options);
+void arm_alarm(const struct options *options);
 
 #endif /* KIW_BENCH_H */

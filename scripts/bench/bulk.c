@@ -232,6 +232,56 @@ static void check(struct bench *b)
 	printf("\"checked\": %llu, \"bad\": %u, ", slots, memcmp(from, to, len) ? 1 : 0);
 }
 
+static void start(struct bench *b)
+{
+	set_open(&b->set, b->o);
+	if (b->opcode == IBV_WR_SEND)
+		for (__u32 i = 0; i < b->o->conns; i++)
+			flow_offer(&b->set, &b->set.flows[i]);
+}
+
+/**
+ * bulk_start - connections for bulk_slice()
+ * @o: what is to be measured
+ *
+ * Context: user space.
+ * Return: the connections.
+ */
+void *bulk_start(const struct options *o)
+{
+	struct bench *b = calloc(1, sizeof(*b));
+
+	MUST(b);
+	b->o = o;
+	b->opcode = opcode_of(o->op);
+	start(b);
+	return b;
+}
+
+/**
+ * bulk_slice - messages of one size and kind
+ * @context: of bulk_start()
+ * @seconds: for how long
+ * @ticks: filled in: how long it was
+ *
+ * Context: user space.
+ * Return: how many completed.
+ */
+__u64 bulk_slice(void *context, double seconds, __u64 *ticks)
+{
+	struct bench *b = context;
+	__u64 begin = ticks_now();
+	__u64 done;
+
+	restart(b);
+	b->target = 0;
+	drive(b, seconds);
+	*ticks = ticks_now() - begin;
+	done = b->done;
+	drain(b);
+	return done;
+}
+
 /**
  * bulk - messages of one size and kind
  * @o: what is to be measured
@@ -243,10 +293,7 @@ void bulk(const struct options *o)
 	struct bench b = { .o = o, .opcode = opcode_of(o->op) };
 	struct stamp from, to;
 
-	set_open(&b.set, o);
-	if (b.opcode == IBV_WR_SEND)
-		for (__u32 i = 0; i < o->conns; i++)
-			flow_offer(&b.set, &b.set.flows[i]);
+	start(&b);
 	timed(&b, &from, &to);
 	stamp_print(&from, &to, b.target * o->conns, b.target * o->conns * o->size);
 	if (o->conns > 1)

@@ -6,7 +6,6 @@
 
 #include <unistd.h>
 
-#define PORT		5042
 #define FLUSH		(~0ULL)		/* the request that comes after all others */
 #define MAX_FLUSHES	64
 #define MAX_TRIES	10
@@ -44,9 +43,9 @@ static double memory_used(void)
 void set_sides(struct set *set, const struct options *o)
 {
 	set->passive = &set->sides[1];
-	side_open(&set->sides[1], o->to, address_of(o->to), PORT);
+	side_open(&set->sides[1], o->to, address_of(o->to), o->port);
 	if (strcmp(o->from, o->to))
-		side_open(&set->sides[0], o->from, address_of(o->from), PORT);
+		side_open(&set->sides[0], o->from, address_of(o->from), o->port);
 	else
 		set->sides[0] = set->sides[1];
 }

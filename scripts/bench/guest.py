@@ -10,9 +10,12 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODULES = ["crc32c_hw", "ib_core", "iw_cm", "rdma_cm", "rdma_ucm", "ib_uverbs"]
+MODULES = ["ib_core", "iw_cm", "rdma_cm", "rdma_ucm", "ib_uverbs"]
 MODULE_OF = {"rxe": "rdma_rxe"}
 PAIR = {"a": ("bencha", "eth0"), "b": ("benchb", "eth0")}
+# The module of an accelerated CRC, and what it is called: ours where the kernel has none
+CRC = {"uml": ("crc32c_hw", "crc32c-hw")}.get(os.environ["KIW_KERNEL"],
+                                              ("crc32c_intel", "crc32c-intel"))
 OWN = {"init": ("bench0", "own0")}
 
 
@@ -56,10 +59,10 @@ def setup_own():
 
 
 def load(drivers):
-    for module in MODULES + sorted(drivers):
+    for module in [CRC[0]] + MODULES + sorted(drivers):
         call("modprobe", MODULE_OF.get(module, module))
     with open("/proc/crypto", encoding="ascii") as file:
-        if "crc32c-hw" not in file.read():
+        if CRC[1] not in file.read():
             raise RuntimeError("no accelerated crc32c")
 
 

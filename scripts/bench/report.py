@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """What is measured, and what came out.
 
-  report.py plan --rounds N --ms N --rows REGEX    the plan, as JSON
+  report.py plan [--smp] --rounds N --ms N --rows REGEX    the plan, as JSON
   report.py seconds PLAN                           about how long it takes
   report.py follow                                 shows progress, from lines of results
   report.py report DIR [--compare FILE]            of DIR/lines: results.json, table.txt, plot.png
@@ -116,18 +116,38 @@ def rxe_settings():
         yield {**setting("own address, crc on", driver, rows, 1500, driver, values), "own": True}
 
 
+def smp_settings(rounds):
+    """Two flows, each on a CPU of its own, and one of them alone: that many times each."""
+    def rows(*operations):
+        return [{"row": f"{op} {name}", "arguments":
+                 [op, f"size={SIZES[size]}", f"batch={batch}", "flows=2", f"rounds={rounds}"]}
+                for op in operations
+                for name, size, batch in (("64 KiB", "64 KiB", 1), ("64 B x16", "64 B", 16))
+                if batch == 1 or op in OPERATIONS]
+
+    for crc in (False, True):
+        group = f"two CPUs, crc {'on' if crc else 'off'}"
+        for driver in ("kiwarp", "siw"):
+            yield setting(group, driver, rows(*OPERATIONS), 1500, driver, parameters(driver, crc))
+    yield setting("two CPUs", "tcp", rows("tcp", "crc"))
+
+
 def make_plan(args):
     wanted = re.compile(args.rows)
     settings = []
-    for one in itertools.chain(bulk_settings(), rxe_settings(), small_settings(),
-                               verify_settings()):
+    rounds, every = args.rounds, itertools.chain(bulk_settings(), rxe_settings(),
+                                                 small_settings(), verify_settings())
+    if args.smp:
+        rounds, every = 1, smp_settings(args.rounds)
+    for one in every:
         one["rows"] = [row for row in one["rows"]
                        if wanted.search(f"{one['group']}: {row['row']}")]
         for row in one["rows"]:
             row["arguments"].append(f"ms={args.ms}")
         if one["rows"]:
             settings.append(one)
-    json.dump({"rounds": args.rounds, "ms": args.ms, "settings": settings}, sys.stdout, indent=1)
+    json.dump({"rounds": rounds, "slices": 4 * args.rounds if args.smp else 2, "ms": args.ms,
+               "settings": settings}, sys.stdout, indent=1)
 
 
 def plan_seconds(args):
@@ -135,7 +155,7 @@ def plan_seconds(args):
         plan = json.load(file)
     times = sum(min(row.get("rounds", plan["rounds"]), plan["rounds"])
                 for one in plan["settings"] for row in one["rows"])
-    print(int(times * (plan["ms"] / 1000 * 2 + SETUP_SECONDS)) + 60)
+    print(int(times * (plan["ms"] / 1000 * plan["slices"] + SETUP_SECONDS)) + 60)
 
 
 # --- results ------------------------------------------------------------------
@@ -156,6 +176,10 @@ def derive(line):
     values = {name: line[name] for name in
               ("p50_us", "p99_us", "kib_per_conn", "connect_us", "close_us", "failed")
               if name in line}
+    if "flows" in line:
+        values["ops_per_s"] = line["ops_per_s"]
+        values["mb_per_s"] = line["ops_per_s"] * line["size"] / 1e6
+        values["gain"] = line["ops_per_s"] / line["alone_ops_per_s"]
     if "wall_us" not in line:
         return values
     # The time in which the guest could not run because others did is not its own.
@@ -235,6 +259,8 @@ def describe(cell):
         text += f" {cell['bad']} OF {cell['checked']} WRONG"
     elif not value:
         text += f"{cell['checked']} right"
+    if "gain" in cell:
+        text += f" {cell['gain'][0]:5.2f} times one flow"
     for name, label in (("kib_per_conn", "KiB/conn"), ("unfairness", "max/min")):
         if "unfairness" in cell:
             text += f" {cell[name][0]:.3g} {label}"
@@ -303,6 +329,7 @@ def main():
     parser = argparse.ArgumentParser()
     parts = parser.add_subparsers(required=True)
     one = parts.add_parser("plan")
+    one.add_argument("--smp", action="store_true")
     one.add_argument("--rounds", type=int, default=5)
     one.add_argument("--ms", type=int, default=300)
     one.add_argument("--rows", default=".")

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # run.sh [--quick] [--rounds N] [--ms N] [--rows REGEX] [--cpu N] [--out DIR] [--compare FILE]
-#        [--profile]
+#        [--profile] [--smp]
 # Measures kiwarp beside siw, rxe and TCP in one UML guest that is pinned to one core
 # (Documentation/performance.rst), prints a table, and leaves results.json, table.txt and
 # plot.png in DIR (bench-out). REGEX is matched against "GROUP: ROW"; --quick are the rows of
 # 64 KiB at MTU 1500. FILE is the results.json of an earlier run. With
-# --profile the host's perf looks on, and DIR/profile.txt says where the time went.
+# --profile the host's perf looks on, and DIR/profile.txt says where the time went. --smp are
+# other rows, in a guest with two CPUs (QEMU): two flows at once, and one of them alone.
 
 set -u
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -22,16 +23,19 @@ ROWS=.
 OUT=bench-out
 COMPARE=
 PROFILE=
+SMP=
+KERNEL=uml
 CPU=$(($(nproc) - 1))
 QUICK='^mtu 1500, crc (on|off): .* 64 KiB|^mtu 1500, crc (on|off): tcp|: crc'
 
-usage() { sed -n '4,12s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '4,13s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 options() {
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--quick) ROWS=$QUICK ROUNDS=3; shift; continue ;;
 		--profile) PROFILE=1; shift; continue ;;
+		--smp) SMP=1 KERNEL=6.12; shift; continue ;;
 		esac
 		[ $# -ge 2 ] || usage
 		case $1 in
@@ -84,31 +88,40 @@ build_all() {
 	local dir
 	need_packages gcc libc6-dev libibverbs-dev librdmacm-dev util-linux \
 		python3-matplotlib || die "packages missing"
-	load_kernel uml
+	load_kernel "$KERNEL"
 	SRC=$("$KIW_VM/source.sh" 6.12) || die "no source tree"
-	MODULES=("$("$KIW_VM/build.sh" uml)") || die "the build failed"
+	MODULES=("$("$KIW_VM/build.sh" "$KERNEL")") || die "the build failed"
 	MODULES+=("$(cached bench-siw "$(content_key "$K_DIR" "$SRC" \
 		"$(declare -f build_siw build_module)")" build_siw)") || die "no siw"
-	MODULES+=("$(cached bench-crc "$(content_key "$K_DIR" "$HERE"/crc32c/* \
+	[ -n "$SMP" ] || MODULES+=("$(cached bench-crc "$(content_key "$K_DIR" "$HERE"/crc32c/* \
 		"$(declare -f build_crc build_module)")" build_crc)") || die "no crc32c"
 	dir=$(cached bench-program "$(content_key "$HERE"/*.[ch] "$HERE/crc32c/sse.h" \
 		"$KIW_TOP"/scripts/verbs/common.[ch] "$(declare -f build_program)")" \
 		build_program) || die "no traffic program"
 	mkdir -p "$OUT/job"
 	cp "$dir/bench" "$HERE/guest.py" "$OUT/job"
-	"$HERE/report.py" plan --rounds "$ROUNDS" --ms "$MS" --rows "$ROWS" \
+	"$HERE/report.py" plan ${SMP:+--smp} --rounds "$ROUNDS" --ms "$MS" --rows "$ROWS" \
 		>"$OUT/job/plan.json" || die "no plan"
 }
 
-# boot: the guest on its core, with a terminal to who knows what it has had of it.
+# boot: the guest, which goes through the plan.
 boot() {
-	local guest
-	mkfifo "$W/asked" "$W/answered"
-	exec 7<>"$W/asked" 8<>"$W/answered"
 	G_JOB=$OUT/job
 	G_MODULES=("${MODULES[@]}")
-	G_MEM=3072
 	G_TIMEOUT=$(("$("$HERE/report.py" seconds "$OUT/job/plan.json")" * 4 + 120))
+	if [ -n "$SMP" ]; then boot_smp; else boot_uml; fi
+	[ -z "$PROFILE" ] || profile "$GUEST"
+	guest_follow guest "$GUEST" | "$HERE/report.py" follow
+	wait "$GUEST"
+	STATUS=$(guest_verdict guest $?)
+	kill "$STAMPS"
+}
+
+# boot_uml: on its core, with a terminal to who knows what it has had of it.
+boot_uml() {
+	mkfifo "$W/asked" "$W/answered"
+	exec 7<>"$W/asked" 8<>"$W/answered"
+	G_MEM=3072
 	G_ENV=(KIW_STAMPS=/dev/ttyS0 KIW_SLOW=2)
 	guest_dir guest ""
 	guest_command guest python3 /host/job/guest.py
@@ -116,14 +129,23 @@ boot() {
 	guest_start guest ssl0=fd:8,fd:7
 	taskset -pc "0-$(($(nproc --all) - 1))" $$ >/dev/null
 	# timeout has made itself the leader of a group, which all of the guest is in.
-	guest=$GUEST_PID
-	"$HERE/stamps.py" "$guest" "$W/asked" "$W/answered" "$OUT/stamps" &
+	GUEST=$GUEST_PID
+	"$HERE/stamps.py" "$GUEST" "$W/asked" "$W/answered" "$OUT/stamps" &
 	STAMPS=$!
-	[ -z "$PROFILE" ] || profile "$guest"
-	guest_follow guest "$guest" | "$HERE/report.py" follow
-	wait "$guest"
-	STATUS=$(guest_verdict guest $?)
-	kill "$STAMPS"
+}
+
+# boot_smp: two CPUs, emulated by two threads of QEMU, with such a terminal.
+boot_smp() {
+	mkfifo "$W/host.in" "$W/host.out"
+	G_SMP=2
+	G_ENV=(KIW_STAMPS=/dev/ttyS1 KIW_SLOW=5)
+	guest_dir guest ""
+	guest_command guest python3 /host/job/guest.py
+	guest_start guest -name guest,debug-threads=on \
+		-chardev "pipe,id=host,path=$W/host" -serial chardev:host
+	GUEST=$GUEST_PID
+	"$HERE/stamps.py" --cpus "$GUEST" "$W/host.out" "$W/host.in" "$OUT/stamps" &
+	STAMPS=$!
 }
 
 # profile PID: the guest that is its child, until that ends.
@@ -149,7 +171,7 @@ main() {
 	build_all
 	trap guest_cleanup EXIT
 	trap 'exit 130' INT TERM
-	G_KERNEL=uml
+	G_KERNEL=$KERNEL
 	guest_prepare
 	boot
 	cp "$W/guest/out/stdout" "$OUT/lines"

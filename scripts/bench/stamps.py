@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""stamps.py PID FROM TO LOG: tells a guest how much of the host's CPU it has had.
+"""stamps.py [--cpus] PID FROM TO LOG: tells a guest how much of the host's CPU it has had.
 
 For each line that comes out of FROM, a line into TO, of four numbers: microseconds that
 the guest ran that is the child of PID, of these (by ticks, so coarse) in user mode and in
 the host's kernel, and how long they were ready while something else ran. LOG gets the
-time of each.
+time of each. With --cpus PID's child is QEMU, and the numbers are of each CPU of its guest
+how long it ran, and how long it was ready.
 """
 
 import os
@@ -39,6 +40,17 @@ def schedule(pid):
     return ran, waited
 
 
+def cpus(guest):
+    numbers = []
+    for task in sorted(os.listdir(f"/proc/{guest}/task"), key=int):
+        with open(f"/proc/{guest}/task/{task}/comm", encoding="ascii") as file:
+            if not file.read().startswith("CPU "):
+                continue
+        with open(f"/proc/{guest}/task/{task}/schedstat", encoding="ascii") as file:
+            numbers += [f"{int(value) / 1e3:.1f}" for value in file.read().split()[:2]]
+    return " ".join(numbers) + "\n"
+
+
 def session(parent):
     """The guest leads a session of its own, which all of its processes are in."""
     return next(name for name, fields in processes() if fields[1] == parent)
@@ -61,18 +73,20 @@ def stamp(guest):
 
 
 def main():
-    guest = None
-    with open(sys.argv[2], "rb", buffering=0) as requests, \
-            open(sys.argv[3], "wb", buffering=0) as answers, \
-            open(sys.argv[4], "w", encoding="ascii") as log:
+    args, guest, ask = sys.argv[1:], None, stamp
+    if args[0] == "--cpus":
+        args, ask = args[1:], cpus
+    with open(args[1], "rb", buffering=0) as requests, \
+            open(args[2], "wb", buffering=0) as answers, \
+            open(args[3], "w", encoding="ascii") as log:
         while True:
             data = requests.read(256)
             if not data:
                 return
-            guest = guest or session(sys.argv[1])
+            guest = guest or session(args[0])
             for _ in range(data.count(b"\n")):
                 print(f"{time.clock_gettime(time.CLOCK_MONOTONIC):.6f}", file=log, flush=True)
-                answers.write(stamp(guest).encode())
+                answers.write(ask(guest).encode())
 
 
 main()

@@ -16,7 +16,6 @@
 
 #include "crc32c/sse.h"
 
-#define PORT		5041
 #define SOCKET_BUFFER	(4 * MIB)
 #define MAX_TRIPS	100000
 
@@ -49,20 +48,20 @@ static void enter(const char *ns)
 	close(fd);
 }
 
-static struct sockaddr_in address(const char *ns)
+static struct sockaddr_in address(const char *ns, __u16 port)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(port) };
 
 	MUST(inet_pton(AF_INET, address_of(ns), &sin.sin_addr) == 1);
 	return sin;
 }
 
-static void listen_at(struct pair *p, const char *ns)
+static void listen_at(struct pair *p, const struct options *o)
 {
-	struct sockaddr_in sin = address(ns);
+	struct sockaddr_in sin = address(o->to, o->port);
 	int one = 1;
 
-	enter(ns);
+	enter(o->to);
 	p->listener = socket(AF_INET, SOCK_STREAM, 0);
 	MUST(p->listener >= 0);
 	setsockopt(p->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
@@ -72,7 +71,7 @@ static void listen_at(struct pair *p, const char *ns)
 
 static void dial(struct pair *p, const struct options *o)
 {
-	struct sockaddr_in sin = address(o->to);
+	struct sockaddr_in sin = address(o->to, o->port);
 	int one = 1;
 
 	p->fd[0] = socket(AF_INET, SOCK_STREAM, 0);
@@ -154,6 +153,49 @@ static __u64 stream(struct pair *p, double seconds, __u64 count)
 	return n;
 }
 
+static void stream_open(struct pair *p, const struct options *o)
+{
+	*p = (struct pair) { .size = o->size, .has_crc = !strcmp(o->op, "tcp-crc") };
+	listen_at(p, o);
+	enter(o->from);
+	dial(p, o);
+	buffers(p);
+}
+
+/**
+ * tcp_start - a connection for tcp_slice()
+ * @o: what is to be measured
+ *
+ * Context: user space.
+ * Return: the connection.
+ */
+void *tcp_start(const struct options *o)
+{
+	struct pair *p = malloc(sizeof(*p));
+
+	MUST(p);
+	stream_open(p, o);
+	return p;
+}
+
+/**
+ * tcp_slice - messages of the same size, one at a time
+ * @context: of tcp_start()
+ * @seconds: for how long
+ * @ticks: filled in: how long it was
+ *
+ * Context: user space.
+ * Return: how many.
+ */
+__u64 tcp_slice(void *context, double seconds, __u64 *ticks)
+{
+	__u64 begin = ticks_now();
+	__u64 ops = stream(context, seconds, 0);
+
+	*ticks = ticks_now() - begin;
+	return ops;
+}
+
 /**
  * tcp_stream - messages of the same size, one at a time
  * @o: what is to be measured
@@ -162,14 +204,11 @@ static __u64 stream(struct pair *p, double seconds, __u64 count)
  */
 void tcp_stream(const struct options *o)
 {
-	struct pair p = { .size = o->size, .has_crc = !strcmp(o->op, "tcp-crc") };
 	struct stamp from, to;
+	struct pair p;
 	__u64 ops;
 
-	listen_at(&p, o->to);
-	enter(o->from);
-	dial(&p, o);
-	buffers(&p);
+	stream_open(&p, o);
 	ops = stream(&p, o->seconds / 4, 0) * 4;
 	for (size_t i = 0; i < REGION; i++)
 		p.data[0][i] = i * 7 + (i >> 12);
@@ -197,7 +236,7 @@ void tcp_pingpong(const struct options *o)
 	struct stamp from, to;
 	__u32 n;
 
-	listen_at(&p, o->to);
+	listen_at(&p, o);
 	enter(o->from);
 	dial(&p, o);
 	for (int i = 0; i < 2; i++)
@@ -232,7 +271,7 @@ void tcp_connect_rate(const struct options *o)
 	__u64 begin;
 	__u32 n;
 
-	listen_at(&p, o->to);
+	listen_at(&p, o);
 	enter(o->from);
 	stamp_take(&from);
 	begin = ticks_now();
@@ -245,29 +284,79 @@ void tcp_connect_rate(const struct options *o)
 }
 
 /**
- * crc_rate - a CRC over one message, in the cache as far as the region is
+ * struct pass - CRCs over messages
+ * @data: a region
+ * @size: octets of a message
+ * @at: where in the region the next is
+ * @crc: so far
+ */
+struct pass {
+	unsigned char *data;
+	size_t size;
+	size_t at;
+	unsigned int crc;
+};
+
+static void crc_pass(struct pass *p)
+{
+	p->crc = crc32c_sse(p->crc, p->data + p->at, p->size);
+	p->at += p->size;
+	if (p->at + p->size > REGION)
+		p->at = 0;
+}
+
+/**
+ * crc_start - memory for crc_slice()
+ * @o: what is to be measured
+ *
+ * Context: user space.
+ * Return: the memory.
+ */
+void *crc_start(const struct options *o)
+{
+	struct pass *p = malloc(sizeof(*p));
+
+	MUST(p);
+	*p = (struct pass) { .data = pages(REGION), .size = o->size };
+	memset(p->data, 'x', REGION);
+	return p;
+}
+
+/**
+ * crc_slice - CRCs, each over one message, in the cache as far as the region is
+ * @context: of crc_start()
+ * @seconds: for how long
+ * @ticks: filled in: how long it was
+ *
+ * Context: user space.
+ * Return: how many.
+ */
+__u64 crc_slice(void *context, double seconds, __u64 *ticks)
+{
+	__u64 begin = ticks_now();
+	__u64 n;
+
+	for (n = 0; n % 64 || seconds_of(ticks_now() - begin) < seconds; n++)
+		crc_pass(context);
+	*ticks = ticks_now() - begin;
+	return n;
+}
+
+/**
+ * crc_rate - what a CRC over one message costs
  * @o: what is to be measured
  *
  * Context: user space.
  */
 void crc_rate(const struct options *o)
 {
-	unsigned char *data = pages(REGION);
-	unsigned int crc = 0;
+	struct pass *p = crc_start(o);
 	struct stamp from, to;
-	__u64 begin, n;
-	size_t at = 0;
+	__u64 n, ticks;
 
-	memset(data, 'x', REGION);
 	stamp_take(&from);
-	begin = ticks_now();
-	for (n = 0; n % 64 || seconds_of(ticks_now() - begin) < o->seconds; n++) {
-		crc = crc32c_sse(crc, data + at, o->size);
-		at += o->size;
-		if (at + o->size > REGION)
-			at = 0;
-	}
+	n = crc_slice(p, o->seconds, &ticks);
 	stamp_take(&to);
 	stamp_print(&from, &to, n, n * o->size);
-	printf("\"crc\": %u, ", crc);
+	printf("\"crc\": %u, ", p->crc);
 }

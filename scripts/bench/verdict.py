@@ -90,11 +90,19 @@ def rest(r):
                       r.value("many", row, "kiwarp", "unfairness"), 1.1)
 
 
+def two_cpus(r):
+    for crc in ("off", "on"):
+        group = f"two CPUs, crc {crc}"
+        for row in BULK:
+            yield at_least(f"8 {group}: {row}, two flows to one",
+                           r.value(group, row, "kiwarp", "gain"), 1.7)
+
+
 def lines(summary):
     """Lines of text about what was measured."""
     results = Results(summary)
     yield "Done when (median to median):"
-    for part in (crc_off, crc_on, large_mtu, small, rest):
+    for part in (crc_off, crc_on, large_mtu, small, rest, two_cpus):
         for what, value, limit, is_met, sign in part(results):
             if value is not None:
                 yield f"{'yes' if is_met else 'NO':4} {what:60} {value:7.3f} {sign} {limit:.3f}"
