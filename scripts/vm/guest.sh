@@ -138,12 +138,15 @@ uml_line() {
 		loglevel=5 log_buf_len=4M "kiw.disk=ubd" "kiw.share=$W/$1")
 }
 
+# What emulates on its own (KIW_ACCEL) may have another counter.
 qemu_line() {
+	local tsc=
+	[ -n "${KIW_ACCEL:-}" ] || tsc=$("$KIW_VM/tsc.py")
 	LINE=(qemu-system-x86_64 -accel "${KIW_ACCEL:-tcg,thread=multi}"
 		-machine q35 -cpu Nehalem,+rdrand -smp "$G_SMP" -m "$G_MEM"
 		-nodefaults -no-user-config -display none -no-reboot
 		-serial stdio -kernel "$K_DIR/kernel" -initrd "$I_DIR/initrd"
-		-append "console=ttyS0 loglevel=5 panic=-1 no_timer_check tsc=reliable mitigations=off nokaslr random.trust_cpu=on net.ifnames=0 log_buf_len=4M kiw.disk=vd kiw.share=9p"
+		-append "console=ttyS0 loglevel=5 panic=-1 no_timer_check tsc=reliable $tsc mitigations=off nokaslr random.trust_cpu=on net.ifnames=0 log_buf_len=4M kiw.disk=vd kiw.share=9p"
 		-drive "if=none,id=d0,file=$R_DIR/root.sqfs,format=raw,readonly=on"
 		-device virtio-blk-pci,drive=d0
 		-drive "if=none,id=d1,file=$K_DIR/modules.sqfs,format=raw,readonly=on"
