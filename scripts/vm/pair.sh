@@ -93,7 +93,7 @@ end_b() {
 }
 
 main() {
-	local status status_b
+	local status status_b follower
 	LIVES=0
 	guest_options "$@"
 	# The socket pairs must be open in this very process.
@@ -107,7 +107,8 @@ main() {
 	start_b
 	start_a
 	guest_follow a "$PID_A" &
-	while kill -0 $! 2>/dev/null; do
+	follower=$!
+	while kill -0 "$follower" 2>/dev/null; do
 		do_requests
 		sleep 0.2
 	done
