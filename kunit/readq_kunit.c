@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Work requests under way, across the wrap of their counters and of places in the stream:
+ * which of them TCP has, also when what was built for the youngest is discarded.
+ */
+#include "../drivers/infiniband/sw/kiwarp/readq.c"
+
+#include "util.h"
+
+#define RING_SIZE	16
+#define ENTRIES		5
+#define EACH_BYTES	28
+
+/* Entry n ends (n + 1) * EACH_BYTES behind @from; nothing of it was completed. */
+static void fill_pend(struct kunit *test, struct kiw_pend_ring *ring, u32 from)
+{
+	struct kiw_swqe wqe = { .op = KIW_WR_SEND };
+	struct kiw_pend *pend;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, kiw_pend_init(ring, RING_SIZE), 0);
+	ring->put = U32_MAX - 1;
+	ring->taken = ring->put;
+	ring->get = ring->put;
+	for (i = 0; i < ENTRIES; i++) {
+		wqe.wr_id = i;
+		kiw_pend_add(ring, &wqe, true);
+		pend = kiw_pend_at(ring, ring->put - 1);
+		pend->end = from + (i + 1) * EACH_BYTES;
+		pend->is_built = true;
+	}
+}
+
+static u32 count_sent(struct kiw_pend_ring *ring, u32 end)
+{
+	u32 pos, count = 0;
+
+	for (pos = ring->get; pos != ring->put; pos++)
+		count += kiw_pend_is_sent(kiw_pend_at(ring, pos), end);
+	return count;
+}
+
+static void pend_is_sent_by_its_last_octet(struct kunit *test)
+{
+	u32 from = 0U - 2 * EACH_BYTES;
+	struct kiw_pend_ring ring;
+	u32 at;
+
+	fill_pend(test, &ring, from);
+	for (at = 0; at <= ENTRIES * EACH_BYTES; at++)
+		KUNIT_EXPECT_EQ(test, count_sent(&ring, from + at), at / EACH_BYTES);
+	kiw_pend_uninit(&ring);
+}
+
+static void pend_is_not_sent_before_it_is_built(struct kunit *test)
+{
+	struct kiw_pend_ring ring;
+	struct kiw_pend *last;
+
+	fill_pend(test, &ring, 0);
+	last = kiw_pend_at(&ring, ring.put - 1);
+	last->is_built = false;
+	KUNIT_EXPECT_EQ(test, count_sent(&ring, 2 * ENTRIES * EACH_BYTES), ENTRIES - 1U);
+	last->is_done = true;
+	KUNIT_EXPECT_EQ(test, count_sent(&ring, 2 * ENTRIES * EACH_BYTES), ENTRIES + 0U);
+	kiw_pend_uninit(&ring);
+}
+
+/* Other octets follow where it was cut: those behind it will never have been sent. */
+static void pend_cut_is_never_sent(struct kunit *test)
+{
+	u32 from = 0U - 3 * EACH_BYTES;
+	struct kiw_pend_ring ring;
+	u32 at, stays;
+
+	for (at = 0; at <= ENTRIES * EACH_BYTES; at++) {
+		stays = at / EACH_BYTES;
+		fill_pend(test, &ring, from);
+		kiw_pend_cut(&ring, from + at);
+		KUNIT_EXPECT_EQ(test, count_sent(&ring, from + at), stays);
+		KUNIT_EXPECT_EQ(test, count_sent(&ring, from + at + EACH_BYTES), stays);
+		KUNIT_EXPECT_EQ(test, count_sent(&ring, from + 2 * ENTRIES * EACH_BYTES), stays);
+		kiw_pend_uninit(&ring);
+	}
+}
+
+/* A Read behind the cut that has an error already, and what TCP has had for long */
+static void pend_cut_leaves_what_is_settled(struct kunit *test)
+{
+	struct kiw_pend_ring ring;
+
+	fill_pend(test, &ring, 0);
+	kiw_pend_at(&ring, ring.put - 1)->is_done = true;
+	ring.taken += 2;
+	kiw_pend_cut(&ring, 2 * EACH_BYTES);
+	KUNIT_EXPECT_TRUE(test, kiw_pend_at(&ring, ring.get)->is_built);
+	KUNIT_EXPECT_TRUE(test, kiw_pend_at(&ring, ring.get + 1)->is_built);
+	KUNIT_EXPECT_FALSE(test, kiw_pend_at(&ring, ring.get + 2)->is_built);
+	KUNIT_EXPECT_FALSE(test, kiw_pend_at(&ring, ring.get + 3)->is_built);
+	KUNIT_EXPECT_TRUE(test, kiw_pend_at(&ring, ring.get + 4)->is_built);
+	kiw_pend_uninit(&ring);
+}
+
+static void reads_are_as_many_as_negotiated(struct kunit *test)
+{
+	u8 ddp[KIW_DDP_UNTAGGED_HDR] = {};
+	struct kiw_read_req req = {};
+	struct kiw_irq irq;
+	struct kiw_orq orq;
+	u32 depth, i;
+
+	for (depth = 0; depth <= 9; depth++) {
+		KUNIT_ASSERT_EQ(test, kiw_irq_init(&irq, depth), 0);
+		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth), 0);
+		for (i = 0; i < depth; i++) {
+			KUNIT_EXPECT_FALSE(test, kiw_orq_is_full(&orq));
+			kiw_orq_add(&orq)->length = i;
+			req.size = i;
+			KUNIT_EXPECT_TRUE(test, kiw_irq_add(&irq, &req, ddp));
+		}
+		KUNIT_EXPECT_TRUE(test, kiw_orq_is_full(&orq));
+		KUNIT_EXPECT_FALSE(test, kiw_irq_add(&irq, &req, ddp));
+		for (i = 0; i < depth; i++) {
+			KUNIT_EXPECT_EQ(test, kiw_orq_oldest(&orq)->length, i);
+			kiw_orq_done(&orq);
+			KUNIT_EXPECT_EQ(test, kiw_irq_oldest(&irq)->req.size, i);
+			kiw_irq_done(&irq);
+		}
+		KUNIT_EXPECT_TRUE(test, kiw_orq_is_empty(&orq));
+		KUNIT_EXPECT_TRUE(test, !kiw_orq_oldest(&orq) && !kiw_irq_oldest(&irq));
+		kiw_orq_uninit(&orq);
+		kiw_irq_uninit(&irq);
+	}
+}
+
+static struct kunit_case readq_cases[] = {
+	KUNIT_CASE(pend_is_sent_by_its_last_octet),
+	KUNIT_CASE(pend_is_not_sent_before_it_is_built),
+	KUNIT_CASE(pend_cut_is_never_sent),
+	KUNIT_CASE(pend_cut_leaves_what_is_settled),
+	KUNIT_CASE(reads_are_as_many_as_negotiated),
+	{}
+};
+
+static struct kunit_suite readq_suite = {
+	.name = "kiwarp_readq",
+	.test_cases = readq_cases,
+};
+
+kunit_test_suite(readq_suite);
