@@ -92,6 +92,16 @@ own() {
 	END
 }
 
+# tiny BEFORE: a Terminate takes the place of Sends of its length, which must not complete with
+# it. A small send buffer takes a part of a batch.
+tiny() {
+	local wmem
+	wmem=$(on_a sysctl -n net.ipv4.tcp_wmem) && on_a sysctl -q -w net.ipv4.tcp_wmem="4096 4096 4096"
+	peer_cases < <(echo "term:2/0/02 crc-header plain --load tiny" | cut_short --load own)
+	on_a sysctl -q -w net.ipv4.tcp_wmem="$wmem"
+	t_run "Sends of a few octets were discarded" discards "$1"
+}
+
 # discards BEFORE: without any nothing was shown.
 discards() {
 	local now
@@ -111,6 +121,7 @@ before=$(counter "$DEV_A" tx_discarded)
 peer_cases < <(answers | cut_short --load; own | cut_short --load own
 	own | head -n 2 | cut_short --load own --mss 999)
 t_run "what TCP had not begun was discarded" discards "$before"
+tiny "$(counter "$DEV_A" tx_discarded)"
 t_run "markers: policy" policy markers=y
 peer_cases < <(a_few | table client --load --markers both
 	a_few | table server --size "$TABLE_SIZE" --load --markers both

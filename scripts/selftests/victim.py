@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""victim.py DEVICE ADDRESS PORT MEMORY [--file FILE] [--load send|write|mixed]
+"""victim.py DEVICE ADDRESS PORT MEMORY [--file FILE] [--load send|write|mixed|tiny]
           [--ask]
 
 Connects as rping's client does, advertises memory that its peer may not use in full, and
@@ -11,7 +11,8 @@ waits for the connection to end. Status 0 when that memory is as it was. MEMORY 
     long      all rights, and more than TCP holds of a Read's answer
     plain     all rights
 With --load it then hears of memory of the peer's, and Sends or Writes 64 KB again and again;
-mixed: Sends of 64 KB and of a few octets.
+mixed: Sends of 64 KB and of a few octets; tiny: Sends whose FPDUs are as long as a Terminate, with
+longer ones such that segments of 1448 octets are full and follow each other in a batch.
 What has completed must be what was posted first, without a gap, and all else was flushed; it
 says how many have completed. With --ask there is a Read before them, which is answered badly.
 When a fault was found, FILE gets the octets that TCP had at that time or soon after.
@@ -32,9 +33,14 @@ LONG = 16 << 20                 # more than TCP holds of a Read's answer
 SIZES = {"going": LONG, "long": LONG}
 ACCESS = {"no-write": verbs.LOCAL | verbs.RREAD, "no-read": verbs.LOCAL | verbs.RWRITE}
 FAULTS = ("rx_crc_errors", "rx_mpa_errors", "rx_ddp_errors", "rx_rdmap_errors")
-INFO, ASK, LOAD = 1, 2, range(3, 203)   # wr_ids
 LOAD_SIZE = 65536
-OPCODES = {"send": "SEND", "write": "RDMA_WRITE", "mixed": "SEND"}
+LOADS = {                       # operation, size of each
+    "send": ("SEND", [LOAD_SIZE] * 200),
+    "write": ("RDMA_WRITE", [LOAD_SIZE] * 200),
+    "mixed": ("SEND", [LOAD_SIZE, 8, 1, 20, 3, 40, 8] * 28),
+    "tiny": ("SEND", [2848] + ([4] * 45 + [164]) * 80),
+}
+INFO, ASK, LOAD = 1, 2, 3       # wr_ids; those of the load go on from there
 
 
 def advertised(end, memory):
@@ -93,26 +99,26 @@ def post_load(end, conn, room, args):
     if args.ask:
         end.post_send(conn, {"id": ASK, "op": "RDMA_READ", "flags": ["SIGNALED"],
                              "sge": [(addr, SIZE, lkey)], **remote})
-    op = OPCODES[args.load]
+    op, sizes = LOADS[args.load]
     if op == "SEND":
         remote = {}
-    sizes = (LOAD_SIZE, 8, 1, 20, 3, 40, 8) if args.load == "mixed" else (LOAD_SIZE,)
     end.post_send(conn, *({"id": n, "op": op, "flags": ["SIGNALED"] if n % 3 else [],
-                           "sge": [(addr, sizes[n % len(sizes)], lkey)], **remote}
-                          for n in LOAD))
+                           "sge": [(addr, size, lkey)], **remote}
+                          for n, size in enumerate(sizes, LOAD)))
 
 
 def check_load(end, conn, args):
+    stop = LOAD + len(LOADS[args.load][1])
     found = [c[:2] for c in end.completions(conn, "send")]
     flushed = [n for n, status in found if status == "WR_FLUSH_ERR"]
-    first = LOAD.stop - len(flushed)
-    verbs.expect(flushed, list(range(first, LOAD.stop)), "what was flushed")
+    first = stop - len(flushed)
+    verbs.expect(flushed, list(range(first, stop)), "what was flushed")
     verbs.expect(bool(flushed), True, "something was flushed")
-    good = [(n, "SUCCESS") for n in (INFO, *range(LOAD.start, first)) if n % 3]
+    good = [(n, "SUCCESS") for n in (INFO, *range(LOAD, first)) if n % 3]
     if args.ask:
         good.insert(1, (ASK, "BAD_RESP_ERR"))
     verbs.expect(found[:len(good)], good, "what was not")
-    print(f"completed {1 + first - LOAD.start}")
+    print(f"completed {1 + first - LOAD}")
 
 
 def main():
@@ -120,11 +126,11 @@ def main():
     for name in ("device", "addr", "port", "memory"):
         parser.add_argument(name)
     parser.add_argument("--file")
-    parser.add_argument("--load", choices=tuple(OPCODES))
+    parser.add_argument("--load", choices=tuple(LOADS))
     parser.add_argument("--ask", action="store_true")
     args = parser.parse_args()
     end = verbs.End(args.device)
-    conn = end.connect(args.addr, {"ird": 1, "ord": 1, "depth": 256}, port=int(args.port))
+    conn = end.connect(args.addr, {"ird": 1, "ord": 1, "depth": 4096}, port=int(args.port))
     end.event(conn, "ESTABLISHED")
     num, at, rkey = advertised(end, args.memory)
     own, info, lkey, _ = end.mr(32)
