@@ -12,7 +12,8 @@ CASES=(send_sizes write_sizes read_sizes send_back server_first multi_sge read_i
 	inline unsignaled fence in_order many_reads flush orderly_close arm_next
 	arm_solicited srq write_wrong_rkey write_out_of_bounds write_to_read_only
 	read_without_access read_out_of_bounds too_long no_receive local_errors iova
-	rereg rereg_writable dereg dereg_midway changing_memory states limits)
+	rereg rereg_writable dereg dereg_midway regions_in_turn changing_memory states
+	limits)
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 verbs_cases "${CASES[@]}"

@@ -832,6 +832,62 @@ def dereg_midway(l, r, addr):
     r.async_events()
 
 
+def spread(mrs, size):
+    """SGEs of each of them in turn, and again."""
+    return [(m[1] + 2000 + 100 * i, size, m[2]) for i, m in enumerate(mrs + mrs)]
+
+
+def in_turn(p, near, far):
+    """A batch of Writes, Reads and a Send, between all of three NEAR and of two or more FAR."""
+    data = rng.randbytes(600)
+    chain = []
+    for i in range(6):
+        here, there = near[i % len(near)], far[i % len(far)]
+        p.l.poke(here[1] + 100 * i, data[100 * i:100 * i + 100])
+        where = {"raddr": there[1] + 100 * i, "rkey": there[3]}
+        chain.append(wr("RDMA_WRITE", [(here[1] + 100 * i, 100, here[2])], i, (), **where))
+        chain.append(wr("RDMA_READ", [(here[1] + 1000 + 100 * i, 100, here[2])], i, (), **where))
+    sges, into = spread(near, 50), spread(far, 80)
+    scatter(p.l, sges, data)
+    p.r.post_recv(p.rc, 7, *into)
+    p.l.post_send(p.lc, *chain, wr("SEND", sges, 8))
+    p.send_done(8)
+    p.recv_done(7, 300)
+    for i in range(6):
+        expect(p.r.peek(far[i % len(far)][1] + 100 * i, 100), data[100 * i:100 * i + 100], "Write")
+        expect(p.l.peek(near[i % len(near)][1] + 1000 + 100 * i, 100),
+               data[100 * i:100 * i + 100], "Read")
+    expect(gather(p.r, into)[:300], data[:300], "Send")
+
+
+def regions_in_turn(l, r, addr):
+    """Regions that are used in turn within a batch, at both ends; when one of them has gone,
+    the others serve in one batch with it, and it does not."""
+    near, far = [l.mr(PAGE) for _ in range(3)], [r.mr(PAGE) for _ in range(3)]
+    where = [{"raddr": m[1], "rkey": m[3]} for m in far]
+    with doomed(l, r, addr) as p:
+        for _ in range(5):
+            in_turn(p, near, far)
+        r.close_mr(far[1][0])
+        l.poke(near[0][1], b"\0" * PAGE)
+        l.post_send(p.lc, *(wr("RDMA_WRITE", [(near[0][1], 100, near[0][2])], i, **where[i])
+                            for i in (0, 2, 1)))
+        expect([c[0] for c in l.complete(p.lc, "send", 3)], [0, 2, 1], "peer's region")
+    expect(r.peek(far[0][1], 100) + r.peek(far[2][1], 100), b"\0" * 200, "Writes")
+    with doomed(l, r, addr) as p:
+        in_turn(p, near, far[::2])
+        l.close_mr(near[1][0])
+        l.post_send(p.lc, *(wr("RDMA_WRITE", [(near[i][1], 10, near[i][2])], i, **where[0])
+                            for i in (0, 2, 1, 0)))
+        expect([c[:2] for c in l.complete(p.lc, "send", 4)],
+               [(0, "SUCCESS"), (2, "SUCCESS"), (1, "LOC_PROT_ERR"), (0, "WR_FLUSH_ERR")],
+               "own region")
+    l.async_events()
+    r.async_events()
+    for end, mr in ((l, near[0]), (l, near[2]), (r, far[0]), (r, far[2])):
+        end.close_mr(mr[0])
+
+
 def changing_memory(l, r, addr):
     """The owner rewrites memory that is being READ, and sent: CRCs hold."""
     size = 65536
