@@ -110,17 +110,14 @@ with_traffic() {
 # On uml, what goes over the cable is looked at. Frames that tshark can decode: as on a cable.
 captured() { [ "$KIW_KERNEL" = uml ] && ! is_pair; }
 
-# Some traffic, so little that tcpdump can follow.
-_few_writes() {
-	while dd if=/dev/urandom "of=$1" bs=4k count=1 oflag=direct status=none; do sleep 0.02; done
-}
-
 recall_captured() {
 	local status=1
 	plain_netdevs && capture || return 1
 	two_mounts || return 1
-	spawn writes a bash -c "$(declare -f _few_writes); _few_writes $NFS_MNT/little"
-	recall zero && spawn_running writes && status=0
+	# Some traffic, so little that tcpdump can follow, and in messages without chunks
+	spawn writes a fio --name=x --filename="$NFS_MNT/little" --size=64k --bs=1k --rw=randwrite \
+		--direct=1 --rate_iops=50 --time_based --runtime=$((300 * ${KIW_SLOW:-1})) --thread
+	wait_for 20 test -s "$NFS_MNT/little" && recall zero && spawn_running writes && status=0
 	spawn_stop writes
 	capture_end && return $status
 }
