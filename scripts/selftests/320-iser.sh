@@ -14,34 +14,22 @@
 # shellcheck source=scripts/selftests/rc-iwpm
 . "$SELFTESTS/rc-iwpm"
 
-TARGET=/sys/kernel/config/target
 IQN=iqn.2026-01.example:kiwarp
-TPG=$TARGET/iscsi/$IQN/tpgt_1
-CORE=$TARGET/core/fileio_0/disk
+TPG=$LIO/iscsi/$IQN/tpgt_1
 PORT=3260
 NP=$TPG/np/$B4:$PORT
-SIZE=$((16 << 20))
 
 # --- target -------------------------------------------------------------------------
 
-disk_of_target() {
-	on_b mkdir -p "$T_DIR" && on_b truncate -s $SIZE "$T_DIR/disk" && have b $CORE &&
-		put b "fd_dev_name=$T_DIR/disk,fd_dev_size=$SIZE,fd_buffered_io=1" $CORE/control &&
-		put b 1 $CORE/enable
-}
-
 target() {
-	on_b mountpoint -q /sys/kernel/config ||
-		on_b mount -t configfs configfs /sys/kernel/config || return 1
-	disk_of_target && have b $TPG/lun/lun_0 && on_b ln -s $CORE $TPG/lun/lun_0/disk &&
+	lio_disk && have b $TPG/lun/lun_0 && on_b ln -s $LIO_DISK $TPG/lun/lun_0/disk &&
 		put b 0 $TPG/attrib/authentication && put b 1 $TPG/attrib/generate_node_acls &&
 		put b 0 $TPG/attrib/demo_mode_write_protect
 }
 
 target_ends() {
-	on_b rm $TPG/lun/lun_0/disk && on_b rmdir $TPG/lun/lun_0 $TPG ${TPG%/*} $TARGET/iscsi $CORE \
-		${CORE%/*} &&
-		on_b rm "$T_DIR/disk"
+	on_b rm $TPG/lun/lun_0/disk &&
+		on_b rmdir $TPG/lun/lun_0 $TPG ${TPG%/*} $LIO/iscsi && lio_disk_ends
 }
 
 # LIO listens on the portal by TCP first, then by iSER on the same port.
@@ -132,6 +120,16 @@ dies_and_returns() {
 	peer_dies b && _stay "$FAULT_S" && peer_returns b && map_again b && portal_again
 }
 
+killed_and_returns() {
+	killed_for "$FAULT_S" || return 1
+	if [ -z "$MAPPED" ]; then
+		target && elsewhere
+		return
+	fi
+	spawn_stop iwpm-b
+	_mapper_start b && map_again b && target && portal
+}
+
 faults() {
 	t_on "uml 6.12 pair" "the link is down for a while" under link_down_for "$FAULT_S"
 	t_on "uml 6.1" "loss and disorder" under loss_for "$FAULT_S"
@@ -139,12 +137,19 @@ faults() {
 	t_on "uml-debug 6.1" "the target's device goes and comes" under target_device_again
 	t_on "uml uml-debug" "the initiator's device goes and comes" under initiator_device_again
 	t_on "uml-debug pair" "the target dies and returns" under dies_and_returns
+	t_killed "the target's guest is killed and boots" under killed_and_returns
 }
 
 io_with_faults() {
 	io_start "$(disk)" 8M || not_ok "I/O begins" "$(spawn_log io)"
 	again_and_again faults
-	t_run "every octet" io_stop
+	io_ends
+}
+
+# Each fault once, whatever time a soak has.
+io_with_each_fault() {
+	local KIW_SOAK=1
+	io_with_faults
 }
 
 # with NAME BEGIN END [WHAT...]: one arrangement.
@@ -164,8 +169,8 @@ mapper_begins() { mapper_up && mappings y y; }
 mapper_ends() { mappings n n && mapper_down; }
 
 MAPPED=
-ulp_has ib_iser ib_isert target_core_file || bail "no iSER"
-ulp_up iscsi_target_mod target_core_file ib_isert ib_iser || bail "no two hosts"
+ulp_has ib_iser ib_isert $LIO_MODULE || bail "no iSER"
+ulp_up iscsi_target_mod $LIO_MODULE ib_isert ib_iser || bail "no two hosts"
 t_run "a target" target
 t_run "an initiator" initiator
 if is_kiwarp; then
@@ -175,7 +180,7 @@ if is_kiwarp; then
 	with "mapped" portal portal_ends io_with_faults
 	MAPPED=
 	t_run "the port mapper ends" mapper_ends
-	with "a namespace for TCP" elsewhere elsewhere_ends ${KIW_SOAK:+io_with_faults}
+	with "a namespace for TCP" elsewhere elsewhere_ends ${KIW_SOAK:+io_with_each_fault}
 else
 	with "a namespace for TCP" elsewhere elsewhere_ends io_with_faults
 fi

@@ -3,6 +3,7 @@
 # DESCRIPTION: SRP over rdma_cm, the kernel's initiator and target
 # TIMEOUT: 120
 # KERNELS: uml uml-debug 6.1
+# SOAK-KERNELS: 6.12
 # TOPOLOGY: any
 # shellcheck disable=SC2086,SC2119 # names without blanks; no arguments meant
 # shellcheck source=scripts/selftests/rc
@@ -12,10 +13,7 @@
 # shellcheck source=scripts/selftests/rc-ulp
 . "$SELFTESTS/rc-ulp"
 
-TARGET=/sys/kernel/config/target
-CORE=$TARGET/core/fileio_0/disk
 PORT=5555
-SIZE=$((16 << 20))
 # What an initiator is called: what it says of itself, and of its GID what an iWARP device has 0 of
 EXT=000000000000000a
 NAME=0x${EXT}0000000000000000
@@ -23,40 +21,30 @@ TPG=
 
 # --- target -------------------------------------------------------------------------
 
-disk_of_target() {
-	on_b mkdir -p "$T_DIR" && on_b truncate -s $SIZE "$T_DIR/disk" && have b $CORE &&
-		put b "fd_dev_name=$T_DIR/disk,fd_dev_size=$SIZE,fd_buffered_io=1" $CORE/control &&
-		put b 1 $CORE/enable
-}
-
 # The target's name is the GID of its device.
 name_target() {
 	local gid
 	gid=$(on_b cat "/sys/class/infiniband/$DEV_B/ports/1/gids/0" | tr -d ':')
-	TPG=$TARGET/srpt/0x$gid/0x$gid
+	TPG=$LIO/srpt/0x$gid/0x$gid
 }
 
 serve() {
-	name_target && have b $TARGET/srpt &&
-		put b $PORT $TARGET/srpt/discovery_auth/rdma_cm_port && have b $TPG/lun/lun_0 &&
-		on_b ln -s $CORE $TPG/lun/lun_0/disk && have b $TPG/acls/$NAME/lun_0 &&
+	name_target && have b $LIO/srpt &&
+		put b $PORT $LIO/srpt/discovery_auth/rdma_cm_port && have b $TPG/lun/lun_0 &&
+		on_b ln -s $LIO_DISK $TPG/lun/lun_0/disk && have b $TPG/acls/$NAME/lun_0 &&
 		on_b ln -s $TPG/lun/lun_0 $TPG/acls/$NAME/lun_0/lun && put b 1 $TPG/enable
 }
 
-target() {
-	on_b mountpoint -q /sys/kernel/config ||
-		on_b mount -t configfs configfs /sys/kernel/config || return 1
-	disk_of_target && serve
-}
+target() { lio_disk && serve; }
 
 unserve() {
 	put b 0 $TPG/enable && on_b rm $TPG/acls/$NAME/lun_0/lun &&
 		on_b rmdir $TPG/acls/$NAME/lun_0 $TPG/acls/$NAME && on_b rm $TPG/lun/lun_0/disk &&
-		on_b rmdir $TPG/lun/lun_0 $TPG ${TPG%/*} && put b 0 $TARGET/srpt/discovery_auth/rdma_cm_port &&
-		on_b rmdir $TARGET/srpt
+		on_b rmdir $TPG/lun/lun_0 $TPG ${TPG%/*} && put b 0 $LIO/srpt/discovery_auth/rdma_cm_port &&
+		on_b rmdir $LIO/srpt
 }
 
-target_ends() { unserve && on_b rmdir $CORE ${CORE%/*} && on_b rm "$T_DIR/disk"; }
+target_ends() { unserve && lio_disk_ends; }
 
 # --- initiator ----------------------------------------------------------------------
 
@@ -95,6 +83,8 @@ disk() {
 # The module does not take a device for the one that has gone: the target is made anew.
 target_device_again() { device_again b && unserve && serve; }
 
+killed_and_returns() { killed_for "$FAULT_S" && target; }
+
 # The disk goes with the initiator's device.
 device_goes() {
 	on_a timeout 60 rdma link delete $DEV_A && wait_gone 10 disk && rdma_add a &&
@@ -106,10 +96,11 @@ faults() {
 	t_on "uml 6.1" "loss and disorder" under loss_for "$FAULT_S"
 	t_on "6.1" "silence" under silence_for "$FAULT_S"
 	t_on "uml uml-debug" "the target's device goes and comes" under target_device_again
+	t_killed "the target's guest is killed and boots" under killed_and_returns
 }
 
-ulp_has ib_srp ib_srpt target_core_file || bail "no SRP"
-ulp_up target_core_file ib_srpt ib_srp || bail "no two hosts"
+ulp_has ib_srp ib_srpt $LIO_MODULE || bail "no SRP"
+ulp_up $LIO_MODULE ib_srpt ib_srp || bail "no two hosts"
 on_a sh -c 'modprobe -q sd_mod || :'
 t_run "a target" target
 t_run "login" login
@@ -117,7 +108,7 @@ t_run "verified I/O" fio_verify "$(disk)" 8M
 t_run "memory is registered, no fault" kiwarp_only work_of_all_kinds
 io_start "$(disk)" 8M || not_ok "I/O begins" "$(spawn_log io)"
 again_and_again faults
-t_run "every octet" io_stop
+io_ends
 t_on "uml uml-debug" "the disk goes with the initiator's device" device_goes
 t_run "logout" logout
 t_run "the target ends" target_ends

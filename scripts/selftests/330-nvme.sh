@@ -15,15 +15,19 @@
 CFG=/sys/kernel/config
 NVMET=$CFG/nvmet
 NQN=kiwarp
-# Of namespaces in the target: 1 is a file, 2 a block device
+# Of namespaces in the target: 1 is a file, 2 a block device, of a pair one that outlives b
 SIZE=$((128 << 20))
+BLOCK=/dev/ram0
+! is_pair || BLOCK=$DISK_B
 
 # --- target -------------------------------------------------------------------------
 
-# namespace ID PATH [BUFFERED]
+# namespace ID PATH [BUFFERED]: a host drops one that has another identity than it knows, so
+# that is said, and not invented anew when the target is.
 namespace() {
 	local dir=$NVMET/subsystems/$NQN/namespaces/$1
-	have b "$dir" && put b "$2" "$dir/device_path" || return 1
+	have b "$dir" && put b "$2" "$dir/device_path" &&
+		put b "00000000-0000-4000-8000-00000000000$1" "$dir/device_uuid" || return 1
 	[ -z "${3:-}" ] || put b "$3" "$dir/buffered_io" || return 1
 	put b 1 "$dir/enable"
 }
@@ -44,7 +48,7 @@ target() {
 	on_b modprobe brd rd_nr=1 rd_size=$((SIZE >> 10)) && on_b mkdir -p "$T_DIR" &&
 		on_b truncate -s "$SIZE" "$T_DIR/disk" && have b "$NVMET/subsystems/$NQN" &&
 		put b 1 "$NVMET/subsystems/$NQN/attr_allow_any_host" &&
-		namespace 1 "$T_DIR/disk" 1 && namespace 2 /dev/ram0 && port 1 ipv4 "$B4"
+		namespace 1 "$T_DIR/disk" 1 && namespace 2 "$BLOCK" && port 1 ipv4 "$B4"
 }
 
 target_ends() {
@@ -128,6 +132,8 @@ device_goes() {
 		rdma_add a && wait_for 5 rdma_is_active a && attach "$B4"
 }
 
+killed_and_returns() { killed_for "$FAULT_S" && target; }
+
 dies_and_returns() { peer_dies b && _stay "$FAULT_S" && peer_returns b && again; }
 
 registered() {
@@ -178,6 +184,7 @@ faults() {
 	t_on "6.12" "silence" under silence_for "$FAULT_S"
 	t_on "6.12" "the target's device goes and comes" under target_device_again
 	t_on "uml uml-debug pair" "the target dies and returns" under dies_and_returns
+	t_killed "the target's guest is killed and boots" under killed_and_returns
 }
 
 # Memory that a process does not get is at the target: the host must not need any for that.
@@ -209,7 +216,7 @@ t_run "large I/O and single blocks, on a block device" fio_verify "$(disk 2)" 8M
 t_run "memory is registered, invalidated by the target" kiwarp_only registered
 io_start "$(disk 2)" 8M || not_ok "I/O begins" "$(spawn_log io)"
 again_and_again faults
-t_run "every octet" io_stop
+io_ends
 t_on "" "swap" swap
 t_on "uml uml-debug 6.1" "the controllers go with the host's device" device_goes
 t_run "disconnect" detach

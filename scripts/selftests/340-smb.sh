@@ -86,7 +86,7 @@ t_on "uml pair" "fio on a file" fio_verify "$MNT/fio" 4M --bsrange=4k-1M
 truncate -s 8M "$MNT/io"
 io_start "$MNT/io" 8M || not_ok "I/O begins" "$(spawn_log io)"
 again_and_again faults
-t_run "every octet" io_stop
+io_ends
 again_and_again endings
 t_run "unmount" smb_umount
 t_run "the server ends" server_ends
