@@ -19,12 +19,21 @@ static bool is_dma_lkey(const struct kiw_sgl *sgl, u32 lkey)
 	return sgl->is_kernel && lkey == sgl->dma_lkey;
 }
 
-/*
- * Find and check [@offset, @offset + @len) of @sge. *@mr is to be given to kiw_mr_done(), also
- * when there is a fault; it is NULL for kernel addresses
+/**
+ * kiw_sgl_find - find and check a piece of an entry
+ * @sgl: whose
+ * @sge: the entry
+ * @access: enum ib_access_flags needed
+ * @offset: octets into the entry
+ * @len: octets
+ * @mr: set to the region, to be given to kiw_mr_done(), also when there is a fault; or to
+ *	NULL: the address is the kernel's own
+ *
+ * Context: any, inside a section of the MR table.
+ * Return: %KIW_MEM_OK, or why it may not be touched.
  */
-static enum kiw_mem_fault find_piece(const struct kiw_sgl *sgl, const struct kiw_sge *sge,
-				     int access, u32 offset, u32 len, struct kiw_mr **mr)
+enum kiw_mem_fault kiw_sgl_find(const struct kiw_sgl *sgl, const struct kiw_sge *sge, int access,
+				u32 offset, u32 len, struct kiw_mr **mr)
 {
 	*mr = NULL;
 	if (sge->addr + offset < sge->addr)
@@ -37,8 +46,14 @@ static enum kiw_mem_fault find_piece(const struct kiw_sgl *sgl, const struct kiw
 	return kiw_mr_check(*mr, sgl->pd, access, sge->addr + offset, len);
 }
 
-/* Go on to the entry that the next octet is in; false: there is none */
-static bool settle(struct kiw_sgl *sgl)
+/**
+ * kiw_sgl_settle - go on to the entry that the next octet is in
+ * @sgl: entries and position
+ *
+ * Context: any.
+ * Return: false: there is none.
+ */
+bool kiw_sgl_settle(struct kiw_sgl *sgl)
 {
 	while (sgl->cur < sgl->num_sge && sgl->off == sgl->sge[sgl->cur].length) {
 		sgl->cur++;
@@ -67,7 +82,7 @@ enum kiw_mem_fault kiw_sgl_check(const struct kiw_sgl *sgl, int access)
 	for (i = 0; i < sgl->num_sge; i++) {
 		if (!sgl->sge[i].length)
 			continue;
-		fault = find_piece(sgl, &sgl->sge[i], access, 0, sgl->sge[i].length, &mr);
+		fault = kiw_sgl_find(sgl, &sgl->sge[i], access, 0, sgl->sge[i].length, &mr);
 		kiw_mr_done(mr);
 		if (fault != KIW_MEM_OK)
 			return fault;
@@ -92,48 +107,15 @@ enum kiw_mem_fault kiw_sgl_copy_to(struct kiw_sgl *sgl, const void *src, u32 len
 	u32 n;
 
 	for (; len; len -= n, src += n, sgl->off += n) {
-		if (!settle(sgl))
+		if (!kiw_sgl_settle(sgl))
 			return KIW_MEM_BOUNDS;
 		sge = &sgl->sge[sgl->cur];
 		n = min(len, sge->length - sgl->off);
-		fault = find_piece(sgl, sge, IB_ACCESS_LOCAL_WRITE, sgl->off, n, &mr);
+		fault = kiw_sgl_find(sgl, sge, IB_ACCESS_LOCAL_WRITE, sgl->off, n, &mr);
 		if (fault == KIW_MEM_OK && mr)
 			kiw_mr_copy_to(mr, sge->addr + sgl->off, src, n);
 		else if (fault == KIW_MEM_OK)
 			memcpy((void *)(uintptr_t)(sge->addr + sgl->off), src, n);
-		kiw_mr_done(mr);
-		if (fault != KIW_MEM_OK)
-			return fault;
-	}
-	return KIW_MEM_OK;
-}
-
-/**
- * kiw_sgl_copy_from - read at the position, and advance it
- * @sgl: entries and position; after a fault, the position of the first octet not read
- * @dst: where to
- * @len: octets
- *
- * Context: any, inside a section of the MR table.
- * Return: %KIW_MEM_OK, or why an entry refused; %KIW_MEM_BOUNDS beyond the last entry.
- */
-enum kiw_mem_fault kiw_sgl_copy_from(struct kiw_sgl *sgl, void *dst, u32 len)
-{
-	const struct kiw_sge *sge;
-	enum kiw_mem_fault fault;
-	struct kiw_mr *mr;
-	u32 n;
-
-	for (; len; len -= n, dst += n, sgl->off += n) {
-		if (!settle(sgl))
-			return KIW_MEM_BOUNDS;
-		sge = &sgl->sge[sgl->cur];
-		n = min(len, sge->length - sgl->off);
-		fault = find_piece(sgl, sge, 0, sgl->off, n, &mr);
-		if (fault == KIW_MEM_OK && mr)
-			kiw_mr_copy_from(mr, sge->addr + sgl->off, dst, n);
-		else if (fault == KIW_MEM_OK)
-			memcpy(dst, (void *)(uintptr_t)(sge->addr + sgl->off), n);
 		kiw_mr_done(mr);
 		if (fault != KIW_MEM_OK)
 			return fault;

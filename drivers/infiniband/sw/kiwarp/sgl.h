@@ -37,9 +37,11 @@ struct kiw_sgl {
 /* Within @section, any context */
 enum kiw_mem_fault kiw_sgl_check(const struct kiw_sgl *sgl, int access);
 enum kiw_mem_fault kiw_sgl_copy_to(struct kiw_sgl *sgl, const void *src, u32 len);
-enum kiw_mem_fault kiw_sgl_copy_from(struct kiw_sgl *sgl, void *dst, u32 len);
+enum kiw_mem_fault kiw_sgl_find(const struct kiw_sgl *sgl, const struct kiw_sge *sge, int access,
+				u32 offset, u32 len, struct kiw_mr **mr);
 
 /* Pure */
+bool kiw_sgl_settle(struct kiw_sgl *sgl);
 void kiw_sgl_seek(struct kiw_sgl *sgl, u32 offset);
 
 #endif /* KIW_SGL_H */

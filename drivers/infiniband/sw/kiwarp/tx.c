@@ -49,10 +49,14 @@ static bool tx_add_terminate(struct kiw_qp *qp)
 static bool tx_add_rtr_write(struct kiw_qp *qp)
 {
 	struct kiw_tx_fpdu fpdu = { .is_tagged = true };
+	struct kiw_tx_source none;
 
+	if (!kiw_tx_begin_fpdu(qp, &fpdu, 0, PAGE_SIZE))
+		return false;
 	kiw_ddp_encode_tagged(&fpdu.tagged, qp->conn.version, KIW_RDMAP_WRITE, true, 0,
 			      TX_RTR_STAG, 0);
-	return kiw_tx_add_fpdu(qp, &fpdu);
+	kiw_tx_source_bytes(&none, NULL, 0);
+	return kiw_tx_end_fpdu(qp, &fpdu, &none);
 }
 
 /* Its Response takes part in the order of Reads, and completes nothing. */
@@ -143,20 +147,27 @@ static bool tx_segment_sent(struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu, u
 	return true;
 }
 
-static void tx_wr_source(struct kiw_qp *qp, struct kiw_tx_source *src, struct kiw_tx_fpdu *fpdu)
+/* The position in the current message's payload; it is lost with each batch. */
+static struct kiw_tx_source *tx_source(struct kiw_qp *qp)
 {
 	const struct kiw_swqe *wqe = &qp->tx.wqe;
+	const struct kiw_read_req *req;
+	struct kiw_tx *tx = &qp->tx;
 
-	src->qp = qp;
-	fpdu->arg = src;
-	if (wqe->flags & KIW_WRF_INLINE) {
-		src->data = wqe->inline_data + qp->tx.sent;
-		fpdu->fill = kiw_tx_fill_bytes;
-		return;
+	if (tx->has_source)
+		return &tx->source;
+	tx->has_source = true;
+	if (tx->kind == KIW_TX_RESPONSE) {
+		req = &kiw_irq_oldest(&tx->irq)->req;
+		kiw_tx_source_region(&tx->source, qp, req->src_stag, req->src_to + tx->sent,
+				     req->size - tx->sent);
+	} else if (wqe->flags & KIW_WRF_INLINE) {
+		kiw_tx_source_bytes(&tx->source, wqe->inline_data + tx->sent,
+				    wqe->length - tx->sent);
+	} else {
+		kiw_tx_source_sgl(&tx->source, qp, wqe->sge, wqe->num_sge, tx->sent);
 	}
-	kiw_tx_sgl(qp, wqe->sge, wqe->num_sge, &src->sgl);
-	kiw_sgl_seek(&src->sgl, qp->tx.sent);
-	fpdu->fill = kiw_tx_fill_sgl;
+	return &tx->source;
 }
 
 static u8 tx_send_opcode(const struct kiw_swqe *wqe)
@@ -168,38 +179,35 @@ static u8 tx_send_opcode(const struct kiw_swqe *wqe)
 	return solicited ? KIW_RDMAP_SEND_SE : KIW_RDMAP_SEND;
 }
 
-static void tx_wr_header(struct kiw_qp *qp, u32 mulpdu, struct kiw_tx_fpdu *fpdu)
+static void tx_wr_header(struct kiw_qp *qp, u32 left, struct kiw_tx_fpdu *fpdu)
 {
 	const struct kiw_swqe *wqe = &qp->tx.wqe;
-	u32 left = wqe->length - qp->tx.sent;
 	u32 inv_stag = wqe->op == KIW_WR_SEND_INV ? wqe->rkey : 0;
 
-	fpdu->is_tagged = wqe->op == KIW_WR_WRITE;
 	if (fpdu->is_tagged) {
-		fpdu->len = min_t(u32, left, mulpdu - KIW_DDP_TAGGED_HDR);
 		kiw_ddp_encode_tagged(&fpdu->tagged, qp->conn.version, KIW_RDMAP_WRITE,
 				      fpdu->len == left, fpdu->len, wqe->rkey,
 				      wqe->raddr + qp->tx.sent);
 		return;
 	}
-	fpdu->len = min_t(u32, left, mulpdu - KIW_DDP_UNTAGGED_HDR);
 	kiw_ddp_encode_untagged(&fpdu->untagged, qp->conn.version, tx_send_opcode(wqe),
 				fpdu->len == left, fpdu->len, inv_stag,
 				qp->tx.msn[KIW_QN_SEND], qp->tx.sent);
 }
 
-/* One segment of a Send or Write. */
-static bool tx_add_wr(struct kiw_qp *qp, u32 mulpdu)
+/* One segment of a Send or Write, which may take @octets of the stream. */
+static bool tx_add_wr(struct kiw_qp *qp, u32 octets)
 {
-	struct kiw_tx_source src = {};
-	struct kiw_tx_fpdu fpdu = {};
 	struct kiw_tx *tx = &qp->tx;
+	u32 left = tx->wqe.length - tx->sent;
+	struct kiw_tx_fpdu fpdu;
 
-	tx_wr_header(qp, mulpdu, &fpdu);
-	tx_wr_source(qp, &src, &fpdu);
-	if (!kiw_tx_add_fpdu(qp, &fpdu)) {
-		if (src.fault != KIW_MEM_OK)
-			tx_fail_current(qp, KIW_WCS_LOC_PROT);
+	fpdu.is_tagged = tx->wqe.op == KIW_WR_WRITE;
+	if (!kiw_tx_begin_fpdu(qp, &fpdu, left, octets))
+		return false;
+	tx_wr_header(qp, left, &fpdu);
+	if (!kiw_tx_end_fpdu(qp, &fpdu, tx_source(qp))) {
+		tx_fail_current(qp, KIW_WCS_LOC_PROT);
 		return false;
 	}
 	if (!tx_segment_sent(qp, &fpdu, tx->wqe.length,
@@ -238,25 +246,21 @@ static void tx_response_fault(struct kiw_qp *qp, const struct kiw_peer_read *rea
 }
 
 /* One segment of the answer to the peer's oldest RDMA Read, RFC 5040 4.5. */
-static bool tx_add_response(struct kiw_qp *qp, u32 mulpdu)
+static bool tx_add_response(struct kiw_qp *qp, u32 octets)
 {
 	const struct kiw_peer_read *read = kiw_irq_oldest(&qp->tx.irq);
 	const struct kiw_read_req *req = &read->req;
 	u32 left = req->size - qp->tx.sent;
-	struct kiw_tx_source src = {
-		.qp = qp,
-		.stag = req->src_stag,
-		.to = req->src_to + qp->tx.sent,
-	};
-	struct kiw_tx_fpdu fpdu = { .is_tagged = true, .fill = kiw_tx_fill_region, .arg = &src };
+	struct kiw_tx_fpdu fpdu;
 
-	fpdu.len = min_t(u32, left, mulpdu - KIW_DDP_TAGGED_HDR);
+	fpdu.is_tagged = true;
+	if (!kiw_tx_begin_fpdu(qp, &fpdu, left, octets))
+		return false;
 	kiw_ddp_encode_tagged(&fpdu.tagged, qp->conn.version, KIW_RDMAP_READ_RESP,
 			      fpdu.len == left, fpdu.len, req->sink_stag,
 			      req->sink_to + qp->tx.sent);
-	if (!kiw_tx_add_fpdu(qp, &fpdu)) {
-		if (src.fault != KIW_MEM_OK)
-			tx_response_fault(qp, read, src.fault);
+	if (!kiw_tx_end_fpdu(qp, &fpdu, tx_source(qp))) {
+		tx_response_fault(qp, read, qp->tx.source.fault);
 		return false;
 	}
 	if (tx_segment_sent(qp, &fpdu, req->size, KIW_STAT_TX_READ_RESPONSES))
@@ -340,7 +344,14 @@ static bool tx_memory_ok(struct kiw_qp *qp)
 
 	if (wqe->flags & KIW_WRF_INLINE)
 		return true;
-	kiw_tx_sgl(qp, wqe->sge, wqe->num_sge, &sgl);
+	sgl = (struct kiw_sgl) {
+		.section = &qp->tx.section,
+		.pd = qp->ib.pd,
+		.dma_lkey = qp->ib.device->local_dma_lkey,
+		.is_kernel = !qp->is_user,
+		.num_sge = wqe->num_sge,
+		.sge = wqe->sge,
+	};
 	return kiw_sgl_check(&sgl, access) == KIW_MEM_OK;
 }
 
@@ -400,6 +411,7 @@ static bool tx_begin(struct kiw_qp *qp)
 	bool has_response = kiw_irq_oldest(&tx->irq);
 	bool has_wr = false;
 
+	tx->has_source = false;
 	if (!has_response || !tx->prefer_response)
 		has_wr = tx_have_wqe(qp) && !tx_wqe_waits(qp);
 	if (has_wr) {
@@ -414,8 +426,11 @@ static bool tx_begin(struct kiw_qp *qp)
 	return true;
 }
 
-/* The next FPDU of whatever there is to send; false: nothing, or it could not be built. */
-static bool tx_add_next(struct kiw_qp *qp, u32 mulpdu)
+/*
+ * The next FPDU of whatever there is to send, which may take @octets of the stream; false:
+ * nothing, or it could not be built.
+ */
+static bool tx_add_next(struct kiw_qp *qp, u32 octets)
 {
 	struct kiw_tx *tx = &qp->tx;
 
@@ -432,22 +447,10 @@ static bool tx_add_next(struct kiw_qp *qp, u32 mulpdu)
 	if (tx->kind == KIW_TX_NONE)
 		return true;
 	if (tx->kind == KIW_TX_RESPONSE)
-		return tx_add_response(qp, mulpdu);
+		return tx_add_response(qp, octets);
 	if (kiw_wr_is_read(tx->wqe.op))
 		return tx_add_read_request(qp);
-	return tx_add_wr(qp, mulpdu);
-}
-
-/*
- * The largest ULPDU that fits into the next @octets of the stream: with markers, MULPDU
- * as RFC 5044 4.5 has it "dynamically adjusted" to those that will really be there.
- */
-static u32 tx_ulpdu_room(const struct kiw_qp *qp, u32 octets)
-{
-	if (qp->conn.tx_markers)
-		octets = kiw_mpa_unmarked_size(qp->tx.offset, octets);
-	/* The longest ULPDU has PAD behind it, which is no room for more. */
-	return min_t(u32, octets - KIW_FPDU_LEN_SIZE - KIW_FPDU_CRC_SIZE, KIW_MULPDU_MAX);
+	return tx_add_wr(qp, octets);
 }
 
 /*
@@ -470,10 +473,11 @@ static void tx_build(struct kiw_qp *qp)
 	full = max(full, least);
 
 	tx->is_aligned = true;
+	tx->has_source = false;
 	kiw_mr_enter(qp->mrs, &tx->section);
 	while (tx->buf.len < KIW_TXBUF_TARGET) {
 		before = tx->buf.len;
-		if (!tx_add_next(qp, tx_ulpdu_room(qp, full - in_segment)))
+		if (!tx_add_next(qp, full - in_segment))
 			break;
 		if (tx->buf.len == before && !--local) {
 			kiw_qp_run_soon(qp);

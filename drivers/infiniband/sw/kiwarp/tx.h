@@ -17,6 +17,7 @@
 #include "proto/rdmap.h"
 #include "proto/term.h"
 #include "readq.h"
+#include "tx_source.h"
 #include "txbuf.h"
 #include "wr.h"
 
@@ -41,6 +42,7 @@ enum kiw_tx_kind {
  * @sent: octets of its payload that are in @buf or with TCP
  * @offset: octets of FPDUs that are in @buf or with TCP, markers counted, modulo 2^32;
  *	goes back when FPDUs are discarded
+ * @source: position in the current message's payload, while @has_source
  * @wqe: the work request that was fetched last, while @has_wqe
  * @pend: work requests begun and not completed, in order
  * @orq: our outstanding RDMA Reads
@@ -48,6 +50,7 @@ enum kiw_tx_kind {
  * @msn: next message sequence number of each untagged queue
  * @rtr: kind of RTR to send before anything else, 0: none
  * @has_wqe: @wqe is current, or waits for a fence or for ORD
+ * @has_source: the batch that is being built has FPDUs of the current message
  * @is_running: the stream is in full operation
  * @is_fenced: responder: nothing may be sent before the peer has spoken, RFC 5044 7.1.2
  * @prefer_response: whose turn it is between the two sources
@@ -61,6 +64,7 @@ struct kiw_tx {
 	enum kiw_tx_kind kind;
 	u32 sent;
 	u32 offset;
+	struct kiw_tx_source source;
 	struct kiw_swqe wqe;
 	struct kiw_pend_ring pend;
 	struct kiw_orq orq;
@@ -68,6 +72,7 @@ struct kiw_tx {
 	u32 msn[KIW_QN_COUNT];
 	u8 rtr;
 	bool has_wqe;
+	bool has_source;
 	bool is_running;
 	bool is_fenced;
 	bool prefer_response;

@@ -1,145 +1,116 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Building FPDUs, RFC 5044 4. Payload is copied into the batch, and the copy checksummed,
- * see txbuf.c; what it comes from is told by a fill function. Where the peer
- * asked for markers, an FPDU is written in pieces between them.
+ * Building FPDUs, RFC 5044 4. An FPDU is written into the room behind the batch, which is
+ * in one piece: header, payload, PAD, then the CRC over what was written, while that is in
+ * the cache. Where the peer asked for markers, it is written in pieces between them.
  *
  * Context: socket lock held, BHs off.
  */
 #include "tx_fpdu.h"
+
+#include <linux/string.h>
+#include <linux/unaligned.h>
 
 #include "proto/crc.h"
 #include "proto/ddp.h"
 #include "proto/mpa.h"
 #include "qp.h"
 
-static const u8 zeroes[KIW_FPDU_ALIGN];
-
 /**
  * struct tx_marked - writing an FPDU with its markers
- * @buf: the batch
+ * @dst: where the next octet goes
  * @start: offset of the FPDU in the stream, with the marker before it if there is one
  * @offset: of the next octet
  */
 struct tx_marked {
-	struct kiw_txbuf *buf;
+	u8 *dst;
 	u32 start;
 	u32 offset;
 };
 
-/**
- * kiw_tx_fill_bytes() - payload from kernel memory
- * @arg: &struct kiw_tx_source with @data
- * @dst: where to
- * @len: octets
- *
- * Context: socket lock held, BHs off, within a section of the MR table.
- * Return: true.
- */
-bool kiw_tx_fill_bytes(void *arg, void *dst, u32 len)
+static u32 tx_header_size(const struct kiw_tx_fpdu *fpdu)
 {
-	struct kiw_tx_source *src = arg;
+	return fpdu->is_tagged ? sizeof(fpdu->tagged) : sizeof(fpdu->untagged);
+}
 
-	memcpy(dst, src->data, len);
-	src->data += len;
+/**
+ * kiw_tx_begin_fpdu() - find room for an FPDU, and how much payload it has
+ * @qp: the QP
+ * @fpdu: its @is_tagged says which header it will have; @at and @len are set
+ * @left: octets of payload that the message has left
+ * @octets: of the stream, that the FPDU may take, markers counted; a multiple of
+ *	%KIW_FPDU_ALIGN and enough for a ULPDU of %KIW_MULPDU_MIN
+ *
+ * With markers that is MULPDU as RFC 5044 4.5 has it "dynamically adjusted" to those that
+ * will really be there.
+ *
+ * Context: socket lock held, BHs off.
+ * Return: false: no room.
+ */
+bool kiw_tx_begin_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, u32 left, u32 octets)
+{
+	u32 hdr_len = tx_header_size(fpdu) - KIW_FPDU_LEN_SIZE;
+	u32 want = kiw_mpa_fpdu_size(min_t(u32, left, KIW_MULPDU_MAX - hdr_len) + hdr_len);
+	u32 room;
+
+	if (qp->conn.tx_markers)
+		want = kiw_mpa_marked_size(qp->tx.offset, want);
+	fpdu->at = kiw_txbuf_reserve(&qp->tx.buf, min(want, octets), &room);
+	if (!fpdu->at)
+		return false;
+	if (qp->conn.tx_markers)
+		room = kiw_mpa_unmarked_size(qp->tx.offset, room);
+	/* The longest ULPDU has PAD behind it, which is no room for more. */
+	room = min_t(u32, room - KIW_FPDU_LEN_SIZE - KIW_FPDU_CRC_SIZE, KIW_MULPDU_MAX);
+	fpdu->len = min(left, room - hdr_len);
 	return true;
 }
 
-/**
- * kiw_tx_fill_sgl() - payload from a work request's memory
- * @arg: &struct kiw_tx_source with @sgl
- * @dst: where to
- * @len: octets
- *
- * Context: socket lock held, BHs off, within a section of the MR table.
- * Return: false: it may not be read, @fault says why.
- */
-bool kiw_tx_fill_sgl(void *arg, void *dst, u32 len)
+/* Everything before the CRC, in a stream without markers; NULL: no payload. */
+static u8 *tx_write_plain(const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src)
 {
-	struct kiw_tx_source *src = arg;
+	u8 *dst = fpdu->at;
+	u32 size;
 
-	src->fault = kiw_sgl_copy_from(&src->sgl, dst, len);
-	return src->fault == KIW_MEM_OK;
-}
-
-/**
- * kiw_tx_fill_region() - payload that the peer reads
- * @arg: &struct kiw_tx_source with @stag and @to
- * @dst: where to
- * @len: octets
- *
- * Looked up for every piece: the region may go between two FPDUs.
- *
- * Context: socket lock held, BHs off, within a section of the MR table.
- * Return: false: it may not be read, @fault says why.
- */
-bool kiw_tx_fill_region(void *arg, void *dst, u32 len)
-{
-	struct kiw_tx_source *src = arg;
-	struct kiw_mr *mr = kiw_mr_use(&src->qp->tx.section, src->stag);
-
-	src->fault = mr ? kiw_mr_check(mr, src->qp->ib.pd, IB_ACCESS_REMOTE_READ, src->to, len) :
-			  KIW_MEM_STAG;
-	if (src->fault == KIW_MEM_OK)
-		kiw_mr_copy_from(mr, src->to, dst, len);
-	kiw_mr_done(mr);
-	src->to += len;
-	return src->fault == KIW_MEM_OK;
-}
-
-/**
- * kiw_tx_sgl() - a cursor over a work request's memory
- * @qp: the QP
- * @sge: the entries; must outlive @sgl
- * @num_sge: how many
- * @sgl: set to their beginning
- *
- * Context: any.
- */
-void kiw_tx_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sge, struct kiw_sgl *sgl)
-{
-	memset(sgl, 0, sizeof(*sgl));
-	sgl->section = &qp->tx.section;
-	sgl->pd = qp->ib.pd;
-	sgl->dma_lkey = qp->ib.device->local_dma_lkey;
-	sgl->is_kernel = !qp->is_user;
-	sgl->num_sge = num_sge;
-	sgl->sge = sge;
-}
-
-/* Everything before the CRC, in a stream without markers. */
-static bool tx_put_plain(struct kiw_txbuf *buf, const struct kiw_tx_fpdu *fpdu, u32 hdr_len,
-			 u32 pad)
-{
-	if (!kiw_txbuf_put(buf, &fpdu->tagged, hdr_len))
-		return false;
-	if (fpdu->len && !kiw_txbuf_fill(buf, fpdu->len, fpdu->fill, fpdu->arg))
-		return false;
-	return kiw_txbuf_put(buf, zeroes, pad);
+	if (fpdu->is_tagged) {
+		memcpy(dst, &fpdu->tagged, sizeof(fpdu->tagged));
+		dst += sizeof(fpdu->tagged);
+	} else {
+		memcpy(dst, &fpdu->untagged, sizeof(fpdu->untagged));
+		dst += sizeof(fpdu->untagged);
+	}
+	if (!kiw_tx_source_read(src, dst, fpdu->len))
+		return NULL;
+	dst += fpdu->len;
+	/* Up to where the CRC goes, or into that, which is written later. */
+	put_unaligned(0, (u32 *)dst);
+	size = dst - fpdu->at;
+	return dst + -size % KIW_FPDU_ALIGN;
 }
 
 /* A marker if it belongs here: RFC 5044 4.3. */
-static bool tx_put_marker(struct tx_marked *out)
+static void tx_write_marker(struct tx_marked *out)
 {
 	struct kiw_wire_marker marker;
 
 	if (kiw_mpa_to_marker(out->offset))
-		return true;
+		return;
 	kiw_mpa_marker_encode(&marker, out->offset, out->start);
+	memcpy(out->dst, &marker, sizeof(marker));
 	out->offset += sizeof(marker);
-	return kiw_txbuf_put(out->buf, &marker, sizeof(marker));
+	out->dst += sizeof(marker);
 }
 
-static bool tx_fill_marked(struct tx_marked *out, u32 len, kiw_fill_fn fill, void *arg)
+static bool tx_fill_marked(struct tx_marked *out, struct kiw_tx_source *src, u32 len)
 {
 	u32 here;
 
 	while (len) {
-		if (!tx_put_marker(out))
-			return false;
+		tx_write_marker(out);
 		here = min(len, kiw_mpa_to_marker(out->offset));
-		if (!kiw_txbuf_fill(out->buf, here, fill, arg))
+		if (!kiw_tx_source_read(src, out->dst, here))
 			return false;
+		out->dst += here;
 		out->offset += here;
 		len -= here;
 	}
@@ -147,68 +118,59 @@ static bool tx_fill_marked(struct tx_marked *out, u32 len, kiw_fill_fn fill, voi
 }
 
 /* Everything before the CRC, with markers: one between PAD and CRC is of this FPDU. */
-static bool tx_put_marked(struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu, u32 hdr_len,
-			  u32 pad)
+static u8 *tx_write_marked(const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src, u32 offset)
 {
-	struct kiw_tx_source hdr = { .data = (const u8 *)&fpdu->tagged };
-	struct kiw_tx_source tail = { .data = zeroes };
+	static const u8 zeroes[KIW_FPDU_ALIGN];
+	u32 hdr_len = tx_header_size(fpdu);
 	struct tx_marked out = {
-		.buf = &qp->tx.buf,
-		.start = qp->tx.offset,
-		.offset = qp->tx.offset,
+		.dst = fpdu->at,
+		.start = offset,
+		.offset = offset,
 	};
+	struct kiw_tx_source hdr, pad;
 
-	return tx_fill_marked(&out, hdr_len, kiw_tx_fill_bytes, &hdr) &&
-	       tx_fill_marked(&out, fpdu->len, fpdu->fill, fpdu->arg) &&
-	       tx_fill_marked(&out, pad, kiw_tx_fill_bytes, &tail) &&
-	       tx_put_marker(&out);
-}
-
-/* RFC 5044 4: header, payload, PAD and CRC behind the batch. */
-static bool tx_put_fpdu(struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu,
-			const struct kiw_txbuf_mark *mark)
-{
-	u32 hdr_len = fpdu->is_tagged ? sizeof(fpdu->tagged) : sizeof(fpdu->untagged);
-	u32 pad = kiw_mpa_pad(hdr_len - KIW_FPDU_LEN_SIZE + fpdu->len);
-	__le32 trailer = 0;
-	bool done;
-
-	if (qp->conn.tx_markers)
-		done = tx_put_marked(qp, fpdu, hdr_len, pad);
-	else
-		done = tx_put_plain(&qp->tx.buf, fpdu, hdr_len, pad);
-	if (!done)
-		return false;
-	if (qp->conn.crc)
-		trailer = kiw_crc_final(kiw_txbuf_crc(&qp->tx.buf, mark));
-	if (!kiw_txbuf_put(&qp->tx.buf, &trailer, sizeof(trailer)))
-		return false;
-	kiw_count(qp->stats, KIW_STAT_TX_FPDUS);
-	return true;
+	kiw_tx_source_bytes(&hdr, &fpdu->tagged, hdr_len);
+	kiw_tx_source_bytes(&pad, zeroes, sizeof(zeroes));
+	if (!tx_fill_marked(&out, &hdr, hdr_len) || !tx_fill_marked(&out, src, fpdu->len) ||
+	    !tx_fill_marked(&out, &pad, kiw_mpa_pad(hdr_len - KIW_FPDU_LEN_SIZE + fpdu->len)))
+		return NULL;
+	tx_write_marker(&out);
+	return out.dst;
 }
 
 /**
- * kiw_tx_add_fpdu() - append an FPDU to the batch
+ * kiw_tx_end_fpdu() - write an FPDU, and make it the batch's last
  * @qp: the QP
- * @fpdu: what to build
+ * @fpdu: from kiw_tx_begin_fpdu(), with its header
+ * @src: @fpdu->len octets of payload are taken from here
  *
- * All or nothing.
+ * All or nothing. RFC 5044 4: header, payload, PAD and CRC.
  *
- * Context: socket lock held, BHs off, within the engine's section of the MR table.
- * Return: false: no room, or the payload may not be read.
+ * Context: socket lock held, BHs off since kiw_tx_begin_fpdu(), within the engine's section
+ * of the MR table.
+ * Return: octets of the stream, or 0: the payload may not be read.
  */
-bool kiw_tx_add_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
+u32 kiw_tx_end_fpdu(struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src)
 {
-	struct kiw_txbuf_mark mark;
-	bool done;
+	__le32 crc = 0;
+	u32 size;
+	u8 *end;
 
-	kiw_txbuf_mark(&qp->tx.buf, &mark);
-	done = tx_put_fpdu(qp, fpdu, &mark);
-	if (done)
-		qp->tx.offset += qp->tx.buf.len - mark.len;
+	if (qp->conn.tx_markers)
+		end = tx_write_marked(fpdu, src, qp->tx.offset);
 	else
-		kiw_txbuf_rollback(&qp->tx.buf, &mark);
-	return done;
+		end = tx_write_plain(fpdu, src);
+	if (!end)
+		return 0;
+	size = end - fpdu->at;
+	if (qp->conn.crc)
+		crc = kiw_crc_final(kiw_crc_update(kiw_crc_init(), fpdu->at, size));
+	memcpy(end, &crc, sizeof(crc));
+	size += sizeof(crc);
+	kiw_txbuf_commit(&qp->tx.buf, size);
+	qp->tx.offset += size;
+	kiw_count(qp->stats, KIW_STAT_TX_FPDUS);
+	return size;
 }
 
 /**
@@ -216,19 +178,22 @@ bool kiw_tx_add_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
  * @qp: the QP
  * @opcode: &enum kiw_rdmap_opcode
  * @data: its payload
- * @len: octets
+ * @len: octets, less than what any segment has room for
  *
  * Context: socket lock held, BHs off, within the engine's section of the MR table.
  * Return: false: no room.
  */
 bool kiw_tx_add_untagged(struct kiw_qp *qp, u8 opcode, const void *data, u32 len)
 {
-	struct kiw_tx_source src = { .qp = qp, .data = data };
-	struct kiw_tx_fpdu fpdu = { .len = len, .fill = kiw_tx_fill_bytes, .arg = &src };
 	u32 *msn = &qp->tx.msn[kiw_rdmap_queue(opcode)];
+	struct kiw_tx_fpdu fpdu = { .is_tagged = false };
+	struct kiw_tx_source src;
 
+	if (!kiw_tx_begin_fpdu(qp, &fpdu, len, PAGE_SIZE))
+		return false;
 	kiw_ddp_encode_untagged(&fpdu.untagged, qp->conn.version, opcode, true, len, 0, *msn, 0);
-	if (!kiw_tx_add_fpdu(qp, &fpdu))
+	kiw_tx_source_bytes(&src, data, len);
+	if (!kiw_tx_end_fpdu(qp, &fpdu, &src))
 		return false;
 	kiw_count_add(qp->stats, KIW_STAT_TX_BYTES, len);
 	(*msn)++;

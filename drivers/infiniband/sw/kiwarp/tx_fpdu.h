@@ -9,7 +9,7 @@
 #define KIW_TX_FPDU_H
 
 #include "proto/wire.h"
-#include "sgl.h"
+#include "tx_source.h"
 #include "txbuf.h"
 
 struct kiw_qp;
@@ -20,8 +20,7 @@ struct kiw_qp;
  * @untagged: DDP header otherwise
  * @is_tagged: which one
  * @len: octets of payload
- * @fill: writes the payload
- * @arg: handed to it
+ * @at: where it is written
  */
 struct kiw_tx_fpdu {
 	union {
@@ -30,33 +29,11 @@ struct kiw_tx_fpdu {
 	};
 	bool is_tagged;
 	u32 len;
-	kiw_fill_fn fill;
-	void *arg;
+	u8 *at;
 };
 
-/**
- * struct kiw_tx_source - where payload comes from
- * @qp: whose
- * @sgl: a work request's local memory
- * @stag: an RDMA Read Response's memory
- * @to: likewise; advances
- * @data: inline data, or a header; advances
- * @fault: why it could not be read
- */
-struct kiw_tx_source {
-	struct kiw_qp *qp;
-	struct kiw_sgl sgl;
-	u32 stag;
-	u64 to;
-	const u8 *data;
-	enum kiw_mem_fault fault;
-};
-
-bool kiw_tx_fill_bytes(void *arg, void *dst, u32 len);
-bool kiw_tx_fill_sgl(void *arg, void *dst, u32 len);
-bool kiw_tx_fill_region(void *arg, void *dst, u32 len);
-void kiw_tx_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sge, struct kiw_sgl *sgl);
-bool kiw_tx_add_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu);
+bool kiw_tx_begin_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, u32 left, u32 octets);
+u32 kiw_tx_end_fpdu(struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src);
 bool kiw_tx_add_untagged(struct kiw_qp *qp, u8 opcode, const void *data, u32 len);
 void kiw_tx_discard(struct kiw_qp *qp);
 

@@ -17,9 +17,6 @@
 
 struct kiw_sock;
 
-/* Write @len octets to @dst; false: they cannot be had */
-typedef bool (*kiw_fill_fn)(void *arg, void *dst, u32 len);
-
 /**
  * struct kiw_txbuf - a batch
  * @bv: page fragments, in stream order; their pages stay until TCP has the whole batch
@@ -38,24 +35,9 @@ struct kiw_txbuf {
 	u32 len;
 };
 
-/**
- * struct kiw_txbuf_mark - a position to go back to
- * @num: &struct kiw_txbuf.num
- * @bv_len: length of the last fragment
- * @len: &struct kiw_txbuf.len
- */
-struct kiw_txbuf_mark {
-	u8 num;
-	u32 bv_len;
-	u32 len;
-};
-
 /* BHs off */
-bool kiw_txbuf_put(struct kiw_txbuf *buf, const void *data, u32 len);
-bool kiw_txbuf_fill(struct kiw_txbuf *buf, u32 len, kiw_fill_fn fill, void *arg);
-u32 kiw_txbuf_crc(const struct kiw_txbuf *buf, const struct kiw_txbuf_mark *mark);
-void kiw_txbuf_mark(const struct kiw_txbuf *buf, struct kiw_txbuf_mark *mark);
-void kiw_txbuf_rollback(struct kiw_txbuf *buf, const struct kiw_txbuf_mark *mark);
+u8 *kiw_txbuf_reserve(const struct kiw_txbuf *buf, u32 want, u32 *room);
+void kiw_txbuf_commit(struct kiw_txbuf *buf, u32 len);
 int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks, bool end_of_record);
 void kiw_txbuf_peek(const struct kiw_txbuf *buf, u32 at, void *dst, u32 len);
 void kiw_txbuf_cut(struct kiw_txbuf *buf, u32 end);

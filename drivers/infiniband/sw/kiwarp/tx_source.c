@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Payload in the order in which it is sent, in whatever pieces it lies.
+ *
+ * A piece is what one look at the MR table allows to read. For memory that stays until
+ * the section of the table ends, that is the rest of an entry: further FPDUs of the batch
+ * need not look again. A fast-registration region can be taken away by a work request in
+ * between, so there a piece is one copy, and the region is in use (kiw_mr_use()) only then.
+ *
+ * Context: socket lock held, BHs off, within the engine's section of the MR table.
+ */
+#include "tx_source.h"
+
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "qp.h"
+
+static void source_init(struct kiw_tx_source *src, struct kiw_qp *qp, int access)
+{
+	src->sgl = (struct kiw_sgl) {
+		.section = &qp->tx.section,
+		.pd = qp->ib.pd,
+		.dma_lkey = qp->ib.device->local_dma_lkey,
+		.is_kernel = !qp->is_user,
+	};
+	src->access = access;
+	src->mr = NULL;
+	src->left = 0;
+	src->fault = KIW_MEM_OK;
+}
+
+/**
+ * kiw_tx_source_sgl() - payload of a work request
+ * @src: initialised
+ * @qp: whose work request it is
+ * @sge: its entries; must outlive @src
+ * @num_sge: how many
+ * @offset: octets of the message that were sent already
+ *
+ * Context: socket lock held, BHs off, within the engine's section of the MR table.
+ */
+void kiw_tx_source_sgl(struct kiw_tx_source *src, struct kiw_qp *qp, const struct kiw_sge *sge,
+		       u8 num_sge, u32 offset)
+{
+	source_init(src, qp, 0);
+	src->sgl.sge = sge;
+	src->sgl.num_sge = num_sge;
+	kiw_sgl_seek(&src->sgl, offset);
+}
+
+/**
+ * kiw_tx_source_region() - payload that the peer reads, RFC 5040 4.5
+ * @src: initialised; must not move
+ * @qp: whose peer
+ * @stag: of the Data Source
+ * @to: tagged offset in it
+ * @len: octets
+ *
+ * Context: socket lock held, BHs off, within the engine's section of the MR table.
+ */
+void kiw_tx_source_region(struct kiw_tx_source *src, struct kiw_qp *qp, u32 stag, u64 to, u32 len)
+{
+	source_init(src, qp, IB_ACCESS_REMOTE_READ);
+	src->region = (struct kiw_sge) { .addr = to, .length = len, .lkey = stag };
+	src->sgl.sge = &src->region;
+	src->sgl.num_sge = 1;
+	/* The peer has no key of everything. */
+	src->sgl.is_kernel = false;
+}
+
+/**
+ * kiw_tx_source_bytes() - payload that the kernel has
+ * @src: initialised
+ * @data: must outlive @src
+ * @len: octets
+ *
+ * Context: any.
+ */
+void kiw_tx_source_bytes(struct kiw_tx_source *src, const void *data, u32 len)
+{
+	src->sgl = (struct kiw_sgl) {};
+	src->mr = NULL;
+	src->addr = (uintptr_t)data;
+	src->left = len;
+	src->fault = KIW_MEM_OK;
+}
+
+/* The next piece, of which @len octets are needed at once. */
+static enum kiw_mem_fault source_look(struct kiw_tx_source *src, u32 len)
+{
+	struct kiw_sgl *sgl = &src->sgl;
+	enum kiw_mem_fault fault;
+	const struct kiw_sge *sge;
+	u32 rest;
+
+	if (!kiw_sgl_settle(sgl))
+		return KIW_MEM_BOUNDS;
+	sge = &sgl->sge[sgl->cur];
+	rest = sge->length - sgl->off;
+	fault = kiw_sgl_find(sgl, sge, src->access, sgl->off, rest, &src->mr);
+	if (fault != KIW_MEM_OK) {
+		kiw_mr_done(src->mr);
+		return fault;
+	}
+	src->addr = sge->addr + sgl->off;
+	src->left = src->mr && src->mr->fast ? min(len, rest) : rest;
+	sgl->off += src->left;
+	return KIW_MEM_OK;
+}
+
+/**
+ * kiw_tx_source_read() - copy the next octets
+ * @src: whose
+ * @dst: where to
+ * @len: octets
+ *
+ * Context: socket lock held, BHs off, within the engine's section of the MR table.
+ * Return: false: they may not be read, @src->fault says why.
+ */
+bool kiw_tx_source_read(struct kiw_tx_source *src, void *dst, u32 len)
+{
+	u32 n;
+
+	for (; len; len -= n, dst += n) {
+		if (!src->left)
+			src->fault = source_look(src, len);
+		if (src->fault != KIW_MEM_OK)
+			return false;
+		n = min(len, src->left);
+		if (src->mr)
+			kiw_mr_copy_from(src->mr, src->addr, dst, n);
+		else
+			memcpy(dst, (void *)(uintptr_t)src->addr, n);
+		src->addr += n;
+		src->left -= n;
+		if (!src->left)
+			kiw_mr_done(src->mr);
+	}
+	return true;
+}
