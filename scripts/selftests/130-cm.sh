@@ -22,7 +22,8 @@ no_objects() {
 }
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
-verbs_cases nobody private_data reject read_depths backlog two_hundred nothing_left
+verbs_cases nobody private_data reject read_depths backlog two_hundred ports_in_use \
+	nothing_left
 t_run "no objects are left" no_objects
 rdma_down
 t_run "a deadline of one second" with_parameters

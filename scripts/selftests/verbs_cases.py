@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import random
+import socket
 import time
 
 from verbs import (ALL, LOCAL, PATIENCE, REREG_ACCESS, REREG_PD, REREG_TRANS, RREAD, RWRITE,
@@ -13,6 +14,8 @@ from verbs import (ALL, LOCAL, PATIENCE, REREG_ACCESS, REREG_PD, REREG_TRANS, RR
 
 PAGE = 4096
 MIB = 1 << 20
+PORT_RANGE = "/proc/sys/net/ipv4/ip_local_port_range"
+FIRST_PORT = 20000
 SIZES = (0, 1, 2, 3, 4, 5, 63, 64, 65, PAGE - 1, PAGE, PAGE + 1, 65536, MIB)
 # Around page borders: (source offset, destination offset, size)
 BORDERS = [(s, d, n) for s, d in ((1, 0), (PAGE - 1, 3), (PAGE - 3, PAGE - 1), (2, PAGE - 2))
@@ -1031,6 +1034,30 @@ def two_hundred(l, r, addr):
             l.close(lc)
             r.close(rc)
         r.listen_end()
+
+
+@contextlib.contextmanager
+def few_ports(count, held):
+    """TCP has so many ports to choose from, of which other sockets have some."""
+    with open(PORT_RANGE, encoding="ascii") as file:
+        before = file.read()
+    with contextlib.ExitStack() as stack:
+        for port in rng.sample(range(FIRST_PORT, FIRST_PORT + count), held):
+            sock = stack.enter_context(socket.socket())
+            sock.bind(("", port))
+        try:
+            with open(PORT_RANGE, "w", encoding="ascii") as file:
+                file.write(f"{FIRST_PORT} {FIRST_PORT + count - 1}")
+            yield
+        finally:
+            with open(PORT_RANGE, "w", encoding="ascii") as file:
+                file.write(before)
+
+
+def ports_in_use(l, r, addr):
+    """200 connections at once, when half of the ports are of plain TCP sockets."""
+    with few_ports(500, 250):
+        two_hundred(l, r, addr)
 
 
 def backlog(l, r, addr):

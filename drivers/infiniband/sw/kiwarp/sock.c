@@ -284,7 +284,9 @@ static int sock_new(struct kiw_sock_pool *pool, const struct kiw_sock_local *loc
 
 /*
  * The local port was chosen by rdma_cm, from its own space; when TCP is using it
- * already, the stream takes another one rather than fail.
+ * already, the stream takes another one rather than fail. That has to be one that nobody
+ * has: among those that may be reused TCP could choose the port of a stream of ours to the same
+ * peer, and only the connect would find out.
  */
 static int sock_bind_local(struct socket *sock, const struct sockaddr_storage *local)
 {
@@ -294,6 +296,7 @@ static int sock_bind_local(struct socket *sock, const struct sockaddr_storage *l
 	ret = kernel_bind(sock, (struct sockaddr *)&addr, sock_addr_len(&addr));
 	if (ret != -EADDRINUSE)
 		return ret;
+	sock->sk->sk_reuse = SK_NO_REUSE;
 	sock_clear_port(&addr);
 	return kernel_bind(sock, (struct sockaddr *)&addr, sock_addr_len(&addr));
 }
