@@ -254,7 +254,7 @@ int main(int argc, char **argv)
 	struct rlimit files = { .rlim_cur = MANY_FILES, .rlim_max = MANY_FILES };
 	struct options o = {
 		.size = 64 * KIB, .depth = 64, .batch = 1, .conns = 1, .seconds = 0.3,
-		.rounds = 1, .port = 5041, .from = "a", .to = "b",
+		.rounds = 1, .from = "a", .to = "b",
 	};
 	size_t i;
 

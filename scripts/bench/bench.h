@@ -27,7 +27,7 @@
  * @flows: of them how many at once, each with a process and a CPU of its own; 0 for one
  *	without such
  * @rounds: how often each number of flows is looked at
- * @port: of the passive end
+ * @flow: which of @flows this is: each has ports of its own
  * @from: network namespace of the active end
  * @to: of the passive end; may be the same
  */
@@ -42,7 +42,7 @@ struct options {
 	__u32 count;
 	__u32 flows;
 	__u32 rounds;
-	__u16 port;
+	__u32 flow;
 	const char *from;
 	const char *to;
 };

@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#define PORT		5042		/* of the first flow */
 #define FLUSH		(~0ULL)		/* the request that comes after all others */
 #define MAX_FLUSHES	64
 #define MAX_TRIES	10
@@ -43,9 +44,9 @@ static double memory_used(void)
 void set_sides(struct set *set, const struct options *o)
 {
 	set->passive = &set->sides[1];
-	side_open(&set->sides[1], o->to, address_of(o->to), o->port);
+	side_open(&set->sides[1], o->to, address_of(o->to), PORT + o->flow);
 	if (strcmp(o->from, o->to))
-		side_open(&set->sides[0], o->from, address_of(o->from), o->port);
+		side_open(&set->sides[0], o->from, address_of(o->from), PORT + o->flow);
 	else
 		set->sides[0] = set->sides[1];
 }

@@ -97,9 +97,10 @@ def devices_down(setting):
 def measure(arguments):
     result = subprocess.run([f"{HERE}/bench", *arguments], check=False, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    said = result.stderr.strip()[-300:]
     if result.returncode:
-        return {"error": f"status {result.returncode}: {result.stderr.strip()[-300:]}"}
-    return json.loads(result.stdout)
+        return {"error": f"status {result.returncode}: {said}"}
+    return {**json.loads(result.stdout), **({"said": said} if said else {})}
 
 
 def run_setting(setting, number):

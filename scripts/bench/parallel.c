@@ -75,7 +75,7 @@ static void work(const struct options *o, __u32 number, int go, int out)
 	arm_alarm(o);
 	MUST(freopen("/dev/null", "w", stdout));
 	keep_on(number);
-	mine.port += number;
+	mine.flow = number;
 	context = task->start(&mine);
 	do {
 		result.ops = task->slice(context, o->seconds, &result.ticks);

@@ -16,6 +16,7 @@
 
 #include "crc32c/sse.h"
 
+#define PORT		5141	/* of the first flow */
 #define SOCKET_BUFFER	(4 * MIB)
 #define MAX_TRIPS	100000
 
@@ -48,9 +49,9 @@ static void enter(const char *ns)
 	close(fd);
 }
 
-static struct sockaddr_in address(const char *ns, __u16 port)
+static struct sockaddr_in address(const char *ns, __u32 flow)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(PORT + flow) };
 
 	MUST(inet_pton(AF_INET, address_of(ns), &sin.sin_addr) == 1);
 	return sin;
@@ -58,7 +59,7 @@ static struct sockaddr_in address(const char *ns, __u16 port)
 
 static void listen_at(struct pair *p, const struct options *o)
 {
-	struct sockaddr_in sin = address(o->to, o->port);
+	struct sockaddr_in sin = address(o->to, o->flow);
 	int one = 1;
 
 	enter(o->to);
@@ -71,7 +72,7 @@ static void listen_at(struct pair *p, const struct options *o)
 
 static void dial(struct pair *p, const struct options *o)
 {
-	struct sockaddr_in sin = address(o->to, o->port);
+	struct sockaddr_in sin = address(o->to, o->flow);
 	int one = 1;
 
 	p->fd[0] = socket(AF_INET, SOCK_STREAM, 0);
