@@ -51,7 +51,7 @@ boot_b() {
 		CABLES+=("ubd2=$W/disk")
 	else
 		qemu_cables b a 2
-		CABLES+=(-drive "if=none,id=d2,file=$W/disk,format=raw" -device "virtio-blk-pci,drive=d2")
+		CABLES+=(-drive "if=none,id=d2,file=$W/disk,format=raw,cache=unsafe" -device "virtio-blk-pci,drive=d2")
 	fi
 	guest_start b "${CABLES[@]}"
 	PID_B=$GUEST_PID
