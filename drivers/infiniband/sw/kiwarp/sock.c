@@ -238,6 +238,17 @@ static void sock_clear_port(struct sockaddr_storage *addr)
 		((struct sockaddr_in *)addr)->sin_port = 0;
 }
 
+/*
+ * What waits for the peer, such as an RDMA Read, waits without a limit. TCP asks now and then
+ * whether the peer is still there, as the host's tcp_keepalive_* say; one that was switched off
+ * would not be noticed otherwise when nothing is left to be sent to it.
+ */
+static void sock_set_options(struct sock *sk)
+{
+	tcp_sock_set_nodelay(sk);
+	sock_set_keepalive(sk);
+}
+
 static void sock_set_tos(struct socket *sock, int tos)
 {
 	if (tos < 0)
@@ -271,7 +282,7 @@ static int sock_new(struct kiw_sock_pool *pool, const struct kiw_sock_local *loc
 	if (ret)
 		return ret;
 	sock_set_reuse((*sock)->sk, local->is_reserved);
-	tcp_sock_set_nodelay((*sock)->sk);
+	sock_set_options((*sock)->sk);
 	if (family == AF_INET6)
 		ip6_sock_set_v6only((*sock)->sk);
 	sock_set_tos(*sock, local->tos);
@@ -469,7 +480,7 @@ struct kiw_sock *kiw_sock_accept(struct kiw_sock *listener, const struct kiw_soc
 	ret = kernel_accept(listener->sock, &sock, O_NONBLOCK);
 	if (ret)
 		return ERR_PTR(ret);
-	tcp_sock_set_nodelay(sock->sk);
+	sock_set_options(sock->sk);
 	ks = sock_wrap(listener->pool, sock, false, ops, owner);
 	if (IS_ERR(ks))
 		sock_release(sock);
