@@ -147,17 +147,17 @@ struct kiw_mr *kiw_mr_at(struct kiw_mr_table *table, u32 stag)
 }
 
 /**
- * kiw_mr_use - look an STag up, in order to touch what it names
+ * kiw_mr_look_up - kiw_mr_use(), of any region
  * @section: of the data path, entered
  * @stag: all 32 bits must match
  *
- * The segments of a message name the same region: the one used last is tried first. If its
- * STag is another one now, its index may be another region's, so the table decides.
+ * If the STag of the region used last is another one now, its index may be another region's,
+ * so the table decides.
  *
  * Context: BHs off.
  * Return: the MR, valid until kiw_mr_done(), or NULL.
  */
-struct kiw_mr *kiw_mr_use(struct kiw_mr_section *section, u32 stag)
+struct kiw_mr *kiw_mr_look_up(struct kiw_mr_section *section, u32 stag)
 {
 	struct kiw_mr *mr = section->last;
 
@@ -180,62 +180,14 @@ struct kiw_mr *kiw_mr_use(struct kiw_mr_section *section, u32 stag)
 }
 
 /**
- * kiw_mr_done - no longer touch what an MR names
- * @mr: from kiw_mr_use(); NULL is fine
+ * kiw_mr_done_fast - kiw_mr_done(), of a fast region
+ * @mr: from kiw_mr_use()
  *
  * Context: BHs off, in the section of kiw_mr_use().
  */
-void kiw_mr_done(struct kiw_mr *mr)
+void kiw_mr_done_fast(struct kiw_mr *mr)
 {
-	if (mr && mr->fast)
-		atomic_dec_return_release(&mr->fast->users);
-}
-
-/* [@addr, @addr + @len) goes beyond 2^64; to end there is fine */
-static bool wraps(u64 addr, u64 len)
-{
-	return len && addr + (len - 1) < addr;
-}
-
-/* The kernel's whole address space, which has no bounds */
-static bool is_dma_mr(const struct kiw_mr *mr)
-{
-	return !mr->umem && !mr->dmabuf && !mr->fast;
-}
-
-/* No sum here, so nothing that could overflow */
-static bool in_bounds(const struct kiw_mr *mr, u64 addr, u64 len)
-{
-	u64 offset = addr - mr->base;
-
-	return addr >= mr->base && offset <= mr->length && len <= mr->length - offset;
-}
-
-/**
- * kiw_mr_check - may this memory be touched?
- * @mr: from kiw_mr_use()
- * @pd: protection domain of the QP that wants it
- * @access: enum ib_access_flags, all of which are needed; local reading needs none
- * @addr: tagged offset of the first octet
- * @len: octets
- *
- * The checks are made in the order in which RFC 5041 7 and RFC 5040 7 name the errors.
- *
- * Context: any, inside a section of the table.
- * Return: %KIW_MEM_OK, or the first thing that is wrong.
- */
-enum kiw_mem_fault kiw_mr_check(const struct kiw_mr *mr, const struct ib_pd *pd, int access,
-				u64 addr, u64 len)
-{
-	if (mr->ib.pd != pd)
-		return KIW_MEM_ASSOC;
-	if ((mr->access & access) != access)
-		return KIW_MEM_ACCESS;
-	if (wraps(addr, len))
-		return KIW_MEM_WRAP;
-	if (!is_dma_mr(mr) && !in_bounds(mr, addr, len))
-		return KIW_MEM_BOUNDS;
-	return KIW_MEM_OK;
+	atomic_dec_return_release(&mr->fast->users);
 }
 
 /* DMA memory: the device "does DMA" to kernel addresses */

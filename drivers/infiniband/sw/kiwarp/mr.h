@@ -129,11 +129,88 @@ static inline void kiw_mr_leave(struct kiw_mr_section *section)
 
 /* Within a section */
 struct kiw_mr *kiw_mr_at(struct kiw_mr_table *table, u32 stag);
-struct kiw_mr *kiw_mr_use(struct kiw_mr_section *section, u32 stag);
-void kiw_mr_done(struct kiw_mr *mr);
-enum kiw_mem_fault kiw_mr_check(const struct kiw_mr *mr, const struct ib_pd *pd, int access,
-				u64 addr, u64 len);
+struct kiw_mr *kiw_mr_look_up(struct kiw_mr_section *section, u32 stag);
+void kiw_mr_done_fast(struct kiw_mr *mr);
 void kiw_mr_copy_to(const struct kiw_mr *mr, u64 addr, const void *src, u32 len);
 void kiw_mr_copy_from(const struct kiw_mr *mr, u64 addr, void *dst, u32 len);
+
+/**
+ * kiw_mr_use - look an STag up, in order to touch what it names
+ * @section: of the data path, entered
+ * @stag: all 32 bits must match
+ *
+ * The segments of a message name the same region: the one used last is tried first. There is
+ * nothing to count in one that no work request registers: the section alone keeps it.
+ *
+ * Context: BHs off.
+ * Return: the MR, valid until kiw_mr_done(), or NULL.
+ */
+static inline struct kiw_mr *kiw_mr_use(struct kiw_mr_section *section, u32 stag)
+{
+	struct kiw_mr *mr = section->last;
+
+	if (mr && stag && !mr->fast && READ_ONCE(mr->stag) == stag)
+		return mr;
+	return kiw_mr_look_up(section, stag);
+}
+
+/**
+ * kiw_mr_done - no longer touch what an MR names
+ * @mr: from kiw_mr_use(); NULL is fine
+ *
+ * Context: BHs off, in the section of kiw_mr_use().
+ */
+static inline void kiw_mr_done(struct kiw_mr *mr)
+{
+	if (mr && mr->fast)
+		kiw_mr_done_fast(mr);
+}
+
+/* [@addr, @addr + @len) goes beyond 2^64; to end there is fine */
+static inline bool kiw_mr_wraps(u64 addr, u64 len)
+{
+	return len && addr + (len - 1) < addr;
+}
+
+/* The kernel's whole address space, which has no bounds */
+static inline bool kiw_mr_is_dma(const struct kiw_mr *mr)
+{
+	return !mr->umem && !mr->dmabuf && !mr->fast;
+}
+
+/* No sum here, so nothing that could overflow */
+static inline bool kiw_mr_in_bounds(const struct kiw_mr *mr, u64 addr, u64 len)
+{
+	u64 offset = addr - mr->base;
+
+	return addr >= mr->base && offset <= mr->length && len <= mr->length - offset;
+}
+
+/**
+ * kiw_mr_check - may this memory be touched?
+ * @mr: from kiw_mr_use()
+ * @pd: protection domain of the QP that wants it
+ * @access: enum ib_access_flags, all of which are needed; local reading needs none
+ * @addr: tagged offset of the first octet
+ * @len: octets
+ *
+ * The checks are made in the order in which RFC 5041 7 and RFC 5040 7 name the errors.
+ *
+ * Context: any, inside a section of the table.
+ * Return: %KIW_MEM_OK, or the first thing that is wrong.
+ */
+static inline enum kiw_mem_fault kiw_mr_check(const struct kiw_mr *mr, const struct ib_pd *pd,
+					      int access, u64 addr, u64 len)
+{
+	if (mr->ib.pd != pd)
+		return KIW_MEM_ASSOC;
+	if ((mr->access & access) != access)
+		return KIW_MEM_ACCESS;
+	if (kiw_mr_wraps(addr, len))
+		return KIW_MEM_WRAP;
+	if (!kiw_mr_is_dma(mr) && !kiw_mr_in_bounds(mr, addr, len))
+		return KIW_MEM_BOUNDS;
+	return KIW_MEM_OK;
+}
 
 #endif /* KIW_MR_H */

@@ -30,20 +30,6 @@
 /* The smallest FPDU: a tagged segment without payload */
 #define RX_FPDU_MIN	(sizeof(struct kiw_wire_tagged) + KIW_FPDU_CRC_SIZE)
 
-/**
- * struct rx_place - where payload goes
- * @sgl: local memory of a work request, when @mr is NULL
- * @mr: the peer's target, checked as a whole
- * @to: @mr: tagged offset; advances
- * @fault: why it could not be written
- */
-struct rx_place {
-	struct kiw_sgl sgl;
-	const struct kiw_mr *mr;
-	u64 to;
-	enum kiw_mem_fault fault;
-};
-
 /* How a fault on the peer's target is told: RFC 5041 8.1 and RFC 5040 7.2 */
 static const enum kiw_perr tagged_perr[KIW_MEM_COUNT] = {
 	[KIW_MEM_OK]		= KIW_PERR_NONE,
@@ -77,37 +63,33 @@ enum kiw_perr kiw_source_perr(enum kiw_mem_fault fault)
 
 /* Placement */
 
-static int place_piece(void *arg, const u8 *data, u32 len)
+/* A message begins that goes to a work request's memory, one piece after the other. */
+static void rx_begin_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sge)
 {
-	struct rx_place *place = arg;
-
-	if (place->mr) {
-		kiw_mr_copy_to(place->mr, place->to, data, len);
-		place->to += len;
-		return 0;
-	}
-	place->fault = kiw_sgl_copy_to(&place->sgl, data, len);
-	return place->fault == KIW_MEM_OK ? 0 : -EFAULT;
+	qp->rx.sgl = (struct kiw_sgl) {
+		.section = &qp->rx.section,
+		.pd = qp->ib.pd,
+		.dma_lkey = qp->ib.device->local_dma_lkey,
+		.is_kernel = !qp->is_user,
+		.num_sge = num_sge,
+		.sge = sge,
+	};
 }
 
-/* Payload at @cur into a work request's memory, from @offset on. */
-static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len,
-				       const struct kiw_sge *sge, u8 num_sge, u32 offset)
+/* Payload at @cur into the memory of the work request that the message in progress is for. */
+static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len)
 {
-	struct rx_place place = {
-		.sgl = {
-			.section = &qp->rx.section,
-			.pd = qp->ib.pd,
-			.dma_lkey = qp->ib.device->local_dma_lkey,
-			.is_kernel = !qp->is_user,
-			.num_sge = num_sge,
-			.sge = sge,
-		},
-	};
+	enum kiw_mem_fault fault = KIW_MEM_OK;
+	const u8 *data;
+	u32 here;
 
-	kiw_sgl_seek(&place.sgl, offset);
-	kiw_rx_walk(qp, cur, len, place_piece, &place);
-	return place.fault;
+	for (; len && fault == KIW_MEM_OK; len -= here) {
+		data = kiw_rx_take(qp, cur, len, &here);
+		if (!data)
+			return KIW_MEM_BOUNDS;
+		fault = kiw_sgl_copy_to(&qp->rx.sgl, data, here);
+	}
+	return fault;
 }
 
 /* *@mr is to be given to kiw_mr_done(), also when there is a fault. */
@@ -128,15 +110,19 @@ static enum kiw_mem_fault rx_find_target(struct kiw_qp *qp, u32 stag, int access
 static enum kiw_mem_fault rx_place_tagged(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 					  const struct kiw_ddp_seg *seg)
 {
-	struct rx_place place = { .to = seg->to };
+	u32 left = seg->payload_len;
 	enum kiw_mem_fault fault;
+	u64 to = seg->to;
 	struct kiw_mr *mr;
+	const u8 *data;
+	u32 here;
 
-	fault = rx_find_target(qp, seg->stag, IB_ACCESS_REMOTE_WRITE, seg->to, seg->payload_len,
-			       &mr);
-	if (fault == KIW_MEM_OK) {
-		place.mr = mr;
-		kiw_rx_walk(qp, cur, seg->payload_len, place_piece, &place);
+	fault = rx_find_target(qp, seg->stag, IB_ACCESS_REMOTE_WRITE, to, left, &mr);
+	for (; left && fault == KIW_MEM_OK; left -= here, to += here) {
+		data = kiw_rx_take(qp, cur, left, &here);
+		if (!data)
+			break;
+		kiw_mr_copy_to(mr, to, data, here);
 	}
 	kiw_mr_done(mr);
 	return fault;
@@ -229,6 +215,7 @@ static enum kiw_perr rx_take_recv(struct kiw_qp *qp)
 	if (!ret)
 		return KIW_PERR_DDP_NO_BUFFER;
 	qp->rx.has_recv = true;
+	rx_begin_sgl(qp, qp->rx.recv.sge, qp->rx.recv.num_sge);
 	if (ret > 0)
 		return KIW_PERR_NONE;
 	return rx_own_fault(qp, KIW_WCS_LOC_QP_OP, "malformed receive");
@@ -278,8 +265,7 @@ static enum kiw_perr rx_send(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 		rx_complete_recv(qp, NULL, KIW_WCS_LOC_LEN, 0);
 		return KIW_PERR_DDP_TOO_LONG;
 	}
-	if (rx_place_sgl(qp, cur, seg->payload_len, recv->sge, recv->num_sge,
-			 queue->mo) != KIW_MEM_OK)
+	if (rx_place_sgl(qp, cur, seg->payload_len) != KIW_MEM_OK)
 		return rx_own_fault(qp, KIW_WCS_LOC_PROT, "receive buffer");
 	len = queue->mo + seg->payload_len;
 	if (seg->last) {
@@ -364,8 +350,9 @@ static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_cursor *c
 			rx_complete_read(qp, read, KIW_WCS_BAD_RESP);
 		return perr;
 	}
-	if (rx_place_sgl(qp, cur, seg->payload_len, read->sge, read->num_sge,
-			 read->received) != KIW_MEM_OK)
+	if (!qp->rx.in_message)
+		rx_begin_sgl(qp, read->sge, read->num_sge);
+	if (rx_place_sgl(qp, cur, seg->payload_len) != KIW_MEM_OK)
 		return rx_sink_fault(qp, read, KIW_WCS_LOC_PROT, "read buffer");
 	read->received += seg->payload_len;
 	if (!seg->last)
@@ -375,13 +362,18 @@ static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_cursor *c
 	return rx_read_done(qp, read);
 }
 
-static int copy_piece(void *arg, const u8 *data, u32 len)
+/* @len octets of payload at @cur to @buf */
+static void rx_copy(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u8 *buf, u32 len)
 {
-	u8 **to = arg;
+	const u8 *data;
+	u32 here;
 
-	memcpy(*to, data, len);
-	*to += len;
-	return 0;
+	for (; len; len -= here, buf += here) {
+		data = kiw_rx_take(qp, cur, len, &here);
+		if (!data)
+			return;
+		memcpy(buf, data, here);
+	}
 }
 
 /* RFC 5040 4.8: the peer ends the stream and says why. It is not answered. */
@@ -389,15 +381,14 @@ static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 				  const struct kiw_ddp_seg *seg)
 {
 	const struct kiw_perr_info *info;
-	u8 payload[KIW_TERM_MAX];
+	u8 payload[KIW_TERM_MAX] = {};
 	struct kiw_term term;
-	u8 *to = payload;
 	enum kiw_perr perr;
 	u32 len;
 
 	perr = kiw_untagged_check(&qp->rx.queue[KIW_QN_TERMINATE], seg);
 	len = min_t(u32, seg->payload_len, sizeof(payload));
-	kiw_rx_walk(qp, cur, len, copy_piece, &to);
+	rx_copy(qp, cur, payload, len);
 	if (perr != KIW_PERR_NONE || !kiw_term_decode(payload, len, &term))
 		return perr == KIW_PERR_NONE ? KIW_PERR_RDMAP_STREAM : perr;
 	kiw_qp_note_term(qp, KIW_QP_TERM_RECEIVED, term.layer, term.etype, term.code);
@@ -492,9 +483,9 @@ static bool rx_may_place(const struct kiw_qp *qp)
 /* The FPDU at the front; false: no whole one there, or no use for more. */
 static bool rx_next(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 *want)
 {
-	u8 head[KIW_RX_HEAD_SIZE] = {};
 	enum kiw_perr perr = KIW_PERR_MPA_FRAMING;
-	struct kiw_fpdu fpdu = {};
+	u8 head[KIW_RX_HEAD_SIZE];
+	struct kiw_fpdu fpdu;
 	u32 len;
 
 	switch (kiw_rx_frame(qp, cur, head, &len, &fpdu)) {

@@ -12,6 +12,7 @@
 #include "mr.h"
 #include "proto/mpa.h"
 #include "proto/rdmap.h"
+#include "sgl.h"
 #include "wr.h"
 
 struct kiw_qp;
@@ -21,6 +22,7 @@ struct kiw_sock_ops;
  * struct kiw_rx - receive engine
  * @queue: position in each untagged queue
  * @recv: receive work request of the Send in progress
+ * @sgl: of the Send or Read Response in progress: where its next octet goes
  * @first_seq: TCP sequence number of the first octet of full operation, when @has_first_seq
  * @has_recv: @recv is valid
  * @in_message: the last segment of a message has yet to come
@@ -34,6 +36,7 @@ struct kiw_sock_ops;
 struct kiw_rx {
 	struct kiw_untagged_rx queue[KIW_QN_COUNT];
 	struct kiw_rwqe recv;
+	struct kiw_sgl sgl;
 	u32 first_seq;
 	bool has_recv;
 	bool in_message;

@@ -36,7 +36,11 @@ enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
 
 	if (!qp->conn.rx_markers) {
 		*head_len = min_t(u32, cur->avail, KIW_FPDU_HDR_MAX);
-		kiw_sock_rx_peek(qp->ks, cur, head, *head_len);
+		/* Nearly always so, and a length that is known is copied in a few steps. */
+		if (min(cur->avail, cur->here) >= KIW_FPDU_HDR_MAX)
+			memcpy(head, cur->data, KIW_FPDU_HDR_MAX);
+		else
+			kiw_sock_rx_peek(qp->ks, cur, head, *head_len);
 		return kiw_mpa_frame_rx(head, cur->avail, fpdu);
 	}
 	offset = rx_offset(qp, cur);
@@ -47,21 +51,20 @@ enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
 	return kiw_mpa_frame_rx_marked(head, cur->avail, offset, fpdu);
 }
 
-static int crc_piece(void *arg, const u8 *data, u32 len)
-{
-	u32 *crc = arg;
-
-	*crc = kiw_crc_update(*crc, data, len);
-	return 0;
-}
-
 /* RFC 5044 4.4: the CRC covers everything before it. One pass, over both. */
 static bool rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u32 total)
 {
 	struct kiw_rx_cursor at = *cur;
 	u32 crc = kiw_crc_init();
+	const u8 *data;
+	u32 here;
 
-	kiw_sock_rx_walk(qp->ks, &at, total, crc_piece, &crc);
+	for (; total; total -= here) {
+		data = kiw_sock_rx_take(qp->ks, &at, total, &here);
+		if (!data)
+			return false;
+		crc = kiw_crc_update(crc, data, here);
+	}
 	return kiw_crc_holds(crc);
 }
 
@@ -106,48 +109,32 @@ enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
 }
 
 /**
- * kiw_rx_skip() - go past octets of an FPDU
+ * kiw_rx_skip_marked() - kiw_rx_skip() in a stream with markers
  * @qp: the QP
  * @cur: inside of an FPDU or at its start; advanced
  * @len: octets, markers not counted
  *
  * Context: socket lock held, BHs off.
  */
-void kiw_rx_skip(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len)
+void kiw_rx_skip_marked(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len)
 {
-	if (qp->conn.rx_markers)
-		len = kiw_mpa_marked_size(rx_offset(qp, cur), len);
-	kiw_sock_rx_skip(qp->ks, cur, len);
+	kiw_sock_rx_skip(qp->ks, cur, kiw_mpa_marked_size(rx_offset(qp, cur), len));
 }
 
 /**
- * kiw_rx_walk() - visit octets of an FPDU, in order
+ * kiw_rx_pass_marker() - go past the marker that may stand here
  * @qp: the QP
- * @cur: inside of an FPDU; advanced by what was visited
- * @len: octets, markers not counted
- * @fn: called with each piece that lies in one place
- * @arg: handed to it
+ * @cur: inside of an FPDU; advanced if it is at a marker
  *
  * Context: socket lock held, BHs off.
- * Return: 0, or what @fn returned to stop the walk; @cur is of no use then.
+ * Return: octets from there to the next marker, at least 4.
  */
-int kiw_rx_walk(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len, kiw_rx_fn fn, void *arg)
+u32 kiw_rx_pass_marker(struct kiw_qp *qp, struct kiw_rx_cursor *cur)
 {
-	u32 here;
-	int ret;
+	u32 gap = kiw_mpa_to_marker(rx_offset(qp, cur));
 
-	if (!qp->conn.rx_markers)
-		return kiw_sock_rx_walk(qp->ks, cur, len, fn, arg);
-	while (len) {
-		here = min(len, kiw_mpa_to_marker(rx_offset(qp, cur)));
-		if (!here) {
-			kiw_sock_rx_skip(qp->ks, cur, KIW_MARKER_SIZE);
-			continue;
-		}
-		ret = kiw_sock_rx_walk(qp->ks, cur, here, fn, arg);
-		if (ret)
-			return ret;
-		len -= here;
-	}
-	return 0;
+	if (gap)
+		return gap;
+	kiw_sock_rx_skip(qp->ks, cur, KIW_MARKER_SIZE);
+	return KIW_MARKER_INTERVAL - KIW_MARKER_SIZE;
 }

@@ -9,9 +9,8 @@
 #define KIW_RX_FPDU_H
 
 #include "proto/mpa.h"
+#include "qp.h"
 #include "sock.h"
-
-struct kiw_qp;
 
 /* The beginning of an FPDU, and a marker, which can be among it */
 #define KIW_RX_HEAD_SIZE	(KIW_FPDU_HDR_MAX + KIW_MARKER_SIZE)
@@ -20,7 +19,41 @@ enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
 			     u32 *head_len, struct kiw_fpdu *fpdu);
 enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
 			    const struct kiw_fpdu *fpdu);
-void kiw_rx_skip(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len);
-int kiw_rx_walk(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len, kiw_rx_fn fn, void *arg);
+void kiw_rx_skip_marked(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len);
+u32 kiw_rx_pass_marker(struct kiw_qp *qp, struct kiw_rx_cursor *cur);
+
+/**
+ * kiw_rx_skip() - go past octets of an FPDU
+ * @qp: the QP
+ * @cur: inside of an FPDU or at its start; advanced
+ * @len: octets, markers not counted
+ *
+ * Context: socket lock held, BHs off.
+ */
+static inline void kiw_rx_skip(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len)
+{
+	if (qp->conn.rx_markers)
+		kiw_rx_skip_marked(qp, cur, len);
+	else
+		kiw_sock_rx_skip(qp->ks, cur, len);
+}
+
+/**
+ * kiw_rx_take() - the next octets of an FPDU, where they lie
+ * @qp: the QP
+ * @cur: inside of an FPDU; advanced by what is returned, and by a marker before it
+ * @len: octets wanted, markers not counted, at least 1
+ * @num: set to how many of them lie in one place, at least 1
+ *
+ * Context: socket lock held, BHs off.
+ * Return: As kiw_sock_rx_take().
+ */
+static inline const u8 *kiw_rx_take(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len,
+				    u32 *num)
+{
+	if (qp->conn.rx_markers)
+		len = min(len, kiw_rx_pass_marker(qp, cur));
+	return kiw_sock_rx_take(qp->ks, cur, len, num);
+}
 
 #endif /* KIW_RX_FPDU_H */

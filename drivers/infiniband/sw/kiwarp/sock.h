@@ -17,6 +17,7 @@
 #include <linux/bvec.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/minmax.h>
 #include <linux/net.h>
 #include <linux/skbuff.h>
 #include <linux/socket.h>
@@ -166,6 +167,9 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks);
  * @from: octets of @skb in front of that
  * @seq: TCP sequence number
  * @avail: octets from here to the end of what has arrived
+ * @here: octets that lie in one place from @data on, of which @avail may be fewer;
+ *	0: kiw_sock_rx_find() knows
+ * @data: the octet at @seq, when @here
  */
 struct kiw_rx_cursor {
 	struct sk_buff *skb;
@@ -174,19 +178,66 @@ struct kiw_rx_cursor {
 	u32 from;
 	u32 seq;
 	u32 avail;
+	u32 here;
+	const u8 *data;
 };
-
-/* Take @len octets at @data; non-zero stops the walk and is its result */
-typedef int (*kiw_rx_fn)(void *arg, const u8 *data, u32 len);
 
 /* sock_rx.c; socket lock held, BHs off */
 void kiw_sock_rx_start(struct kiw_sock *ks, struct kiw_rx_cursor *cur);
-int kiw_sock_rx_walk(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len, kiw_rx_fn fn,
-		     void *arg);
-void kiw_sock_rx_skip(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len);
+bool kiw_sock_rx_find(struct kiw_sock *ks, struct kiw_rx_cursor *cur);
 void kiw_sock_rx_peek(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u8 *buf, u32 len);
 void kiw_sock_rx_room(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u32 len);
 void kiw_sock_rx_consume(struct kiw_sock *ks, u32 len);
 void kiw_sock_rx_want(struct kiw_sock *ks, u32 len);
+
+/**
+ * kiw_sock_rx_skip() - advance without looking
+ * @ks: the stream
+ * @cur: advanced
+ * @len: octets, at most @cur->avail
+ *
+ * Copies of @cur begin where it is, so that is looked for once and for all of them.
+ *
+ * Context: socket lock held, BHs off.
+ */
+static inline void kiw_sock_rx_skip(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len)
+{
+	cur->seq += len;
+	cur->avail -= len;
+	if (len < cur->here) {
+		cur->data += len;
+		cur->here -= len;
+		return;
+	}
+	cur->here = 0;
+	if (cur->avail)
+		kiw_sock_rx_find(ks, cur);
+}
+
+/**
+ * kiw_sock_rx_take() - the next octets, where they lie
+ * @ks: the stream
+ * @cur: where from; advanced by what is returned
+ * @len: octets wanted, 1 to @cur->avail
+ * @num: set to how many of them lie in one place, at least 1
+ *
+ * Context: socket lock held, BHs off.
+ * Return: the first of them; NULL when TCP does not have what it said.
+ */
+static inline const u8 *kiw_sock_rx_take(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len,
+					 u32 *num)
+{
+	const u8 *data;
+
+	if (!cur->here && !kiw_sock_rx_find(ks, cur))
+		return NULL;
+	data = cur->data;
+	*num = min(len, cur->here);
+	cur->data += *num;
+	cur->here -= *num;
+	cur->seq += *num;
+	cur->avail -= *num;
+	return data;
+}
 
 #endif /* KIW_SOCK_H */

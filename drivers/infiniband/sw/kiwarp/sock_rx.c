@@ -7,6 +7,7 @@
  * receive queue and a place in it: its linear part or one of its fragments, or those of
  * the buffers that GRO has hung behind it. It only moves forward, and a copy of it goes on
  * from where it was made, so octets far back in a large buffer cost no more than others.
+ * What it found it keeps: as long as a position stays in one place, to move it is to count.
  *
  * Context: socket lock held, BHs off.
  */
@@ -20,6 +21,7 @@ static void sock_rx_begin(struct kiw_rx_cursor *cur, struct sk_buff *skb)
 	cur->part = skb;
 	cur->from = 0;
 	cur->frag = -1;
+	cur->here = 0;
 }
 
 /**
@@ -100,66 +102,20 @@ static const u8 *sock_rx_place(struct kiw_rx_cursor *cur, u32 off, u32 *len)
 }
 
 /**
- * kiw_sock_rx_walk() - visit octets in the receive queue, in order
+ * kiw_sock_rx_find() - find the octet that a position is at
  * @ks: the stream
- * @cur: where from; advanced by what was visited
- * @len: octets, at most @cur->avail
- * @fn: called with each piece that lies in one place
- * @arg: handed to it
+ * @cur: the position, @cur->avail not 0; @cur->here and @cur->data are set
  *
  * Context: socket lock held, BHs off.
- * Return: 0, or what @fn returned to stop the walk; @cur is of no use then.
+ * Return: false: TCP does not have what it said.
  */
-int kiw_sock_rx_walk(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len, kiw_rx_fn fn,
-		     void *arg)
+bool kiw_sock_rx_find(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 {
-	const u8 *data;
-	u32 here, off;
-	int ret;
+	u32 off = sock_rx_settle(ks, cur);
 
-	while (len) {
-		off = sock_rx_settle(ks, cur);
-		data = cur->skb ? sock_rx_place(cur, off, &here) : NULL;
-		if (WARN_ON_ONCE(!data))
-			return -EIO;
-		here = min(len, here);
-		ret = fn(arg, data, here);
-		if (ret)
-			return ret;
-		cur->seq += here;
-		cur->avail -= here;
-		len -= here;
-	}
-	return 0;
-}
-
-/**
- * kiw_sock_rx_skip() - advance without looking
- * @ks: the stream
- * @cur: advanced
- * @len: octets, at most @cur->avail
- *
- * Context: socket lock held, BHs off.
- */
-void kiw_sock_rx_skip(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len)
-{
-	u32 off, here;
-
-	cur->seq += len;
-	cur->avail -= len;
-	off = sock_rx_settle(ks, cur);
-	/* Copies of @cur begin there, and need not look for it each time. */
-	if (cur->skb)
-		sock_rx_place(cur, off, &here);
-}
-
-static int sock_copy(void *arg, const u8 *data, u32 len)
-{
-	u8 **to = arg;
-
-	memcpy(*to, data, len);
-	*to += len;
-	return 0;
+	cur->here = 0;
+	cur->data = cur->skb ? sock_rx_place(cur, off, &cur->here) : NULL;
+	return !WARN_ON_ONCE(!cur->data);
 }
 
 /**
@@ -174,8 +130,15 @@ static int sock_copy(void *arg, const u8 *data, u32 len)
 void kiw_sock_rx_peek(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u8 *buf, u32 len)
 {
 	struct kiw_rx_cursor at = *cur;
+	const u8 *data;
+	u32 here;
 
-	kiw_sock_rx_walk(ks, &at, len, sock_copy, &buf);
+	for (; len; len -= here, buf += here) {
+		data = kiw_sock_rx_take(ks, &at, len, &here);
+		if (!data)
+			return;
+		memcpy(buf, data, here);
+	}
 }
 
 /**
