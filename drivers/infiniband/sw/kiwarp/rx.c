@@ -76,15 +76,16 @@ static void rx_begin_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sg
 	};
 }
 
-/* Payload at @cur into the memory of the work request that the message in progress is for. */
-static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len)
+/* Payload into the memory of the work request that the message in progress is for */
+static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
 	enum kiw_mem_fault fault = KIW_MEM_OK;
+	u32 len = in->seg.payload_len;
 	const u8 *data;
 	u32 here;
 
 	for (; len && fault == KIW_MEM_OK; len -= here) {
-		data = kiw_rx_take(qp, cur, len, &here);
+		data = kiw_rx_take(qp, &in->cur, len, &here);
 		if (!data)
 			return KIW_MEM_BOUNDS;
 		fault = kiw_sgl_copy_to(&qp->rx.sgl, data, here);
@@ -92,8 +93,8 @@ static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_cursor *
 	return fault;
 }
 
-/* *@mr is to be given to kiw_mr_done(), also when there is a fault. */
-static enum kiw_mem_fault rx_find_target(struct kiw_qp *qp, u32 stag, int access, u64 to, u64 len,
+/* *@mr is to be given to kiw_mr_done(), also when there is a fault. Once for each segment. */
+static inline enum kiw_mem_fault rx_find_target(struct kiw_qp *qp, u32 stag, int access, u64 to, u64 len,
 					 struct kiw_mr **mr)
 {
 	enum kiw_mem_fault fault;
@@ -107,9 +108,9 @@ static enum kiw_mem_fault rx_find_target(struct kiw_qp *qp, u32 stag, int access
 	return fault;
 }
 
-static enum kiw_mem_fault rx_place_tagged(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
-					  const struct kiw_ddp_seg *seg)
+static enum kiw_mem_fault rx_place_tagged(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
+	const struct kiw_ddp_seg *seg = &in->seg;
 	u32 left = seg->payload_len;
 	enum kiw_mem_fault fault;
 	u64 to = seg->to;
@@ -119,7 +120,7 @@ static enum kiw_mem_fault rx_place_tagged(struct kiw_qp *qp, struct kiw_rx_curso
 
 	fault = rx_find_target(qp, seg->stag, IB_ACCESS_REMOTE_WRITE, to, left, &mr);
 	for (; left && fault == KIW_MEM_OK; left -= here, to += here) {
-		data = kiw_rx_take(qp, cur, left, &here);
+		data = kiw_rx_take(qp, &in->cur, left, &here);
 		if (!data)
 			break;
 		kiw_mr_copy_to(mr, to, data, here);
@@ -246,10 +247,10 @@ static bool rx_is_rtr_send(const struct kiw_qp *qp, const struct kiw_ddp_seg *se
 	return qp->conn.expect_rtr && !qp->rx.has_spoken && !seg->payload_len && seg->last;
 }
 
-static enum kiw_perr rx_send(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
-			     const struct kiw_ddp_seg *seg)
+static enum kiw_perr rx_send(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
 	struct kiw_untagged_rx *queue = &qp->rx.queue[KIW_QN_SEND];
+	const struct kiw_ddp_seg *seg = &in->seg;
 	struct kiw_rwqe *recv = &qp->rx.recv;
 	enum kiw_perr perr;
 	u32 len;
@@ -265,7 +266,7 @@ static enum kiw_perr rx_send(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 		rx_complete_recv(qp, NULL, KIW_WCS_LOC_LEN, 0);
 		return KIW_PERR_DDP_TOO_LONG;
 	}
-	if (rx_place_sgl(qp, cur, seg->payload_len) != KIW_MEM_OK)
+	if (rx_place_sgl(qp, in) != KIW_MEM_OK)
 		return rx_own_fault(qp, KIW_WCS_LOC_PROT, "receive buffer");
 	len = queue->mo + seg->payload_len;
 	if (seg->last) {
@@ -281,14 +282,14 @@ out_count:
 	return KIW_PERR_NONE;
 }
 
-static enum kiw_perr rx_write(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
-			      const struct kiw_ddp_seg *seg)
+static enum kiw_perr rx_write(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
+	const struct kiw_ddp_seg *seg = &in->seg;
 	enum kiw_mem_fault fault = KIW_MEM_OK;
 
 	/* RFC 5041 5.2: nothing is placed, so nothing is checked */
 	if (seg->payload_len)
-		fault = rx_place_tagged(qp, cur, seg);
+		fault = rx_place_tagged(qp, in);
 	if (fault != KIW_MEM_OK)
 		return tagged_perr[fault];
 	if (seg->last)
@@ -296,9 +297,9 @@ static enum kiw_perr rx_write(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 	return KIW_PERR_NONE;
 }
 
-static enum kiw_perr rx_read_request(struct kiw_qp *qp, const struct kiw_ddp_seg *seg,
-				     const u8 *head)
+static enum kiw_perr rx_read_request(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
 {
+	const struct kiw_ddp_seg *seg = &in->seg;
 	enum kiw_mem_fault fault = KIW_MEM_OK;
 	struct kiw_read_req req;
 	enum kiw_perr perr;
@@ -307,7 +308,7 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, const struct kiw_ddp_seg
 	perr = kiw_untagged_check(&qp->rx.queue[KIW_QN_READ_REQ], seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;
-	kiw_read_req_decode(head + seg->hdr_len, &req);
+	kiw_read_req_decode(in->head + seg->hdr_len, &req);
 	if (req.size) {
 		fault = rx_find_target(qp, req.src_stag, IB_ACCESS_REMOTE_READ, req.src_to,
 				       req.size, &mr);
@@ -315,7 +316,7 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, const struct kiw_ddp_seg
 	}
 	if (fault != KIW_MEM_OK)
 		return kiw_source_perr(fault);
-	if (!kiw_irq_add(&qp->tx.irq, &req, head + KIW_FPDU_LEN_SIZE))
+	if (!kiw_irq_add(&qp->tx.irq, &req, in->head + KIW_FPDU_LEN_SIZE))
 		return KIW_PERR_DDP_NO_BUFFER;
 	kiw_untagged_advance(&qp->rx.queue[KIW_QN_READ_REQ], seg);
 	kiw_count(qp->stats, KIW_STAT_RX_READ_REQUESTS);
@@ -339,10 +340,10 @@ static enum kiw_perr rx_match_response(const struct kiw_read *read, const struct
 	return KIW_PERR_NONE;
 }
 
-static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
-				      const struct kiw_ddp_seg *seg)
+static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
 	struct kiw_read *read = kiw_orq_oldest(&qp->tx.orq);
+	const struct kiw_ddp_seg *seg = &in->seg;
 	enum kiw_perr perr = rx_match_response(read, seg);
 
 	if (perr != KIW_PERR_NONE) {
@@ -352,7 +353,7 @@ static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_cursor *c
 	}
 	if (!qp->rx.in_message)
 		rx_begin_sgl(qp, read->sge, read->num_sge);
-	if (rx_place_sgl(qp, cur, seg->payload_len) != KIW_MEM_OK)
+	if (rx_place_sgl(qp, in) != KIW_MEM_OK)
 		return rx_sink_fault(qp, read, KIW_WCS_LOC_PROT, "read buffer");
 	read->received += seg->payload_len;
 	if (!seg->last)
@@ -377,9 +378,9 @@ static void rx_copy(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u8 *buf, u32 l
 }
 
 /* RFC 5040 4.8: the peer ends the stream and says why. It is not answered. */
-static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
-				  const struct kiw_ddp_seg *seg)
+static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
+	const struct kiw_ddp_seg *seg = &in->seg;
 	const struct kiw_perr_info *info;
 	u8 payload[KIW_TERM_MAX] = {};
 	struct kiw_term term;
@@ -388,7 +389,7 @@ static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 
 	perr = kiw_untagged_check(&qp->rx.queue[KIW_QN_TERMINATE], seg);
 	len = min_t(u32, seg->payload_len, sizeof(payload));
-	rx_copy(qp, cur, payload, len);
+	rx_copy(qp, &in->cur, payload, len);
 	if (perr != KIW_PERR_NONE || !kiw_term_decode(payload, len, &term))
 		return perr == KIW_PERR_NONE ? KIW_PERR_RDMAP_STREAM : perr;
 	kiw_qp_note_term(qp, KIW_QP_TERM_RECEIVED, term.layer, term.etype, term.code);
@@ -413,20 +414,19 @@ static enum kiw_perr rx_check_order(const struct kiw_qp *qp, const struct kiw_dd
 	return KIW_PERR_NONE;
 }
 
-static enum kiw_perr rx_dispatch(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
-				 const struct kiw_ddp_seg *seg, const u8 *head)
+static enum kiw_perr rx_dispatch(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
-	switch (seg->opcode) {
+	switch (in->seg.opcode) {
 	case KIW_RDMAP_WRITE:
-		return rx_write(qp, cur, seg);
+		return rx_write(qp, in);
 	case KIW_RDMAP_READ_REQ:
-		return rx_read_request(qp, seg, head);
+		return rx_read_request(qp, in);
 	case KIW_RDMAP_READ_RESP:
-		return rx_read_response(qp, cur, seg);
+		return rx_read_response(qp, in);
 	case KIW_RDMAP_TERMINATE:
-		return rx_terminate(qp, cur, seg);
+		return rx_terminate(qp, in);
 	default:
-		return rx_send(qp, cur, seg);
+		return rx_send(qp, in);
 	}
 }
 
@@ -443,31 +443,29 @@ static void rx_spoken(struct kiw_qp *qp)
 	kiw_qp_run_soon(qp);
 }
 
-/* A whole FPDU at @cur; @head is its beginning without markers. */
-static enum kiw_perr rx_fpdu(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
-			     const struct kiw_fpdu *fpdu, const u8 *head)
+/* A whole FPDU; @in->cur is somewhere in it afterwards. */
+static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
-	struct kiw_rx_cursor at = *cur;
-	struct kiw_ddp_seg seg;
+	const struct kiw_ddp_seg *seg = &in->seg;
 	enum kiw_perr perr;
 
-	perr = kiw_rx_verify(qp, cur, fpdu);
+	perr = kiw_rx_verify(qp, in);
 	if (perr != KIW_PERR_NONE)
 		return perr;
-	perr = kiw_ddp_decode(head, fpdu->ulpdu_len, qp->conn.version, &seg);
+	perr = kiw_ddp_decode(in->head, in->extent.ulpdu_len, qp->conn.version, &in->seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;
 	kiw_count(qp->stats, KIW_STAT_RX_FPDUS);
-	kiw_count_add(qp->stats, KIW_STAT_RX_BYTES, seg.payload_len);
-	perr = rx_check_order(qp, &seg);
+	kiw_count_add(qp->stats, KIW_STAT_RX_BYTES, seg->payload_len);
+	perr = rx_check_order(qp, seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;
-	kiw_rx_skip(qp, &at, seg.hdr_len);
-	perr = rx_dispatch(qp, &at, &seg, head);
+	kiw_rx_skip(qp, &in->cur, seg->hdr_len);
+	perr = rx_dispatch(qp, in);
 	if (perr != KIW_PERR_NONE)
 		return perr;
-	qp->rx.in_message = !seg.last;
-	qp->rx.opcode = seg.opcode;
+	qp->rx.in_message = !seg->last;
+	qp->rx.opcode = seg->opcode;
 	if (!qp->rx.has_spoken)
 		rx_spoken(qp);
 	return KIW_PERR_NONE;
@@ -480,33 +478,33 @@ static bool rx_may_place(const struct kiw_qp *qp)
 	return state == KIW_QPS_RTS || state == KIW_QPS_CLOSING;
 }
 
-/* The FPDU at the front; false: no whole one there, or no use for more. */
-static bool rx_next(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 *want)
+/* The QP leaves the states in which something is placed, so what came is never looked at again. */
+static void rx_fault(struct kiw_qp *qp, const struct kiw_rx_fpdu *in, enum kiw_perr perr)
 {
-	enum kiw_perr perr = KIW_PERR_MPA_FRAMING;
-	u8 head[KIW_RX_HEAD_SIZE];
-	struct kiw_fpdu fpdu;
-	u32 len;
+	/* What is our own fault is not blamed on the peer's segment. */
+	u32 len = perr == KIW_PERR_RDMAP_CATASTROPHIC ? 0 : in->head_len;
 
-	switch (kiw_rx_frame(qp, cur, head, &len, &fpdu)) {
-	case KIW_MPA_RX_MORE:
-		*want = fpdu.total;
+	kiw_tx_discard(qp);
+	kiw_qp_fault(qp, perr, len ? in->head : NULL, len);
+}
+
+/* The FPDU at the front; false: no whole one there, or no use for more. */
+static bool rx_next(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
+{
+	enum kiw_mpa_rx what = kiw_rx_frame(qp, in);
+	u32 left = in->cur.avail - in->extent.total;
+	enum kiw_perr perr;
+
+	if (what == KIW_MPA_RX_MORE) {
+		*want = in->extent.total;
 		return false;
-	case KIW_MPA_RX_BAD:
-		break;
-	case KIW_MPA_RX_READY:
-		perr = rx_fpdu(qp, cur, &fpdu, head);
-		break;
 	}
+	perr = what == KIW_MPA_RX_READY ? rx_fpdu(qp, in) : KIW_PERR_MPA_FRAMING;
 	if (perr != KIW_PERR_NONE) {
-		/* What is our own fault is not blamed on the peer's segment. */
-		if (perr == KIW_PERR_RDMAP_CATASTROPHIC)
-			len = 0;
-		kiw_tx_discard(qp);
-		kiw_qp_fault(qp, perr, len ? head : NULL, len);
+		rx_fault(qp, in, perr);
 		return false;
 	}
-	kiw_sock_rx_skip(qp->ks, cur, fpdu.total);
+	kiw_sock_rx_skip(qp->ks, &in->cur, in->cur.avail - left);
 	return true;
 }
 
@@ -533,20 +531,20 @@ static void rx_check_end(struct kiw_qp *qp, u32 left)
 	}
 }
 
-/* FPDUs at @cur, as many as the budget allows; false: it is used up. */
-static bool rx_use(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 *want)
+/* FPDUs, as many as the budget allows; false: it is used up. */
+static bool rx_use(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
 {
 	unsigned int budget = RX_RUN_FPDUS;
-	u32 start = cur->avail;
+	u32 start = in->cur.avail;
 	bool done = true;
 
 	kiw_mr_enter(qp->mrs, &qp->rx.section);
-	while (cur->avail && rx_may_place(qp)) {
-		if (!budget-- || start - cur->avail > RX_RUN_OCTETS) {
+	while (in->cur.avail && rx_may_place(qp)) {
+		if (!budget-- || start - in->cur.avail > RX_RUN_OCTETS) {
 			done = false;
 			break;
 		}
-		if (!rx_next(qp, cur, want))
+		if (!rx_next(qp, in, want))
 			break;
 	}
 	kiw_mr_leave(&qp->rx.section);
@@ -563,30 +561,30 @@ static bool rx_use(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 *want)
 void kiw_rx_run(struct kiw_qp *qp)
 {
 	u32 want = RX_FPDU_MIN;
-	struct kiw_rx_cursor cur;
+	struct kiw_rx_fpdu in;
 	u32 start;
 
 	if (!qp->rx.is_running)
 		return;
-	kiw_sock_rx_start(qp->ks, &cur);
+	kiw_sock_rx_start(qp->ks, &in.cur);
 	if (!qp->rx.has_first_seq) {
-		qp->rx.first_seq = cur.seq;
+		qp->rx.first_seq = in.cur.seq;
 		qp->rx.has_first_seq = true;
 	}
-	start = cur.avail;
-	if (!rx_use(qp, &cur, &want)) {
-		kiw_sock_rx_consume(qp->ks, start - cur.avail);
+	start = in.cur.avail;
+	if (!rx_use(qp, &in, &want)) {
+		kiw_sock_rx_consume(qp->ks, start - in.cur.avail);
 		kiw_qp_run_soon(qp);
 		return;
 	}
 	/* After a fault or the end of the QP the rest is of no use to anybody. */
 	if (!rx_may_place(qp))
-		cur.avail = 0;
-	kiw_sock_rx_room(qp->ks, &cur, want);
-	if (start != cur.avail)
-		kiw_sock_rx_consume(qp->ks, start - cur.avail);
+		in.cur.avail = 0;
+	kiw_sock_rx_room(qp->ks, &in.cur, want);
+	if (start != in.cur.avail)
+		kiw_sock_rx_consume(qp->ks, start - in.cur.avail);
 	kiw_sock_rx_want(qp->ks, want);
-	rx_check_end(qp, cur.avail);
+	rx_check_end(qp, in.cur.avail);
 }
 
 /* TCP's calls, by way of sock.c */

@@ -18,49 +18,59 @@ static u32 rx_offset(const struct kiw_qp *qp, const struct kiw_rx_cursor *cur)
 	return cur->seq - qp->rx.first_seq;
 }
 
+/* kiw_rx_frame(), in a stream with markers */
+static enum kiw_mpa_rx rx_frame_marked(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+{
+	u32 len = min_t(u32, in->cur.avail, KIW_RX_HEAD_SIZE);
+	u32 offset = rx_offset(qp, &in->cur);
+
+	kiw_sock_rx_peek(qp->ks, &in->cur, in->head, len);
+	len = kiw_mpa_strip(in->head, offset, len);
+	in->head_len = min_t(u32, len, KIW_FPDU_HDR_MAX);
+	return kiw_mpa_frame_rx_marked(in->head, in->cur.avail, offset, &in->extent);
+}
+
 /**
  * kiw_rx_frame() - is there a whole FPDU?
  * @qp: the QP
- * @cur: at an FPDU boundary
- * @head: %KIW_RX_HEAD_SIZE octets; set to the beginning of the FPDU without markers
- * @head_len: set to octets in @head, at most %KIW_FPDU_HDR_MAX
- * @fpdu: set to its extent, as kiw_mpa_frame_rx() has it
+ * @in: @in->cur is at an FPDU boundary; extent and head are set
  *
  * Context: socket lock held, BHs off.
  * Return: As kiw_mpa_frame_rx().
  */
-enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u8 *head,
-			     u32 *head_len, struct kiw_fpdu *fpdu)
+enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
-	u32 offset, len;
-
-	if (!qp->conn.rx_markers) {
-		*head_len = min_t(u32, cur->avail, KIW_FPDU_HDR_MAX);
-		/* Nearly always so, and a length that is known is copied in a few steps. */
-		if (min(cur->avail, cur->here) >= KIW_FPDU_HDR_MAX)
-			memcpy(head, cur->data, KIW_FPDU_HDR_MAX);
-		else
-			kiw_sock_rx_peek(qp->ks, cur, head, *head_len);
-		return kiw_mpa_frame_rx(head, cur->avail, fpdu);
-	}
-	offset = rx_offset(qp, cur);
-	len = min_t(u32, cur->avail, KIW_RX_HEAD_SIZE);
-	kiw_sock_rx_peek(qp->ks, cur, head, len);
-	len = kiw_mpa_strip(head, offset, len);
-	*head_len = min_t(u32, len, KIW_FPDU_HDR_MAX);
-	return kiw_mpa_frame_rx_marked(head, cur->avail, offset, fpdu);
+	if (qp->conn.rx_markers)
+		return rx_frame_marked(qp, in);
+	in->head_len = min_t(u32, in->cur.avail, KIW_FPDU_HDR_MAX);
+	/* Nearly always so, and a length that is known is copied in a few steps. */
+	if (min(in->cur.avail, in->cur.here) >= KIW_FPDU_HDR_MAX)
+		memcpy(in->head, in->cur.data, KIW_FPDU_HDR_MAX);
+	else
+		kiw_sock_rx_peek(qp->ks, &in->cur, in->head, in->head_len);
+	return kiw_mpa_frame_rx(in->head, in->cur.avail, &in->extent);
 }
 
-/* RFC 5044 4.4: the CRC covers everything before it. One pass, over both. */
-static bool rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u32 total)
+/**
+ * kiw_rx_crc_holds() - is the CRC of an FPDU right?
+ * @qp: the QP
+ * @in: the FPDU; it is there as a whole
+ *
+ * RFC 5044 4.4: the CRC covers everything before it. One pass, over both.
+ *
+ * Context: socket lock held, BHs off.
+ * Return: whether.
+ */
+bool kiw_rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
 {
-	struct kiw_rx_cursor at = *cur;
+	struct kiw_rx_cursor at = in->cur;
+	u32 left = in->extent.total;
 	u32 crc = kiw_crc_init();
 	const u8 *data;
 	u32 here;
 
-	for (; total; total -= here) {
-		data = kiw_sock_rx_take(qp->ks, &at, total, &here);
+	for (; left; left -= here) {
+		data = kiw_sock_rx_take(qp->ks, &at, left, &here);
 		if (!data)
 			return false;
 		crc = kiw_crc_update(crc, data, here);
@@ -68,16 +78,25 @@ static bool rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u32
 	return kiw_crc_holds(crc);
 }
 
-/* RFC 5044 8, code 3: every marker points to where the lengths say that this FPDU starts. */
-static bool rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u32 total)
+/**
+ * kiw_rx_markers_agree() - do the markers of an FPDU point to where it starts?
+ * @qp: the QP
+ * @in: the FPDU; it is there as a whole
+ *
+ * RFC 5044 8, code 3: every marker points to where the lengths say that this FPDU starts.
+ *
+ * Context: socket lock held, BHs off.
+ * Return: whether all do.
+ */
+bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
 {
-	u32 start = rx_offset(qp, cur);
+	u32 start = rx_offset(qp, &in->cur);
 	u32 gap = kiw_mpa_to_marker(start);
-	struct kiw_rx_cursor at = *cur;
+	struct kiw_rx_cursor at = in->cur;
 	struct kiw_wire_marker marker;
 	u32 left;
 
-	for (left = total; gap < left; gap = KIW_MARKER_INTERVAL) {
+	for (left = in->extent.total; gap < left; gap = KIW_MARKER_INTERVAL) {
 		kiw_sock_rx_skip(qp->ks, &at, gap);
 		left -= gap;
 		kiw_sock_rx_peek(qp->ks, &at, (u8 *)&marker, sizeof(marker));
@@ -85,27 +104,6 @@ static bool rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
 			return false;
 	}
 	return true;
-}
-
-/**
- * kiw_rx_verify() - may a word of an FPDU be believed?
- * @qp: the QP
- * @cur: where it starts
- * @fpdu: its extent; it is there as a whole
- *
- * RFC 5044 4.4, 6 and 8: the CRC, and if it holds the markers.
- *
- * Context: socket lock held, BHs off.
- * Return: %KIW_PERR_NONE, %KIW_PERR_MPA_CRC or %KIW_PERR_MPA_FRAMING.
- */
-enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
-			    const struct kiw_fpdu *fpdu)
-{
-	if (qp->conn.crc && !rx_crc_holds(qp, cur, fpdu->total))
-		return KIW_PERR_MPA_CRC;
-	if (qp->conn.rx_markers && !rx_markers_agree(qp, cur, fpdu->total))
-		return KIW_PERR_MPA_FRAMING;
-	return KIW_PERR_NONE;
 }
 
 /**

@@ -8,6 +8,7 @@
 #ifndef KIW_RX_FPDU_H
 #define KIW_RX_FPDU_H
 
+#include "proto/ddp.h"
 #include "proto/mpa.h"
 #include "qp.h"
 #include "sock.h"
@@ -15,12 +16,48 @@
 /* The beginning of an FPDU, and a marker, which can be among it */
 #define KIW_RX_HEAD_SIZE	(KIW_FPDU_HDR_MAX + KIW_MARKER_SIZE)
 
-enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u8 *head,
-			     u32 *head_len, struct kiw_fpdu *fpdu);
-enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
-			    const struct kiw_fpdu *fpdu);
+/**
+ * struct kiw_rx_fpdu - the FPDU at the front
+ * @cur: where it starts; as it is used, the next octet to be used
+ * @extent: how long it is
+ * @seg: its header, decoded and checked
+ * @head_len: octets in @head, at most %KIW_FPDU_HDR_MAX
+ * @head: its beginning without markers: a copy, so that what was checked is what is used
+ *
+ * One for a whole run, so that nothing has to be made for each FPDU.
+ */
+struct kiw_rx_fpdu {
+	struct kiw_rx_cursor cur;
+	struct kiw_fpdu extent;
+	struct kiw_ddp_seg seg;
+	u32 head_len;
+	u8 head[KIW_RX_HEAD_SIZE];
+};
+
+enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
+bool kiw_rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_fpdu *in);
+bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in);
 void kiw_rx_skip_marked(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len);
 u32 kiw_rx_pass_marker(struct kiw_qp *qp, struct kiw_rx_cursor *cur);
+
+/**
+ * kiw_rx_verify() - may a word of an FPDU be believed?
+ * @qp: the QP
+ * @in: the FPDU; it is there as a whole
+ *
+ * RFC 5044 4.4, 6 and 8: the CRC, and if it holds the markers.
+ *
+ * Context: socket lock held, BHs off.
+ * Return: %KIW_PERR_NONE, %KIW_PERR_MPA_CRC or %KIW_PERR_MPA_FRAMING.
+ */
+static inline enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
+{
+	if (qp->conn.crc && !kiw_rx_crc_holds(qp, in))
+		return KIW_PERR_MPA_CRC;
+	if (qp->conn.rx_markers && !kiw_rx_markers_agree(qp, in))
+		return KIW_PERR_MPA_FRAMING;
+	return KIW_PERR_NONE;
+}
 
 /**
  * kiw_rx_skip() - go past octets of an FPDU

@@ -15,13 +15,15 @@
 #include <asm/byteorder.h>
 
 /* RFC 5041 4.1, RFC 5040 4.1: the two control octets of a whole header */
-static enum kiw_perr check_control(const u8 *ddp, bool tagged, u8 version)
+static enum kiw_perr check_control(u8 ddp, u8 rdmap, u8 version)
 {
-	if (FIELD_GET(KIW_DDP_VERSION_MASK, ddp[0]) != version)
+	bool tagged = ddp & KIW_DDP_TAGGED;
+
+	if (FIELD_GET(KIW_DDP_VERSION_MASK, ddp) != version)
 		return tagged ? KIW_PERR_DDP_TAGGED_VERSION : KIW_PERR_DDP_UNTAGGED_VERSION;
-	if (FIELD_GET(KIW_RDMAP_VERSION_MASK, ddp[1]) != version)
+	if (FIELD_GET(KIW_RDMAP_VERSION_MASK, rdmap) != version)
 		return KIW_PERR_RDMAP_VERSION;
-	if (!kiw_rdmap_opcode_fits(FIELD_GET(KIW_RDMAP_OPCODE_MASK, ddp[1]), tagged))
+	if (!kiw_rdmap_opcode_fits(FIELD_GET(KIW_RDMAP_OPCODE_MASK, rdmap), tagged))
 		return KIW_PERR_RDMAP_OPCODE;
 	return KIW_PERR_NONE;
 }
@@ -73,23 +75,24 @@ static void read_untagged(const u8 *head, struct kiw_ddp_seg *seg)
  */
 enum kiw_perr kiw_ddp_decode(const u8 *head, u16 ulpdu_len, u8 version, struct kiw_ddp_seg *seg)
 {
-	const u8 *ddp = head + KIW_FPDU_LEN_SIZE;
+	u8 ddp, rdmap, ddp_hdr;
 	enum kiw_perr perr;
-	u8 ddp_hdr;
 
 	memset(seg, 0, sizeof(*seg));
 	if (ulpdu_len < KIW_DDP_TAGGED_HDR)
 		return KIW_PERR_MPA_FRAMING;
-	seg->tagged = ddp[0] & KIW_DDP_TAGGED;
+	ddp = head[offsetof(struct kiw_wire_tagged, ddp)];
+	rdmap = head[offsetof(struct kiw_wire_tagged, rdmap)];
+	seg->tagged = ddp & KIW_DDP_TAGGED;
 	ddp_hdr = seg->tagged ? KIW_DDP_TAGGED_HDR : KIW_DDP_UNTAGGED_HDR;
 	if (ulpdu_len < ddp_hdr)
 		return KIW_PERR_MPA_FRAMING;
-	perr = check_control(ddp, seg->tagged, version);
+	perr = check_control(ddp, rdmap, version);
 	if (perr)
 		return perr;
 
-	seg->last = ddp[0] & KIW_DDP_LAST;
-	seg->opcode = FIELD_GET(KIW_RDMAP_OPCODE_MASK, ddp[1]);
+	seg->last = ddp & KIW_DDP_LAST;
+	seg->opcode = FIELD_GET(KIW_RDMAP_OPCODE_MASK, rdmap);
 	seg->hdr_len = KIW_FPDU_LEN_SIZE + ddp_hdr;
 	seg->payload_len = ulpdu_len - ddp_hdr;
 	if (seg->tagged) {

@@ -199,9 +199,11 @@ bool kiw_mpa_marker_agrees(const struct kiw_wire_marker *marker, u32 offset, u32
 
 static void set_extent(struct kiw_fpdu *fpdu, u16 ulpdu_len)
 {
+	u32 pad = kiw_mpa_pad(ulpdu_len);
+
 	fpdu->ulpdu_len = ulpdu_len;
-	fpdu->pad = kiw_mpa_pad(ulpdu_len);
-	fpdu->total = kiw_mpa_fpdu_size(ulpdu_len);
+	fpdu->pad = pad;
+	fpdu->total = ulpdu_len + pad + FPDU_OVERHEAD;
 }
 
 /* The FPDU without markers; @avail octets of it and what follows are known to be there. */

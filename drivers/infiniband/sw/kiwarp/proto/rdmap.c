@@ -8,24 +8,7 @@
 #include <linux/unaligned.h>
 #include <asm/byteorder.h>
 
-#define OPCODE_COUNT	8	/* 8..15 are reserved */
-
-/*
- * One opcode. @hdr_len is the length of RDMAP's own header, which then is the
- * whole message; @more: what follows it is tolerated. 0: the payload is the
- * consumer's.
- */
-struct opcode_row {
-	bool tagged;
-	u8 qn;
-	bool send;
-	bool solicited;
-	bool invalidate;
-	bool more;
-	u8 hdr_len;
-};
-
-static const struct opcode_row opcodes[OPCODE_COUNT] = {
+const struct kiw_rdmap_row kiw_rdmap_rows[KIW_RDMAP_ROWS] = {
 	[KIW_RDMAP_WRITE]	= { .tagged = true },
 	[KIW_RDMAP_READ_REQ]	= { .qn = KIW_QN_READ_REQ,
 				    .hdr_len = sizeof(struct kiw_wire_read_req) },
@@ -38,63 +21,6 @@ static const struct opcode_row opcodes[OPCODE_COUNT] = {
 	[KIW_RDMAP_TERMINATE]	= { .qn = KIW_QN_TERMINATE,
 				    .hdr_len = sizeof(struct kiw_wire_term), .more = true },
 };
-
-/**
- * kiw_rdmap_opcode_fits - whether an opcode exists and is of a buffer model
- * @opcode: any value
- * @tagged: the segment is tagged
- *
- * RFC 5040 4.1 figure 4.
- *
- * Context: any.
- * Return: true when a message with @opcode is sent in such segments.
- */
-bool kiw_rdmap_opcode_fits(u8 opcode, bool tagged)
-{
-	return opcode < OPCODE_COUNT && opcodes[opcode].tagged == tagged;
-}
-
-/**
- * kiw_rdmap_queue - the untagged queue of an opcode
- * @opcode: any value
- *
- * RFC 5040 4.1 figure 4.
- *
- * Context: any.
- * Return: the DDP queue number, or %KIW_QN_COUNT when @opcode uses none.
- */
-u32 kiw_rdmap_queue(u8 opcode)
-{
-	return kiw_rdmap_opcode_fits(opcode, false) ? opcodes[opcode].qn : KIW_QN_COUNT;
-}
-
-/**
- * kiw_rdmap_is_solicited - whether an opcode asks for an event at the peer
- * @opcode: any value
- *
- * RFC 5040 5.3.
- *
- * Context: any.
- * Return: true for Send with Solicited Event, with or without Invalidate.
- */
-bool kiw_rdmap_is_solicited(u8 opcode)
-{
-	return opcode < OPCODE_COUNT && opcodes[opcode].solicited;
-}
-
-/**
- * kiw_rdmap_is_invalidate - whether an opcode carries an STag to invalidate
- * @opcode: any value
- *
- * RFC 5040 4.1 figure 4.
- *
- * Context: any.
- * Return: true for Send with Invalidate, with or without Solicited Event.
- */
-bool kiw_rdmap_is_invalidate(u8 opcode)
-{
-	return opcode < OPCODE_COUNT && opcodes[opcode].invalidate;
-}
 
 /**
  * kiw_rdmap_check_size - check the extent of a segment against its opcode
@@ -112,7 +38,7 @@ bool kiw_rdmap_is_invalidate(u8 opcode)
  */
 enum kiw_perr kiw_rdmap_check_size(const struct kiw_ddp_seg *seg)
 {
-	const struct opcode_row *row = &opcodes[seg->opcode & (OPCODE_COUNT - 1)];
+	const struct kiw_rdmap_row *row = &kiw_rdmap_rows[seg->opcode & (KIW_RDMAP_ROWS - 1)];
 
 	if (!row->hdr_len)
 		return KIW_PERR_NONE;

@@ -34,14 +34,92 @@ struct kiw_untagged_rx {
 	u32 mo;
 };
 
-bool kiw_rdmap_opcode_fits(u8 opcode, bool tagged);
-u32 kiw_rdmap_queue(u8 opcode);
-bool kiw_rdmap_is_solicited(u8 opcode);
-bool kiw_rdmap_is_invalidate(u8 opcode);
+#define KIW_RDMAP_ROWS	8	/* opcodes 8..15 are reserved */
+
+/**
+ * struct kiw_rdmap_row - one opcode, RFC 5040 4.1 figure 4
+ * @tagged: it is sent in tagged segments
+ * @qn: else: the queue
+ * @send: it is one of the Sends
+ * @solicited: it asks for an event
+ * @invalidate: it carries an STag to invalidate
+ * @more: what follows RDMAP's own header is tolerated
+ * @hdr_len: length of RDMAP's own header, which then is the whole message; 0: the payload
+ *	is the consumer's
+ */
+struct kiw_rdmap_row {
+	bool tagged;
+	u8 qn;
+	bool send;
+	bool solicited;
+	bool invalidate;
+	bool more;
+	u8 hdr_len;
+};
+
+extern const struct kiw_rdmap_row kiw_rdmap_rows[KIW_RDMAP_ROWS];
+
 enum kiw_perr kiw_rdmap_check_size(const struct kiw_ddp_seg *seg);
 void kiw_read_req_encode(struct kiw_wire_read_req *wire, const struct kiw_read_req *req);
 void kiw_read_req_decode(const u8 *wire, struct kiw_read_req *req);
 enum kiw_perr kiw_untagged_check(const struct kiw_untagged_rx *q, const struct kiw_ddp_seg *seg);
 void kiw_untagged_advance(struct kiw_untagged_rx *q, const struct kiw_ddp_seg *seg);
+
+/**
+ * kiw_rdmap_opcode_fits - whether an opcode exists and is of a buffer model
+ * @opcode: any value
+ * @tagged: the segment is tagged
+ *
+ * RFC 5040 4.1 figure 4.
+ *
+ * Context: any.
+ * Return: true when a message with @opcode is sent in such segments.
+ */
+static inline bool kiw_rdmap_opcode_fits(u8 opcode, bool tagged)
+{
+	return opcode < KIW_RDMAP_ROWS && kiw_rdmap_rows[opcode].tagged == tagged;
+}
+
+/**
+ * kiw_rdmap_queue - the untagged queue of an opcode
+ * @opcode: any value
+ *
+ * RFC 5040 4.1 figure 4.
+ *
+ * Context: any.
+ * Return: the DDP queue number, or %KIW_QN_COUNT when @opcode uses none.
+ */
+static inline u32 kiw_rdmap_queue(u8 opcode)
+{
+	return kiw_rdmap_opcode_fits(opcode, false) ? kiw_rdmap_rows[opcode].qn : KIW_QN_COUNT;
+}
+
+/**
+ * kiw_rdmap_is_solicited - whether an opcode asks for an event at the peer
+ * @opcode: any value
+ *
+ * RFC 5040 5.3.
+ *
+ * Context: any.
+ * Return: true for Send with Solicited Event, with or without Invalidate.
+ */
+static inline bool kiw_rdmap_is_solicited(u8 opcode)
+{
+	return opcode < KIW_RDMAP_ROWS && kiw_rdmap_rows[opcode].solicited;
+}
+
+/**
+ * kiw_rdmap_is_invalidate - whether an opcode carries an STag to invalidate
+ * @opcode: any value
+ *
+ * RFC 5040 4.1 figure 4.
+ *
+ * Context: any.
+ * Return: true for Send with Invalidate, with or without Solicited Event.
+ */
+static inline bool kiw_rdmap_is_invalidate(u8 opcode)
+{
+	return opcode < KIW_RDMAP_ROWS && kiw_rdmap_rows[opcode].invalidate;
+}
 
 #endif /* KIW_PROTO_RDMAP_H */
