@@ -94,8 +94,8 @@ static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_fpdu *in
 }
 
 /* *@mr is to be given to kiw_mr_done(), also when there is a fault. Once for each segment. */
-static inline enum kiw_mem_fault rx_find_target(struct kiw_qp *qp, u32 stag, int access, u64 to, u64 len,
-					 struct kiw_mr **mr)
+static inline enum kiw_mem_fault rx_find_target(struct kiw_qp *qp, u32 stag, int access, u64 to,
+						u64 len, struct kiw_mr **mr)
 {
 	enum kiw_mem_fault fault;
 

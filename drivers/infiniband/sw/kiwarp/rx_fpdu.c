@@ -125,7 +125,7 @@ void kiw_rx_skip_marked(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len)
  * @cur: inside of an FPDU; advanced if it is at a marker
  *
  * Context: socket lock held, BHs off.
- * Return: octets from there to the next marker, at least 4.
+ * Return: octets from there to the next marker, at least 1.
  */
 u32 kiw_rx_pass_marker(struct kiw_qp *qp, struct kiw_rx_cursor *cur)
 {

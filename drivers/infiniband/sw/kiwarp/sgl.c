@@ -13,55 +13,6 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-/* The kernel consumers' lkey of everything: no MR, the address is the kernel's own */
-static bool is_dma_lkey(const struct kiw_sgl *sgl, u32 lkey)
-{
-	return sgl->is_kernel && lkey == sgl->dma_lkey;
-}
-
-/**
- * kiw_sgl_find - find and check a piece of an entry
- * @sgl: whose
- * @sge: the entry
- * @access: enum ib_access_flags needed
- * @offset: octets into the entry
- * @len: octets
- * @mr: set to the region, to be given to kiw_mr_done(), also when there is a fault; or to
- *	NULL: the address is the kernel's own
- *
- * Context: any, inside a section of the MR table.
- * Return: %KIW_MEM_OK, or why it may not be touched.
- */
-enum kiw_mem_fault kiw_sgl_find(const struct kiw_sgl *sgl, const struct kiw_sge *sge, int access,
-				u32 offset, u32 len, struct kiw_mr **mr)
-{
-	*mr = NULL;
-	if (sge->addr + offset < sge->addr)
-		return KIW_MEM_WRAP;
-	if (is_dma_lkey(sgl, sge->lkey))
-		return KIW_MEM_OK;
-	*mr = kiw_mr_use(sgl->section, sge->lkey);
-	if (!*mr)
-		return KIW_MEM_STAG;
-	return kiw_mr_check(*mr, sgl->pd, access, sge->addr + offset, len);
-}
-
-/**
- * kiw_sgl_settle - go on to the entry that the next octet is in
- * @sgl: entries and position
- *
- * Context: any.
- * Return: false: there is none.
- */
-bool kiw_sgl_settle(struct kiw_sgl *sgl)
-{
-	while (sgl->cur < sgl->num_sge && sgl->off == sgl->sge[sgl->cur].length) {
-		sgl->cur++;
-		sgl->off = 0;
-	}
-	return sgl->cur < sgl->num_sge;
-}
-
 /**
  * kiw_sgl_check - may all of this memory be touched?
  * @sgl: entries; the position does not matter
