@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # make check: everything that can be checked here. Lint on all kernels, KUnit, the
-# parsers under a fuzzer for seconds, instructions per operation, and the system tests in guests: UML (plain and with KASAN, lockdep and kmemleak), the
-# stock 6.1 and 6.12 kernels, one of them with two CPUs, and two guests joined by a
-# cable. Installs what it needs, ends with "N passed, N failed, N skipped"; what
-# failed is said once more just before that, for readers who keep only the end.
+# parsers under a fuzzer for seconds, instructions per operation, and the system tests in
+# guests: UML (plain and with KASAN, lockdep and kmemleak), the stock 6.1 and 6.12 kernels,
+# one of them with two CPUs, and pairs of guests joined by a cable. Installs what it needs,
+# ends with "N passed, N failed, N skipped"; what failed is said once more just before that,
+# for readers who keep only the end.
 
 set -u
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -13,6 +14,7 @@ TMP=$(mktemp -d)
 PASSED=0
 FAILED=0
 SKIPPED=0
+declare -A ASIDE=()
 
 # add PASSED FAILED SKIPPED
 add() {
@@ -24,13 +26,19 @@ add() {
 # part NAME CMD...: runs a part that leaves "passed failed skipped" in $TMP/totals.
 # One that leaves nothing, or fails without having counted a failure, is a failure.
 part() {
-	local name=$1 status p f s start=$SECONDS
+	local name=$1 start=$SECONDS status
 	shift
 	echo "== $name"
 	rm -f "$TMP/totals"
 	"$@" > >(tee "$TMP/log")
 	status=$?
 	wait $!
+	judge "$name" "$status" "$start"
+}
+
+# judge NAME STATUS START: of $TMP/log and $TMP/totals.
+judge() {
+	local name=$1 status=$2 start=$3 p f s
 	if read -r p f s 2>/dev/null <"$TMP/totals"; then
 		[ "$status" = 0 ] || [ "$f" != 0 ] || f=1
 	else
@@ -39,6 +47,28 @@ part() {
 	[ "$f" = 0 ] || { echo "== failed in $name"; failures; } >>"$TMP/failed"
 	add "$p" "$f" "$s"
 	echo "== $name: $p passed, $f failed, $s skipped, $((SECONDS - start)) s"
+}
+
+# aside NAME CMD...: a part that runs beside the next ones, until at_last NAME; it leaves
+# its totals in $TMP/NAME.totals.
+aside() {
+	local name=$1
+	shift
+	"$@" >"$TMP/$name.log" 2>&1 &
+	ASIDE[$name]=$!
+}
+
+at_last() {
+	local name=$1 start=$SECONDS status
+	echo "== $name"
+	wait "${ASIDE[$name]}"
+	status=$?
+	unset "ASIDE[$name]"
+	rm -f "$TMP/totals"
+	[ ! -f "$TMP/$name.totals" ] || mv "$TMP/$name.totals" "$TMP/totals"
+	mv "$TMP/$name.log" "$TMP/log"
+	cat "$TMP/log"
+	judge "$name" "$status" "$start"
 }
 
 # failures: of the last part's log, the tests that failed, why, the last lines of what
@@ -62,15 +92,22 @@ lint() {
 	return "$status"
 }
 
+clean_up() {
+	[ "${#ASIDE[@]}" = 0 ] || kill "${ASIDE[@]}" 2>/dev/null
+	rm -rf "$TMP"
+}
+
 main() {
-	trap 'rm -rf "$TMP"' EXIT
+	trap clean_up EXIT
 	"$HERE/vm/deps.sh" || exit 1
+	aside kunit "$HERE/kunit/run.sh" --totals "$TMP/kunit.totals"
+	aside fuzz "$HERE/fuzz/run.sh" --totals "$TMP/fuzz.totals"
+	aside count "$HERE/bench/count.sh" --totals "$TMP/count.totals"
 	part lint lint
-	part kunit "$HERE/kunit/run.sh" --totals "$TMP/totals"
-	part fuzz "$HERE/fuzz/run.sh" --totals "$TMP/totals"
-	part count "$HERE/bench/count.sh" --totals "$TMP/totals"
+	at_last kunit
+	at_last fuzz
+	at_last count
 	part system "$HERE/selftests/check" --totals "$TMP/totals"
-	part pair "$HERE/selftests/check" --pair --kernel uml --kernel 6.1 --totals "$TMP/totals"
 	[ ! -f "$TMP/failed" ] || cat "$TMP/failed"
 	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
 	[ "$FAILED" = 0 ] && [ "$PASSED" != 0 ]
