@@ -3,6 +3,7 @@
 # DESCRIPTION: connections with the independent peer, markers among them, as tshark reads them
 # TIMEOUT: 120
 # KERNELS: uml 6.12
+# CHECK-KERNELS: uml
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/rc-device
