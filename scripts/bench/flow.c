@@ -268,6 +268,15 @@ static size_t next_slot(struct set *set)
 	return at;
 }
 
+/* The slot @at octets into the memory of an end */
+static struct ibv_sge slot_at(const struct set *set, int end, size_t at)
+{
+	return (struct ibv_sge) {
+		.addr = (uintptr_t)set->data[end] + at, .length = set->size,
+		.lkey = set->mr[end]->lkey,
+	};
+}
+
 /**
  * flow_post - messages
  * @set: the connections
@@ -289,10 +298,7 @@ void flow_post(struct set *set, struct flow *f, enum ibv_wr_opcode opcode, __u32
 	for (__u32 i = 0; i < batch; i++) {
 		size_t at = next_slot(set);
 
-		sge[i] = (struct ibv_sge) {
-			.addr = (uintptr_t)set->data[0] + at, .length = set->size,
-			.lkey = set->mr[0]->lkey,
-		};
+		sge[i] = slot_at(set, 0, at);
 		wr[i].wr_id = f->index;
 		wr[i].next = i + 1 < batch ? &wr[i + 1] : NULL;
 		wr[i].sg_list = &sge[i];
@@ -315,10 +321,7 @@ static void post_receives(struct set *set, struct flow *f, __u32 count)
 	for (__u32 i = 0; i < count; i++) {
 		size_t at = f->slot++ % (set->region / set->size) * set->size;
 
-		sge[i] = (struct ibv_sge) {
-			.addr = (uintptr_t)set->data[1] + at, .length = set->size,
-			.lkey = set->mr[1]->lkey,
-		};
+		sge[i] = slot_at(set, 1, at);
 		wr[i].wr_id = f->index;
 		wr[i].next = i + 1 < count ? &wr[i + 1] : NULL;
 		wr[i].sg_list = &sge[i];
