@@ -15,20 +15,7 @@
 /* Both queues of both ends are full, and nobody waits */
 static void load(struct ktest_pair *p)
 {
-	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .num_sge = 1 };
-	struct ib_sge sge;
-	int i, e;
-
-	for (i = 0; i < LOAD; i++)
-		for (e = 0; e < 2; e++)
-			ktest_post_recv(&p->end[e], &p->end[e].recvs[i], 0, LOAD_SIZE);
-	for (i = 0; i < LOAD; i++) {
-		for (e = 0; e < 2; e++) {
-			sge = ktest_sge(&p->end[e], 128 * PAGE_SIZE, LOAD_SIZE);
-			wr.sg_list = &sge;
-			ktest_post(&p->end[e], &p->end[e].sends[i], &wr);
-		}
-	}
+	ktest_post_both(p, LOAD, 128 * PAGE_SIZE, 0, LOAD_SIZE);
 }
 
 /* All of @w have completed once, well or flushed, and those that did well came first */

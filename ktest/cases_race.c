@@ -185,20 +185,7 @@ static void check_once(struct ktest_pair *p, const struct ktest_wr *w)
 /* A window of Sends from each end to the other */
 static void post_window(struct ktest_pair *p)
 {
-	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .num_sge = 1 };
-	struct ib_sge sge;
-	int i, e;
-
-	for (i = 0; i < WINDOW; i++)
-		for (e = 0; e < 2; e++)
-			ktest_post_recv(&p->end[e], &p->end[e].recvs[i], SINK, SIZE);
-	for (i = 0; i < WINDOW; i++) {
-		for (e = 0; e < 2; e++) {
-			sge = ktest_sge(&p->end[e], FIRST, SIZE);
-			wr.sg_list = &sge;
-			ktest_post(&p->end[e], &p->end[e].sends[i], &wr);
-		}
-	}
+	ktest_post_both(p, WINDOW, FIRST, SINK, SIZE);
 }
 
 static bool is_removed(const struct ktest_pair *p)

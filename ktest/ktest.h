@@ -172,6 +172,7 @@ void ktest_wr_init(struct ktest_end *end, struct ktest_wr *w);
 struct ktest_wr *ktest_spare(struct ktest_end *end);
 void ktest_post(struct ktest_end *end, struct ktest_wr *w, struct ib_send_wr *wr);
 void ktest_post_recv(struct ktest_end *end, struct ktest_wr *w, u32 offset, u32 len);
+void ktest_post_both(struct ktest_pair *p, u32 count, u32 source, u32 sink, u32 len);
 void ktest_wait_any(struct ktest_wr *w);
 void ktest_wait(struct ktest_wr *w, enum ib_wc_status status);
 void ktest_register(struct ktest_end *end, struct ib_mr *mr, struct ktest_wr *w, int access);

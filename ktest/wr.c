@@ -90,6 +90,34 @@ void ktest_post_recv(struct ktest_end *end, struct ktest_wr *w, u32 offset, u32 
 	ktest_expect_eq(end->pair, ret, 0);
 }
 
+/**
+ * ktest_post_both - post Sends of each end to the other, and receives for them
+ * @p: the ends
+ * @count: of each, at most %KTEST_DEPTH
+ * @source: offset of what is sent into each end's memory
+ * @sink: offset of what is received
+ * @len: octets of each
+ *
+ * Context: any. Nobody waits: they are @sends and @recvs of both ends.
+ */
+void ktest_post_both(struct ktest_pair *p, u32 count, u32 source, u32 sink, u32 len)
+{
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .num_sge = 1 };
+	struct ib_sge sge;
+	u32 i, e;
+
+	for (i = 0; i < count; i++)
+		for (e = 0; e < 2; e++)
+			ktest_post_recv(&p->end[e], &p->end[e].recvs[i], sink, len);
+	for (i = 0; i < count; i++) {
+		for (e = 0; e < 2; e++) {
+			sge = ktest_sge(&p->end[e], source, len);
+			wr.sg_list = &sge;
+			ktest_post(&p->end[e], &p->end[e].sends[i], &wr);
+		}
+	}
+}
+
 /* Where nobody else polls, both queues are polled here: the peer's work is part of ours */
 static bool wait_direct(struct ktest_wr *w)
 {
