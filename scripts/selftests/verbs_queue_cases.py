@@ -32,6 +32,16 @@ def ended(*pairs):
         expect((p.l.state(p.lc), p.r.state(p.rc)), ("ERR", "ERR"), "states")
 
 
+def last_of_srq(p, queue):
+    """Nothing else has happened, and the last connection that receives from QUEUE ends."""
+    expect(p.r.async_events(), [], "more events")
+    p.l.disconnect(p.lc)
+    ended(p)
+    expect(p.r.async_wait(1), ["QP_LAST_WQE_REACHED"], "events of the last connection")
+    finish(p)
+    p.r.srq_close(queue)
+
+
 def overrun_receives(l, r, addr):
     """A CQ of receives that nobody polls: what fits can be polled, then the QP is dead, and
     its peer is told. A QP that is made with the dead CQ later ends with the first completion."""
@@ -317,12 +327,7 @@ def srq_flush(l, r, addr):
             send(other, lmr, i)
             other.send_done(i)
             other.recv_done(i, 1)
-        expect(r.async_events(), [], "more events")
-        l.disconnect(other.lc)
-        ended(other)
-        expect(r.async_wait(1), ["QP_LAST_WQE_REACHED"], "events of the other")
-        finish(other)
-        r.srq_close(queue)
+        last_of_srq(other, queue)
 
 
 # A Send's first segment, RFC 5041 4.2: more is to come
@@ -373,12 +378,7 @@ def srq_partial(l, r, addr):
         send(other, lmr)
         other.send_done()
         other.recv_done(count - 1, 1)
-        expect(r.async_events(), [], "more events")
-        l.disconnect(other.lc)
-        ended(other)
-        expect(r.async_wait(1), ["QP_LAST_WQE_REACHED"], "events of the other")
-        finish(other)
-        r.srq_close(queue)
+        last_of_srq(other, queue)
 
 
 def reconnect(l, r, addr):
