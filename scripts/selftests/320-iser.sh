@@ -68,17 +68,6 @@ initiator() {
 
 initiator_ends() { spawn_stop iscsid && admin -o delete; }
 
-disk() {
-	local d
-	for d in /sys/block/sd*; do
-		if grep -q -s '^LIO-ORG' "$d/device/vendor" && [ -b "/dev/${d##*/}" ]; then
-			echo "/dev/${d##*/}"
-			return
-		fi
-	done
-	return 1
-}
-
 sessions() { cat /sys/class/iscsi_session/session*/state; }
 logged_in() { [ "$(sessions)" = LOGGED_IN ]; }
 login() { admin --login && wait_for 10 disk && logged_in; }

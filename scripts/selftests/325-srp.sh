@@ -67,17 +67,6 @@ tune() {
 
 logout() { put a 1 /sys/class/srp_remote_ports/*/delete && wait_gone 10 disk; }
 
-disk() {
-	local d
-	for d in /sys/block/sd*; do
-		if grep -q -s '^LIO-ORG' "$d/device/vendor" && [ -b "/dev/${d##*/}" ]; then
-			echo "/dev/${d##*/}"
-			return
-		fi
-	done
-	return 1
-}
-
 # --- what happens ---------------------------------------------------------------------
 
 # The module does not take a device for the one that has gone: the target is made anew.
