@@ -174,10 +174,5 @@ else
 fi
 t_run "the connection is another one" reconnect
 t_run "a delegation is recalled on the new connection" recall two
-t_run "the second client ends" nfs_umount2
-t_run "the client ends" nfs_umount
-t_run "the server ends" nfs_end
-rdma_down
-topo_down
-t_run "unload" unload_kiwarp
+nfs_all_ends
 done_testing

@@ -109,10 +109,5 @@ while [ $SECONDS -lt $until ] && [ "$T_FAILED" = 0 ]; do faults; done
 t_run "the lock was kept" still_locked
 t_run "every octet is right" all_right
 diag "$(spawn_log io); $(wc -l <"$T_DIR/random.log") series of 60 random operations"
-t_run "the second client ends" nfs_umount2
-t_run "the client ends" nfs_umount
-t_run "the server ends" nfs_end
-rdma_down
-topo_down
-t_run "unload" unload_kiwarp
+nfs_all_ends
 done_testing
