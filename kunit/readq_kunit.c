@@ -101,6 +101,58 @@ static void pend_cut_leaves_what_is_settled(struct kunit *test)
 	kiw_pend_uninit(&ring);
 }
 
+/* The SGEs of each are its own until it is done, whatever the others have. */
+static void reads_keep_their_sges(struct kunit *test)
+{
+	u32 depth, i, put = 0, get = 0, seed = 5040;
+	struct kiw_sge sge[KIW_MAX_SGE];
+	struct kiw_read *read;
+	struct kiw_orq orq;
+
+	for (depth = 1; depth <= 33; depth++) {
+		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth), 0);
+		for (put = get = 0; get < 400;) {
+			seed = seed * 1103515245 + 12345;
+			if (!kiw_orq_is_full(&orq) && (seed >> 16 & 3 || put == get)) {
+				for (i = 0; i < KIW_MAX_SGE; i++)
+					sge[i].addr = put * KIW_MAX_SGE + i;
+				kiw_orq_add(&orq, sge, (seed >> 20) % (KIW_MAX_SGE + 1));
+				put++;
+				continue;
+			}
+			read = kiw_orq_oldest(&orq);
+			for (i = 0; i < read->num_sge; i++)
+				KUNIT_ASSERT_EQ(test, read->sge[i].addr, get * KIW_MAX_SGE + i);
+			kiw_orq_done(&orq);
+			get++;
+		}
+		kiw_orq_uninit(&orq);
+	}
+}
+
+/* Wherever in the ring of SGEs they begin */
+static void reads_of_one_sge_are_as_many_as_negotiated(struct kunit *test)
+{
+	struct kiw_sge sge[KIW_MAX_SGE] = {};
+	struct kiw_orq orq;
+	u32 depth, i, n;
+
+	for (depth = 1; depth <= 33; depth++) {
+		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth), 0);
+		kiw_orq_add(&orq, sge, 1);
+		for (n = 1; n < 200; n++) {
+			while (orq.put - orq.get < depth) {
+				KUNIT_ASSERT_FALSE(test, kiw_orq_is_full(&orq));
+				kiw_orq_add(&orq, sge, 1);
+			}
+			KUNIT_EXPECT_TRUE(test, kiw_orq_is_full(&orq));
+			for (i = 0; i <= n % depth && i + 1 < depth; i++)
+				kiw_orq_done(&orq);
+		}
+		kiw_orq_uninit(&orq);
+	}
+}
+
 static void reads_are_as_many_as_negotiated(struct kunit *test)
 {
 	u8 ddp[KIW_DDP_UNTAGGED_HDR] = {};
@@ -114,7 +166,7 @@ static void reads_are_as_many_as_negotiated(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth), 0);
 		for (i = 0; i < depth; i++) {
 			KUNIT_EXPECT_FALSE(test, kiw_orq_is_full(&orq));
-			kiw_orq_add(&orq)->length = i;
+			kiw_orq_add(&orq, NULL, 0)->length = i;
 			req.size = i;
 			KUNIT_EXPECT_TRUE(test, kiw_irq_add(&irq, &req, ddp));
 		}
@@ -139,6 +191,8 @@ static struct kunit_case readq_cases[] = {
 	KUNIT_CASE(pend_cut_is_never_sent),
 	KUNIT_CASE(pend_cut_leaves_what_is_settled),
 	KUNIT_CASE(reads_are_as_many_as_negotiated),
+	KUNIT_CASE(reads_keep_their_sges),
+	KUNIT_CASE(reads_of_one_sge_are_as_many_as_negotiated),
 	{}
 };
 

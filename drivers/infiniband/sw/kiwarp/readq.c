@@ -58,7 +58,11 @@ int kiw_orq_init(struct kiw_orq *orq, u32 depth)
 	memset(orq, 0, sizeof(*orq));
 	orq->depth = depth;
 	orq->size = kiw_ring_size(depth, U16_MAX);
-	orq->slots = readq_slots(orq->size, sizeof(*orq->slots));
+	/* At most so many of one SGE, what the end of the ring is too short for, and the next. */
+	orq->num_sges = kiw_ring_size(orq->size + 2 * (KIW_MAX_SGE - 1), U32_MAX);
+	orq->slots = readq_slots(1, orq->size * sizeof(*orq->slots) +
+				    orq->num_sges * sizeof(*orq->sges));
+	orq->sges = (struct kiw_sge *)(orq->slots + orq->size);
 	return orq->slots ? 0 : -ENOMEM;
 }
 
@@ -194,16 +198,35 @@ void kiw_pend_cut(struct kiw_pend_ring *ring, u32 end)
 	}
 }
 
+/* What is left out at the end of the ring, when it is too short for @count SGEs */
+static u32 orq_gap(const struct kiw_orq *orq, u32 count)
+{
+	u32 rest = orq->num_sges - kiw_ring_slot(orq->sge_put, orq->num_sges);
+
+	return rest < count ? rest : 0;
+}
+
+static bool orq_has_sges(const struct kiw_orq *orq, u32 count)
+{
+	u32 used = orq->sge_put - orq->sge_get;
+
+	return kiw_orq_is_empty(orq) || used + orq_gap(orq, count) + count <= orq->num_sges;
+}
+
 /**
- * kiw_orq_is_full() - are as many Reads outstanding as were negotiated
+ * kiw_orq_is_full() - may no other Read be outstanding
  * @orq: the queue
+ *
+ * As many are as were negotiated, or those that are have so many SGEs that there may be no
+ * room for one more's.
  *
  * Context: socket lock held.
  * Return: whether; always when ORD is 0.
  */
 bool kiw_orq_is_full(const struct kiw_orq *orq)
 {
-	return kiw_ring_full(orq->put, orq->get, orq->depth);
+	return kiw_ring_full(orq->put, orq->get, orq->depth) ||
+	       !orq_has_sges(orq, KIW_MAX_SGE);
 }
 
 /**
@@ -221,13 +244,28 @@ bool kiw_orq_is_empty(const struct kiw_orq *orq)
 /**
  * kiw_orq_add() - a Read goes out
  * @orq: the queue, not full
+ * @sge: where the octets go; copied
+ * @num_sge: entries of @sge, at most %KIW_MAX_SGE
  *
  * Context: socket lock held.
- * Return: its entry, for the caller to fill.
+ * Return: its entry, zero but for the SGEs, for the caller to fill.
  */
-struct kiw_read *kiw_orq_add(struct kiw_orq *orq)
+struct kiw_read *kiw_orq_add(struct kiw_orq *orq, const struct kiw_sge *sge, u8 num_sge)
 {
-	return &orq->slots[kiw_ring_slot(orq->put++, orq->size)];
+	struct kiw_read *read;
+	u32 at;
+
+	if (kiw_orq_is_empty(orq))
+		orq->sge_get = orq->sge_put;
+	at = orq->sge_put + orq_gap(orq, num_sge);
+	read = &orq->slots[kiw_ring_slot(orq->put++, orq->size)];
+	memset(read, 0, sizeof(*read));
+	read->sge = &orq->sges[kiw_ring_slot(at, orq->num_sges)];
+	memcpy(read->sge, sge, num_sge * sizeof(*sge));
+	read->num_sge = num_sge;
+	read->sge_end = at + num_sge;
+	orq->sge_put = read->sge_end;
+	return read;
 }
 
 /**
@@ -252,6 +290,7 @@ struct kiw_read *kiw_orq_oldest(struct kiw_orq *orq)
  */
 void kiw_orq_done(struct kiw_orq *orq)
 {
+	orq->sge_get = kiw_orq_oldest(orq)->sge_end;
 	orq->get++;
 }
 

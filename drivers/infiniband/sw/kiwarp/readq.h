@@ -55,36 +55,51 @@ struct kiw_pend_ring {
  * @length: octets asked for
  * @received: octets placed
  * @pend: its counter in the pend ring
+ * @sge: where the octets go; part of &struct kiw_orq.sges
+ * @sge_end: where the next Read's begin, as &struct kiw_orq.sge_put counts
  * @is_rtr: it was sent to say that we are there, RFC 6581 9.2; nobody waits for it
  * @with_inv: the STag of the only entry of @sge is made invalid when all has come
  * @num_sge: entries of @sge
- * @sge: where the octets go
  */
 struct kiw_read {
 	u32 stag;
 	u32 length;
 	u32 received;
 	u32 pend;
+	struct kiw_sge *sge;
+	u32 sge_end;
 	bool is_rtr;
 	bool with_inv;
 	u8 num_sge;
-	struct kiw_sge sge[KIW_MAX_SGE];
 };
 
 /**
  * struct kiw_orq - outstanding RDMA Reads, oldest first
+ *
+ * Most Reads have one SGE, so room for %KIW_MAX_SGE in each slot would be for nothing: they
+ * share a ring, in which those of a Read are next to each other. It is long enough that Reads
+ * with one SGE never wait for it.
+ *
  * @slots: ring of @size
+ * @sges: ring of @num_sges, behind the slots
  * @size: a power of two, at least @depth
  * @depth: most that may be outstanding: the negotiated ORD, exactly
  * @put: free-running
  * @get: free-running
+ * @num_sges: a power of two
+ * @sge_put: free-running
+ * @sge_get: free-running
  */
 struct kiw_orq {
 	struct kiw_read *slots;
+	struct kiw_sge *sges;
 	u32 size;
 	u32 depth;
 	u32 put;
 	u32 get;
+	u32 num_sges;
+	u32 sge_put;
+	u32 sge_get;
 };
 
 /**
@@ -128,7 +143,7 @@ void kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool i
 struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos);
 void kiw_pend_cut(struct kiw_pend_ring *ring, u32 end);
 bool kiw_pend_is_sent(const struct kiw_pend *pend, u32 end);
-struct kiw_read *kiw_orq_add(struct kiw_orq *orq);
+struct kiw_read *kiw_orq_add(struct kiw_orq *orq, const struct kiw_sge *sge, u8 num_sge);
 struct kiw_read *kiw_orq_oldest(struct kiw_orq *orq);
 void kiw_orq_done(struct kiw_orq *orq);
 bool kiw_orq_is_full(const struct kiw_orq *orq);

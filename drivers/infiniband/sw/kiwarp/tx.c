@@ -69,8 +69,7 @@ static bool tx_add_rtr_read(struct kiw_qp *qp)
 	kiw_read_req_encode(&wire, &req);
 	if (!kiw_tx_add_untagged(qp, KIW_RDMAP_READ_REQ, &wire, sizeof(wire)))
 		return false;
-	read = kiw_orq_add(&qp->tx.orq);
-	memset(read, 0, sizeof(*read));
+	read = kiw_orq_add(&qp->tx.orq, NULL, 0);
 	read->is_rtr = true;
 	return true;
 }
@@ -288,15 +287,11 @@ static bool tx_add_read_request(struct kiw_qp *qp)
 	kiw_read_req_encode(&wire, &req);
 	if (!kiw_tx_add_untagged(qp, KIW_RDMAP_READ_REQ, &wire, sizeof(wire)))
 		return false;
-	read = kiw_orq_add(&qp->tx.orq);
-	read->is_rtr = false;
+	read = kiw_orq_add(&qp->tx.orq, wqe->sge, wqe->num_sge);
 	read->with_inv = wqe->op == KIW_WR_READ_INV;
 	read->stag = req.sink_stag;
 	read->length = wqe->length;
-	read->received = 0;
 	read->pend = qp->tx.pend.put - 1;
-	read->num_sge = wqe->num_sge;
-	memcpy(read->sge, wqe->sge, sizeof(read->sge));
 	tx_wr_built(qp);
 	kiw_count(qp->stats, KIW_STAT_TX_READ_REQUESTS);
 	return true;
