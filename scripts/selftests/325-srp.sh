@@ -65,7 +65,11 @@ tune() {
 	put a off $port/fast_io_fail_tmo && put a 600 $port/dev_loss_tmo && put a 1 $port/reconnect_delay
 }
 
-logout() { put a 1 /sys/class/srp_remote_ports/*/delete && wait_gone 10 disk; }
+# What the disk has in its cache is written when it is no more to be seen. If the target went before
+# that, this would be tried for as long as any I/O is.
+logout() { put a 1 /sys/class/srp_remote_ports/*/delete && wait_gone 10 has_host; }
+
+has_host() { grep -q -s -x ib_srp /sys/class/scsi_host/host*/proc_name; }
 
 # --- what happens ---------------------------------------------------------------------
 
