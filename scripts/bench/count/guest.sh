@@ -33,5 +33,6 @@ rdma_down
 with_crc N || exit 1
 for op in write read send; do
 	count "$op 64 KiB, crc off" 192 $op size=65536
+	count "$op 64 KiB x16, crc off" 192 $op size=65536 batch=16
 	count "$op 64 B x16, crc off" 4096 $op size=64 batch=16
 done

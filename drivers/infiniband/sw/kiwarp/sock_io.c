@@ -148,6 +148,22 @@ u32 kiw_sock_emss(struct kiw_sock *ks)
 }
 
 /**
+ * kiw_sock_burst() - full segments that TCP passes on in one buffer
+ * @ks: the stream
+ *
+ * What is sent beyond them is one more buffer, which takes its own way through the layers,
+ * however little is in it.
+ *
+ * Context: socket lock held.
+ * Return: segments of kiw_sock_emss() octets, at least one.
+ */
+u32 kiw_sock_burst(struct kiw_sock *ks)
+{
+	return clamp(ks->sk->sk_gso_max_size / kiw_sock_emss(ks), 1U,
+		     max_t(u32, ks->sk->sk_gso_max_segs, 1));
+}
+
+/**
  * kiw_sock_has_room() - is it worth to prepare something to send
  * @ks: the stream
  *

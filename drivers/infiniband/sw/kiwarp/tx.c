@@ -448,6 +448,38 @@ static bool tx_add_next(struct kiw_qp *qp, u32 octets)
 	return tx_add_wr(qp, octets);
 }
 
+/* Octets of a batch: what goes into one buffer of TCP. */
+static u32 tx_batch_size(struct kiw_qp *qp, u32 full)
+{
+	u32 most = max(KIW_TXBUF_TARGET / full, 1U);
+
+	return min(kiw_sock_burst(qp->ks), most) * full;
+}
+
+/*
+ * What is left of the current message fits into one segment, and nothing is known to follow.
+ * TCP has a buffer of its own for it, but not a call of its own.
+ */
+static bool tx_is_rest(struct kiw_qp *qp, u32 full)
+{
+	struct kiw_tx *tx = &qp->tx;
+	u32 left, count = tx->irq.put - tx->irq.get;
+
+	switch (tx->kind) {
+	case KIW_TX_WR:
+		left = tx->wqe.length - tx->sent;
+		break;
+	case KIW_TX_RESPONSE:
+		left = kiw_irq_oldest(&tx->irq)->req.size - tx->sent;
+		count--;
+		break;
+	default:
+		return false;
+	}
+	return left < full && kiw_mpa_fpdu_size(left + KIW_DDP_UNTAGGED_HDR) <= full && !count &&
+	       qp->sq.ops->is_empty(&qp->sq);
+}
+
 /*
  * Fill a batch. FPDUs fill segments exactly, so a batch that starts on a segment stays
  * aligned (RFC 5044 5.1): a message that begins inside a segment has a first FPDU of
@@ -461,16 +493,17 @@ static void tx_build(struct kiw_qp *qp)
 	u32 full = kiw_mpa_fpdu_size(kiw_mpa_mulpdu(kiw_sock_emss(qp->ks)));
 	unsigned int local = TX_BATCH_LOCAL;
 	struct kiw_tx *tx = &qp->tx;
-	u32 before, in_segment = 0;
+	u32 before, size, in_segment = 0;
 
 	if (qp->conn.tx_markers)
 		least += KIW_MARKER_SIZE;
 	full = max(full, least);
+	size = tx_batch_size(qp, full);
 
 	tx->is_aligned = true;
 	tx->has_source = false;
 	kiw_mr_enter(qp->mrs, &tx->section);
-	while (tx->buf.len < KIW_TXBUF_TARGET) {
+	while (tx->buf.len < size || tx_is_rest(qp, full)) {
 		before = tx->buf.len;
 		if (!tx_add_next(qp, full - in_segment))
 			break;
