@@ -30,7 +30,12 @@ for op in write read send; do
 	count "$op 64 KiB, crc on" 192 $op size=65536
 done
 rdma_down
-with_crc N || exit 1
+echo Y >/sys/module/kiwarp/parameters/markers && with_crc Y || exit 1
+for op in write send; do
+	count "$op 64 KiB, markers" 192 $op size=65536
+done
+rdma_down
+echo N >/sys/module/kiwarp/parameters/markers && with_crc N || exit 1
 for op in write read send; do
 	count "$op 64 KiB, crc off" 192 $op size=65536
 	count "$op 64 KiB x16, crc off" 192 $op size=65536 batch=16

@@ -99,7 +99,10 @@ bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
 	for (left = in->extent.total; gap < left; gap = KIW_MARKER_INTERVAL) {
 		kiw_sock_rx_skip(qp->ks, &at, gap);
 		left -= gap;
-		kiw_sock_rx_peek(qp->ks, &at, (u8 *)&marker, sizeof(marker));
+		if (at.here >= sizeof(marker))
+			memcpy(&marker, at.data, sizeof(marker));
+		else
+			kiw_sock_rx_peek(qp->ks, &at, (u8 *)&marker, sizeof(marker));
 		if (!kiw_mpa_marker_agrees(&marker, rx_offset(qp, &at), start))
 			return false;
 	}

@@ -18,14 +18,16 @@
 
 /**
  * struct tx_marked - writing an FPDU with its markers
+ * @begin: of the FPDU, with the marker before it if there is one
+ * @start: its offset in the stream
  * @dst: where the next octet goes
- * @start: offset of the FPDU in the stream, with the marker before it if there is one
- * @offset: of the next octet
+ * @gap: octets to the next marker
  */
 struct tx_marked {
-	u8 *dst;
+	u8 *begin;
 	u32 start;
-	u32 offset;
+	u8 *dst;
+	u32 gap;
 };
 
 static u32 tx_header_size(const struct kiw_tx_fpdu *fpdu)
@@ -88,31 +90,47 @@ static u8 *tx_write_plain(const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *
 	return dst + -size % KIW_FPDU_ALIGN;
 }
 
-/* A marker if it belongs here: RFC 5044 4.3. */
+/* RFC 5044 4.3 */
 static void tx_write_marker(struct tx_marked *out)
 {
 	struct kiw_wire_marker marker;
 
-	if (kiw_mpa_to_marker(out->offset))
-		return;
-	kiw_mpa_marker_encode(&marker, out->offset, out->start);
+	kiw_mpa_marker_encode(&marker, out->start + (u32)(out->dst - out->begin), out->start);
 	memcpy(out->dst, &marker, sizeof(marker));
-	out->offset += sizeof(marker);
 	out->dst += sizeof(marker);
+	out->gap = KIW_MARKER_INTERVAL - sizeof(marker);
+}
+
+/* Room for up to @len octets before the next marker. */
+static u32 tx_marked_room(struct tx_marked *out, u32 len)
+{
+	if (!out->gap)
+		tx_write_marker(out);
+	return min(len, out->gap);
+}
+
+static void tx_put_marked(struct tx_marked *out, const void *data, u32 len)
+{
+	u32 here;
+
+	for (; len; len -= here, data += here) {
+		here = tx_marked_room(out, len);
+		memcpy(out->dst, data, here);
+		out->dst += here;
+		out->gap -= here;
+	}
 }
 
 static bool tx_fill_marked(struct tx_marked *out, struct kiw_tx_source *src, u32 len)
 {
 	u32 here;
 
-	while (len) {
-		tx_write_marker(out);
-		here = min(len, kiw_mpa_to_marker(out->offset));
+	for (; len; len -= here) {
+		here = tx_marked_room(out, len);
 		if (!kiw_tx_source_read(src, out->dst, here))
 			return false;
 		out->dst += here;
-		out->offset += here;
-		len -= here;
+		out->gap -= here;
 	}
 	return true;
 }
@@ -123,18 +141,18 @@ static u8 *tx_write_marked(const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source 
 	static const u8 zeroes[KIW_FPDU_ALIGN];
 	u32 hdr_len = tx_header_size(fpdu);
 	struct tx_marked out = {
-		.dst = fpdu->at,
+		.begin = fpdu->at,
 		.start = offset,
-		.offset = offset,
+		.dst = fpdu->at,
+		.gap = kiw_mpa_to_marker(offset),
 	};
-	struct kiw_tx_source hdr, pad;
 
-	kiw_tx_source_bytes(&hdr, &fpdu->tagged, hdr_len);
-	kiw_tx_source_bytes(&pad, zeroes, sizeof(zeroes));
-	if (!tx_fill_marked(&out, &hdr, hdr_len) || !tx_fill_marked(&out, src, fpdu->len) ||
-	    !tx_fill_marked(&out, &pad, kiw_mpa_pad(hdr_len - KIW_FPDU_LEN_SIZE + fpdu->len)))
+	tx_put_marked(&out, &fpdu->tagged, hdr_len);
+	if (!tx_fill_marked(&out, src, fpdu->len))
 		return NULL;
-	tx_write_marker(&out);
+	tx_put_marked(&out, zeroes, kiw_mpa_pad(hdr_len - KIW_FPDU_LEN_SIZE + fpdu->len));
+	if (!out.gap)
+		tx_write_marker(&out);
 	return out.dst;
 }
 

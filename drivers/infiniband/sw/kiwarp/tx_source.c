@@ -110,7 +110,7 @@ static enum kiw_mem_fault source_look(struct kiw_tx_source *src, u32 len)
 }
 
 /**
- * kiw_tx_source_read() - copy the next octets
+ * kiw_tx_source_read_on() - copy the next octets, which may lie in several pieces
  * @src: whose
  * @dst: where to
  * @len: octets
@@ -118,7 +118,7 @@ static enum kiw_mem_fault source_look(struct kiw_tx_source *src, u32 len)
  * Context: socket lock held, BHs off, within the engine's section of the MR table.
  * Return: false: they may not be read, @src->fault says why.
  */
-bool kiw_tx_source_read(struct kiw_tx_source *src, void *dst, u32 len)
+bool kiw_tx_source_read_on(struct kiw_tx_source *src, void *dst, u32 len)
 {
 	u32 n;
 

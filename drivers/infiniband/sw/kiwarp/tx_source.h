@@ -38,6 +38,27 @@ void kiw_tx_source_sgl(struct kiw_tx_source *src, struct kiw_qp *qp, const struc
 void kiw_tx_source_region(struct kiw_tx_source *src, struct kiw_qp *qp, u32 stag, u64 to,
 			  u32 len);
 void kiw_tx_source_bytes(struct kiw_tx_source *src, const void *data, u32 len);
-bool kiw_tx_source_read(struct kiw_tx_source *src, void *dst, u32 len);
+bool kiw_tx_source_read_on(struct kiw_tx_source *src, void *dst, u32 len);
+
+/**
+ * kiw_tx_source_read() - copy the next octets
+ * @src: whose
+ * @dst: where to
+ * @len: octets
+ *
+ * Most lie in the current piece and do not end it.
+ *
+ * Context: socket lock held, BHs off, within the engine's section of the MR table.
+ * Return: false: they may not be read, @src->fault says why.
+ */
+static inline bool kiw_tx_source_read(struct kiw_tx_source *src, void *dst, u32 len)
+{
+	if (len >= src->left || !src->mr)
+		return kiw_tx_source_read_on(src, dst, len);
+	kiw_mr_copy_from(src->mr, src->addr, dst, len);
+	src->addr += len;
+	src->left -= len;
+	return true;
+}
 
 #endif /* KIW_TX_SOURCE_H */
