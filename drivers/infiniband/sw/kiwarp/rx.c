@@ -121,8 +121,10 @@ static enum kiw_mem_fault rx_place_tagged(struct kiw_qp *qp, struct kiw_rx_fpdu 
 	fault = rx_find_target(qp, seg->stag, IB_ACCESS_REMOTE_WRITE, to, left, &mr);
 	for (; left && fault == KIW_MEM_OK; left -= here, to += here) {
 		data = kiw_rx_take(qp, &in->cur, left, &here);
-		if (!data)
+		if (!data) {
+			fault = KIW_MEM_BOUNDS;
 			break;
+		}
 		kiw_mr_copy_to(mr, to, data, here);
 	}
 	kiw_mr_done(mr);
