@@ -35,14 +35,15 @@ guest() {
 }
 
 main() {
-	local mods totals bad=0 p f s
+	local mods totals suites bad=0 p f s
 	options "$@"
 	mods=$("$KIW_VM/build.sh" "$KERNEL") || die "build failed"
 	[ -f "$mods/kiwarp_kunit.ko" ] || die "the build gave no kiwarp_kunit.ko"
 	OUT=$(mktemp -d "${TMPDIR:-/tmp}/kiwarp-kunit.XXXXXX")
 	trap 'rm -rf "$OUT"' EXIT
 	guest "$OUT" "$mods" || bad=1
-	totals=$("$KIW_VM/ktap.py" kunit "$OUT/dmesg" | tee "$OUT/report" | tail -n 1)
+	suites=$(cat "$KIW_TOP"/kunit/*.c | grep -c '^kunit_test_suite(')
+	totals=$("$KIW_VM/ktap.py" kunit "$OUT/dmesg" "$suites" | tee "$OUT/report" | tail -n 1)
 	sed '$d' "$OUT/report"
 	read -r p f s <<<"${totals#TOTALS }"
 	if [ $bad = 1 ] && [ "$f" = 0 ]; then

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""ktap.py selftest OUT NAME LABEL | kunit LOG
+"""ktap.py selftest OUT NAME LABEL | kunit LOG SUITES
 
 Judges what a guest left and prints what a person wants to see of it, then, as
 the last line, "TOTALS passed failed skipped".
@@ -121,7 +121,8 @@ class Kunit:
             self.suites.append((self.name, self.cases, self.lines))
 
 
-def kunit(log):
+def kunit(log, suites):
+    """SUITES: how many there are; those that the log is too short for are missed."""
     parser = Kunit()
     for line in (read(log) or "").splitlines():
         parser.line(line)
@@ -134,6 +135,9 @@ def kunit(log):
             (name, "FAIL" if cases.failures else "ok  ") + counts))
         if cases.failures:
             print(indent("\n".join(lines)))
+    if len(parser.suites) != suites:
+        totals[1] += 1
+        print("kunit     %d suites, but the log has %d" % (suites, len(parser.suites)))
     print("TOTALS %d %d %d" % tuple(totals))
     return totals[1] != 0 or totals[0] == 0
 
@@ -141,7 +145,7 @@ def kunit(log):
 def main():
     if sys.argv[1] == "selftest":
         return selftest(*sys.argv[2:5])
-    return kunit(sys.argv[2])
+    return kunit(sys.argv[2], int(sys.argv[3]))
 
 
 sys.exit(main())
