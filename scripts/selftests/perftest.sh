@@ -16,7 +16,8 @@ perf() {
 			return
 		fi
 		cat "$log"
-		grep -q 'RDMA_CM_EVENT_REJECTED; error: -111' "$log" || break
+		grep -qE 'RDMA_CM_EVENT_REJECTED; error: -111|ERRNO: Connection refused' "$log" ||
+			break
 		echo "try $try: refused"
 	done
 	return 1
