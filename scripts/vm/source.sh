@@ -3,7 +3,8 @@
 #
 # source.sh 6.1|6.12: prints the path of that kernel's source tree, unpacked
 # from the distribution's linux-source package. What no test needs (other
-# architectures, big drivers) is left out; scripts/ is complete.
+# architectures, big drivers) is left out; scripts/ is complete. patches/VERSION-* mend what of it
+# is wrong where a test cannot tell that from a fault of the driver's.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -25,19 +26,30 @@ unpack() {
 		skip+=("--exclude=$root/arch/$d/*.[chS]" "--exclude=$root/arch/$d/*.dts*")
 	done
 	tar -xJf "/usr/src/$root.tar.xz" -C "$dir" --strip-components=1 \
-		--wildcards "${skip[@]}"
+		--wildcards "${skip[@]}" && mend "$dir" "${@:3}"
+}
+
+# mend DIR PATCH...
+mend() {
+	local dir=$1 p
+	shift
+	for p in "$@"; do
+		run_logged "$dir/mend.log" patch -d "$dir" -p1 -N -i "$p" || return 1
+	done
 }
 
 main() {
 	local version=${1:-}
+	local -a patches
 	case $version in
 	6.1 | 6.12) ;;
 	*) die "usage: source.sh 6.1|6.12" ;;
 	esac
-	need_packages "linux-source-$version" xz-utils || die "no linux-source-$version"
-	cached "source-$version" "$(content_key "$UNWANTED" "$(declare -f unpack)" \
-		"$(dpkg-query -W -f '${Version}' "linux-source-$version")")" \
-		unpack "$version"
+	need_packages "linux-source-$version" xz-utils patch || die "no linux-source-$version"
+	mapfile -t patches < <(find "$KIW_VM/patches" -name "$version-*.patch" | sort)
+	cached "source-$version" "$(content_key "$UNWANTED" "$(declare -f unpack mend)" \
+		"$(dpkg-query -W -f '${Version}' "linux-source-$version")" "${patches[@]}")" \
+		unpack "$version" "${patches[@]}"
 }
 
 main "$@"
