@@ -51,7 +51,7 @@ static bool tx_add_rtr_write(struct kiw_qp *qp)
 	struct kiw_tx_fpdu fpdu = { .is_tagged = true };
 	struct kiw_tx_source none;
 
-	if (!kiw_tx_begin_fpdu(qp, &fpdu, 0, PAGE_SIZE))
+	if (!kiw_tx_begin_fpdu(qp, &fpdu, 0, KIW_TX_ROOM_SHORT))
 		return false;
 	kiw_ddp_encode_tagged(&fpdu.tagged, qp->conn.version, KIW_RDMAP_WRITE, true, 0,
 			      TX_RTR_STAG, 0);
@@ -131,21 +131,6 @@ static void tx_wr_built(struct kiw_qp *qp)
 	tx->has_wqe = false;
 }
 
-/* The message's segment from @sent on; true: it was the last one. */
-static bool tx_segment_sent(struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu, u32 length,
-			    enum kiw_stat stat)
-{
-	struct kiw_tx *tx = &qp->tx;
-
-	tx->sent += fpdu->len;
-	kiw_count_add(qp->stats, KIW_STAT_TX_BYTES, fpdu->len);
-	if (tx->sent < length)
-		return false;
-	tx->kind = KIW_TX_NONE;
-	kiw_count(qp->stats, stat);
-	return true;
-}
-
 /* The position in the current message's payload; it is lost with each batch. */
 static struct kiw_tx_source *tx_source(struct kiw_qp *qp)
 {
@@ -167,6 +152,27 @@ static struct kiw_tx_source *tx_source(struct kiw_qp *qp)
 		kiw_tx_source_sgl(&tx->source, qp, wqe->sge, wqe->num_sge, tx->sent);
 	}
 	return &tx->source;
+}
+
+/* The message's segments from @sent on; false: the payload of one may not be read. */
+static bool tx_add_segments(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
+{
+	u32 done = kiw_tx_end_fpdu(qp, fpdu, tx_source(qp));
+	u32 octets = done * fpdu->len;
+
+	qp->tx.sent += octets;
+	kiw_count_add(qp->stats, KIW_STAT_TX_BYTES, octets);
+	return done == fpdu->count;
+}
+
+/* Was that the end of a message of @length octets? */
+static bool tx_is_message_built(struct kiw_qp *qp, u32 length, enum kiw_stat stat)
+{
+	if (qp->tx.sent < length)
+		return false;
+	qp->tx.kind = KIW_TX_NONE;
+	kiw_count(qp->stats, stat);
+	return true;
 }
 
 static u8 tx_send_opcode(const struct kiw_swqe *wqe)
@@ -194,23 +200,23 @@ static void tx_wr_header(struct kiw_qp *qp, u32 left, struct kiw_tx_fpdu *fpdu)
 				qp->tx.msn[KIW_QN_SEND], qp->tx.sent);
 }
 
-/* One segment of a Send or Write, which may take @octets of the stream. */
-static bool tx_add_wr(struct kiw_qp *qp, u32 octets)
+/* Segments of a Send or Write */
+static bool tx_add_wr(struct kiw_qp *qp, const struct kiw_tx_room *room)
 {
 	struct kiw_tx *tx = &qp->tx;
 	u32 left = tx->wqe.length - tx->sent;
 	struct kiw_tx_fpdu fpdu;
 
 	fpdu.is_tagged = tx->wqe.op == KIW_WR_WRITE;
-	if (!kiw_tx_begin_fpdu(qp, &fpdu, left, octets))
+	if (!kiw_tx_begin_fpdu(qp, &fpdu, left, room))
 		return false;
 	tx_wr_header(qp, left, &fpdu);
-	if (!kiw_tx_end_fpdu(qp, &fpdu, tx_source(qp))) {
+	if (!tx_add_segments(qp, &fpdu)) {
 		tx_fail_current(qp, KIW_WCS_LOC_PROT);
 		return false;
 	}
-	if (!tx_segment_sent(qp, &fpdu, tx->wqe.length,
-			     fpdu.is_tagged ? KIW_STAT_TX_WRITES : KIW_STAT_TX_SENDS))
+	if (!tx_is_message_built(qp, tx->wqe.length,
+				 fpdu.is_tagged ? KIW_STAT_TX_WRITES : KIW_STAT_TX_SENDS))
 		return true;
 	tx_wr_built(qp);
 	if (tx->wqe.op == KIW_WR_SEND_INV)
@@ -244,8 +250,8 @@ static void tx_response_fault(struct kiw_qp *qp, const struct kiw_peer_read *rea
 	kiw_qp_fault(qp, kiw_source_perr(fault), (const u8 *)&head, sizeof(head));
 }
 
-/* One segment of the answer to the peer's oldest RDMA Read, RFC 5040 4.5. */
-static bool tx_add_response(struct kiw_qp *qp, u32 octets)
+/* Segments of the answer to the peer's oldest RDMA Read, RFC 5040 4.5. */
+static bool tx_add_response(struct kiw_qp *qp, const struct kiw_tx_room *room)
 {
 	const struct kiw_peer_read *read = kiw_irq_oldest(&qp->tx.irq);
 	const struct kiw_read_req *req = &read->req;
@@ -253,16 +259,16 @@ static bool tx_add_response(struct kiw_qp *qp, u32 octets)
 	struct kiw_tx_fpdu fpdu;
 
 	fpdu.is_tagged = true;
-	if (!kiw_tx_begin_fpdu(qp, &fpdu, left, octets))
+	if (!kiw_tx_begin_fpdu(qp, &fpdu, left, room))
 		return false;
 	kiw_ddp_encode_tagged(&fpdu.tagged, qp->conn.version, KIW_RDMAP_READ_RESP,
 			      fpdu.len == left, fpdu.len, req->sink_stag,
 			      req->sink_to + qp->tx.sent);
-	if (!kiw_tx_end_fpdu(qp, &fpdu, tx_source(qp))) {
+	if (!tx_add_segments(qp, &fpdu)) {
 		tx_response_fault(qp, read, qp->tx.source.fault);
 		return false;
 	}
-	if (tx_segment_sent(qp, &fpdu, req->size, KIW_STAT_TX_READ_RESPONSES))
+	if (tx_is_message_built(qp, req->size, KIW_STAT_TX_READ_RESPONSES))
 		kiw_irq_done(&qp->tx.irq);
 	return true;
 }
@@ -421,11 +427,8 @@ static bool tx_begin(struct kiw_qp *qp)
 	return true;
 }
 
-/*
- * The next FPDU of whatever there is to send, which may take @octets of the stream; false:
- * nothing, or it could not be built.
- */
-static bool tx_add_next(struct kiw_qp *qp, u32 octets)
+/* The next FPDUs of whatever there is to send; false: nothing, or one could not be built. */
+static bool tx_add_next(struct kiw_qp *qp, const struct kiw_tx_room *room)
 {
 	struct kiw_tx *tx = &qp->tx;
 
@@ -442,10 +445,10 @@ static bool tx_add_next(struct kiw_qp *qp, u32 octets)
 	if (tx->kind == KIW_TX_NONE)
 		return true;
 	if (tx->kind == KIW_TX_RESPONSE)
-		return tx_add_response(qp, octets);
+		return tx_add_response(qp, room);
 	if (kiw_wr_is_read(tx->wqe.op))
 		return tx_add_read_request(qp);
-	return tx_add_wr(qp, octets);
+	return tx_add_wr(qp, room);
 }
 
 /* Octets of a batch: what goes into one buffer of TCP. */
@@ -493,6 +496,7 @@ static void tx_build(struct kiw_qp *qp)
 	u32 full = kiw_mpa_fpdu_size(kiw_mpa_mulpdu(kiw_sock_emss(qp->ks)));
 	unsigned int local = TX_BATCH_LOCAL;
 	struct kiw_tx *tx = &qp->tx;
+	struct kiw_tx_room room;
 	u32 before, size, in_segment = 0;
 
 	if (qp->conn.tx_markers)
@@ -505,7 +509,9 @@ static void tx_build(struct kiw_qp *qp)
 	kiw_mr_enter(qp->mrs, &tx->section);
 	while (tx->buf.len < size || tx_is_rest(qp, full)) {
 		before = tx->buf.len;
-		if (!tx_add_next(qp, full - in_segment))
+		room.octets = full - in_segment;
+		room.all = in_segment ? 0 : size - min(size, before);
+		if (!tx_add_next(qp, &room))
 			break;
 		if (tx->buf.len == before && !--local) {
 			kiw_qp_run_soon(qp);

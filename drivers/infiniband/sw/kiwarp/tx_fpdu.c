@@ -35,13 +35,26 @@ static u32 tx_header_size(const struct kiw_tx_fpdu *fpdu)
 	return fpdu->is_tagged ? sizeof(fpdu->tagged) : sizeof(fpdu->untagged);
 }
 
+/*
+ * FPDUs like the first, of which @left octets of payload are left: as many as fill whole
+ * segments in @space octets, without the last of the message.
+ */
+static u32 tx_count_alike(const struct kiw_tx_fpdu *fpdu, u32 left,
+			  const struct kiw_tx_room *room, u32 space)
+{
+	u32 size = kiw_mpa_fpdu_size(tx_header_size(fpdu) - KIW_FPDU_LEN_SIZE + fpdu->len);
+
+	if (size != room->octets)
+		return 1;
+	return clamp(min(room->all, space) / size, 1U, (left - 1) / fpdu->len);
+}
+
 /**
- * kiw_tx_begin_fpdu() - find room for an FPDU, and how much payload it has
+ * kiw_tx_begin_fpdu() - find room for FPDUs, and how many and how large they are
  * @qp: the QP
- * @fpdu: its @is_tagged says which header it will have; @at and @len are set
+ * @fpdu: its @is_tagged says which header it will have; @at, @count and @len are set
  * @left: octets of payload that the message has left
- * @octets: of the stream, that the FPDU may take, markers counted; a multiple of
- *	%KIW_FPDU_ALIGN and enough for a ULPDU of %KIW_MULPDU_MIN
+ * @room: what they may take
  *
  * With markers that is MULPDU as RFC 5044 4.5 has it "dynamically adjusted" to those that
  * will really be there.
@@ -49,29 +62,36 @@ static u32 tx_header_size(const struct kiw_tx_fpdu *fpdu)
  * Context: socket lock held, BHs off.
  * Return: false: no room.
  */
-bool kiw_tx_begin_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, u32 left, u32 octets)
+bool kiw_tx_begin_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, u32 left,
+		       const struct kiw_tx_room *room)
 {
 	u32 hdr_len = tx_header_size(fpdu) - KIW_FPDU_LEN_SIZE;
 	u32 want = kiw_mpa_fpdu_size(min_t(u32, left, KIW_MULPDU_MAX - hdr_len) + hdr_len);
-	u32 room;
+	u32 space, octets;
 
 	if (qp->conn.tx_markers)
 		want = kiw_mpa_marked_size(qp->tx.offset, want);
-	fpdu->at = kiw_txbuf_reserve(&qp->tx.buf, min(want, octets), &room);
+	want = min(want, room->octets);
+	fpdu->at = kiw_txbuf_reserve(&qp->tx.buf, want, &space);
 	if (!fpdu->at)
 		return false;
+	octets = min(want, space);
 	if (qp->conn.tx_markers)
-		room = kiw_mpa_unmarked_size(qp->tx.offset, room);
+		octets = kiw_mpa_unmarked_size(qp->tx.offset, octets);
 	/* The longest ULPDU has PAD behind it, which is no room for more. */
-	room = min_t(u32, room - KIW_FPDU_LEN_SIZE - KIW_FPDU_CRC_SIZE, KIW_MULPDU_MAX);
-	fpdu->len = min(left, room - hdr_len);
+	octets = min_t(u32, octets - KIW_FPDU_LEN_SIZE - KIW_FPDU_CRC_SIZE, KIW_MULPDU_MAX);
+	fpdu->len = min(left, octets - hdr_len);
+	fpdu->count = 1;
+	/* Where markers are, no two are alike. */
+	if (fpdu->len < left && !qp->conn.tx_markers)
+		fpdu->count = tx_count_alike(fpdu, left, room, space);
 	return true;
 }
 
 /* Everything before the CRC, in a stream without markers; NULL: no payload. */
-static u8 *tx_write_plain(const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src)
+static u8 *tx_write_plain(const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src, u8 *at)
 {
-	u8 *dst = fpdu->at;
+	u8 *dst = at;
 	u32 size;
 
 	if (fpdu->is_tagged) {
@@ -86,7 +106,7 @@ static u8 *tx_write_plain(const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *
 	dst += fpdu->len;
 	/* Up to where the CRC goes, or into that, which is written later. */
 	put_unaligned(0, (u32 *)dst);
-	size = dst - fpdu->at;
+	size = dst - at;
 	return dst + -size % KIW_FPDU_ALIGN;
 }
 
@@ -156,39 +176,52 @@ static u8 *tx_write_marked(const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source 
 	return out.dst;
 }
 
+/* The header of the next, which is like it but for where its payload goes */
+static void tx_next_header(struct kiw_tx_fpdu *fpdu)
+{
+	if (fpdu->is_tagged)
+		kiw_ddp_next_tagged(&fpdu->tagged, fpdu->len);
+	else
+		kiw_ddp_next_untagged(&fpdu->untagged, fpdu->len);
+}
+
 /**
- * kiw_tx_end_fpdu() - write an FPDU, and make it the batch's last
+ * kiw_tx_end_fpdu() - write FPDUs, and make them the batch's last
  * @qp: the QP
- * @fpdu: from kiw_tx_begin_fpdu(), with its header
- * @src: @fpdu->len octets of payload are taken from here
+ * @fpdu: from kiw_tx_begin_fpdu(), with the header of the first; used up
+ * @src: @fpdu->len octets of payload of each are taken from here
  *
- * All or nothing. RFC 5044 4: header, payload, PAD and CRC.
+ * Each one is in the batch wholly or not at all. RFC 5044 4: header, payload, PAD and CRC.
  *
  * Context: socket lock held, BHs off since kiw_tx_begin_fpdu(), within the engine's section
  * of the MR table.
- * Return: octets of the stream, or 0: the payload may not be read.
+ * Return: how many; when fewer than @fpdu->count, the payload of the next may not be read.
  */
-u32 kiw_tx_end_fpdu(struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src)
+u32 kiw_tx_end_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src)
 {
+	u8 *end, *at = fpdu->at;
 	__le32 crc = 0;
-	u32 size;
-	u8 *end;
+	u32 i;
 
-	if (qp->conn.tx_markers)
-		end = tx_write_marked(fpdu, src, qp->tx.offset);
-	else
-		end = tx_write_plain(fpdu, src);
-	if (!end)
+	for (i = 0; i < fpdu->count; i++) {
+		if (qp->conn.tx_markers)
+			end = tx_write_marked(fpdu, src, qp->tx.offset);
+		else
+			end = tx_write_plain(fpdu, src, at);
+		if (!end)
+			break;
+		if (qp->conn.crc)
+			crc = kiw_crc_final(kiw_crc_update(kiw_crc_init(), at, end - at));
+		memcpy(end, &crc, sizeof(crc));
+		at = end + sizeof(crc);
+		tx_next_header(fpdu);
+	}
+	if (!i)
 		return 0;
-	size = end - fpdu->at;
-	if (qp->conn.crc)
-		crc = kiw_crc_final(kiw_crc_update(kiw_crc_init(), fpdu->at, size));
-	memcpy(end, &crc, sizeof(crc));
-	size += sizeof(crc);
-	kiw_txbuf_commit(&qp->tx.buf, size);
-	qp->tx.offset += size;
-	kiw_count(qp->stats, KIW_STAT_TX_FPDUS);
-	return size;
+	kiw_txbuf_commit(&qp->tx.buf, at - fpdu->at);
+	qp->tx.offset += at - fpdu->at;
+	kiw_count_add(qp->stats, KIW_STAT_TX_FPDUS, i);
+	return i;
 }
 
 /**
@@ -207,7 +240,7 @@ bool kiw_tx_add_untagged(struct kiw_qp *qp, u8 opcode, const void *data, u32 len
 	struct kiw_tx_fpdu fpdu = { .is_tagged = false };
 	struct kiw_tx_source src;
 
-	if (!kiw_tx_begin_fpdu(qp, &fpdu, len, PAGE_SIZE))
+	if (!kiw_tx_begin_fpdu(qp, &fpdu, len, KIW_TX_ROOM_SHORT))
 		return false;
 	kiw_ddp_encode_untagged(&fpdu.untagged, qp->conn.version, opcode, true, len, 0, *msn, 0);
 	kiw_tx_source_bytes(&src, data, len);

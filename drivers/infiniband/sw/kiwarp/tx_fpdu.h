@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * One FPDU at a time behind the batch: header, payload from wherever it is, PAD, CRC.
+ * FPDUs behind the batch: header, payload from wherever it is, PAD, CRC.
  * And back: what TCP has not begun can be taken out of the batch again.
  *
  * Owns: nothing. Context: socket lock held, BHs off.
@@ -15,12 +15,27 @@
 struct kiw_qp;
 
 /**
- * struct kiw_tx_fpdu - an FPDU to be built
+ * struct kiw_tx_room - what the batch may still take
+ * @octets: of the stream, that the next FPDU may take, markers counted; a multiple of
+ *	%KIW_FPDU_ALIGN and enough for a ULPDU of %KIW_MULPDU_MIN
+ * @all: octets that all may take, if the next fills the segment; 0: one is enough
+ */
+struct kiw_tx_room {
+	u32 octets;
+	u32 all;
+};
+
+/* For what is one short FPDU, whatever the segment that it begins in has left */
+#define KIW_TX_ROOM_SHORT	(&(const struct kiw_tx_room) { .octets = PAGE_SIZE })
+
+/**
+ * struct kiw_tx_fpdu - an FPDU to be built, or several of one message that are alike
  * @tagged: DDP header, when @is_tagged
  * @untagged: DDP header otherwise
  * @is_tagged: which one
- * @len: octets of payload
- * @at: where it is written
+ * @count: FPDUs; more than one only of a message that goes on behind them
+ * @len: octets of payload of each
+ * @at: where the first is written
  */
 struct kiw_tx_fpdu {
 	union {
@@ -28,12 +43,14 @@ struct kiw_tx_fpdu {
 		struct kiw_wire_untagged untagged;
 	};
 	bool is_tagged;
+	u32 count;
 	u32 len;
 	u8 *at;
 };
 
-bool kiw_tx_begin_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, u32 left, u32 octets);
-u32 kiw_tx_end_fpdu(struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src);
+bool kiw_tx_begin_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, u32 left,
+		       const struct kiw_tx_room *room);
+u32 kiw_tx_end_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src);
 bool kiw_tx_add_untagged(struct kiw_qp *qp, u8 opcode, const void *data, u32 len);
 void kiw_tx_discard(struct kiw_qp *qp);
 

@@ -94,7 +94,8 @@ static bool txbuf_goes_on(const struct kiw_txbuf *buf, const struct page_frag *c
  * kiw_txbuf_reserve() - room behind the batch, in one piece
  * @buf: the batch, which stays as it is
  * @want: octets wanted, a multiple of %KIW_FPDU_ALIGN
- * @room: set to octets there are: fewer than @want only where @want is more than a page
+ * @room: set to octets there are: often more than @want, and fewer only where @want is more
+ *	than a page
  *
  * Context: BHs off; the room is the caller's until BHs are on, or the next call.
  * Return: the room, or NULL: no memory or too many pieces.
@@ -106,7 +107,7 @@ u8 *kiw_txbuf_reserve(const struct kiw_txbuf *buf, u32 want, u32 *room)
 	chunk = txbuf_chunk(this_cpu_ptr(&txbuf_pool), min_t(u32, want, TXBUF_CHUNK_SIZE));
 	if (!chunk || (buf->num == KIW_TXBUF_BVECS && !txbuf_goes_on(buf, chunk)))
 		return NULL;
-	*room = min(want, chunk->size - chunk->offset);
+	*room = chunk->size - chunk->offset;
 	return page_address(chunk->page) + chunk->offset;
 }
 

@@ -6,6 +6,8 @@
 #ifndef KIW_PROTO_DDP_H
 #define KIW_PROTO_DDP_H
 
+#include <asm/byteorder.h>
+
 #include "perr.h"
 #include "wire.h"
 
@@ -42,5 +44,16 @@ void kiw_ddp_encode_tagged(struct kiw_wire_tagged *hdr, u8 version, u8 opcode, b
 			   u16 payload_len, u32 stag, u64 to);
 void kiw_ddp_encode_untagged(struct kiw_wire_untagged *hdr, u8 version, u8 opcode, bool last,
 			     u16 payload_len, u32 inv_stag, u32 msn, u32 mo);
+
+/* The header of the segment behind one with @payload_len octets, else like it: RFC 5041 5.1 */
+static inline void kiw_ddp_next_tagged(struct kiw_wire_tagged *hdr, u16 payload_len)
+{
+	hdr->to = cpu_to_be64(be64_to_cpu(hdr->to) + payload_len);
+}
+
+static inline void kiw_ddp_next_untagged(struct kiw_wire_untagged *hdr, u16 payload_len)
+{
+	hdr->mo = cpu_to_be32(be32_to_cpu(hdr->mo) + payload_len);
+}
 
 #endif /* KIW_PROTO_DDP_H */
