@@ -197,7 +197,7 @@ static void *kernel_address(u64 addr)
 }
 
 /**
- * kiw_mr_copy_to - write to an MR's memory
+ * kiw_mr_copy_to_other - kiw_mr_copy_to(), of what is not pinned pages
  * @mr: from kiw_mr_use()
  * @addr: tagged offset; with @len, checked by kiw_mr_check() in the same section
  * @src: what
@@ -205,11 +205,9 @@ static void *kernel_address(u64 addr)
  *
  * Context: any, inside a section of the table.
  */
-void kiw_mr_copy_to(const struct kiw_mr *mr, u64 addr, const void *src, u32 len)
+void kiw_mr_copy_to_other(const struct kiw_mr *mr, u64 addr, const void *src, u32 len)
 {
-	if (mr->umem)
-		kiw_umem_copy_to(mr->umem, addr - mr->base, src, len);
-	else if (mr->fast)
+	if (mr->fast)
 		kiw_fast_copy_to(mr->fast, addr - mr->base, src, len);
 	else if (mr->dmabuf)
 		memcpy(mr->dmabuf->addr + (addr - mr->base), src, len);

@@ -76,21 +76,42 @@ static void rx_begin_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sg
 	};
 }
 
-/* Payload into the memory of the work request that the message in progress is for */
-static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+/* @len octets of payload to where kiw_mr_check() lets them go; false: TCP has lost them. */
+static inline bool rx_place(struct kiw_qp *qp, struct kiw_rx_cursor *cur, struct kiw_mr *mr,
+			    u64 addr, u32 len)
 {
-	enum kiw_mem_fault fault = KIW_MEM_OK;
-	u32 len = in->seg.payload_len;
 	const u8 *data;
 	u32 here;
 
-	for (; len && fault == KIW_MEM_OK; len -= here) {
-		data = kiw_rx_take(qp, &in->cur, len, &here);
+	for (; len; len -= here, addr += here) {
+		data = kiw_rx_take(qp, cur, len, &here);
 		if (!data)
-			return KIW_MEM_BOUNDS;
-		fault = kiw_sgl_copy_to(&qp->rx.sgl, data, here);
+			return false;
+		kiw_sgl_write(mr, addr, data, here);
 	}
-	return fault;
+	return true;
+}
+
+/* Payload into the memory of the work request that the message in progress is for */
+static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+{
+	struct kiw_sgl *sgl = &qp->rx.sgl;
+	u32 left = in->seg.payload_len;
+	enum kiw_mem_fault fault;
+	struct kiw_mr *mr;
+	u64 addr;
+	u32 len;
+
+	for (; left; left -= len, sgl->off += len) {
+		len = left;
+		fault = kiw_sgl_at(sgl, &len, &addr, &mr);
+		if (fault == KIW_MEM_OK && !rx_place(qp, &in->cur, mr, addr, len))
+			fault = KIW_MEM_BOUNDS;
+		kiw_mr_done(mr);
+		if (fault != KIW_MEM_OK)
+			return fault;
+	}
+	return KIW_MEM_OK;
 }
 
 /* *@mr is to be given to kiw_mr_done(), also when there is a fault. Once for each segment. */
@@ -111,22 +132,13 @@ static inline enum kiw_mem_fault rx_find_target(struct kiw_qp *qp, u32 stag, int
 static enum kiw_mem_fault rx_place_tagged(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
 	const struct kiw_ddp_seg *seg = &in->seg;
-	u32 left = seg->payload_len;
 	enum kiw_mem_fault fault;
-	u64 to = seg->to;
 	struct kiw_mr *mr;
-	const u8 *data;
-	u32 here;
 
-	fault = rx_find_target(qp, seg->stag, IB_ACCESS_REMOTE_WRITE, to, left, &mr);
-	for (; left && fault == KIW_MEM_OK; left -= here, to += here) {
-		data = kiw_rx_take(qp, &in->cur, left, &here);
-		if (!data) {
-			fault = KIW_MEM_BOUNDS;
-			break;
-		}
-		kiw_mr_copy_to(mr, to, data, here);
-	}
+	fault = rx_find_target(qp, seg->stag, IB_ACCESS_REMOTE_WRITE, seg->to, seg->payload_len,
+			       &mr);
+	if (fault == KIW_MEM_OK && !rx_place(qp, &in->cur, mr, seg->to, seg->payload_len))
+		fault = KIW_MEM_BOUNDS;
 	kiw_mr_done(mr);
 	return fault;
 }

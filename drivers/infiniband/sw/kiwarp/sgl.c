@@ -10,9 +10,6 @@
  */
 #include "sgl.h"
 
-#include <linux/minmax.h>
-#include <linux/string.h>
-
 /**
  * kiw_sgl_check - may all of this memory be touched?
  * @sgl: entries; the position does not matter
@@ -34,39 +31,6 @@ enum kiw_mem_fault kiw_sgl_check(const struct kiw_sgl *sgl, int access)
 		if (!sgl->sge[i].length)
 			continue;
 		fault = kiw_sgl_find(sgl, &sgl->sge[i], access, 0, sgl->sge[i].length, &mr);
-		kiw_mr_done(mr);
-		if (fault != KIW_MEM_OK)
-			return fault;
-	}
-	return KIW_MEM_OK;
-}
-
-/**
- * kiw_sgl_copy_to - write at the position, and advance it
- * @sgl: entries and position; after a fault, the position of the first octet not written
- * @src: what
- * @len: octets
- *
- * Context: any, inside a section of the MR table.
- * Return: %KIW_MEM_OK, or why an entry refused; %KIW_MEM_BOUNDS beyond the last entry.
- */
-enum kiw_mem_fault kiw_sgl_copy_to(struct kiw_sgl *sgl, const void *src, u32 len)
-{
-	const struct kiw_sge *sge;
-	enum kiw_mem_fault fault;
-	struct kiw_mr *mr;
-	u32 n;
-
-	for (; len; len -= n, src += n, sgl->off += n) {
-		if (!kiw_sgl_settle(sgl))
-			return KIW_MEM_BOUNDS;
-		sge = &sgl->sge[sgl->cur];
-		n = min(len, sge->length - sgl->off);
-		fault = kiw_sgl_find(sgl, sge, IB_ACCESS_LOCAL_WRITE, sgl->off, n, &mr);
-		if (fault == KIW_MEM_OK && mr)
-			kiw_mr_copy_to(mr, sge->addr + sgl->off, src, n);
-		else if (fault == KIW_MEM_OK)
-			memcpy((void *)(uintptr_t)(sge->addr + sgl->off), src, n);
 		kiw_mr_done(mr);
 		if (fault != KIW_MEM_OK)
 			return fault;

@@ -9,6 +9,9 @@
 #ifndef KIW_SGL_H
 #define KIW_SGL_H
 
+#include <linux/minmax.h>
+#include <linux/string.h>
+
 #include "mr.h"
 #include "wr.h"
 
@@ -36,7 +39,6 @@ struct kiw_sgl {
 
 /* Within @section, any context */
 enum kiw_mem_fault kiw_sgl_check(const struct kiw_sgl *sgl, int access);
-enum kiw_mem_fault kiw_sgl_copy_to(struct kiw_sgl *sgl, const void *src, u32 len);
 
 /* Pure */
 void kiw_sgl_seek(struct kiw_sgl *sgl, u32 offset);
@@ -89,6 +91,47 @@ static inline bool kiw_sgl_settle(struct kiw_sgl *sgl)
 		sgl->off = 0;
 	}
 	return sgl->cur < sgl->num_sge;
+}
+
+/**
+ * kiw_sgl_at - the memory at the position, to be written to
+ * @sgl: entries and position, which stays
+ * @len: octets wanted, at least 1; set to how many of them the entry has
+ * @addr: set to their address in the region
+ * @mr: set as by kiw_sgl_find()
+ *
+ * Context: any, inside a section of the MR table.
+ * Return: %KIW_MEM_OK, or why the entry refuses; %KIW_MEM_BOUNDS beyond the last entry.
+ */
+static inline enum kiw_mem_fault kiw_sgl_at(struct kiw_sgl *sgl, u32 *len, u64 *addr,
+					    struct kiw_mr **mr)
+{
+	const struct kiw_sge *sge;
+
+	*mr = NULL;
+	if (!kiw_sgl_settle(sgl))
+		return KIW_MEM_BOUNDS;
+	sge = &sgl->sge[sgl->cur];
+	*len = min(*len, sge->length - sgl->off);
+	*addr = sge->addr + sgl->off;
+	return kiw_sgl_find(sgl, sge, IB_ACCESS_LOCAL_WRITE, sgl->off, *len, mr);
+}
+
+/**
+ * kiw_sgl_write - write to what kiw_sgl_at() has found
+ * @mr: its region, or NULL: the address is the kernel's own
+ * @addr: where
+ * @src: what
+ * @len: octets
+ *
+ * Context: any, inside the same section of the MR table.
+ */
+static inline void kiw_sgl_write(const struct kiw_mr *mr, u64 addr, const void *src, u32 len)
+{
+	if (mr)
+		kiw_mr_copy_to(mr, addr, src, len);
+	else
+		memcpy((void *)(uintptr_t)addr, src, len);
 }
 
 #endif /* KIW_SGL_H */

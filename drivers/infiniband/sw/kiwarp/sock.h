@@ -165,7 +165,8 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks);
  * @skb: buffer it is in, NULL at the end
  * @part: @skb, or the one of those hung behind it
  * @frag: fragment of @part, -1: its linear part
- * @from: octets of @skb in front of that
+ * @from: octets of @skb in front of that; where @data and @here reach over several
+ *	fragments, that is the last of them
  * @seq: TCP sequence number
  * @avail: octets from here to the end of what has arrived
  * @here: octets that lie in one place from @data on, of which @avail may be fewer;

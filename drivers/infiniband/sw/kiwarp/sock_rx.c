@@ -80,11 +80,35 @@ static u32 sock_rx_place_size(const struct kiw_rx_cursor *cur)
 }
 
 /*
+ * Octets of the next fragments that lie right behind @end, where the place of @cur ends: it
+ * is one place with them. TCP puts what is in many pages into a fragment for each, also
+ * where they are one block of memory, as those that a sender on this host has filled.
+ */
+static u32 sock_rx_join(struct kiw_rx_cursor *cur, const u8 *end)
+{
+	const struct skb_shared_info *shinfo = skb_shinfo(cur->part);
+	u32 size = sock_rx_place_size(cur);
+	const u8 *start = end;
+	int next;
+
+	for (next = cur->frag + 1; next < shinfo->nr_frags; next++) {
+		if (skb_frag_address(&shinfo->frags[next]) != end)
+			break;
+		cur->frag = next;
+		cur->from += size;
+		size = skb_frag_size(&shinfo->frags[next]);
+		end += size;
+	}
+	return end - start;
+}
+
+/*
  * Where the octet at @off in the buffer is, and how many are there; NULL: nowhere, as all
  * that is asked of @cur from then on.
  */
 static const u8 *sock_rx_place(struct kiw_rx_cursor *cur, u32 off, u32 *len)
 {
+	const u8 *data;
 	u32 size;
 
 	while ((size = sock_rx_place_size(cur)) <= off - cur->from) {
@@ -95,10 +119,13 @@ static const u8 *sock_rx_place(struct kiw_rx_cursor *cur, u32 off, u32 *len)
 		}
 	}
 	off -= cur->from;
-	*len = size - off;
 	if (cur->frag < 0)
-		return cur->part->data + off;
-	return skb_frag_address(&skb_shinfo(cur->part)->frags[cur->frag]) + off;
+		data = cur->part->data + off;
+	else
+		data = skb_frag_address(&skb_shinfo(cur->part)->frags[cur->frag]) + off;
+	*len = size - off;
+	*len += sock_rx_join(cur, data + *len);
+	return data;
 }
 
 /**

@@ -112,11 +112,13 @@ static u32 in_page(u64 pos, u32 len)
 void kiw_umem_copy_to(const struct kiw_umem *umem, u64 offset, const void *src, u32 len)
 {
 	u64 pos = umem->first_offset + offset;
+	struct page *const *page = &umem->pages[pos >> PAGE_SHIFT];
+	u32 off = offset_in_page(pos);
 	u32 n;
 
-	for (; len; len -= n, pos += n, src += n) {
-		n = in_page(pos, len);
-		memcpy_to_page(umem->pages[pos >> PAGE_SHIFT], offset_in_page(pos), src, n);
+	for (; len; len -= n, src += n, off = 0) {
+		n = min_t(u32, len, PAGE_SIZE - off);
+		memcpy_to_page(*page++, off, src, n);
 	}
 }
 
