@@ -366,6 +366,75 @@ static void first_fault_counts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 46, IETF, &seg), KIW_PERR_NONE);
 }
 
+/* RFC 5041 5.3: @next is what the segment @head is followed by, and nothing else is. */
+static void expect_goes_on(struct kunit *test, const u8 *head, const u8 *next, size_t len)
+{
+	u8 was[sizeof(send_head)], buf[sizeof(send_head)];
+	struct kiw_ddp_seg seg, first, second;
+	u16 ulpdu_len = get_unaligned_be16(head);
+	size_t bit;
+
+	KUNIT_ASSERT_EQ(test, kiw_ddp_decode(head, ulpdu_len, IETF, &first), KIW_PERR_NONE);
+	KUNIT_ASSERT_EQ(test, kiw_ddp_decode(next, ulpdu_len, IETF, &second), KIW_PERR_NONE);
+	for (bit = 0; bit < 8 * len; bit++) {
+		memcpy(was, head, sizeof(was));
+		memcpy(buf, next, sizeof(buf));
+		buf[bit / 8] ^= BIT(bit % 8);
+		seg = first;
+		KUNIT_EXPECT_FALSE(test, kiw_ddp_goes_on(buf, was, &seg));
+		KUNIT_EXPECT_MEMEQ(test, &seg, &first, sizeof(seg));
+		KUNIT_EXPECT_MEMEQ(test, was, head, len);
+	}
+	seg = first;
+	KUNIT_EXPECT_TRUE(test, kiw_ddp_goes_on(next, was, &seg));
+	KUNIT_EXPECT_MEMEQ(test, &seg, &second, sizeof(seg));
+	KUNIT_EXPECT_MEMEQ(test, was, next, len);
+	/* The same once more is no continuation of itself. */
+	KUNIT_EXPECT_FALSE(test, kiw_ddp_goes_on(next, was, &seg));
+}
+
+static void goes_on_tagged(struct kunit *test)
+{
+	u8 head[sizeof(send_head)] = {}, next[sizeof(send_head)] = {};
+	static const u64 offsets[] = { 0, 0x0102030405060708, -100ULL, -99ULL };
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(offsets); i++) {
+		kiw_ddp_encode_tagged((void *)head, IETF, KIW_RDMAP_WRITE, false, 100, 0x12345678,
+				      offsets[i]);
+		kiw_ddp_encode_tagged((void *)next, IETF, KIW_RDMAP_WRITE, false, 100, 0x12345678,
+				      offsets[i] + 100);
+		expect_goes_on(test, head, next, sizeof(struct kiw_wire_tagged));
+	}
+}
+
+static void goes_on_untagged(struct kunit *test)
+{
+	static const u32 offsets[] = { 0, 0x010203, -256U, -255U };
+	u8 head[sizeof(send_head)], next[sizeof(send_head)];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(offsets); i++) {
+		kiw_ddp_encode_untagged((void *)head, IETF, KIW_RDMAP_SEND_INV, false, 256,
+					0xcafef00d, 7, offsets[i]);
+		kiw_ddp_encode_untagged((void *)next, IETF, KIW_RDMAP_SEND_INV, false, 256,
+					0xcafef00d, 7, offsets[i] + 256);
+		expect_goes_on(test, head, next, sizeof(struct kiw_wire_untagged));
+	}
+}
+
+/* Where the L bit is set another message begins. */
+static void nothing_goes_on_with_the_last(struct kunit *test)
+{
+	struct kiw_wire_tagged head, next;
+	struct kiw_ddp_seg seg;
+
+	kiw_ddp_encode_tagged(&head, IETF, KIW_RDMAP_WRITE, true, 100, 1, 0);
+	kiw_ddp_encode_tagged(&next, IETF, KIW_RDMAP_WRITE, true, 100, 1, 100);
+	KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&head, 114, IETF, &seg), KIW_PERR_NONE);
+	KUNIT_EXPECT_FALSE(test, kiw_ddp_goes_on((u8 *)&next, (u8 *)&head, &seg));
+}
+
 static struct kunit_case ddp_cases[] = {
 	KUNIT_CASE(rfc5041_4_2_tagged_header),
 	KUNIT_CASE(rfc5041_4_3_untagged_header),
@@ -380,6 +449,9 @@ static struct kunit_case ddp_cases[] = {
 	KUNIT_CASE(reserved_bits_are_ignored),
 	KUNIT_CASE(any_alignment),
 	KUNIT_CASE(first_fault_counts),
+	KUNIT_CASE(goes_on_tagged),
+	KUNIT_CASE(goes_on_untagged),
+	KUNIT_CASE(nothing_goes_on_with_the_last),
 	{}
 };
 

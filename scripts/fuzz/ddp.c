@@ -45,6 +45,29 @@ static void check_meaning(const struct kiw_ddp_seg *seg, u16 ulpdu_len)
 	FUZZ_CHECK(seg->payload_len >= 4);
 }
 
+/* What is said to go on with a good segment is good, and means what it is said to mean. */
+static void followed(const u8 *good, const struct kiw_ddp_seg *seg, u8 version, u8 where, u8 wrong)
+{
+	u8 head[sizeof(struct kiw_wire_untagged)], next[sizeof(head)];
+	struct kiw_ddp_seg said = *seg;
+	struct kiw_ddp_seg is;
+
+	memcpy(head, good, sizeof(head));
+	memcpy(next, good, sizeof(next));
+	if (seg->tagged)
+		put_unaligned_be64(seg->to + seg->payload_len, next + 8);
+	else
+		put_unaligned_be32(seg->mo + seg->payload_len, next + 16);
+	next[where % sizeof(next)] ^= wrong;
+	if (!kiw_ddp_goes_on(next, head, &said)) {
+		FUZZ_CHECK(seg->last || wrong);
+		return;
+	}
+	FUZZ_CHECK(!memcmp(head, next, seg->hdr_len));
+	FUZZ_CHECK(kiw_ddp_decode(next, get_unaligned_be16(next), version, &is) == KIW_PERR_NONE);
+	FUZZ_CHECK(!memcmp(&is, &said, sizeof(is)));
+}
+
 /**
  * fuzz_one - one input of libFuzzer's
  * @data: an FPDU from its length field on
@@ -72,6 +95,8 @@ int fuzz_one(const u8 *data, size_t size)
 	FUZZ_CHECK((unsigned int)perr < KIW_PERR_COUNT);
 	if (perr == KIW_PERR_NONE) {
 		check_meaning(&seg, ulpdu_len);
+		if (room >= sizeof(struct kiw_wire_untagged))
+			followed(head, &seg, version, in.param[1], in.param[2]);
 		written_again(head, version, &seg);
 	}
 	free(head);

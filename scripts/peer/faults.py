@@ -7,6 +7,7 @@ Terminate may put the blame on.
 """
 
 import collections
+import dataclasses
 import struct
 
 from peer import ddp, rdmap
@@ -195,6 +196,32 @@ def between(conn, _, name):
     first, _ = one(conn, begun)
     second, blame = one(conn, inside)
     return first + second, blame
+
+
+# What is not as the segments before it let one expect
+ON = {"on-mo": {"mo": 4}, "on-msn": {"msn": 9}, "on-qn": {"qn": 1}, "on-length": {"payload": bytes(12)},
+      "on-opcode": {"opcode": rdmap.SEND_SOLICITED}, "on-version": {"ddp_version": 2},
+      "on-rdmap-version": {"rdmap_version": 2}, "on-stag": {"stag": NO_STAG}, "on-to": {"to": 0},
+      "on-response": {"opcode": rdmap.READ_RESPONSE}}
+
+
+@fault(FIRST, "on-mo", "on-msn", "on-qn", "on-length", "on-opcode", "on-version",
+       "on-rdmap-version", "on-end")
+@fault(TARGET, "on-stag", "on-to", "on-response", "on-end-to")
+def goes_on(conn, target, name):
+    """Segments of a message, of the same size one after the other; only the last of them is wrong,
+    "end": because it lies behind the end of the memory."""
+    def segment(i):
+        if target:
+            size = target.size // 4
+            return conn.segment(rdmap.WRITE, last=False, stag=target.stag, payload=bytes(size),
+                                to=target.to + i * size)
+        return send(conn, last=False, mo=i * 4, payload=bytes(4))
+    right = [segment(i) for i in range(4 if name.startswith("on-end") else 2)]
+    wrong = dataclasses.replace(segment(len(right)), **ON.get(name, {}))
+    first = b"".join(one(conn, seg)[0] for seg in right)
+    last, blame = one(conn, wrong)
+    return first + last, blame
 
 
 @fault(FIRST, "no-buffer")

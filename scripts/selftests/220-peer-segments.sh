@@ -37,6 +37,18 @@ anytime() {
 	END
 }
 
+# In the middle of a message, after segments that were as expected: in what differs.
+going_on() {
+	cat <<-END
+		term:1/2/03 on-msn
+		term:1/2/04 on-mo
+		term:1/2/05 on-length on-end
+		term:1/2/06 on-version
+		term:0/2/05 on-rdmap-version
+		term:0/2/06 on-qn on-opcode
+	END
+}
+
 # While a Read of the driver is outstanding. What it has exposed is for its Response only.
 asked() {
 	cat <<-END
@@ -51,14 +63,15 @@ asked() {
 # With memory that rping has advertised.
 target() {
 	cat <<-END
-		term:1/1/00 write-key write-index
-		term:1/1/01 write-after write-before write-far
+		term:1/1/00 write-key write-index on-stag
+		term:1/1/01 write-after write-before write-far on-to on-end-to
 		term:1/1/03 write-wrap
 		term:0/1/00 read-key read-index
 		term:0/1/01 read-after read-before read-far
 		term:0/1/04 read-wrap
 		term:1/2/02 read-flood
 		term:0/1/09 invalidate-rkey
+		term:0/2/06 on-response
 	END
 }
 
@@ -104,7 +117,7 @@ moved() {
 }
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
-peer_cases < <(anytime | table server; asked | table server)
+peer_cases < <(anytime | table server; asked | table server; going_on | table server)
 t_run "nothing is left on a responder" peer_left_nothing
 peer_cases < <(anytime | table client; target | table client; forbidden; going)
 t_run "nothing is left on an initiator" peer_left_nothing

@@ -77,8 +77,8 @@ static void rx_begin_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sg
 }
 
 /* @len octets of payload to where kiw_mr_check() lets them go; false: TCP has lost them. */
-static inline bool rx_place(struct kiw_qp *qp, struct kiw_rx_cursor *cur, struct kiw_mr *mr,
-			    u64 addr, u32 len)
+static __always_inline bool rx_place(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
+				     const struct kiw_mr *mr, u64 addr, u32 len)
 {
 	const u8 *data;
 	u32 here;
@@ -457,26 +457,29 @@ static void rx_spoken(struct kiw_qp *qp)
 	kiw_qp_run_soon(qp);
 }
 
-/* A whole FPDU; @in->cur is somewhere in it afterwards. */
-static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+/*
+ * A whole FPDU; @in->cur is somewhere in it afterwards. What is of the message, and not of this
+ * segment, is as it was when the message @goes_on: kiw_rx_goes_on() has decoded the header.
+ */
+static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_fpdu *in, bool goes_on)
 {
 	const struct kiw_ddp_seg *seg = &in->seg;
 	enum kiw_perr perr;
 
 	perr = kiw_rx_verify(qp, in);
+	if (perr == KIW_PERR_NONE && !goes_on)
+		perr = kiw_ddp_decode(in->head, in->extent.ulpdu_len, qp->conn.version, &in->seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;
-	perr = kiw_ddp_decode(in->head, in->extent.ulpdu_len, qp->conn.version, &in->seg);
-	if (perr != KIW_PERR_NONE)
-		return perr;
-	kiw_count(qp->stats, KIW_STAT_RX_FPDUS);
-	kiw_count_add(qp->stats, KIW_STAT_RX_BYTES, seg->payload_len);
-	perr = rx_check_order(qp, seg);
+	in->num++;
+	in->octets += seg->payload_len;
+	if (!goes_on)
+		perr = rx_check_order(qp, seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;
 	kiw_rx_skip(qp, &in->cur, seg->hdr_len);
 	perr = rx_dispatch(qp, in);
-	if (perr != KIW_PERR_NONE)
+	if (perr != KIW_PERR_NONE || goes_on)
 		return perr;
 	qp->rx.in_message = !seg->last;
 	qp->rx.opcode = seg->opcode;
@@ -505,7 +508,8 @@ static void rx_fault(struct kiw_qp *qp, const struct kiw_rx_fpdu *in, enum kiw_p
 /* The FPDU at the front; false: no whole one there, or no use for more. */
 static bool rx_next(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
 {
-	enum kiw_mpa_rx what = kiw_rx_frame(qp, in);
+	bool goes_on = kiw_rx_goes_on(qp, in);
+	enum kiw_mpa_rx what = goes_on ? KIW_MPA_RX_READY : kiw_rx_frame(qp, in);
 	u32 left = in->cur.avail - in->extent.total;
 	enum kiw_perr perr;
 
@@ -513,7 +517,7 @@ static bool rx_next(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
 		*want = in->extent.total;
 		return false;
 	}
-	perr = what == KIW_MPA_RX_READY ? rx_fpdu(qp, in) : KIW_PERR_MPA_FRAMING;
+	perr = what == KIW_MPA_RX_READY ? rx_fpdu(qp, in, goes_on) : KIW_PERR_MPA_FRAMING;
 	if (perr != KIW_PERR_NONE) {
 		rx_fault(qp, in, perr);
 		return false;
@@ -552,6 +556,9 @@ static bool rx_use(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
 	u32 start = in->cur.avail;
 	bool done = true;
 
+	in->seg.last = true;
+	in->num = 0;
+	in->octets = 0;
 	kiw_mr_enter(qp->mrs, &qp->rx.section);
 	while (in->cur.avail && rx_may_place(qp)) {
 		if (!budget-- || start - in->cur.avail > RX_RUN_OCTETS) {
@@ -562,6 +569,8 @@ static bool rx_use(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
 			break;
 	}
 	kiw_mr_leave(&qp->rx.section);
+	kiw_count_add(qp->stats, KIW_STAT_RX_FPDUS, in->num);
+	kiw_count_add(qp->stats, KIW_STAT_RX_BYTES, in->octets);
 	return done;
 }
 

@@ -20,9 +20,11 @@
  * struct kiw_rx_fpdu - the FPDU at the front
  * @cur: where it starts; as it is used, the next octet to be used
  * @extent: how long it is
- * @seg: its header, decoded and checked
+ * @seg: its header, decoded and checked; before the first, as if that one were @last
  * @head_len: octets in @head, at most %KIW_FPDU_HDR_MAX
  * @head: its beginning without markers: a copy, so that what was checked is what is used
+ * @num: FPDUs that were found good so far
+ * @octets: payload octets in these
  *
  * One for a whole run, so that nothing has to be made for each FPDU.
  */
@@ -32,6 +34,8 @@ struct kiw_rx_fpdu {
 	struct kiw_ddp_seg seg;
 	u32 head_len;
 	u8 head[KIW_RX_HEAD_SIZE];
+	u32 num;
+	u32 octets;
 };
 
 enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
@@ -57,6 +61,25 @@ static inline enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx
 	if (qp->conn.rx_markers && !kiw_rx_markers_agree(qp, in))
 		return KIW_PERR_MPA_FRAMING;
 	return KIW_PERR_NONE;
+}
+
+/**
+ * kiw_rx_goes_on() - is it the next segment of the message, just as long as the one before?
+ * @qp: the QP
+ * @in: @in->cur is at an FPDU boundary; the rest is still of the FPDU before
+ *
+ * Most are, and then neither framing nor decoding can find what they did not find in that one,
+ * see kiw_ddp_goes_on(). Whether what is to be believed holds is still for kiw_rx_verify().
+ *
+ * Context: socket lock held, BHs off.
+ * Return: true: it is there as a whole, and @in is of it; false: kiw_rx_frame() knows.
+ */
+static inline bool kiw_rx_goes_on(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+{
+	if (in->seg.last || qp->conn.rx_markers || in->cur.avail < in->extent.total ||
+	    in->cur.here < sizeof(struct kiw_wire_untagged))
+		return false;
+	return kiw_ddp_goes_on(in->cur.data, in->head, &in->seg);
 }
 
 /**

@@ -26,4 +26,19 @@ static inline u64 get_unaligned_be64(const void *p)
 	return (u64)get_unaligned_be32(b) << 32 | get_unaligned_be32(b + 4);
 }
 
+static inline void put_unaligned_be32(u32 value, void *p)
+{
+	u8 *b = p;
+	int i;
+
+	for (i = 0; i < 4; i++)
+		b[i] = value >> (24 - 8 * i);
+}
+
+static inline void put_unaligned_be64(u64 value, void *p)
+{
+	put_unaligned_be32(value >> 32, p);
+	put_unaligned_be32(value, (u8 *)p + 4);
+}
+
 #endif /* KIW_FUZZ_LINUX_UNALIGNED_H */

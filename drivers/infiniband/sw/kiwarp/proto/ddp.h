@@ -6,6 +6,7 @@
 #ifndef KIW_PROTO_DDP_H
 #define KIW_PROTO_DDP_H
 
+#include <linux/unaligned.h>
 #include <asm/byteorder.h>
 
 #include "perr.h"
@@ -54,6 +55,48 @@ static inline void kiw_ddp_next_tagged(struct kiw_wire_tagged *hdr, u16 payload_
 static inline void kiw_ddp_next_untagged(struct kiw_wire_untagged *hdr, u16 payload_len)
 {
 	hdr->mo = cpu_to_be32(be32_to_cpu(hdr->mo) + payload_len);
+}
+
+/**
+ * kiw_ddp_goes_on() - is this the very next segment of a message, as long as the one before?
+ * @next: the FPDU from its ULPDU_Length field, any alignment; its first 20 octets can be read
+ * @head: the same of the FPDU before; becomes that of this one if it is
+ * @seg: that FPDU, decoded without a fault; likewise
+ *
+ * Within a message only the TO, or the MO, changes from one segment to the next, and by as much
+ * as the payload (RFC 5041 4.2, 4.3 and 5.3), until the last one is shorter. Where the first
+ * eight octets - ULPDU_Length, both control octets, the STag - and the queue and the MSN are
+ * those of a header in which kiw_ddp_decode() has found no fault, it finds none in this one
+ * either, and it decodes to the same but for the TO or the MO, which are not what makes a fault.
+ * The last segment of a message is followed by another message, so nothing goes on with it.
+ *
+ * Context: any.
+ * Return: false: not so, or not known: @head and @seg are as before, kiw_ddp_decode() can tell.
+ */
+static inline bool kiw_ddp_goes_on(const u8 *next, u8 *head, struct kiw_ddp_seg *seg)
+{
+	const size_t to = offsetof(struct kiw_wire_tagged, to);
+	const size_t qn = offsetof(struct kiw_wire_untagged, qn);
+	const size_t mo = offsetof(struct kiw_wire_untagged, mo);
+
+	static_assert(offsetof(struct kiw_wire_tagged, to) == sizeof(u64));
+	static_assert(offsetof(struct kiw_wire_untagged, qn) == sizeof(u64));
+	static_assert(offsetof(struct kiw_wire_untagged, mo) == 2 * sizeof(u64));
+	if (seg->last || get_unaligned_be64(next) != get_unaligned_be64(head))
+		return false;
+	if (seg->tagged) {
+		if (get_unaligned_be64(next + to) != seg->to + seg->payload_len)
+			return false;
+		seg->to += seg->payload_len;
+		put_unaligned_be64(seg->to, head + to);
+		return true;
+	}
+	if (get_unaligned_be64(next + qn) != get_unaligned_be64(head + qn) ||
+	    get_unaligned_be32(next + mo) != seg->mo + seg->payload_len)
+		return false;
+	seg->mo += seg->payload_len;
+	put_unaligned_be32(seg->mo, head + mo);
+	return true;
 }
 
 #endif /* KIW_PROTO_DDP_H */
