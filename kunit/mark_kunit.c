@@ -134,18 +134,22 @@ static void fast_fpdu(struct stream *s, const u8 *ulpdu, u32 ulpdu_len)
 /* Every marker of the last FPDU points to its start, and every other value does not */
 static u32 wrong_markers(struct stream *s)
 {
+	const u8 *fpdu = s->buf + s->first;
 	u32 start = s->origin + s->first;
 	struct kiw_wire_marker *marker;
+	u32 len = s->len - s->first;
 	u32 bad = 0;
 	u32 at;
 	int bit;
 
+	bad += !kiw_mpa_markers_agree(fpdu, len, start);
 	for (at = s->first + kiw_mpa_to_marker(start); at < s->len; at += 512) {
 		marker = (struct kiw_wire_marker *)(s->buf + at);
 		bad += !kiw_mpa_marker_agrees(marker, s->origin + at, start);
 		for (bit = 2; bit < 16; bit++) {
 			marker->fpduptr ^= cpu_to_be16(1 << bit);
 			bad += kiw_mpa_marker_agrees(marker, s->origin + at, start);
+			bad += kiw_mpa_markers_agree(fpdu, len, start);
 			marker->fpduptr ^= cpu_to_be16(1 << bit);
 		}
 	}

@@ -12,20 +12,28 @@
 #include "proto/crc.h"
 #include "qp.h"
 
-/* Where @cur is in the peer's half of the stream; 2^32 is a multiple of the interval. */
-static u32 rx_offset(const struct kiw_qp *qp, const struct kiw_rx_cursor *cur)
+/*
+ * The head, when it is in one place and no marker in it: nearly always so, and a length that
+ * is known is copied in a few steps. @plain: octets that are there without a marker.
+ */
+static bool rx_head_at_once(struct kiw_rx_fpdu *in, u32 plain)
 {
-	return cur->seq - qp->rx.first_seq;
+	if (min3(plain, in->cur.avail, in->cur.here) < KIW_FPDU_HDR_MAX)
+		return false;
+	memcpy(in->head, in->cur.data, KIW_FPDU_HDR_MAX);
+	return true;
 }
 
 /* kiw_rx_frame(), in a stream with markers */
 static enum kiw_mpa_rx rx_frame_marked(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
 	u32 len = min_t(u32, in->cur.avail, KIW_RX_HEAD_SIZE);
-	u32 offset = rx_offset(qp, &in->cur);
+	u32 offset = kiw_rx_offset(qp, &in->cur);
 
-	kiw_sock_rx_peek(qp->ks, &in->cur, in->head, len);
-	len = kiw_mpa_strip(in->head, offset, len);
+	if (!rx_head_at_once(in, kiw_mpa_to_marker(offset))) {
+		kiw_sock_rx_peek(qp->ks, &in->cur, in->head, len);
+		len = kiw_mpa_strip(in->head, offset, len);
+	}
 	in->head_len = min_t(u32, len, KIW_FPDU_HDR_MAX);
 	return kiw_mpa_frame_rx_marked(in->head, in->cur.avail, offset, &in->extent);
 }
@@ -43,12 +51,26 @@ enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 	if (qp->conn.rx_markers)
 		return rx_frame_marked(qp, in);
 	in->head_len = min_t(u32, in->cur.avail, KIW_FPDU_HDR_MAX);
-	/* Nearly always so, and a length that is known is copied in a few steps. */
-	if (min(in->cur.avail, in->cur.here) >= KIW_FPDU_HDR_MAX)
-		memcpy(in->head, in->cur.data, KIW_FPDU_HDR_MAX);
-	else
+	if (!rx_head_at_once(in, in->head_len))
 		kiw_sock_rx_peek(qp->ks, &in->cur, in->head, in->head_len);
 	return kiw_mpa_frame_rx(in->head, in->cur.avail, &in->extent);
+}
+
+/**
+ * kiw_rx_frame_alike() - how an FPDU lies in a stream with markers that is as long as another
+ * @qp: the QP
+ * @in: @in->cur is at its start; @in->extent is of the other, and becomes its own
+ *
+ * Context: socket lock held, BHs off.
+ * Return: octets to its first marker.
+ */
+u32 kiw_rx_frame_alike(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+{
+	u32 offset = kiw_rx_offset(qp, &in->cur);
+	u32 size = kiw_mpa_fpdu_size(in->extent.ulpdu_len);
+
+	in->extent.total = kiw_mpa_marked_size(offset, size);
+	return kiw_mpa_to_marker(offset);
 }
 
 /**
@@ -79,18 +101,16 @@ bool kiw_rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
 }
 
 /**
- * kiw_rx_markers_agree() - do the markers of an FPDU point to where it starts?
+ * kiw_rx_scattered_agree() - kiw_rx_markers_agree(), of an FPDU that lies in several places
  * @qp: the QP
  * @in: the FPDU; it is there as a whole
- *
- * RFC 5044 8, code 3: every marker points to where the lengths say that this FPDU starts.
  *
  * Context: socket lock held, BHs off.
  * Return: whether all do.
  */
-bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
+bool kiw_rx_scattered_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
 {
-	u32 start = rx_offset(qp, &in->cur);
+	u32 start = kiw_rx_offset(qp, &in->cur);
 	u32 gap = kiw_mpa_to_marker(start);
 	struct kiw_rx_cursor at = in->cur;
 	struct kiw_wire_marker marker;
@@ -103,14 +123,14 @@ bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
 			memcpy(&marker, at.data, sizeof(marker));
 		else
 			kiw_sock_rx_peek(qp->ks, &at, (u8 *)&marker, sizeof(marker));
-		if (!kiw_mpa_marker_agrees(&marker, rx_offset(qp, &at), start))
+		if (!kiw_mpa_marker_agrees(&marker, kiw_rx_offset(qp, &at), start))
 			return false;
 	}
 	return true;
 }
 
 /**
- * kiw_rx_skip_marked() - kiw_rx_skip() in a stream with markers
+ * kiw_rx_skip_marked() - kiw_rx_skip() over a marker
  * @qp: the QP
  * @cur: inside of an FPDU or at its start; advanced
  * @len: octets, markers not counted
@@ -119,23 +139,5 @@ bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
  */
 void kiw_rx_skip_marked(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len)
 {
-	kiw_sock_rx_skip(qp->ks, cur, kiw_mpa_marked_size(rx_offset(qp, cur), len));
-}
-
-/**
- * kiw_rx_pass_marker() - go past the marker that may stand here
- * @qp: the QP
- * @cur: inside of an FPDU; advanced if it is at a marker
- *
- * Context: socket lock held, BHs off.
- * Return: octets from there to the next marker, at least 1.
- */
-u32 kiw_rx_pass_marker(struct kiw_qp *qp, struct kiw_rx_cursor *cur)
-{
-	u32 gap = kiw_mpa_to_marker(rx_offset(qp, cur));
-
-	if (gap)
-		return gap;
-	kiw_sock_rx_skip(qp->ks, cur, KIW_MARKER_SIZE);
-	return KIW_MARKER_INTERVAL - KIW_MARKER_SIZE;
+	kiw_sock_rx_skip(qp->ks, cur, kiw_mpa_marked_size(kiw_rx_offset(qp, cur), len));
 }

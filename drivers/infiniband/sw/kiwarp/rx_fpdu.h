@@ -40,9 +40,33 @@ struct kiw_rx_fpdu {
 
 enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
 bool kiw_rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_fpdu *in);
-bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in);
+bool kiw_rx_scattered_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in);
 void kiw_rx_skip_marked(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len);
-u32 kiw_rx_pass_marker(struct kiw_qp *qp, struct kiw_rx_cursor *cur);
+u32 kiw_rx_frame_alike(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
+
+/* Where @cur is in the peer's half of the stream; 2^32 is a multiple of the interval. */
+static inline u32 kiw_rx_offset(const struct kiw_qp *qp, const struct kiw_rx_cursor *cur)
+{
+	return cur->seq - qp->rx.first_seq;
+}
+
+/**
+ * kiw_rx_markers_agree() - do the markers of an FPDU point to where it starts?
+ * @qp: the QP
+ * @in: the FPDU; it is there as a whole
+ *
+ * RFC 5044 8, code 3: every marker points to where the lengths say that this FPDU starts.
+ *
+ * Context: socket lock held, BHs off.
+ * Return: whether all do.
+ */
+static inline bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
+{
+	if (in->cur.here < in->extent.total)
+		return kiw_rx_scattered_agree(qp, in);
+	return kiw_mpa_markers_agree(in->cur.data, in->extent.total,
+				     kiw_rx_offset(qp, &in->cur));
+}
 
 /**
  * kiw_rx_verify() - may a word of an FPDU be believed?
@@ -76,8 +100,13 @@ static inline enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx
  */
 static inline bool kiw_rx_goes_on(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
-	if (in->seg.last || qp->conn.rx_markers || in->cur.avail < in->extent.total ||
-	    in->cur.here < sizeof(struct kiw_wire_untagged))
+	u32 plain = in->cur.here;
+
+	if (in->seg.last)
+		return false;
+	if (qp->conn.rx_markers)
+		plain = min(plain, kiw_rx_frame_alike(qp, in));
+	if (plain < sizeof(struct kiw_wire_untagged) || in->cur.avail < in->extent.total)
 		return false;
 	return kiw_ddp_goes_on(in->cur.data, in->head, &in->seg);
 }
@@ -92,10 +121,28 @@ static inline bool kiw_rx_goes_on(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
  */
 static inline void kiw_rx_skip(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len)
 {
-	if (qp->conn.rx_markers)
+	if (qp->conn.rx_markers && len > kiw_mpa_to_marker(kiw_rx_offset(qp, cur)))
 		kiw_rx_skip_marked(qp, cur, len);
 	else
 		kiw_sock_rx_skip(qp->ks, cur, len);
+}
+
+/**
+ * kiw_rx_pass_marker() - go past the marker that may stand here
+ * @qp: the QP
+ * @cur: inside of an FPDU; advanced if it is at a marker
+ *
+ * Context: socket lock held, BHs off.
+ * Return: octets from there to the next marker, at least 1.
+ */
+static inline u32 kiw_rx_pass_marker(struct kiw_qp *qp, struct kiw_rx_cursor *cur)
+{
+	u32 gap = kiw_mpa_to_marker(kiw_rx_offset(qp, cur));
+
+	if (gap)
+		return gap;
+	kiw_sock_rx_skip(qp->ks, cur, KIW_MARKER_SIZE);
+	return KIW_MARKER_INTERVAL - KIW_MARKER_SIZE;
 }
 
 /**

@@ -26,9 +26,6 @@
 /* Octets of FPDUs from one marker to the next */
 #define MARKER_SPACE	(KIW_MARKER_INTERVAL - KIW_MARKER_SIZE)
 
-/* RFC 5044 4.2: receivers take the two least significant bits of FPDUPTR for zero */
-#define FPDUPTR_MASK	0xfffc
-
 /**
  * kiw_mpa_pad - size of the PAD of an FPDU
  * @ulpdu_len: ULPDU_Length, octets
@@ -74,20 +71,6 @@ u32 kiw_mpa_mulpdu(u32 emss)
 	if (emss < KIW_MULPDU_MIN + overhead)
 		return KIW_MULPDU_MIN;
 	return min_t(u32, emss - overhead, KIW_MULPDU_MAX);
-}
-
-/**
- * kiw_mpa_to_marker - octets before the next marker
- * @offset: position in the stream, not inside of a marker
- *
- * RFC 5044 4.3: markers stand at every 512th octet, the first of all octets included.
- *
- * Context: Any.
- * Return: 0: a marker belongs here; otherwise octets to the next, at most 511.
- */
-u32 kiw_mpa_to_marker(u32 offset)
-{
-	return -offset % KIW_MARKER_INTERVAL;
 }
 
 /**
@@ -157,14 +140,6 @@ u32 kiw_mpa_strip(u8 *buf, u32 offset, u32 octets)
 	return to;
 }
 
-/* RFC 5044 4.3: counted from ULPDU_Length, in front of which a marker may stand */
-static u16 fpduptr(u32 offset, u32 start)
-{
-	if (offset == start)
-		return 0;
-	return offset - start - (kiw_mpa_to_marker(start) ? 0 : KIW_MARKER_SIZE);
-}
-
 /**
  * kiw_mpa_marker_encode - write a marker
  * @marker: written whole
@@ -177,24 +152,33 @@ static u16 fpduptr(u32 offset, u32 start)
  */
 void kiw_mpa_marker_encode(struct kiw_wire_marker *marker, u32 offset, u32 start)
 {
-	*marker = (struct kiw_wire_marker) { .fpduptr = cpu_to_be16(fpduptr(offset, start)) };
+	*marker = (struct kiw_wire_marker) {
+		.fpduptr = cpu_to_be16(kiw_mpa_fpduptr(offset, start)),
+	};
 }
 
 /**
- * kiw_mpa_marker_agrees - does a received marker point to where its FPDU starts?
- * @marker: as received
- * @offset: where it stands
- * @start: where the FPDU it belongs to starts, with the marker before it if there is one
+ * kiw_mpa_markers_agree - do all markers of a received FPDU point to where it starts?
+ * @fpdu: its octets, from the marker on that may stand before it
+ * @octets: how many
+ * @start: where it starts
  *
- * RFC 5044 8, code 3. The two least significant bits of FPDUPTR count as zero, and the
- * reserved field is ignored (4.2).
+ * As kiw_mpa_marker_agrees(), of each.
  *
  * Context: Any.
- * Return: false: the marker and ULPDU_Length do not agree.
+ * Return: false: a marker and ULPDU_Length do not agree.
  */
-bool kiw_mpa_marker_agrees(const struct kiw_wire_marker *marker, u32 offset, u32 start)
+bool kiw_mpa_markers_agree(const u8 *fpdu, u32 octets, u32 start)
 {
-	return (be16_to_cpu(marker->fpduptr) & FPDUPTR_MASK) == fpduptr(offset, start);
+	struct kiw_wire_marker marker;
+	u32 at;
+
+	for (at = kiw_mpa_to_marker(start); at < octets; at += KIW_MARKER_INTERVAL) {
+		memcpy(&marker, fpdu + at, sizeof(marker));
+		if (!kiw_mpa_marker_agrees(&marker, start + at, start))
+			return false;
+	}
+	return true;
 }
 
 static void set_extent(struct kiw_fpdu *fpdu, u16 ulpdu_len)

@@ -11,6 +11,8 @@
 #ifndef KIW_PROTO_MPA_H
 #define KIW_PROTO_MPA_H
 
+#include <asm/byteorder.h>
+
 #include "perr.h"
 #include "wire.h"
 
@@ -45,13 +47,61 @@ u32 kiw_mpa_mulpdu(u32 emss);
 enum kiw_mpa_rx kiw_mpa_frame_rx(const u8 *head, u32 avail, struct kiw_fpdu *fpdu);
 
 /* Markers */
-u32 kiw_mpa_to_marker(u32 offset);
 u32 kiw_mpa_marked_size(u32 offset, u32 octets);
 u32 kiw_mpa_unmarked_size(u32 offset, u32 octets);
 u32 kiw_mpa_strip(u8 *buf, u32 offset, u32 octets);
 void kiw_mpa_marker_encode(struct kiw_wire_marker *marker, u32 offset, u32 start);
-bool kiw_mpa_marker_agrees(const struct kiw_wire_marker *marker, u32 offset, u32 start);
+bool kiw_mpa_markers_agree(const u8 *fpdu, u32 octets, u32 start);
 enum kiw_mpa_rx kiw_mpa_frame_rx_marked(const u8 *head, u32 avail, u32 offset,
 					struct kiw_fpdu *fpdu);
+
+/**
+ * kiw_mpa_to_marker - octets before the next marker
+ * @offset: position in the stream, not inside of a marker
+ *
+ * RFC 5044 4.3: markers stand at every 512th octet, the first of all octets included.
+ *
+ * Context: Any.
+ * Return: 0: a marker belongs here; otherwise octets to the next, at most 511.
+ */
+static inline u32 kiw_mpa_to_marker(u32 offset)
+{
+	return -offset % KIW_MARKER_INTERVAL;
+}
+
+/**
+ * kiw_mpa_fpduptr - what a marker says
+ * @offset: where it stands
+ * @start: where the FPDU it belongs to starts, with the marker before it if there is one
+ *
+ * RFC 5044 4.3: counted from ULPDU_Length, in front of which a marker may stand.
+ *
+ * Context: Any.
+ * Return: Octets from there to the marker.
+ */
+static inline u16 kiw_mpa_fpduptr(u32 offset, u32 start)
+{
+	if (offset == start)
+		return 0;
+	return offset - start - (kiw_mpa_to_marker(start) ? 0 : KIW_MARKER_SIZE);
+}
+
+/**
+ * kiw_mpa_marker_agrees - does a received marker point to where its FPDU starts?
+ * @marker: as received
+ * @offset: where it stands
+ * @start: where the FPDU it belongs to starts, with the marker before it if there is one
+ *
+ * RFC 5044 8, code 3. The two least significant bits of FPDUPTR count as zero, and the
+ * reserved field is ignored (4.2).
+ *
+ * Context: Any.
+ * Return: false: the marker and ULPDU_Length do not agree.
+ */
+static inline bool kiw_mpa_marker_agrees(const struct kiw_wire_marker *marker, u32 offset,
+					 u32 start)
+{
+	return (be16_to_cpu(marker->fpduptr) & KIW_FPDUPTR_MASK) == kiw_mpa_fpduptr(offset, start);
+}
 
 #endif /* KIW_PROTO_MPA_H */
