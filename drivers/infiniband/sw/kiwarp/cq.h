@@ -49,10 +49,13 @@ struct kiw_cq;
  * @put: append @wc; &struct kiw_cq.lock held. false: full, nothing written
  * @take_arm: the consumer wants to hear of a completion that is @solicited (or
  *	failed); disarms; &struct kiw_cq.lock held, after @put
+ * @is_unread: the consumer has not taken the completion that was written last; a hint, any
+ *	context
  */
 struct kiw_cq_ops {
 	bool (*put)(struct kiw_cq *cq, const struct kiw_wc *wc);
 	bool (*take_arm)(struct kiw_cq *cq, bool solicited);
+	bool (*is_unread)(const struct kiw_cq *cq);
 };
 
 /**

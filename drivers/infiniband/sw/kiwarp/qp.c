@@ -469,6 +469,7 @@ void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq)
 	INIT_DELAYED_WORK(&qp->again, qp_again);
 	INIT_DELAYED_WORK(&qp->close_timer, qp_close_timer);
 	tasklet_setup(&qp->bh, qp_bh);
+	kiw_doorbell_init(&qp->doorbell);
 	kiw_count(qp->stats, KIW_STAT_QP_CREATED);
 }
 
@@ -502,6 +503,7 @@ void kiw_qp_put(struct kiw_qp *qp)
 /* What was started for this QP has ended, and nothing starts by itself. */
 static void qp_quiesce(struct kiw_qp *qp)
 {
+	kiw_doorbell_stop(&qp->doorbell);
 	tasklet_kill(&qp->bh);
 	cancel_delayed_work_sync(&qp->close_timer);
 	/* The work and @again start each other; with this flag they do not. */

@@ -19,6 +19,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "cq.h"
+#include "doorbell.h"
 #include "mr.h"
 #include "proto/qp_fsm.h"
 #include "rx.h"
@@ -87,6 +88,7 @@ struct kiw_conn_params {
  * @sweep_ms: how long until the next look, milliseconds
  * @close_timer: bounds an orderly close
  * @bh: runs both engines when they could not run where they were called for
+ * @doorbell: of the process that has the rings mapped
  * @is_user: rings are mapped by a process
  * @sig_all: every send WR is signaled
  * @idle_state: RESET, INIT or RTR: all of them are %KIW_QPS_IDLE, and differ for the
@@ -127,6 +129,7 @@ struct kiw_qp {
 	unsigned int sweep_ms;
 	struct delayed_work close_timer;
 	struct tasklet_struct bh;
+	struct kiw_doorbell doorbell;
 
 	bool is_user;
 	bool sig_all;

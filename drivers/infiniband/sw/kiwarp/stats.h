@@ -29,6 +29,7 @@
 	X(TX_BYTES,		"tx_bytes") \
 	X(TX_FPDUS,		"tx_fpdus") \
 	X(TX_BATCHES,		"tx_batches") \
+	X(DOORBELLS_LATE,	"doorbells_late") \
 	X(TX_BLOCKED,		"tx_blocked") \
 	X(TX_SENDS,		"tx_sends") \
 	X(TX_SENDS_INV,		"tx_sends_inv") \

@@ -480,7 +480,7 @@ static bool tx_is_rest(struct kiw_qp *qp, u32 full)
 		return false;
 	}
 	return left < full && kiw_mpa_fpdu_size(left + KIW_DDP_UNTAGGED_HDR) <= full && !count &&
-	       qp->sq.ops->is_empty(&qp->sq);
+	       !qp->sq.ops->has(&qp->sq, 1);
 }
 
 /*
@@ -556,7 +556,7 @@ static bool tx_is_drained(struct kiw_qp *qp)
 		return false;
 	if (qp->rx.has_ended && !kiw_orq_is_empty(&tx->orq))
 		return true;
-	return kiw_orq_is_empty(&tx->orq) && !tx->has_wqe && qp->sq.ops->is_empty(&qp->sq);
+	return kiw_orq_is_empty(&tx->orq) && !tx->has_wqe && !qp->sq.ops->has(&qp->sq, 1);
 }
 
 static bool tx_may_run(const struct kiw_qp *qp)

@@ -350,11 +350,12 @@ static int translate_sqe(const struct kiw_sq *sq, struct kiw_swqe *wqe,
 	return 1;
 }
 
-static struct kiwarp_sqe *sq_slot(const struct kiw_sq *sq)
+/* The slot @ahead of the next to be fetched */
+static struct kiwarp_sqe *sq_slot(const struct kiw_sq *sq, u32 ahead)
 {
 	struct kiwarp_sqe *ring = sq->ring;
 
-	return &ring[kiw_ring_slot(READ_ONCE(sq->get), sq->size)];
+	return &ring[kiw_ring_slot(READ_ONCE(sq->get) + ahead, sq->size)];
 }
 
 /*
@@ -365,7 +366,7 @@ static struct kiwarp_sqe *sq_slot(const struct kiw_sq *sq)
  */
 static int sq_user_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 {
-	struct kiwarp_sqe *slot = sq_slot(sq);
+	struct kiwarp_sqe *slot = sq_slot(sq, 0);
 	struct kiwarp_sqe sqe;
 
 	lockdep_assert_held(&sq->lock);
@@ -381,15 +382,16 @@ static int sq_user_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 	return translate_sqe(sq, wqe, &sqe);
 }
 
-static bool sq_user_is_empty(struct kiw_sq *sq)
+/* Entries are posted in order: when the last of @n is there, all are */
+static bool sq_user_has(const struct kiw_sq *sq, u32 n)
 {
 	/* Acquire: as in sq_user_fetch() */
-	return !(smp_load_acquire(&sq_slot(sq)->flags) & KIWARP_WQE_VALID);
+	return smp_load_acquire(&sq_slot(sq, n - 1)->flags) & KIWARP_WQE_VALID;
 }
 
 const struct kiw_sq_ops kiw_sq_user_ops = {
 	.fetch = sq_user_fetch,
-	.is_empty = sq_user_is_empty,
+	.has = sq_user_has,
 };
 
 static struct kiwarp_rqe *rq_slot(const struct kiw_rq *rq, u32 pos)
@@ -520,7 +522,15 @@ static bool cq_user_take_arm(struct kiw_cq *cq, bool solicited)
 	return xchg(&ctrl->flags, KIWARP_NOTIFY_NONE) != KIWARP_NOTIFY_NONE;
 }
 
+static bool cq_user_is_unread(const struct kiw_cq *cq)
+{
+	const struct kiwarp_cqe *ring = cq->ring;
+
+	return READ_ONCE(ring[kiw_ring_slot(READ_ONCE(cq->put) - 1, cq->size)].flags);
+}
+
 const struct kiw_cq_ops kiw_cq_user_ops = {
 	.put = cq_user_put,
 	.take_arm = cq_user_take_arm,
+	.is_unread = cq_user_is_unread,
 };

@@ -458,7 +458,7 @@ int kiw_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	if (!qp->is_user)
 		return kiw_qp_post_send(qp, wr, bad_wr);
 	if (!wr) {
-		kiw_qp_kick(qp);
+		kiw_doorbell_ring(&qp->doorbell);
 		return 0;
 	}
 	*bad_wr = wr;

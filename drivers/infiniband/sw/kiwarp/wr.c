@@ -204,7 +204,7 @@ int kiw_sq_post(struct kiw_sq *sq, const struct ib_send_wr *wr)
 	spin_lock_irqsave(&sq->lock, flags);
 	if (!kiw_ring_full(sq->put, sq->get, sq->size))
 		ret = translate_send(sq, &ring[kiw_ring_slot(sq->put, sq->size)], wr);
-	/* is_empty() reads it without the lock */
+	/* has() reads it without the lock */
 	if (!ret)
 		WRITE_ONCE(sq->put, sq->put + 1);
 	spin_unlock_irqrestore(&sq->lock, flags);
@@ -300,14 +300,14 @@ static int sq_kernel_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 	return 1;
 }
 
-static bool sq_kernel_is_empty(struct kiw_sq *sq)
+static bool sq_kernel_has(const struct kiw_sq *sq, u32 n)
 {
-	return kiw_ring_empty(READ_ONCE(sq->put), READ_ONCE(sq->get));
+	return kiw_ring_used(READ_ONCE(sq->put), READ_ONCE(sq->get)) >= n;
 }
 
 const struct kiw_sq_ops kiw_sq_kernel_ops = {
 	.fetch = sq_kernel_fetch,
-	.is_empty = sq_kernel_is_empty,
+	.has = sq_kernel_has,
 };
 
 static int rq_kernel_fetch(struct kiw_rq *rq, struct kiw_rwqe *wqe)

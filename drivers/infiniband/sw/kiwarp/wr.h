@@ -124,11 +124,11 @@ struct kiw_rq;
  * @fetch: take the oldest entry; called with &struct kiw_sq.lock held.
  *	1: @wqe is filled; 0: none; -EINVAL: the entry is malformed, it was taken,
  *	@wqe->wr_id and @wqe->op tell whose it was
- * @is_empty: no entry to fetch, any context
+ * @has: at least @n entries are waiting; @n is 1 or 2; any context
  */
 struct kiw_sq_ops {
 	int (*fetch)(struct kiw_sq *sq, struct kiw_swqe *wqe);
-	bool (*is_empty)(struct kiw_sq *sq);
+	bool (*has)(const struct kiw_sq *sq, u32 n);
 };
 
 /**

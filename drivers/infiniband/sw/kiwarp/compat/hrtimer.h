@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* Differences between kernels in the interface of high-resolution timers. */
+#ifndef KIW_COMPAT_HRTIMER_H
+#define KIW_COMPAT_HRTIMER_H
+
+#include <linux/hrtimer.h>
+
+/* Since 6.13 a timer is set up with its function, since 6.15 in no other way */
+static inline void kiw_compat_hrtimer_setup(struct hrtimer *timer,
+					    enum hrtimer_restart (*function)(struct hrtimer *),
+					    clockid_t clock, enum hrtimer_mode mode)
+{
+#if KIW_KERNEL_SINCE(6, 13, 0)
+	hrtimer_setup(timer, function, clock, mode);
+#else
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+#endif
+}
+
+#endif /* KIW_COMPAT_HRTIMER_H */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* When to look into a send queue whose process rings. */
+#ifndef KIW_DOORBELL_H
+#define KIW_DOORBELL_H
+
+#include <linux/hrtimer.h>
+#include <linux/types.h>
+
+/**
+ * struct kiw_doorbell - of a QP whose rings a process has mapped
+ * @timer: looks into the queue later
+ * @last: when the process rang last, ktime_get_ns()
+ * @prompt: doorbells to come that are answered at once
+ *
+ * Threads may ring at the same time: a stale @last or @prompt does no harm.
+ */
+struct kiw_doorbell {
+	struct hrtimer timer;
+	u64 last;
+	u8 prompt;
+};
+
+/* Process context */
+void kiw_doorbell_init(struct kiw_doorbell *db);
+void kiw_doorbell_stop(struct kiw_doorbell *db);
+void kiw_doorbell_ring(struct kiw_doorbell *db);
+
+#endif /* KIW_DOORBELL_H */
