@@ -8,11 +8,11 @@
  * yet. Its entry is left where it is for a moment: for further ones the provider does not
  * ring while it is there, and they are sent together.
  *
- * The moment is as long as the process took since it rang last: to wait for others costs no
- * more than one more doorbell does. The first entry is never late, for nothing has completed
- * then. Who leaves completions where they are and waits for something else would lose by that,
- * so when nothing was gathered, it is not tried again for a while. Whatever else makes the
- * engine run takes the entries as well.
+ * The moment is at most as long as the process took since it rang last: to wait for others
+ * costs no more than one more doorbell does. The first entry is never late, for nothing has
+ * completed then. Who leaves completions where they are and waits for something else would lose
+ * by that, so when nothing was gathered, it is not tried again for a while. Whatever else makes
+ * the engine run takes the entries as well.
  *
  * Contexts: doorbells in process context, the timer in softirq. No locks.
  */
@@ -21,8 +21,11 @@
 #include "compat/hrtimer.h"
 #include "qp.h"
 
-/* Who rings less often than that waits for each */
-#define DOORBELL_STREAM_NS	(100 * NSEC_PER_USEC)
+/* Who rings less often than that waits for each; a long message takes some time, too */
+#define DOORBELL_STREAM_NS	NSEC_PER_MSEC
+
+/* The longest moment: time for a few system calls, whatever the machine */
+#define DOORBELL_WAIT_NS	(50 * NSEC_PER_USEC)
 
 /* Doorbells answered at once when nothing was gathered */
 #define DOORBELL_PROMPT		16
@@ -108,5 +111,6 @@ void kiw_doorbell_ring(struct kiw_doorbell *db)
 		return;
 	}
 	kiw_count(qp->stats, KIW_STAT_DOORBELLS_LATE);
-	hrtimer_start(&db->timer, ns_to_ktime(since), HRTIMER_MODE_REL_SOFT);
+	hrtimer_start(&db->timer, ns_to_ktime(min_t(u64, since, DOORBELL_WAIT_NS)),
+		      HRTIMER_MODE_REL_SOFT);
 }
