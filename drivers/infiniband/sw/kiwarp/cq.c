@@ -16,8 +16,8 @@
  * A queue that was overrun is dead: a completion is gone, so later ones could not be
  * told from it. Those that are in the ring can still be polled.
  */
+#include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/vmalloc.h>
 
 #include "cq.h"
 #include "proto/ring.h"
@@ -75,11 +75,11 @@ static void notify(struct tasklet_struct *tasklet)
  * @size: slots
  *
  * Context: process; may sleep.
- * Return: the ring, zeroed, to be freed with vfree(), or NULL.
+ * Return: the ring, zeroed, to be freed with kvfree(), or NULL.
  */
 void *kiw_cq_kernel_ring(u32 size)
 {
-	return vzalloc(array_size(size, sizeof(struct kiw_wc)));
+	return kvcalloc(size, sizeof(struct kiw_wc), GFP_KERNEL);
 }
 
 /**
@@ -243,7 +243,7 @@ int kiw_cq_resize(struct kiw_cq *cq, u32 size)
 	spin_lock_irqsave(&cq->lock, flags);
 	unused = move_locked(cq, ring, size);
 	spin_unlock_irqrestore(&cq->lock, flags);
-	vfree(unused);
+	kvfree(unused);
 	return unused == ring ? -EBUSY : 0;
 }
 

@@ -63,7 +63,7 @@ struct kiw_cq_ops {
  * @ib: the core's part
  * @lock: protects @ring, @size, @put, @get, @armed, @has_overrun; irq-safe; innermost
  * @ops: format of the ring
- * @ring: entries; vmalloc memory
+ * @ring: entries
  * @size: slots, a power of two
  * @put: free-running: next to write
  * @get: free-running: next to poll (kernel format only)

@@ -43,7 +43,7 @@ static_assert(offsetof(struct kiwarp_sqe, sge[1]) + KIW_MAX_INLINE == sizeof(str
 /**
  * struct kiw_user_ring - memory that a process may map
  * @entry: the core's part: page offset, references
- * @mem: vmalloc memory
+ * @mem: a page, or vmalloc memory when that is too short
  */
 struct kiw_user_ring {
 	struct rdma_user_mmap_entry entry;
@@ -85,6 +85,30 @@ struct ib_ucontext *kiw_udata_context(struct ib_udata *udata)
 	return udata ? rdma_udata_to_uverbs_attr_bundle(udata)->context : NULL;
 }
 
+/*
+ * Most rings of a QP fit into a page, which needs no mapping of the kernel's. Not
+ * vmalloc_user() for the others: what a process can ask for is charged to its cgroup.
+ */
+static void *alloc_pages_of(size_t bytes)
+{
+	if (bytes <= PAGE_SIZE)
+		return (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	return __vmalloc(PAGE_ALIGN(bytes), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+}
+
+static void free_pages_of(void *mem)
+{
+	if (is_vmalloc_addr(mem))
+		vfree(mem);
+	else
+		free_page((unsigned long)mem);
+}
+
+static struct page *page_of(void *mem)
+{
+	return is_vmalloc_addr(mem) ? vmalloc_to_page(mem) : virt_to_page(mem);
+}
+
 /**
  * kiw_user_ring_alloc - make a ring that a process can map
  * @uctx: the process's context
@@ -106,19 +130,18 @@ struct rdma_user_mmap_entry *kiw_user_ring_alloc(struct ib_ucontext *uctx, size_
 	ur = kzalloc(sizeof(*ur), GFP_KERNEL_ACCOUNT);
 	if (!ur)
 		return NULL;
-	/* Not vmalloc_user(): what a process can ask for is charged to its cgroup */
-	ur->mem = __vmalloc(PAGE_ALIGN(bytes), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	ur->mem = alloc_pages_of(bytes);
 	if (!ur->mem)
 		goto err_free;
 	ret = rdma_user_mmap_entry_insert_range(uctx, &ur->entry, bytes, FIRST_PGOFF, U32_MAX);
 	if (ret)
-		goto err_vfree;
+		goto err_free_pages;
 	*ring = ur->mem;
 	*key = rdma_user_mmap_get_offset(&ur->entry);
 	return &ur->entry;
 
-err_vfree:
-	vfree(ur->mem);
+err_free_pages:
+	free_pages_of(ur->mem);
 err_free:
 	kfree(ur);
 	return NULL;
@@ -140,7 +163,7 @@ void kiw_user_ring_free(struct rdma_user_mmap_entry *entry)
 /**
  * kiw_ring_free - free a ring of either format
  * @entry: the entry of a ring made by kiw_user_ring_alloc(), or NULL
- * @ring: its address; vmalloc memory when there is no @entry; NULL is nothing
+ * @ring: its address; from kvmalloc() when there is no @entry; NULL is nothing
  *
  * Context: process; may sleep.
  */
@@ -149,7 +172,7 @@ void kiw_ring_free(struct rdma_user_mmap_entry *entry, void *ring)
 	if (entry)
 		kiw_user_ring_free(entry);
 	else
-		vfree(ring);
+		kvfree(ring);
 }
 
 /**
@@ -197,7 +220,7 @@ static int map_pages(struct vm_area_struct *vma, void *mem)
 
 	kiw_compat_vma_flags(vma, VM_DONTEXPAND | VM_DONTDUMP);
 	for (addr = vma->vm_start; !ret && addr < vma->vm_end; addr += PAGE_SIZE, mem += PAGE_SIZE)
-		ret = vm_insert_page(vma, addr, vmalloc_to_page(mem));
+		ret = vm_insert_page(vma, addr, page_of(mem));
 	return ret;
 }
 
@@ -237,7 +260,7 @@ void kiw_mmap_free(struct rdma_user_mmap_entry *entry)
 {
 	struct kiw_user_ring *ur = container_of(entry, struct kiw_user_ring, entry);
 
-	vfree(ur->mem);
+	free_pages_of(ur->mem);
 	kfree(ur);
 }
 

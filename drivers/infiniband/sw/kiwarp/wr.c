@@ -9,8 +9,8 @@
  * Contexts: any; consumers post from hard interrupts too. Locks: that of the queue,
  * which is innermost. Nothing here sleeps, except where the rings are allocated.
  */
+#include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/vmalloc.h>
 
 #include "wr.h"
 #include "mr.h"
@@ -164,11 +164,11 @@ static int translate_send(const struct kiw_sq *sq, struct kiw_swqe *wqe,
  * @size: slots
  *
  * Context: process; may sleep.
- * Return: the ring, zeroed, to be freed with vfree(), or NULL.
+ * Return: the ring, zeroed, to be freed with kvfree(), or NULL.
  */
 void *kiw_sq_kernel_ring(u32 size)
 {
-	return vzalloc(array_size(size, sizeof(struct kiw_swqe)));
+	return kvcalloc(size, sizeof(struct kiw_swqe), GFP_KERNEL);
 }
 
 /**
@@ -176,11 +176,11 @@ void *kiw_sq_kernel_ring(u32 size)
  * @size: slots
  *
  * Context: process; may sleep.
- * Return: the ring, zeroed, to be freed with vfree(), or NULL.
+ * Return: the ring, zeroed, to be freed with kvfree(), or NULL.
  */
 void *kiw_rq_kernel_ring(u32 size)
 {
-	return vzalloc(array_size(size, sizeof(struct kiw_rwqe)));
+	return kvcalloc(size, sizeof(struct kiw_rwqe), GFP_KERNEL);
 }
 
 /**

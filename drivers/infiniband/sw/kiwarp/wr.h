@@ -146,7 +146,7 @@ struct kiw_rq_ops {
  * @lock: protects @put, @get and the ring against concurrent posters and fetchers;
  *	irq-safe because consumers may post from anywhere; innermost
  * @ops: format
- * @ring: entries; vmalloc memory
+ * @ring: entries
  * @size: slots, a power of two
  * @put: free-running: next to post (kernel format only)
  * @get: free-running: next to fetch
@@ -168,7 +168,7 @@ struct kiw_sq {
  * struct kiw_rq - a receive queue, of a QP or shared
  * @lock: protects @put, @get and the ring; irq-safe; innermost
  * @ops: format
- * @ring: entries; vmalloc memory
+ * @ring: entries
  * @size: slots, a power of two
  * @put: free-running: next to post (kernel format only)
  * @get: free-running: next to fetch
@@ -187,7 +187,7 @@ struct kiw_rq {
 extern const struct kiw_sq_ops kiw_sq_kernel_ops;
 extern const struct kiw_rq_ops kiw_rq_kernel_ops;
 
-/* Memory for a ring in the kernel format; free with vfree() */
+/* Memory for a ring in the kernel format; free with kvfree() */
 void *kiw_sq_kernel_ring(u32 size);
 void *kiw_rq_kernel_ring(u32 size);
 
