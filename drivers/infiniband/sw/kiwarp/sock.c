@@ -147,30 +147,20 @@ static void sock_release_now(struct kiw_sock *ks)
 	kref_put(&ks->ref, sock_free);
 }
 
-static void sock_release_work(struct work_struct *work)
+static void sock_end_work(struct work_struct *work)
 {
-	struct kiw_sock *ks = container_of(work, struct kiw_sock, release_work);
+	struct kiw_sock *ks = container_of(to_delayed_work(work), struct kiw_sock, end_work);
 
-	if (cancel_delayed_work_sync(&ks->linger_work))
-		kiw_sock_put(ks);
 	sock_release_now(ks);
 	kiw_sock_put(ks);
 }
 
-/* Ask for the release from a context that must not sleep. */
+/* Ask for the release from a context that must not sleep, without waiting any longer. */
 static void sock_release_later(struct kiw_sock *ks)
 {
 	kiw_sock_get(ks);
-	if (!queue_work(ks->pool->wq, &ks->release_work))
+	if (mod_delayed_work(ks->pool->wq, &ks->end_work, 0))
 		kiw_sock_put(ks);
-}
-
-static void sock_linger_work(struct work_struct *work)
-{
-	struct kiw_sock *ks = container_of(to_delayed_work(work), struct kiw_sock, linger_work);
-
-	sock_release_now(ks);
-	kiw_sock_put(ks);
 }
 
 static void sock_install(struct kiw_sock *ks)
@@ -214,8 +204,7 @@ static struct kiw_sock *sock_wrap(struct kiw_sock_pool *pool, struct socket *soc
 	ks->ops = ops;
 	ks->owner = owner;
 	ks->is_listener = is_listener;
-	INIT_WORK(&ks->release_work, sock_release_work);
-	INIT_DELAYED_WORK(&ks->linger_work, sock_linger_work);
+	INIT_DELAYED_WORK(&ks->end_work, sock_end_work);
 	spin_lock_bh(&pool->lock);
 	list_add_tail(&ks->link, &pool->socks);
 	spin_unlock_bh(&pool->lock);
@@ -358,7 +347,7 @@ void kiw_sock_pool_uninit(struct kiw_sock_pool *pool)
 	struct kiw_sock *ks;
 
 	while ((ks = sock_pool_next(pool))) {
-		if (cancel_delayed_work_sync(&ks->linger_work))
+		if (cancel_delayed_work_sync(&ks->end_work))
 			kiw_sock_put(ks);
 		sock_release_now(ks);
 		kiw_sock_put(ks);
@@ -574,7 +563,7 @@ void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms)
 	kernel_sock_shutdown(ks->sock, SHUT_WR);
 
 	kiw_sock_get(ks);
-	if (!queue_delayed_work(ks->pool->wq, &ks->linger_work, msecs_to_jiffies(timeout_ms)))
+	if (!queue_delayed_work(ks->pool->wq, &ks->end_work, msecs_to_jiffies(timeout_ms)))
 		kiw_sock_put(ks);
 
 	lock_sock(ks->sk);

@@ -88,8 +88,7 @@ struct kiw_sock_local {
  * @is_listener: it accepts
  * @in_want: in kiw_sock_rx_want(), which TCP may answer at once; socket lock
  * @flags: %KIW_SOCKF_ bits
- * @release_work: releases a lingering stream of which TCP has seen the end
- * @linger_work: ends the lingering
+ * @end_work: releases a lingering stream: when its time is over, or TCP has seen its end
  */
 struct kiw_sock {
 	struct kref ref;
@@ -102,8 +101,7 @@ struct kiw_sock {
 	bool is_listener;
 	bool in_want;
 	unsigned long flags;
-	struct work_struct release_work;
-	struct delayed_work linger_work;
+	struct delayed_work end_work;
 };
 
 /**
