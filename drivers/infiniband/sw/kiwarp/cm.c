@@ -168,11 +168,11 @@ static void take_stream(struct kiw_ep *listener, struct kiw_sock *ks)
 	kiw_ep_step(ep, KIW_CME_INCOMING, 0);
 	if (!join_listener(ep, listener)) {
 		kiw_ep_step(ep, KIW_CME_DESTROY, 0);
-	} else if (kiw_sock_names(ks, &ep->local, &ep->remote)) {
+	} else if (kiw_sock_names(ks, &ep->startup->local, &ep->startup->remote)) {
 		kiw_ep_step(ep, KIW_CME_LOST, 0);
 	} else {
-		unmap_address(&ep->local);
-		unmap_address(&ep->remote);
+		unmap_address(&ep->startup->local);
+		unmap_address(&ep->startup->remote);
 		kiw_ep_arm(ep, kiw_policy_get(&ep->dev->policy, KIW_POLICY_STARTUP_MS));
 		kiw_sock_set_owner(ks, &kiw_ep_sock_ops, ep);
 		/* What came before is not announced to a new owner. */
@@ -267,10 +267,13 @@ static __be16 port_of(const struct sockaddr_storage *addr)
  */
 static void bind_cm_id(struct kiw_ep *ep, struct iw_cm_id *id)
 {
-	ep->local = id->m_local_addr;
-	ep->remote = id->m_remote_addr;
-	ep->is_mapped = id->mapped && port_of(&id->m_local_addr) != port_of(&id->local_addr);
-	ep->tos = id->tos_set ? id->tos : -1;
+	struct kiw_ep_startup *startup = ep->startup;
+
+	startup->local = id->m_local_addr;
+	startup->remote = id->m_remote_addr;
+	startup->is_mapped = id->mapped &&
+			     port_of(&id->m_local_addr) != port_of(&id->local_addr);
+	startup->tos = id->tos_set ? id->tos : -1;
 	ep->cm_id = id;
 	id->add_ref(id);
 }
@@ -284,10 +287,10 @@ static void unbind_cm_id(struct kiw_ep *ep)
 static struct kiw_sock_local local_end(const struct kiw_ep *ep)
 {
 	return (struct kiw_sock_local) {
-		.addr = &ep->local,
-		.ifindex = bind_ifindex(ep->dev, &ep->local),
-		.tos = ep->tos,
-		.is_reserved = ep->is_mapped,
+		.addr = &ep->startup->local,
+		.ifindex = bind_ifindex(ep->dev, &ep->startup->local),
+		.tos = ep->startup->tos,
+		.is_reserved = ep->startup->is_mapped,
 	};
 }
 
@@ -304,7 +307,7 @@ int kiw_ep_open_stream(struct kiw_ep *ep)
 	struct kiw_sock *ks;
 
 	lockdep_assert_held(&ep->lock);
-	ks = kiw_sock_connect(&ep->dev->socks, &local, &ep->remote, &kiw_ep_sock_ops, ep);
+	ks = kiw_sock_connect(&ep->dev->socks, &local, &ep->startup->remote, &kiw_ep_sock_ops, ep);
 	if (IS_ERR(ks))
 		return PTR_ERR(ks);
 	ep->ks = ks;
@@ -316,7 +319,7 @@ static int start_connect(struct kiw_ep *ep)
 	int ret;
 
 	lockdep_assert_held(&ep->lock);
-	if (ep->local.ss_family != ep->remote.ss_family)
+	if (ep->startup->local.ss_family != ep->startup->remote.ss_family)
 		return -EAFNOSUPPORT;
 	ret = kiw_ep_open_stream(ep);
 	if (ret)
@@ -460,8 +463,8 @@ int kiw_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
 		return 0;
 	mutex_lock(&ep->lock);
 	if (ep->state == KIW_CMS_REQUEST_GIVEN) {
-		ep->pdata = pdata;
-		ep->pdata_len = pd_len;
+		ep->startup->pdata = pdata;
+		ep->startup->pdata_len = pd_len;
 		kiw_ep_step(ep, KIW_CME_REJECT, 0);
 	}
 	mutex_unlock(&ep->lock);

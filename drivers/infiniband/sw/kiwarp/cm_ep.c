@@ -38,7 +38,7 @@ static DEFINE_XARRAY_ALLOC1(eps);
 static u32 next_ep_id;
 
 static void ep_work(struct work_struct *work);
-static void ep_deadline(struct work_struct *work);
+static void ep_deadline(struct timer_list *timer);
 
 /* Making and finding */
 
@@ -56,29 +56,37 @@ struct kiw_ep *kiw_ep_new(struct kiw_device *dev)
 	ep = kzalloc(sizeof(*ep), GFP_KERNEL);
 	if (!ep)
 		return NULL;
-	ep->buf = kzalloc(KIW_MPA_FRAME_MAX, GFP_KERNEL);
-	if (!ep->buf)
+	ep->startup = kzalloc(sizeof(*ep->startup), GFP_KERNEL);
+	if (!ep->startup)
 		goto err_free;
 	kref_init(&ep->ref);
 	mutex_init(&ep->lock);
 	spin_lock_init(&ep->half_lock);
 	INIT_LIST_HEAD(&ep->children);
-	ep->tos = -1;
+	ep->startup->tos = -1;
 	INIT_WORK(&ep->work, ep_work);
-	INIT_DELAYED_WORK(&ep->deadline, ep_deadline);
+	timer_setup(&ep->deadline, ep_deadline, 0);
 	ep->dev = dev;
 	ep->state = KIW_CMS_IDLE;
 	kiw_ep_init_mpa(ep);
 	if (xa_alloc_cyclic(&eps, &ep->id, ep, xa_limit_32b, &next_ep_id, GFP_KERNEL) < 0)
-		goto err_free_buf;
+		goto err_free_startup;
 	kiw_count(&dev->stats, KIW_STAT_EP_CREATED);
 	return ep;
 
-err_free_buf:
-	kfree(ep->buf);
+err_free_startup:
+	kfree(ep->startup);
 err_free:
 	kfree(ep);
 	return NULL;
+}
+
+static void free_startup(struct kiw_ep *ep)
+{
+	if (ep->startup)
+		kfree(ep->startup->own_pdata);
+	kfree(ep->startup);
+	ep->startup = NULL;
 }
 
 /* Process context, see the head of this file. */
@@ -89,8 +97,7 @@ static void ep_free(struct kref *ref)
 	/* Whoever finds it from here to the erasure does not get a reference. */
 	xa_erase(&eps, ep->id);
 	kiw_count(&ep->dev->stats, KIW_STAT_EP_DESTROYED);
-	kfree(ep->own_pdata);
-	kfree(ep->buf);
+	free_startup(ep);
 	kfree(ep);
 }
 
@@ -178,18 +185,21 @@ void kiw_ep_kick(struct kiw_ep *ep)
  * @ep: endpoint; the caller has a reference
  * @timeout_ms: from now
  *
- * Context: any.
+ * Context: process; @ep's lock held.
  */
 void kiw_ep_arm(struct kiw_ep *ep, unsigned int timeout_ms)
 {
+	lockdep_assert_held(&ep->lock);
+	if (timer_pending(&ep->deadline))
+		return;
 	kiw_ep_get(ep);
-	if (!queue_delayed_work(ep->dev->wq, &ep->deadline, msecs_to_jiffies(timeout_ms)))
-		kiw_ep_put(ep);
+	mod_timer(&ep->deadline, jiffies + msecs_to_jiffies(timeout_ms));
 }
 
+/* Afterwards the timer queues nothing: who waits for the works has seen the last. */
 static void ep_disarm(struct kiw_ep *ep)
 {
-	if (cancel_delayed_work(&ep->deadline))
+	if (del_timer_sync(&ep->deadline))
 		kiw_ep_put(ep);
 }
 
@@ -241,8 +251,11 @@ static void set_depths(struct iw_cm_event *event, u16 ird, u16 ord)
 
 static int upcall(struct kiw_ep *ep, struct iw_cm_id *id, struct iw_cm_event *event)
 {
-	event->local_addr = ep->local;
-	event->remote_addr = ep->remote;
+	/* What is left afterwards needs no addresses. */
+	if (ep->startup) {
+		event->local_addr = ep->startup->local;
+		event->remote_addr = ep->startup->remote;
+	}
 	return id->event_handler(id, event);
 }
 
@@ -259,13 +272,13 @@ static void upcall_plain(struct kiw_ep *ep, enum iw_cm_event_type type)
 	WARN_ON_ONCE(upcall(ep, ep->cm_id, &event));
 }
 
-static int upcall_reply(struct kiw_ep *ep, int status)
+static int upcall_reply(struct kiw_ep *ep, int status, const void *pdata, u8 pdata_len)
 {
 	struct iw_cm_event event = {
 		.event = IW_CM_EVENT_CONNECT_REPLY,
 		.status = status,
-		.private_data = (void *)ep->pdata,
-		.private_data_len = ep->pdata_len,
+		.private_data = (void *)pdata,
+		.private_data_len = pdata_len,
 	};
 
 	/* Of a rejection: what the peer would need. Of any other failure: 0 */
@@ -273,13 +286,18 @@ static int upcall_reply(struct kiw_ep *ep, int status)
 	return upcall(ep, ep->cm_id, &event);
 }
 
-/* iw_cm waits for this one: rather without private data than not at all. */
+/*
+ * iw_cm waits for this one: rather without private data than not at all. There is none left
+ * of a good Reply that it had no room for.
+ */
 static void upcall_reply_fail(struct kiw_ep *ep, int status)
 {
-	if (!upcall_reply(ep, status))
+	const struct kiw_ep_startup *startup = ep->startup;
+
+	if (startup && startup->pdata_len &&
+	    !upcall_reply(ep, status, startup->pdata, startup->pdata_len))
 		return;
-	ep->pdata_len = 0;
-	WARN_ON_ONCE(upcall_reply(ep, status));
+	WARN_ON_ONCE(upcall_reply(ep, status, NULL, 0));
 }
 
 /* Not a listener's child any more: the consumer has it, or it ends. */
@@ -309,21 +327,21 @@ static int upcall_request(struct kiw_ep *ep)
 	struct iw_cm_event event = {
 		.event = IW_CM_EVENT_CONNECT_REQUEST,
 		.provider_data = kiw_ep_handle(ep),
-		.private_data = (void *)ep->pdata,
-		.private_data_len = ep->pdata_len,
+		.private_data = (void *)ep->startup->pdata,
+		.private_data_len = ep->startup->pdata_len,
 	};
 	int ret = -ECONNABORTED;
 	u16 ird, ord;
 
-	kiw_mpa_peer_limits(&ep->req, &ep->want, &ird, &ord);
+	kiw_mpa_peer_limits(&ep->startup->req, &ep->startup->want, &ird, &ord);
 	set_depths(&event, ird, ord);
 	spin_lock(&listener->half_lock);
 	if (!listener->is_stopped)
 		ret = upcall(ep, listener->cm_id, &event);
 	spin_unlock(&listener->half_lock);
 	leave_listener(ep);
-	ep->pdata = NULL;
-	ep->pdata_len = 0;
+	ep->startup->pdata = NULL;
+	ep->startup->pdata_len = 0;
 	return ret;
 }
 
@@ -335,7 +353,7 @@ static int tell(struct kiw_ep *ep, u16 actions, int status)
 	if (actions & KIW_CMA_UPCALL_REQUEST)
 		ret = upcall_request(ep);
 	if (actions & KIW_CMA_UPCALL_REPLY_OK)
-		ret = upcall_reply(ep, 0);
+		ret = upcall_reply(ep, 0, ep->startup->pdata, ep->startup->pdata_len);
 	if (actions & KIW_CMA_UPCALL_REPLY_FAIL)
 		upcall_reply_fail(ep, status);
 	if (actions & KIW_CMA_UPCALL_ESTABLISHED)
@@ -350,12 +368,7 @@ static int tell(struct kiw_ep *ep, u16 actions, int status)
 static void end_startup(struct kiw_ep *ep)
 {
 	ep_disarm(ep);
-	kfree(ep->buf);
-	kfree(ep->own_pdata);
-	ep->buf = NULL;
-	ep->own_pdata = NULL;
-	ep->pdata = NULL;
-	ep->pdata_len = 0;
+	free_startup(ep);
 }
 
 /* The caller holds a reference of its own, so none of these is the last. */
@@ -512,25 +525,25 @@ static void ep_work(struct work_struct *work)
 	struct kiw_ep *ep = container_of(work, struct kiw_ep, work);
 	/* Writing pages back may wait for this connection */
 	unsigned int noio = memalloc_noio_save();
+	bool is_late;
 
 	mutex_lock(&ep->lock);
+	/* What has come in time counts, even if its work has not run before. */
+	is_late = test_and_clear_bit(KIW_EPF_DEADLINE, &ep->facts);
 	kiw_ep_progress(ep);
+	if (is_late)
+		kiw_ep_step(ep, KIW_CME_DEADLINE, -ETIMEDOUT);
 	mutex_unlock(&ep->lock);
 	memalloc_noio_restore(noio);
 	kiw_ep_put(ep);
 }
 
-static void ep_deadline(struct work_struct *work)
+/* Softirq; the work takes over the timer's reference, or has one already. */
+static void ep_deadline(struct timer_list *timer)
 {
-	struct kiw_ep *ep = container_of(to_delayed_work(work), struct kiw_ep, deadline);
-	/* Writing pages back may wait for this connection */
-	unsigned int noio = memalloc_noio_save();
+	struct kiw_ep *ep = from_timer(ep, timer, deadline);
 
-	mutex_lock(&ep->lock);
-	/* What has come in time counts, even if its work has not run yet. */
-	kiw_ep_progress(ep);
-	kiw_ep_step(ep, KIW_CME_DEADLINE, -ETIMEDOUT);
-	mutex_unlock(&ep->lock);
-	memalloc_noio_restore(noio);
-	kiw_ep_put(ep);
+	set_bit(KIW_EPF_DEADLINE, &ep->facts);
+	if (!queue_work(ep->dev->wq, &ep->work))
+		kiw_ep_put(ep);
 }

@@ -13,10 +13,12 @@
 #include <linux/mutex.h>
 #include <linux/socket.h>
 #include <linux/spinlock.h>
+#include <linux/timer.h>
 #include <linux/workqueue.h>
 
 #include "proto/cm_fsm.h"
 #include "proto/mpa_neg.h"
+#include "proto/wire.h"
 
 struct ib_qp;
 struct iw_cm_conn_param;
@@ -30,9 +32,40 @@ struct kiw_sock_ops;
 /* Most private data iw_cm can carry to the consumer (u8), octets */
 #define KIW_EP_PDATA_MAX	255
 
-/* What the QP told from a context that must not sleep; bits of &struct kiw_ep.facts */
+/* What was told from a context that must not sleep; bits of &struct kiw_ep.facts */
 #define KIW_EPF_SPOKEN		0
 #define KIW_EPF_QP_CLOSED	1
+#define KIW_EPF_DEADLINE	2
+
+/**
+ * struct kiw_ep_startup - what an endpoint needs until the connection is made
+ * @local: our address
+ * @remote: the peer's address
+ * @is_mapped: the port of @local is held for us by the port mapper
+ * @tos: type of service or traffic class, negative: the default
+ * @want: what this end wants
+ * @req: the Request, as sent or received
+ * @frame_len: octets of the Request in @buf (CONNECTING)
+ * @pdata: private data for the next upcall or rejection, not owned
+ * @own_pdata: initiator: the consumer's private data for the peer; owned
+ * @pdata_len: length of @pdata, octets
+ * @own_pdata_len: length of @own_pdata, octets
+ * @buf: a frame
+ */
+struct kiw_ep_startup {
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+	bool is_mapped;
+	int tos;
+	struct kiw_mpa_local want;
+	struct kiw_mpa_frame req;
+	size_t frame_len;
+	const void *pdata;
+	void *own_pdata;
+	u8 pdata_len;
+	u8 own_pdata_len;
+	u8 buf[KIW_MPA_FRAME_MAX];
+};
 
 /**
  * struct kiw_ep - one end of a connection, or a listener
@@ -44,32 +77,21 @@ struct kiw_sock_ops;
  *	downcalls, never by callbacks. Order: listener's @lock, child's @lock, then
  *	listener's @half_lock or the socket lock, then the device's @half_open_lock
  * @state: &enum kiw_cm_state; written by kiw_ep_step()
+ * @agreed: what the frames led to
  * @facts: %KIW_EPF_ bits, atomic
  * @work: looks at the stream and at @facts, and takes the steps they lead to
- * @deadline: end of the startup; of a listener: time to try again
+ * @deadline: end of the startup; of a listener: time to try again; tells @work
  * @cm_id: whom to tell; referenced; NULL while iw_cm has none for this endpoint
  * @ks: the stream, until the QP has it, or the listening socket
  * @qp: referenced; from connect or accept on
- * @local: our address
- * @remote: the peer's address
- * @is_mapped: the port of @local is held for us by the port mapper
- * @tos: type of service or traffic class, negative: the default
- * @want: what this end wants
- * @req: the Request, as sent or received
- * @agreed: what the frames led to
- * @buf: a frame, %KIW_MPA_FRAME_MAX octets; NULL after startup
- * @frame_len: octets of the Request in @buf (CONNECTING)
- * @pdata: private data for the next upcall or rejection, not owned
- * @pdata_len: its length, octets
- * @own_pdata: initiator: the consumer's private data for the peer; NULL after startup
- * @own_pdata_len: its length, octets
+ * @startup: owned; NULL once there is a connection, or none; a listener keeps it
  * @listener: the listener it came from, referenced; NULL once the consumer has it
  * @link: in @listener's @children; protected by @listener's @half_lock
  * @half_link: in the device's @half_open as long as @link is; protected by its lock
- * @half_lock: listener: protects the rest and the upcall of a Request
  * @children: listener: connections that the consumer has not been told of
  * @num_children: listener: how many
  * @backlog: listener: how many the consumer allows for; the policy adds to it
+ * @half_lock: listener: protects these, @is_stopped and the upcall of a Request
  * @is_stopped: listener: nobody may join, and @cm_id must not be called any more
  */
 struct kiw_ep {
@@ -79,36 +101,24 @@ struct kiw_ep {
 
 	struct mutex lock;
 	enum kiw_cm_state state;
+	struct kiw_mpa_outcome agreed;
 	unsigned long facts;
 	struct work_struct work;
-	struct delayed_work deadline;
+	struct timer_list deadline;
 
 	struct iw_cm_id *cm_id;
 	struct kiw_sock *ks;
 	struct kiw_qp *qp;
-	struct sockaddr_storage local;
-	struct sockaddr_storage remote;
-	bool is_mapped;
-	int tos;
-
-	struct kiw_mpa_local want;
-	struct kiw_mpa_frame req;
-	struct kiw_mpa_outcome agreed;
-	u8 *buf;
-	size_t frame_len;
-	const void *pdata;
-	u8 pdata_len;
-	u8 own_pdata_len;
-	void *own_pdata;
+	struct kiw_ep_startup *startup;
 
 	struct kiw_ep *listener;
 	struct list_head link;
 	struct list_head half_link;
 
-	spinlock_t half_lock;
 	struct list_head children;
 	unsigned int num_children;
 	unsigned int backlog;
+	spinlock_t half_lock;
 	bool is_stopped;
 };
 
@@ -119,7 +129,6 @@ extern const struct kiw_sock_ops kiw_ep_sock_ops;
 void kiw_ep_get(struct kiw_ep *ep);
 void kiw_ep_put(struct kiw_ep *ep);
 void kiw_ep_kick(struct kiw_ep *ep);
-void kiw_ep_arm(struct kiw_ep *ep, unsigned int timeout_ms);
 
 /* cm_ep.c; process context */
 struct kiw_ep *kiw_ep_new(struct kiw_device *dev);
@@ -127,6 +136,7 @@ struct kiw_ep *kiw_ep_find(const struct iw_cm_id *id);
 struct kiw_ep *kiw_ep_next(struct kiw_device *dev, unsigned long *id);
 
 /* cm_ep.c; process context, the endpoint's lock held */
+void kiw_ep_arm(struct kiw_ep *ep, unsigned int timeout_ms);
 void kiw_ep_step(struct kiw_ep *ep, enum kiw_cm_event event, int status);
 void kiw_ep_progress(struct kiw_ep *ep);
 

@@ -96,7 +96,7 @@ void kiw_ep_init_mpa(struct kiw_ep *ep)
 {
 	const struct kiw_policy *policy = &ep->dev->policy;
 
-	ep->want = (struct kiw_mpa_local) {
+	ep->startup->want = (struct kiw_mpa_local) {
 		.rev = kiw_policy_get(policy, KIW_POLICY_MPA_REV),
 		.crc = kiw_policy_get(policy, KIW_POLICY_CRC),
 		.markers = kiw_policy_get(policy, KIW_POLICY_MARKERS),
@@ -107,20 +107,23 @@ void kiw_ep_init_mpa(struct kiw_ep *ep)
 		.max_ird = KIW_MAX_READS,
 		.max_ord = KIW_MAX_READS,
 	};
-	want_rtr(&ep->want, kiw_policy_get(policy, KIW_POLICY_RTR));
+	want_rtr(&ep->startup->want, kiw_policy_get(policy, KIW_POLICY_RTR));
 }
 
 static void want_depths(struct kiw_ep *ep, const struct iw_cm_conn_param *param)
 {
-	ep->want.ird = min_t(u32, param->ird, KIW_MAX_READS);
-	ep->want.ord = min_t(u32, param->ord, KIW_MAX_READS);
+	ep->startup->want.ird = min_t(u32, param->ird, KIW_MAX_READS);
+	ep->startup->want.ord = min_t(u32, param->ord, KIW_MAX_READS);
 }
 
 static int build_request(struct kiw_ep *ep)
 {
-	kiw_mpa_request(&ep->want, &ep->req);
-	ep->frame_len = kiw_mpa_build(ep->buf, &ep->req, false, ep->own_pdata, ep->own_pdata_len);
-	return ep->frame_len ? 0 : -EINVAL;
+	struct kiw_ep_startup *startup = ep->startup;
+
+	kiw_mpa_request(&startup->want, &startup->req);
+	startup->frame_len = kiw_mpa_build(startup->buf, &startup->req, false,
+					   startup->own_pdata, startup->own_pdata_len);
+	return startup->frame_len ? 0 : -EINVAL;
 }
 
 /**
@@ -133,13 +136,16 @@ static int build_request(struct kiw_ep *ep)
  */
 int kiw_ep_build_request(struct kiw_ep *ep, const struct iw_cm_conn_param *param)
 {
+	struct kiw_ep_startup *startup = ep->startup;
+
 	want_depths(ep, param);
 	if (param->private_data_len) {
-		ep->own_pdata = kmemdup(param->private_data, param->private_data_len, GFP_KERNEL);
-		if (!ep->own_pdata)
+		startup->own_pdata = kmemdup(param->private_data, param->private_data_len,
+					     GFP_KERNEL);
+		if (!startup->own_pdata)
 			return -ENOMEM;
 	}
-	ep->own_pdata_len = param->private_data_len;
+	startup->own_pdata_len = param->private_data_len;
 	return build_request(ep);
 }
 
@@ -164,8 +170,8 @@ void kiw_ep_try_connected(struct kiw_ep *ep)
 		break;
 	}
 	/* rdma_cm learns the ports in use; if the stream is gone, sending tells. */
-	kiw_sock_names(ep->ks, &ep->local, &ep->remote);
-	ret = kiw_sock_send_all(ep->ks, ep->buf, ep->frame_len);
+	kiw_sock_names(ep->ks, &ep->startup->local, &ep->startup->remote);
+	ret = kiw_sock_send_all(ep->ks, ep->startup->buf, ep->startup->frame_len);
 	if (ret)
 		kiw_ep_step(ep, KIW_CME_FAILED, stream_error(ep, ret));
 	else
@@ -189,11 +195,11 @@ static void retry_plain(struct kiw_ep *ep)
 
 	kiw_sock_drop(ep->ks, true);
 	let_go_of_stream(ep);
-	ep->want.rev = KIW_MPA_REV_1;
-	if (ep->local.ss_family == AF_INET6)
-		((struct sockaddr_in6 *)&ep->local)->sin6_port = 0;
+	ep->startup->want.rev = KIW_MPA_REV_1;
+	if (ep->startup->local.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&ep->startup->local)->sin6_port = 0;
 	else
-		((struct sockaddr_in *)&ep->local)->sin_port = 0;
+		((struct sockaddr_in *)&ep->startup->local)->sin_port = 0;
 	ret = build_request(ep);
 	if (!ret)
 		ret = kiw_ep_open_stream(ep);
@@ -208,7 +214,8 @@ static void frame_lost(struct kiw_ep *ep, int got)
 {
 	int err = stream_error(ep, min(got, 0));
 
-	if (ep->state == KIW_CMS_WAIT_REPLY && got <= 0 && ep->req.enhanced && err == -ECONNRESET)
+	if (ep->state == KIW_CMS_WAIT_REPLY && got <= 0 && ep->startup->req.enhanced &&
+	    err == -ECONNRESET)
 		retry_plain(ep);
 	else
 		kiw_ep_step(ep, KIW_CME_LOST, err);
@@ -216,10 +223,11 @@ static void frame_lost(struct kiw_ep *ep, int got)
 
 /*
  * Read a frame if there is a whole one, and take the step if there cannot be.
- * Return: whether @frame is valid; its private data is in @ep->buf.
+ * Return: whether @frame is valid; its private data is in &struct kiw_ep_startup.buf.
  */
 static bool read_frame(struct kiw_ep *ep, bool reply, struct kiw_mpa_frame *frame)
 {
+	struct kiw_ep_startup *startup = ep->startup;
 	enum kiw_mpa_verdict verdict;
 	enum kiw_sock_status status;
 	size_t need;
@@ -227,8 +235,8 @@ static bool read_frame(struct kiw_ep *ep, bool reply, struct kiw_mpa_frame *fram
 
 	/* Status first: what came before the end of the stream is then in the queue. */
 	status = kiw_sock_status(ep->ks);
-	got = kiw_sock_peek(ep->ks, ep->buf, KIW_MPA_FRAME_MAX);
-	verdict = kiw_mpa_parse(ep->buf, max(got, 0), reply, &ep->want, frame, &need);
+	got = kiw_sock_peek(ep->ks, startup->buf, KIW_MPA_FRAME_MAX);
+	verdict = kiw_mpa_parse(startup->buf, max(got, 0), reply, &startup->want, frame, &need);
 	if (verdict == KIW_MPA_MORE) {
 		if (got < 0 || is_over(status))
 			frame_lost(ep, got);
@@ -256,8 +264,8 @@ static bool take_pdata(struct kiw_ep *ep, const struct kiw_mpa_frame *frame)
 		trace_bad(ep, "more private data than iw_cm can carry");
 		return false;
 	}
-	ep->pdata = ep->buf + frame->pd_offset;
-	ep->pdata_len = frame->pd_len;
+	ep->startup->pdata = ep->startup->buf + frame->pd_offset;
+	ep->startup->pdata_len = frame->pd_len;
 	return true;
 }
 
@@ -319,7 +327,7 @@ static void conclude(struct kiw_ep *ep, const struct kiw_mpa_frame *reply)
 	enum kiw_perr perr;
 	int ret;
 
-	perr = kiw_mpa_conclude(&ep->want, &ep->req, reply, &ep->agreed);
+	perr = kiw_mpa_conclude(&ep->startup->want, &ep->startup->req, reply, &ep->agreed);
 	if (perr != KIW_PERR_NONE) {
 		disagree(ep, perr, -EPROTO);
 		return;
@@ -330,7 +338,7 @@ static void conclude(struct kiw_ep *ep, const struct kiw_mpa_frame *reply)
 	}
 	ret = hand_over(ep, true);
 	if (ret) {
-		ep->pdata_len = 0;
+		ep->startup->pdata_len = 0;
 		disagree(ep, KIW_PERR_MPA_LOCAL, ret);
 		return;
 	}
@@ -344,7 +352,7 @@ static void rejected(struct kiw_ep *ep, const struct kiw_mpa_frame *reply)
 	/* Without its private data it is a rejection all the same. */
 	take_pdata(ep, reply);
 	if (reply->enhanced)
-		kiw_mpa_peer_limits(reply, &ep->want, &ep->agreed.ird, &ep->agreed.ord);
+		kiw_mpa_peer_limits(reply, &ep->startup->want, &ep->agreed.ird, &ep->agreed.ord);
 	kiw_ep_step(ep, KIW_CME_REFUSED, -ECONNREFUSED);
 }
 
@@ -365,7 +373,7 @@ void kiw_ep_try_reply(struct kiw_ep *ep)
 		return;
 	if (reply.reject)
 		rejected(ep, &reply);
-	else if (kiw_mpa_wants_plain(&ep->req, &reply))
+	else if (kiw_mpa_wants_plain(&ep->startup->req, &reply))
 		retry_plain(ep);
 	else
 		conclude(ep, &reply);
@@ -385,12 +393,12 @@ void kiw_ep_try_request(struct kiw_ep *ep)
 	struct kiw_mpa_frame reply;
 
 	lockdep_assert_held(&ep->lock);
-	if (!read_frame(ep, false, &ep->req))
+	if (!read_frame(ep, false, &ep->startup->req))
 		return;
-	if (!kiw_mpa_answer(&ep->want, &ep->req, &reply, &ep->agreed)) {
+	if (!kiw_mpa_answer(&ep->startup->want, &ep->startup->req, &reply, &ep->agreed)) {
 		trace_bad(ep, "no agreement is possible");
 		kiw_ep_step(ep, KIW_CME_FAILED, -EPROTO);
-	} else if (!take_pdata(ep, &ep->req)) {
+	} else if (!take_pdata(ep, &ep->startup->req)) {
 		kiw_ep_step(ep, KIW_CME_FAILED, -EMSGSIZE);
 	} else {
 		kiw_ep_step(ep, KIW_CME_REQUEST, 0);
@@ -407,9 +415,10 @@ static int prepare_accept(struct kiw_ep *ep, const struct iw_cm_conn_param *para
 	if (!ep->qp)
 		return -EINVAL;
 	want_depths(ep, param);
-	if (!kiw_mpa_answer(&ep->want, &ep->req, &reply, &ep->agreed))
+	if (!kiw_mpa_answer(&ep->startup->want, &ep->startup->req, &reply, &ep->agreed))
 		return -EPROTO;
-	len = kiw_mpa_build(ep->buf, &reply, true, param->private_data, param->private_data_len);
+	len = kiw_mpa_build(ep->startup->buf, &reply, true, param->private_data,
+			    param->private_data_len);
 	if (!len)
 		return -EINVAL;
 	return hand_over(ep, false) ?: len;
@@ -438,7 +447,7 @@ int kiw_ep_accept(struct kiw_ep *ep, struct iw_cm_id *id, const struct iw_cm_con
 		kiw_ep_step(ep, KIW_CME_FAILED, len);
 		return len;
 	}
-	ret = kiw_sock_send_all(ep->ks, ep->buf, len);
+	ret = kiw_sock_send_all(ep->ks, ep->startup->buf, len);
 	if (ret) {
 		let_go_of_stream(ep);
 		kiw_ep_step(ep, KIW_CME_UNSENT, ret);
@@ -462,11 +471,12 @@ int kiw_ep_accept(struct kiw_ep *ep, struct iw_cm_id *id, const struct iw_cm_con
  */
 void kiw_ep_send_reject(struct kiw_ep *ep)
 {
+	struct kiw_ep_startup *startup = ep->startup;
 	struct kiw_mpa_frame reply;
 	size_t len;
 
 	lockdep_assert_held(&ep->lock);
-	kiw_mpa_refuse(&ep->want, &ep->req, &reply);
-	len = kiw_mpa_build(ep->buf, &reply, true, ep->pdata, ep->pdata_len);
-	kiw_sock_send_all(ep->ks, ep->buf, len);
+	kiw_mpa_refuse(&startup->want, &startup->req, &reply);
+	len = kiw_mpa_build(startup->buf, &reply, true, startup->pdata, startup->pdata_len);
+	kiw_sock_send_all(ep->ks, startup->buf, len);
 }
