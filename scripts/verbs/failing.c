@@ -33,10 +33,13 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 
 #define PORT		7804
+#define FAILSLAB	"/sys/kernel/debug/failslab/"
 #define SIZE		(64 * PAGE)
 /* No operation has so many allocations */
 #define NTH_MAX		4000
 #define ALL		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
+/* Both ends have had all that the Request for a Read needs */
+#define FIRST_OCTETS	8192
 #define KTEST_RUN	"/sys/kernel/debug/kiwarp_ktest/run"
 #define KTEST_LOG	"/sys/kernel/debug/kiwarp_ktest/log"
 
@@ -779,7 +782,7 @@ static void set_file(const char *path, const char *text)
 /* Of what cannot wait, one in so many fails, whoever asks: in percent, "0" for an end */
 static void fail_often(const char *percent)
 {
-	set_file("/sys/kernel/debug/failslab/probability", percent);
+	set_file(FAILSLAB "probability", percent);
 	set_file("/sys/kernel/debug/fail_page_alloc/probability", percent);
 }
 
@@ -799,6 +802,32 @@ static void transfer(const struct end *end, struct ibv_cq *cq, const struct ibv_
 		fail("without memory: status %d", wc.status);
 }
 
+/*
+ * The first Read of a connection makes rings at both ends. Whichever of these allocations fails,
+ * the one that comes when so many octets were allocated before, it is made later.
+ */
+static void first_reads(const struct ibv_mr *from, const struct ibv_mr *to)
+{
+	char text[12];
+	int octets;
+
+	for (octets = 0; octets <= FIRST_OCTETS; octets += 256) {
+		MUST(conn_open(w.ends, &w.sides[0], &w.sides[1], queues));
+		memset(to->addr, 0, SIZE);
+		snprintf(text, sizeof(text), "%d", octets);
+		set_file(FAILSLAB "space", text);
+		set_file(FAILSLAB "times", "1");
+		set_file(FAILSLAB "probability", "100");
+		transfer(&w.ends[0], queues[0].scq, to, from, IBV_WR_RDMA_READ);
+		set_file(FAILSLAB "probability", "0");
+		if (memcmp(from->addr, to->addr, SIZE))
+			fail("no memory after %d octets: data is wrong", octets);
+		end_close(&w.ends[0]);
+		end_close(&w.ends[1]);
+	}
+	set_file(FAILSLAB "times", "-1");
+}
+
 /* An open connection goes on, and all data is right: TCP sends again what it could not */
 static void traffic(void)
 {
@@ -808,10 +837,12 @@ static void traffic(void)
 
 	for (i = 0; i < 2; i++)
 		queues[i] = queues_of(&w.sides[i], 16);
-	MUST(conn_open(w.ends, &w.sides[0], &w.sides[1], queues));
 	mr[0] = reg(w.sides[0].pd, w.mem, SIZE, ALL);
 	mr[1] = reg(w.sides[1].pd, sink, SIZE, ALL);
 	back = reg(w.sides[0].pd, pages(SIZE), SIZE, ALL);
+	memset(sink, 1, SIZE);
+	first_reads(mr[1], back);
+	MUST(conn_open(w.ends, &w.sides[0], &w.sides[1], queues));
 	for (k = 0; k < 8; k++) {
 		for (i = 0; i < SIZE; i++)
 			w.mem[i] = pick(256);

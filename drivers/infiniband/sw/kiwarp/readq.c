@@ -12,25 +12,41 @@
 
 #include "proto/ring.h"
 
-static void *readq_slots(u32 size, size_t slot)
+/*
+ * Where it cannot wait, there is memory for what fits into a page at the most: longer rings
+ * are allocated here, others when they are needed.
+ */
+static int readq_init(size_t bytes, void **slots)
 {
-	return kvcalloc(size, slot, GFP_KERNEL_ACCOUNT);
+	*slots = bytes > PAGE_SIZE ? kvzalloc(bytes, GFP_KERNEL_ACCOUNT) : NULL;
+	return *slots || bytes <= PAGE_SIZE ? 0 : -ENOMEM;
+}
+
+static void *readq_slots(size_t bytes)
+{
+	return kzalloc(bytes, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
 }
 
 /**
  * kiw_pend_init() - make an empty pend ring
  * @ring: to initialise
- * @size: most work requests begun and not completed, a power of two
+ * @max: most work requests begun and not completed, a power of two
  *
  * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
  */
-int kiw_pend_init(struct kiw_pend_ring *ring, u32 size)
+int kiw_pend_init(struct kiw_pend_ring *ring, u32 max)
 {
-	memset(ring, 0, sizeof(*ring));
-	ring->size = size;
-	ring->slots = readq_slots(size, sizeof(*ring->slots));
-	return ring->slots ? 0 : -ENOMEM;
+	void *slots;
+	int ret;
+
+	ret = readq_init(array_size(max, sizeof(*ring->slots)), &slots);
+	*ring = (struct kiw_pend_ring) {
+		.slots = slots,
+		.size = slots ? max : 0,
+		.max = max,
+	};
+	return ret;
 }
 
 /**
@@ -45,6 +61,17 @@ void kiw_pend_uninit(struct kiw_pend_ring *ring)
 	ring->slots = NULL;
 }
 
+static size_t orq_bytes(const struct kiw_orq *orq)
+{
+	return orq->size * sizeof(*orq->slots) + orq->num_sges * sizeof(*orq->sges);
+}
+
+static void orq_set_slots(struct kiw_orq *orq, void *slots)
+{
+	orq->slots = slots;
+	orq->sges = slots + orq->size * sizeof(*orq->slots);
+}
+
 /**
  * kiw_orq_init() - make an empty ORQ
  * @orq: to initialise
@@ -55,15 +82,17 @@ void kiw_pend_uninit(struct kiw_pend_ring *ring)
  */
 int kiw_orq_init(struct kiw_orq *orq, u32 depth)
 {
+	void *slots;
+	int ret;
+
 	memset(orq, 0, sizeof(*orq));
 	orq->depth = depth;
 	orq->size = kiw_ring_size(depth, U16_MAX);
 	/* At most so many of one SGE, what the end of the ring is too short for, and the next. */
 	orq->num_sges = kiw_ring_size(orq->size + 2 * (KIW_MAX_SGE - 1), U32_MAX);
-	orq->slots = readq_slots(1, orq->size * sizeof(*orq->slots) +
-				    orq->num_sges * sizeof(*orq->sges));
-	orq->sges = (struct kiw_sge *)(orq->slots + orq->size);
-	return orq->slots ? 0 : -ENOMEM;
+	ret = readq_init(orq_bytes(orq), &slots);
+	orq_set_slots(orq, slots);
+	return ret;
 }
 
 /**
@@ -88,11 +117,15 @@ void kiw_orq_uninit(struct kiw_orq *orq)
  */
 int kiw_irq_init(struct kiw_irq *irq, u32 depth)
 {
+	void *slots;
+	int ret;
+
 	memset(irq, 0, sizeof(*irq));
 	irq->depth = depth;
 	irq->size = kiw_ring_size(depth, U16_MAX);
-	irq->slots = readq_slots(irq->size, sizeof(*irq->slots));
-	return irq->slots ? 0 : -ENOMEM;
+	ret = readq_init(array_size(irq->size, sizeof(*irq->slots)), &slots);
+	irq->slots = slots;
+	return ret;
 }
 
 /**
@@ -105,6 +138,49 @@ void kiw_irq_uninit(struct kiw_irq *irq)
 {
 	kvfree(irq->slots);
 	irq->slots = NULL;
+}
+
+/**
+ * kiw_pend_ready() - see to it that a pend ring has slots
+ * @ring: the ring; one without slots is full
+ *
+ * Context: socket lock held.
+ * Return: false: there is no memory at this moment.
+ */
+bool kiw_pend_ready(struct kiw_pend_ring *ring)
+{
+	if (!ring->slots)
+		ring->slots = readq_slots(array_size(ring->max, sizeof(*ring->slots)));
+	ring->size = ring->slots ? ring->max : 0;
+	return ring->slots;
+}
+
+/**
+ * kiw_orq_ready() - see to it that an ORQ has slots
+ * @orq: the queue
+ *
+ * Context: socket lock held.
+ * Return: false: there is no memory at this moment.
+ */
+bool kiw_orq_ready(struct kiw_orq *orq)
+{
+	if (!orq->slots)
+		orq_set_slots(orq, readq_slots(orq_bytes(orq)));
+	return orq->slots;
+}
+
+/**
+ * kiw_irq_ready() - see to it that an IRQ has slots
+ * @irq: the queue
+ *
+ * Context: socket lock held.
+ * Return: false: there is no memory at this moment.
+ */
+bool kiw_irq_ready(struct kiw_irq *irq)
+{
+	if (!irq->slots)
+		irq->slots = readq_slots(array_size(irq->size, sizeof(*irq->slots)));
+	return irq->slots;
 }
 
 /**
@@ -243,7 +319,7 @@ bool kiw_orq_is_empty(const struct kiw_orq *orq)
 
 /**
  * kiw_orq_add() - a Read goes out
- * @orq: the queue, not full
+ * @orq: the queue, ready and not full
  * @sge: where the octets go; copied
  * @num_sge: entries of @sge, at most %KIW_MAX_SGE
  *
@@ -296,7 +372,7 @@ void kiw_orq_done(struct kiw_orq *orq)
 
 /**
  * kiw_irq_add() - the peer wants to read
- * @irq: the queue
+ * @irq: the queue, ready
  * @req: its request
  * @ddp: its DDP header, %KIW_DDP_UNTAGGED_HDR octets
  *

@@ -3,7 +3,9 @@
  * Three queues that order a QP's work: work requests begun and not completed,
  * our outstanding RDMA Reads (ORQ), the peer's RDMA Reads to answer (IRQ).
  *
- * Owns: their rings. All calls under the socket lock; nothing here sleeps.
+ * Owns: their rings. Many connections never read, or only in one direction, so a ring that
+ * is no longer than a page is allocated when it is needed first: kiw_pend_ready() and the like
+ * come before an entry is added. What is used is used under the socket lock.
  */
 #ifndef KIW_READQ_H
 #define KIW_READQ_H
@@ -35,8 +37,9 @@ struct kiw_pend {
 
 /**
  * struct kiw_pend_ring - those, in order of posting
- * @slots: ring of @size
- * @size: a power of two
+ * @slots: ring of @size, or NULL
+ * @size: @max, a power of two, or 0: there are no slots yet
+ * @max: most work requests begun and not completed
  * @put: free-running
  * @taken: free-running: entries before it are with TCP as a whole
  * @get: free-running: oldest not completed
@@ -44,6 +47,7 @@ struct kiw_pend {
 struct kiw_pend_ring {
 	struct kiw_pend *slots;
 	u32 size;
+	u32 max;
 	u32 put;
 	u32 taken;
 	u32 get;
@@ -80,7 +84,7 @@ struct kiw_read {
  * share a ring, in which those of a Read are next to each other. It is long enough that Reads
  * with one SGE never wait for it.
  *
- * @slots: ring of @size
+ * @slots: ring of @size, or NULL: not allocated yet
  * @sges: ring of @num_sges, behind the slots
  * @size: a power of two, at least @depth
  * @depth: most that may be outstanding: the negotiated ORD, exactly
@@ -114,7 +118,7 @@ struct kiw_peer_read {
 
 /**
  * struct kiw_irq - the peer's RDMA Reads, oldest first
- * @slots: ring of @size
+ * @slots: ring of @size, or NULL: not allocated yet
  * @size: a power of two, at least @depth
  * @depth: most the peer may have outstanding: the negotiated IRD, exactly
  * @put: free-running
@@ -129,7 +133,7 @@ struct kiw_irq {
 };
 
 /* Process context */
-int kiw_pend_init(struct kiw_pend_ring *ring, u32 size);
+int kiw_pend_init(struct kiw_pend_ring *ring, u32 max);
 void kiw_pend_uninit(struct kiw_pend_ring *ring);
 int kiw_orq_init(struct kiw_orq *orq, u32 depth);
 void kiw_orq_uninit(struct kiw_orq *orq);
@@ -137,6 +141,9 @@ int kiw_irq_init(struct kiw_irq *irq, u32 depth);
 void kiw_irq_uninit(struct kiw_irq *irq);
 
 /* Socket lock held */
+bool kiw_pend_ready(struct kiw_pend_ring *ring);
+bool kiw_orq_ready(struct kiw_orq *orq);
+bool kiw_irq_ready(struct kiw_irq *irq);
 bool kiw_pend_is_full(const struct kiw_pend_ring *ring);
 bool kiw_pend_is_empty(const struct kiw_pend_ring *ring);
 void kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool is_signaled);

@@ -30,6 +30,9 @@
 /* The smallest FPDU: a tagged segment without payload */
 #define RX_FPDU_MIN	(sizeof(struct kiw_wire_tagged) + KIW_FPDU_CRC_SIZE)
 
+/* No error: there is no memory for what the peer asks for, and nothing has happened yet */
+#define RX_SHORT	KIW_PERR_COUNT
+
 /* How a fault on the peer's target is told: RFC 5041 8.1 and RFC 5040 7.2 */
 static const enum kiw_perr tagged_perr[KIW_MEM_COUNT] = {
 	[KIW_MEM_OK]		= KIW_PERR_NONE,
@@ -319,6 +322,8 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, const struct kiw_rx_fpdu
 	enum kiw_perr perr;
 	struct kiw_mr *mr;
 
+	if (!qp->tx.irq.slots && !kiw_irq_ready(&qp->tx.irq))
+		return RX_SHORT;
 	perr = kiw_untagged_check(&qp->rx.queue[KIW_QN_READ_REQ], seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;
@@ -495,6 +500,18 @@ static bool rx_may_place(const struct kiw_qp *qp)
 	return state == KIW_QPS_RTS || state == KIW_QPS_CLOSING;
 }
 
+/*
+ * There is no memory for what the FPDU at the front asks for. Nothing has come of it: it
+ * stays where it is, before the @rest octets that follow, and is taken for new next time.
+ */
+static void rx_put_off(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 rest)
+{
+	kiw_count_add(qp->stats, KIW_STAT_RX_FPDUS, -1);
+	kiw_count_add(qp->stats, KIW_STAT_RX_BYTES, -(u64)in->seg.payload_len);
+	in->cur.avail = rest + in->extent.total;
+	qp->rx.is_short = true;
+}
+
 /* The QP leaves the states in which something is placed, so what came is never looked at again. */
 static void rx_fault(struct kiw_qp *qp, const struct kiw_rx_fpdu *in, enum kiw_perr perr)
 {
@@ -519,7 +536,10 @@ static bool rx_next(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
 	}
 	perr = what == KIW_MPA_RX_READY ? rx_fpdu(qp, in, goes_on) : KIW_PERR_MPA_FRAMING;
 	if (perr != KIW_PERR_NONE) {
-		rx_fault(qp, in, perr);
+		if (perr == RX_SHORT)
+			rx_put_off(qp, in, left);
+		else
+			rx_fault(qp, in, perr);
 		return false;
 	}
 	kiw_sock_rx_skip(qp->ks, &in->cur, in->cur.avail - left);
@@ -574,6 +594,17 @@ static bool rx_use(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
 	return done;
 }
 
+/* There is more to be used. */
+static void rx_go_on(struct kiw_qp *qp)
+{
+	if (!qp->rx.is_short) {
+		kiw_qp_run_soon(qp);
+		return;
+	}
+	qp->rx.is_short = false;
+	kiw_qp_retry_later(qp);
+}
+
 /**
  * kiw_rx_run() - use what has arrived
  * @qp: the QP
@@ -595,9 +626,9 @@ void kiw_rx_run(struct kiw_qp *qp)
 		qp->rx.has_first_seq = true;
 	}
 	start = in.cur.avail;
-	if (!rx_use(qp, &in, &want)) {
+	if (!rx_use(qp, &in, &want) || qp->rx.is_short) {
 		kiw_sock_rx_consume(qp->ks, start - in.cur.avail);
-		kiw_qp_run_soon(qp);
+		rx_go_on(qp);
 		return;
 	}
 	/* After a fault or the end of the QP the rest is of no use to anybody. */

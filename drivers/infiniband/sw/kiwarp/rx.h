@@ -31,6 +31,7 @@ struct kiw_sock_ops;
  * @has_first_seq: the engine has run
  * @has_spoken: a valid FPDU has come
  * @has_ended: nothing more will come
+ * @is_short: of memory: the FPDU at the front is looked at again later
  * @section: of the MR table, during a run
  */
 struct kiw_rx {
@@ -45,6 +46,7 @@ struct kiw_rx {
 	bool has_first_seq;
 	bool has_spoken;
 	bool has_ended;
+	bool is_short;
 	struct kiw_mr_section section;
 };
 

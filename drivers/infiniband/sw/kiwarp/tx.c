@@ -67,7 +67,8 @@ static bool tx_add_rtr_read(struct kiw_qp *qp)
 	struct kiw_read *read;
 
 	kiw_read_req_encode(&wire, &req);
-	if (!kiw_tx_add_untagged(qp, KIW_RDMAP_READ_REQ, &wire, sizeof(wire)))
+	if (!kiw_orq_ready(&qp->tx.orq) ||
+	    !kiw_tx_add_untagged(qp, KIW_RDMAP_READ_REQ, &wire, sizeof(wire)))
 		return false;
 	read = kiw_orq_add(&qp->tx.orq, NULL, 0);
 	read->is_rtr = true;
@@ -305,6 +306,19 @@ static bool tx_add_read_request(struct kiw_qp *qp)
 
 /* Choosing what is next */
 
+/* The pend ring is full, or has no slots because nothing was posted before. */
+static bool tx_make_pend(struct kiw_qp *qp)
+{
+	struct kiw_pend_ring *ring = &qp->tx.pend;
+
+	if (ring->slots || !qp->sq.ops->has(&qp->sq, 1))
+		return false;
+	if (kiw_pend_ready(ring))
+		return true;
+	kiw_qp_retry_later(qp);
+	return false;
+}
+
 /* A work request in tx->wqe; the ring's adapter has checked it. */
 static bool tx_have_wqe(struct kiw_qp *qp)
 {
@@ -313,7 +327,7 @@ static bool tx_have_wqe(struct kiw_qp *qp)
 
 	if (tx->has_wqe)
 		return true;
-	if (kiw_pend_is_full(&tx->pend))
+	if (kiw_pend_is_full(&tx->pend) && !tx_make_pend(qp))
 		return false;
 	ret = kiw_sq_fetch(&qp->sq, &tx->wqe);
 	if (!ret)
@@ -327,14 +341,22 @@ static bool tx_have_wqe(struct kiw_qp *qp)
 	return true;
 }
 
-/* It must wait for Reads: for all of them (fence), or for a free place among them. */
-static bool tx_wqe_waits(const struct kiw_qp *qp)
+/*
+ * It must wait for Reads: for all of them (fence), or for a free place among them; or there is
+ * no memory for places.
+ */
+static bool tx_wqe_waits(struct kiw_qp *qp)
 {
-	const struct kiw_tx *tx = &qp->tx;
+	struct kiw_tx *tx = &qp->tx;
 
 	if (tx->wqe.flags & KIW_WRF_FENCE && !kiw_orq_is_empty(&tx->orq))
 		return true;
-	return kiw_wr_is_read(tx->wqe.op) && tx->orq.depth && kiw_orq_is_full(&tx->orq);
+	if (!kiw_wr_is_read(tx->wqe.op) || !tx->orq.depth)
+		return false;
+	if (tx->orq.slots || kiw_orq_ready(&tx->orq))
+		return kiw_orq_is_full(&tx->orq);
+	kiw_qp_retry_later(qp);
+	return true;
 }
 
 static bool tx_memory_ok(struct kiw_qp *qp)
