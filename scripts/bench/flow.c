@@ -13,25 +13,28 @@
 #define LONG_CQ		32768
 #define GUARD		PAGE
 
-/* Of a line of /proc/meminfo the KiB */
-static double kib_of(const char *name)
+/* The sum of what stands behind a name in a file of /proc */
+static double sum_of(const char *path, const char *name)
 {
-	FILE *file = fopen("/proc/meminfo", "r");
-	size_t len = strlen(name);
-	char line[128];
-	double kib = 0;
+	FILE *file = fopen(path, "r");
+	char line[256], *at;
+	double sum = 0;
 
 	MUST(file);
-	while (fgets(line, sizeof(line), file))
-		if (!strncmp(line, name, len) && line[len] == ':')
-			kib = strtod(line + len + 1, NULL);
+	while (fgets(line, sizeof(line), file)) {
+		at = line + strspn(line, " ");
+		if (!strncmp(at, name, strlen(name)))
+			sum += strtod(at + strlen(name), NULL);
+	}
 	fclose(file);
-	return kib;
+	return sum;
 }
 
+/* KiB; what each CPU keeps at hand of free pages, which can be megabytes, is no part of MemFree */
 static double memory_used(void)
 {
-	return -kib_of("MemFree");
+	return -(sum_of("/proc/meminfo", "MemFree:") +
+		 sum_of("/proc/zoneinfo", "count:") * PAGE / 1024);
 }
 
 /**
