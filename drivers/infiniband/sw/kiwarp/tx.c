@@ -158,12 +158,11 @@ static struct kiw_tx_source *tx_source(struct kiw_qp *qp)
 /* The message's segments from @sent on; false: the payload of one may not be read. */
 static bool tx_add_segments(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
 {
-	u32 done = kiw_tx_end_fpdu(qp, fpdu, tx_source(qp));
-	u32 octets = done * fpdu->len;
+	bool all = kiw_tx_end_fpdu(qp, fpdu, tx_source(qp));
 
-	qp->tx.sent += octets;
-	kiw_count_add(qp->stats, KIW_STAT_TX_BYTES, octets);
-	return done == fpdu->count;
+	qp->tx.sent += fpdu->done;
+	kiw_count_add(qp->stats, KIW_STAT_TX_BYTES, fpdu->done);
+	return all;
 }
 
 /* Was that the end of a message of @length octets? */

@@ -35,18 +35,26 @@ static u32 tx_header_size(const struct kiw_tx_fpdu *fpdu)
 	return fpdu->is_tagged ? sizeof(fpdu->tagged) : sizeof(fpdu->untagged);
 }
 
-/*
- * FPDUs like the first, of which @left octets of payload are left: as many as fill whole
- * segments in @space octets, without the last of the message.
- */
-static u32 tx_count_alike(const struct kiw_tx_fpdu *fpdu, u32 left,
-			  const struct kiw_tx_room *room, u32 space)
+/* Octets of payload that an FPDU may have which takes @octets of the stream at @offset */
+static u32 tx_payload(const struct kiw_qp *qp, u32 hdr_len, u32 offset, u32 octets)
 {
-	u32 size = kiw_mpa_fpdu_size(tx_header_size(fpdu) - KIW_FPDU_LEN_SIZE + fpdu->len);
+	if (qp->conn.tx_markers)
+		octets = kiw_mpa_unmarked_size(offset, octets);
+	/* The longest ULPDU has PAD behind it, which is no room for more. */
+	octets = min_t(u32, octets - KIW_FPDU_LEN_SIZE - KIW_FPDU_CRC_SIZE, KIW_MULPDU_MAX);
+	return octets - hdr_len;
+}
 
-	if (size != room->octets)
-		return 1;
-	return clamp(min(room->all, space) / size, 1U, (left - 1) / fpdu->len);
+/*
+ * As many as fill whole segments in @space octets, if the first does, without the last of the
+ * message, of which @left octets are left: one may have a marker less than the first.
+ */
+static u32 tx_count(const struct kiw_tx_fpdu *fpdu, u32 left, const struct kiw_tx_room *room,
+		    u32 space)
+{
+	u32 most = (left - 1) / (fpdu->len + KIW_MARKER_SIZE);
+
+	return max(min3(room->all / room->octets, space / room->octets, most), 1U);
 }
 
 /**
@@ -67,7 +75,7 @@ bool kiw_tx_begin_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, u32 left,
 {
 	u32 hdr_len = tx_header_size(fpdu) - KIW_FPDU_LEN_SIZE;
 	u32 want = kiw_mpa_fpdu_size(min_t(u32, left, KIW_MULPDU_MAX - hdr_len) + hdr_len);
-	u32 space, octets;
+	u32 space;
 
 	if (qp->conn.tx_markers)
 		want = kiw_mpa_marked_size(qp->tx.offset, want);
@@ -75,38 +83,36 @@ bool kiw_tx_begin_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, u32 left,
 	fpdu->at = kiw_txbuf_reserve(&qp->tx.buf, want, &space);
 	if (!fpdu->at)
 		return false;
-	octets = min(want, space);
-	if (qp->conn.tx_markers)
-		octets = kiw_mpa_unmarked_size(qp->tx.offset, octets);
-	/* The longest ULPDU has PAD behind it, which is no room for more. */
-	octets = min_t(u32, octets - KIW_FPDU_LEN_SIZE - KIW_FPDU_CRC_SIZE, KIW_MULPDU_MAX);
-	fpdu->len = min(left, octets - hdr_len);
-	fpdu->count = 1;
-	/* Where markers are, no two are alike. */
-	if (fpdu->len < left && !qp->conn.tx_markers)
-		fpdu->count = tx_count_alike(fpdu, left, room, space);
+	fpdu->len = min(left, tx_payload(qp, hdr_len, qp->tx.offset, min(want, space)));
+	fpdu->size = room->octets;
+	fpdu->count = fpdu->len < left ? tx_count(fpdu, left, room, space) : 1;
+	fpdu->done = 0;
 	return true;
 }
 
-/* Everything before the CRC, in a stream without markers; NULL: no payload. */
-static u8 *tx_write_plain(const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src, u8 *at)
+/* A length that is known is copied in a few steps. */
+static u8 *tx_write_header(const struct kiw_tx_fpdu *fpdu, u8 *dst)
 {
-	u8 *dst = at;
-	u32 size;
-
 	if (fpdu->is_tagged) {
 		memcpy(dst, &fpdu->tagged, sizeof(fpdu->tagged));
-		dst += sizeof(fpdu->tagged);
-	} else {
-		memcpy(dst, &fpdu->untagged, sizeof(fpdu->untagged));
-		dst += sizeof(fpdu->untagged);
+		return dst + sizeof(fpdu->tagged);
 	}
+	memcpy(dst, &fpdu->untagged, sizeof(fpdu->untagged));
+	return dst + sizeof(fpdu->untagged);
+}
+
+/* Everything before the CRC, in a stream without markers; NULL: no payload. */
+static u8 *tx_write_plain(const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src)
+{
+	u8 *dst = tx_write_header(fpdu, fpdu->at);
+	u32 size;
+
 	if (!kiw_tx_source_read(src, dst, fpdu->len))
 		return NULL;
 	dst += fpdu->len;
 	/* Up to where the CRC goes, or into that, which is written later. */
 	put_unaligned(0, (u32 *)dst);
-	size = dst - at;
+	size = dst - fpdu->at;
 	return dst + -size % KIW_FPDU_ALIGN;
 }
 
@@ -167,7 +173,12 @@ static u8 *tx_write_marked(const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source 
 		.gap = kiw_mpa_to_marker(offset),
 	};
 
-	tx_put_marked(&out, &fpdu->tagged, hdr_len);
+	if (out.gap < hdr_len) {
+		tx_put_marked(&out, &fpdu->tagged, hdr_len);
+	} else {
+		out.dst = tx_write_header(fpdu, out.dst);
+		out.gap -= hdr_len;
+	}
 	if (!tx_fill_marked(&out, src, fpdu->len))
 		return NULL;
 	tx_put_marked(&out, zeroes, kiw_mpa_pad(hdr_len - KIW_FPDU_LEN_SIZE + fpdu->len));
@@ -176,52 +187,71 @@ static u8 *tx_write_marked(const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source 
 	return out.dst;
 }
 
-/* The header of the next, which is like it but for where its payload goes */
-static void tx_next_header(struct kiw_tx_fpdu *fpdu)
+/* The next of several: its header, and how much payload it has */
+static void tx_next(const struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
 {
+	u32 before = fpdu->len;
+
+	if (qp->conn.tx_markers)
+		fpdu->len = tx_payload(qp, tx_header_size(fpdu) - KIW_FPDU_LEN_SIZE,
+				       qp->tx.offset, fpdu->size);
 	if (fpdu->is_tagged)
-		kiw_ddp_next_tagged(&fpdu->tagged, fpdu->len);
+		kiw_ddp_next_tagged(&fpdu->tagged, before, fpdu->len);
 	else
-		kiw_ddp_next_untagged(&fpdu->untagged, fpdu->len);
+		kiw_ddp_next_untagged(&fpdu->untagged, before, fpdu->len);
+}
+
+/* Return: octets of the stream, or 0: the payload may not be read. */
+static u32 tx_write(const struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu,
+		    struct kiw_tx_source *src)
+{
+	__le32 crc = 0;
+	u8 *end;
+
+	if (qp->conn.tx_markers)
+		end = tx_write_marked(fpdu, src, qp->tx.offset);
+	else
+		end = tx_write_plain(fpdu, src);
+	if (!end)
+		return 0;
+	if (qp->conn.crc)
+		crc = kiw_crc_final(kiw_crc_update(kiw_crc_init(), fpdu->at, end - fpdu->at));
+	memcpy(end, &crc, sizeof(crc));
+	return end + sizeof(crc) - fpdu->at;
 }
 
 /**
  * kiw_tx_end_fpdu() - write FPDUs, and make them the batch's last
  * @qp: the QP
- * @fpdu: from kiw_tx_begin_fpdu(), with the header of the first; used up
- * @src: @fpdu->len octets of payload of each are taken from here
+ * @fpdu: from kiw_tx_begin_fpdu(), with the header of the first; used up, @fpdu->done is set
+ * @src: the payload is taken from here
  *
- * Each one is in the batch wholly or not at all. RFC 5044 4: header, payload, PAD and CRC.
+ * Each one is in the batch wholly or not at all. RFC 5044 4: header, payload, PAD and CRC. One
+ * that ends before its segment, as it does in front of a marker, is the last.
  *
  * Context: socket lock held, BHs off since kiw_tx_begin_fpdu(), within the engine's section
  * of the MR table.
- * Return: how many; when fewer than @fpdu->count, the payload of the next may not be read.
+ * Return: false: the payload of the one behind those that were written may not be read.
  */
-u32 kiw_tx_end_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src)
+bool kiw_tx_end_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src)
 {
-	u8 *end, *at = fpdu->at;
-	__le32 crc = 0;
-	u32 i;
+	u8 *begin = fpdu->at;
+	u32 size, num = 0;
 
-	for (i = 0; i < fpdu->count; i++) {
-		if (qp->conn.tx_markers)
-			end = tx_write_marked(fpdu, src, qp->tx.offset);
-		else
-			end = tx_write_plain(fpdu, src, at);
-		if (!end)
+	do {
+		size = tx_write(qp, fpdu, src);
+		if (!size)
 			break;
-		if (qp->conn.crc)
-			crc = kiw_crc_final(kiw_crc_update(kiw_crc_init(), at, end - at));
-		memcpy(end, &crc, sizeof(crc));
-		at = end + sizeof(crc);
-		tx_next_header(fpdu);
+		fpdu->at += size;
+		fpdu->done += fpdu->len;
+		qp->tx.offset += size;
+		tx_next(qp, fpdu);
+	} while (++num < fpdu->count && size == fpdu->size);
+	if (num) {
+		kiw_txbuf_commit(&qp->tx.buf, fpdu->at - begin);
+		kiw_count_add(qp->stats, KIW_STAT_TX_FPDUS, num);
 	}
-	if (!i)
-		return 0;
-	kiw_txbuf_commit(&qp->tx.buf, at - fpdu->at);
-	qp->tx.offset += at - fpdu->at;
-	kiw_count_add(qp->stats, KIW_STAT_TX_FPDUS, i);
-	return i;
+	return size;
 }
 
 /**

@@ -29,13 +29,15 @@ struct kiw_tx_room {
 #define KIW_TX_ROOM_SHORT	(&(const struct kiw_tx_room) { .octets = PAGE_SIZE })
 
 /**
- * struct kiw_tx_fpdu - an FPDU to be built, or several of one message that are alike
+ * struct kiw_tx_fpdu - an FPDU to be built, or several of one message
  * @tagged: DDP header, when @is_tagged
  * @untagged: DDP header otherwise
  * @is_tagged: which one
- * @count: FPDUs; more than one only of a message that goes on behind them
- * @len: octets of payload of each
- * @at: where the first is written
+ * @count: FPDUs at most; more than one only of a message that goes on behind them
+ * @size: octets of the stream that each takes, if there may be more than one
+ * @len: octets of payload of the next
+ * @done: octets of payload in the batch
+ * @at: where the next is written
  */
 struct kiw_tx_fpdu {
 	union {
@@ -44,13 +46,15 @@ struct kiw_tx_fpdu {
 	};
 	bool is_tagged;
 	u32 count;
+	u32 size;
 	u32 len;
+	u32 done;
 	u8 *at;
 };
 
 bool kiw_tx_begin_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, u32 left,
 		       const struct kiw_tx_room *room);
-u32 kiw_tx_end_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src);
+bool kiw_tx_end_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src);
 bool kiw_tx_add_untagged(struct kiw_qp *qp, u8 opcode, const void *data, u32 len);
 void kiw_tx_discard(struct kiw_qp *qp);
 

@@ -46,15 +46,21 @@ void kiw_ddp_encode_tagged(struct kiw_wire_tagged *hdr, u8 version, u8 opcode, b
 void kiw_ddp_encode_untagged(struct kiw_wire_untagged *hdr, u8 version, u8 opcode, bool last,
 			     u16 payload_len, u32 inv_stag, u32 msn, u32 mo);
 
-/* The header of the segment behind one with @payload_len octets, else like it: RFC 5041 5.1 */
-static inline void kiw_ddp_next_tagged(struct kiw_wire_tagged *hdr, u16 payload_len)
+/*
+ * RFC 5041 5.1: the header of the segment behind one with @before octets of payload, which has
+ * @payload_len and is like it otherwise
+ */
+static inline void kiw_ddp_next_tagged(struct kiw_wire_tagged *hdr, u16 before, u16 payload_len)
 {
-	hdr->to = cpu_to_be64(be64_to_cpu(hdr->to) + payload_len);
+	hdr->ulpdu_len = cpu_to_be16(KIW_DDP_TAGGED_HDR + payload_len);
+	hdr->to = cpu_to_be64(be64_to_cpu(hdr->to) + before);
 }
 
-static inline void kiw_ddp_next_untagged(struct kiw_wire_untagged *hdr, u16 payload_len)
+static inline void kiw_ddp_next_untagged(struct kiw_wire_untagged *hdr, u16 before,
+					 u16 payload_len)
 {
-	hdr->mo = cpu_to_be32(be32_to_cpu(hdr->mo) + payload_len);
+	hdr->ulpdu_len = cpu_to_be16(KIW_DDP_UNTAGGED_HDR + payload_len);
+	hdr->mo = cpu_to_be32(be32_to_cpu(hdr->mo) + before);
 }
 
 /**

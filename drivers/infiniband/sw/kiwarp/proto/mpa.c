@@ -141,23 +141,6 @@ u32 kiw_mpa_strip(u8 *buf, u32 offset, u32 octets)
 }
 
 /**
- * kiw_mpa_marker_encode - write a marker
- * @marker: written whole
- * @offset: where it stands
- * @start: where the FPDU it belongs to starts, with the marker before it if there is one
- *
- * RFC 5044 4.2 and 4.3.
- *
- * Context: Any.
- */
-void kiw_mpa_marker_encode(struct kiw_wire_marker *marker, u32 offset, u32 start)
-{
-	*marker = (struct kiw_wire_marker) {
-		.fpduptr = cpu_to_be16(kiw_mpa_fpduptr(offset, start)),
-	};
-}
-
-/**
  * kiw_mpa_markers_agree - do all markers of a received FPDU point to where it starts?
  * @fpdu: its octets, from the marker on that may stand before it
  * @octets: how many

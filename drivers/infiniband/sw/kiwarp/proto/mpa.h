@@ -50,7 +50,6 @@ enum kiw_mpa_rx kiw_mpa_frame_rx(const u8 *head, u32 avail, struct kiw_fpdu *fpd
 u32 kiw_mpa_marked_size(u32 offset, u32 octets);
 u32 kiw_mpa_unmarked_size(u32 offset, u32 octets);
 u32 kiw_mpa_strip(u8 *buf, u32 offset, u32 octets);
-void kiw_mpa_marker_encode(struct kiw_wire_marker *marker, u32 offset, u32 start);
 bool kiw_mpa_markers_agree(const u8 *fpdu, u32 octets, u32 start);
 enum kiw_mpa_rx kiw_mpa_frame_rx_marked(const u8 *head, u32 avail, u32 offset,
 					struct kiw_fpdu *fpdu);
@@ -84,6 +83,24 @@ static inline u16 kiw_mpa_fpduptr(u32 offset, u32 start)
 	if (offset == start)
 		return 0;
 	return offset - start - (kiw_mpa_to_marker(start) ? 0 : KIW_MARKER_SIZE);
+}
+
+/**
+ * kiw_mpa_marker_encode - write a marker
+ * @marker: written whole
+ * @offset: where it stands
+ * @start: where the FPDU it belongs to starts, with the marker before it if there is one
+ *
+ * RFC 5044 4.2 and 4.3.
+ *
+ * Context: Any.
+ */
+static inline void kiw_mpa_marker_encode(struct kiw_wire_marker *marker, u32 offset,
+					 u32 start)
+{
+	*marker = (struct kiw_wire_marker) {
+		.fpduptr = cpu_to_be16(kiw_mpa_fpduptr(offset, start)),
+	};
 }
 
 /**
