@@ -23,10 +23,6 @@
 #include "trace.h"
 #include "tx_fpdu.h"
 
-/* FPDUs and octets in one run; then others get their turn */
-#define RX_RUN_FPDUS	64
-#define RX_RUN_OCTETS	(256 * 1024)
-
 /* The smallest FPDU: a tagged segment without payload */
 #define RX_FPDU_MIN	(sizeof(struct kiw_wire_tagged) + KIW_FPDU_CRC_SIZE)
 
@@ -493,21 +489,14 @@ static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_fpdu *in, bool goe
 	return KIW_PERR_NONE;
 }
 
-static bool rx_may_place(const struct kiw_qp *qp)
-{
-	enum kiw_qp_state state = kiw_qp_state(qp);
-
-	return state == KIW_QPS_RTS || state == KIW_QPS_CLOSING;
-}
-
 /*
  * There is no memory for what the FPDU at the front asks for. Nothing has come of it: it
  * stays where it is, before the @rest octets that follow, and is taken for new next time.
  */
 static void rx_put_off(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 rest)
 {
-	kiw_count_add(qp->stats, KIW_STAT_RX_FPDUS, -1);
-	kiw_count_add(qp->stats, KIW_STAT_RX_BYTES, -(u64)in->seg.payload_len);
+	in->num--;
+	in->octets -= in->seg.payload_len;
 	in->cur.avail = rest + in->extent.total;
 	qp->rx.is_short = true;
 }
@@ -543,6 +532,8 @@ static bool rx_next(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
 		return false;
 	}
 	kiw_sock_rx_skip(qp->ks, &in->cur, in->cur.avail - left);
+	if (!in->seg.last)
+		kiw_rx_follow(qp, in);
 	return true;
 }
 
@@ -572,16 +563,14 @@ static void rx_check_end(struct kiw_qp *qp, u32 left)
 /* FPDUs, as many as the budget allows; false: it is used up. */
 static bool rx_use(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
 {
-	unsigned int budget = RX_RUN_FPDUS;
-	u32 start = in->cur.avail;
 	bool done = true;
 
 	in->seg.last = true;
 	in->num = 0;
 	in->octets = 0;
 	kiw_mr_enter(qp->mrs, &qp->rx.section);
-	while (in->cur.avail && rx_may_place(qp)) {
-		if (!budget-- || start - in->cur.avail > RX_RUN_OCTETS) {
+	while (in->cur.avail && kiw_rx_may_place(qp)) {
+		if (!kiw_rx_has_budget(in)) {
 			done = false;
 			break;
 		}
@@ -632,7 +621,7 @@ void kiw_rx_run(struct kiw_qp *qp)
 		return;
 	}
 	/* After a fault or the end of the QP the rest is of no use to anybody. */
-	if (!rx_may_place(qp))
+	if (!kiw_rx_may_place(qp))
 		in.cur.avail = 0;
 	kiw_sock_rx_room(qp->ks, &in.cur, want);
 	if (start != in.cur.avail)

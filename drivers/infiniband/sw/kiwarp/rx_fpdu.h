@@ -13,6 +13,10 @@
 #include "qp.h"
 #include "sock.h"
 
+/* FPDUs and octets of payload in one run; then others get their turn */
+#define KIW_RX_RUN_FPDUS	64
+#define KIW_RX_RUN_OCTETS	(256 * 1024)
+
 /* The beginning of an FPDU, and a marker, which can be among it */
 #define KIW_RX_HEAD_SIZE	(KIW_FPDU_HDR_MAX + KIW_MARKER_SIZE)
 
@@ -43,6 +47,23 @@ bool kiw_rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_fpdu *in);
 bool kiw_rx_scattered_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in);
 void kiw_rx_skip_marked(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len);
 u32 kiw_rx_frame_alike(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
+
+/* rx_follow.c */
+void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
+
+/* Nothing is placed before a QP is connected, nor after its end. */
+static inline bool kiw_rx_may_place(const struct kiw_qp *qp)
+{
+	enum kiw_qp_state state = kiw_qp_state(qp);
+
+	return state == KIW_QPS_RTS || state == KIW_QPS_CLOSING;
+}
+
+/* May the run go on? */
+static inline bool kiw_rx_has_budget(const struct kiw_rx_fpdu *in)
+{
+	return in->num < KIW_RX_RUN_FPDUS && in->octets <= KIW_RX_RUN_OCTETS;
+}
 
 /* Where @cur is in the peer's half of the stream; 2^32 is a multiple of the interval. */
 static inline u32 kiw_rx_offset(const struct kiw_qp *qp, const struct kiw_rx_cursor *cur)
