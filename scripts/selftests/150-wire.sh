@@ -7,6 +7,8 @@
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/verbs.sh
 . "$SELFTESTS/verbs.sh"
+# shellcheck source=scripts/selftests/perftest.sh
+. "$SELFTESTS/perftest.sh"
 # shellcheck source=scripts/selftests/capture.sh
 . "$SELFTESTS/capture.sh"
 
@@ -56,6 +58,32 @@ t_run "a corrupted capture is found" corrupted_is_found
 rdma_down
 t_run "devices without CRC" no_crc
 session "no CRC" nocrc
+
+mtu() { ip -n a link set "$NETDEV" mtu "$1" && ip -n b link set "$NETDEV" mtu "$1"; }
+
+with_markers() {
+	local dev
+	for dev in "$DEV_A" "$DEV_B"; do
+		echo y >"/sys/class/infiniband/$dev/policy/markers" || return 1
+	done
+}
+
+# What is written in many segments, as "wire_check.py aligned" reads it
+aligned() {
+	local name=$1
+	shift
+	t_run "$name: capture" capture
+	t_run "$name: Writes" perf b ib_write_bw "$B4" 50 -s 65536
+	t_run "$name: capture ends" capture_end
+	t_run "$name: segments begin with FPDUs" python3 "$SELFTESTS/wire_check.py" aligned \
+		"$PCAP" "$@"
+}
+
+# With this MTU a segment ends in a marker now and then, which is not of the FPDU before it.
+t_run "MTU 1496" mtu 1496
+aligned "plain"
+t_run "markers on" with_markers
+aligned "markers" markers
 rdma_down
 topo_down
 t_run "unload" unload_kiwarp

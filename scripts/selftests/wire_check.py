@@ -4,12 +4,14 @@
 
     wire_check.py crc|nocrc PCAP [COUNTER=VALUE...]
     wire_check.py corrupt PCAP NEW-PCAP
+    wire_check.py aligned PCAP [markers]
 
 Two readings are compared. Here, TCP streams are put together and cut into MPA frames and
 FPDUs by their length fields alone: that accounts for every octet. tshark, which knows
 nothing of the driver, dissects the packets: it must find the same FPDUs, no malformed
 one, and a good CRC in each (none at all with "nocrc"). Counters of both devices, summed,
-must agree with what was on the wire. "corrupt" changes one octet of a payload."""
+must agree with what was on the wire. "corrupt" changes one octet of a payload. "aligned":
+segments begin where FPDUs do, but for few, in streams without markers or with them."""
 
 import collections
 import re
@@ -61,8 +63,8 @@ def tcp_segment(data, pos):
     return addrs + data[tcp:tcp + 4], seq, bool(data[tcp + 13] & 2), payload, end - payload
 
 
-def streams(data):
-    """The octets of each direction of each connection, in order."""
+def pieces_of(data):
+    """Of each direction of each connection the segments, by their offset in the stream."""
     first, parts = {}, collections.defaultdict(dict)
     opened = collections.Counter()
     for pos, _ in packets(data):
@@ -78,13 +80,18 @@ def streams(data):
             offset = (seq - first[key[0]] - 1) & 0xffffffff
             old = parts[key].get(offset, b"")
             parts[key][offset] = max(old, data[start:start + size], key=len)
-    for key, pieces in parts.items():
-        stream = b""
+    return parts
+
+
+def streams(data):
+    """The octets of each direction of each connection, in order, and where segments begin."""
+    for key, pieces in pieces_of(data).items():
+        stream = bytearray()
         for offset, piece in sorted(pieces.items()):
             if offset > len(stream):
                 raise Bad(f"{offset - len(stream)} octets are not in the capture")
             stream += piece[len(stream) - offset:]
-        yield key, stream
+        yield key, bytes(stream), sorted(pieces)
 
 
 def fpdus(stream):
@@ -154,7 +161,7 @@ def check(path, with_crc, counters):
         data = file.read()
     lengths, messages = collections.Counter(), collections.Counter()
     octets = halves = 0
-    for _, stream in streams(data):
+    for _, stream, _ in streams(data):
         halves += 1
         octets += len(stream)
         for size, what in fpdus(stream):
@@ -167,6 +174,44 @@ def check(path, with_crc, counters):
     check_counters(counters, count, messages)
     print(f"{halves} halves of connections, {octets} octets, {count} FPDUs: "
           f"{dict(messages)}")
+
+
+def starts_of(stream, begin, with_markers):
+    """Where FPDUs start, with the marker before each; the first of them does at @begin."""
+    pos = begin
+    while pos < len(stream):
+        yield pos
+        gap = -(pos - begin) % 512 if with_markers else len(stream)
+        size, = struct.unpack_from(">H", stream, pos + (0 if gap else 4))
+        size = (2 + size + 3) // 4 * 4 + 4
+        pos += size
+        if size > gap:
+            pos += 4 * (1 + (size - gap - 1) // 508)
+
+
+def aligned(path, with_markers):
+    """RFC 5044 5.1, in streams that are long enough to tell."""
+    with open(path, "rb") as file:
+        data = file.read()
+    most = 0
+    for _, stream, segments in streams(data):
+        begin = 20 + struct.unpack_from(">H", stream, 18)[0]
+        offsets = [offset for offset in segments if offset >= begin]
+        most = max(most, len(offsets))
+        if len(offsets) < 1000:
+            continue
+        starts = set(starts_of(stream, begin, with_markers))
+        good = [offset in starts for offset in offsets]
+        print(f"{sum(good)} of {len(good)} segments begin with an FPDU")
+        for i, size in enumerate(b - a for a, b in zip(offsets, offsets[1:])):
+            if good[i] != good[i + 1]:
+                print(f"{size} octets, then {'an FPDU' if good[i + 1] else 'none'} begins")
+        # What a full window has cut off begins anywhere; a marker's length behind is no chance.
+        late = sum(offset not in starts and offset - 4 in starts for offset in offsets)
+        if sum(good) < 0.9 * len(good) or late > 20:
+            raise Bad(f"segments and FPDUs are not aligned, {late} are a marker late")
+    if most < 1000:
+        raise Bad("too few segments")
 
 
 def corrupt(path, new):
@@ -185,6 +230,8 @@ def main():
     try:
         if len(args) == 3 and args[0] == "corrupt":
             corrupt(*args[1:])
+        elif len(args) in (2, 3) and args[0] == "aligned":
+            aligned(args[1], args[2:] == ["markers"])
         elif len(args) >= 2 and args[0] in ("crc", "nocrc"):
             counters = (a.split("=") for a in args[2:])
             check(args[1], args[0] == "crc", {name: int(value) for name, value in counters})

@@ -153,8 +153,7 @@ bool kiw_sock_run_bh(struct kiw_sock *ks, void (*fn)(void *arg), void *arg);
 /* sock_io.c; socket lock held, BHs off */
 u32 kiw_sock_emss(struct kiw_sock *ks);
 u32 kiw_sock_burst(struct kiw_sock *ks);
-int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
-			bool end_of_record);
+int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len);
 bool kiw_sock_has_room(struct kiw_sock *ks);
 bool kiw_sock_is_quiet(struct kiw_sock *ks);
 

@@ -196,18 +196,18 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks)
  * @bv: fragments of pages that nobody writes to any more; TCP takes references
  * @num: how many
  * @len: octets in all
- * @end_of_record: what follows starts a new segment (RFC 5044 5.1: FPDU alignment)
+ *
+ * When TCP has all of it, what follows starts a new segment (RFC 5044 5.1: FPDU alignment).
+ * That is so also where it need not be told, because the last segment is full: where the
+ * window cuts a segment short, all that is in one buffer with it is out of step behind it,
+ * and so would be what TCP puts into that buffer later.
  *
  * Context: socket lock held, BHs off. Never sleeps.
  * Return: octets taken, at least one; -EAGAIN: none, writable() will be called unless
  * kiw_sock_is_quiet(); another -errno: the stream is broken.
  */
-int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
-			bool end_of_record)
+int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len)
 {
-	int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
-
-	if (end_of_record)
-		flags |= MSG_EOR;
-	return kiw_compat_send_bvec(ks->sk, bv, num, len, flags);
+	return kiw_compat_send_bvec(ks->sk, bv, num, len,
+				    MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR);
 }

@@ -507,9 +507,9 @@ static bool tx_is_rest(struct kiw_qp *qp, u32 full)
 /*
  * Fill a batch. FPDUs fill segments exactly, so a batch that starts on a segment stays
  * aligned (RFC 5044 5.1): a message that begins inside a segment has a first FPDU of
- * what is left of it. When too little is left, the batch ends, and TCP is told to
- * begin a new segment behind it. So it is where a segment would end in a marker, which
- * is not of the FPDU before it.
+ * what is left of it. When too little is left, the batch ends, and TCP begins a new
+ * segment behind it. So it is where a segment would end in a marker, which is not of the
+ * FPDU before it.
  */
 static void tx_build(struct kiw_qp *qp)
 {
@@ -525,7 +525,6 @@ static void tx_build(struct kiw_qp *qp)
 	full = max(full, least);
 	size = tx_batch_size(qp, full);
 
-	tx->is_aligned = true;
 	tx->has_source = false;
 	kiw_mr_enter(qp->mrs, &tx->section);
 	while (tx->buf.len < size || tx_is_rest(qp, full)) {
@@ -540,8 +539,7 @@ static void tx_build(struct kiw_qp *qp)
 		}
 		in_segment += tx->buf.len - before;
 		if (in_segment >= full)
-			in_segment = 0;
-		tx->is_aligned = !in_segment;
+			in_segment %= full;
 		if (full - in_segment < least)
 			break;
 	}
@@ -557,7 +555,7 @@ static int tx_push(struct kiw_qp *qp)
 	if (!tx->buf.len)
 		return 0;
 	kiw_count(qp->stats, KIW_STAT_TX_BATCHES);
-	ret = kiw_txbuf_send(&tx->buf, qp->ks, !tx->is_aligned);
+	ret = kiw_txbuf_send(&tx->buf, qp->ks);
 	kiw_tx_taken(qp);
 	if (ret == -EAGAIN)
 		kiw_count(qp->stats, KIW_STAT_TX_BLOCKED);

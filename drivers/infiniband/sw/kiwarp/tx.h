@@ -54,7 +54,6 @@ enum kiw_tx_kind {
  * @is_running: the stream is in full operation
  * @is_fenced: responder: nothing may be sent before the peer has spoken, RFC 5044 7.1.2
  * @prefer_response: whose turn it is between the two sources
- * @is_aligned: @buf ends where a full segment ends
  * @term_len: octets in @term to send as the next FPDU, 0: none
  * @term: Terminate payload
  * @section: of the MR table, while a batch is being built
@@ -76,7 +75,6 @@ struct kiw_tx {
 	bool is_running;
 	bool is_fenced;
 	bool prefer_response;
-	bool is_aligned;
 	u8 term_len;
 	u8 term[KIW_TERM_MAX];
 	struct kiw_mr_section section;

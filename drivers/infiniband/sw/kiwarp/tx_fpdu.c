@@ -327,6 +327,4 @@ void kiw_tx_discard(struct kiw_qp *qp)
 	kiw_txbuf_cut(buf, end);
 	qp->tx.offset -= total - end;
 	kiw_pend_cut(&qp->tx.pend, qp->tx.offset);
-	/* The Terminate begins a segment of its own: RFC 5044 5.1. */
-	qp->tx.is_aligned = false;
 }

@@ -162,19 +162,18 @@ static void txbuf_advance(struct kiw_txbuf *buf, u32 len)
  * kiw_txbuf_send() - hand the batch to TCP
  * @buf: the batch
  * @ks: the stream
- * @end_of_record: what follows starts a new segment
  *
  * Context: socket lock held, BHs off.
  * Return: 0: TCP has all of it; -EAGAIN: a part is left for when there is room;
  * another -errno: the stream is broken.
  */
-int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks, bool end_of_record)
+int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks)
 {
 	int ret;
 
 	while (buf->len) {
 		ret = kiw_sock_send_pages(ks, &buf->bv[buf->first], buf->num - buf->first,
-					  buf->len, end_of_record);
+					  buf->len);
 		if (ret < 0)
 			return ret;
 		txbuf_advance(buf, ret);
