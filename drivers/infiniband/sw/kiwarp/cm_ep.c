@@ -25,6 +25,7 @@
 #include <linux/xarray.h>
 #include <rdma/iw_cm.h>
 
+#include "compat/timer.h"
 #include "device.h"
 #include "qp.h"
 #include "sock.h"
@@ -199,7 +200,7 @@ void kiw_ep_arm(struct kiw_ep *ep, unsigned int timeout_ms)
 /* Afterwards the timer queues nothing: who waits for the works has seen the last. */
 static void ep_disarm(struct kiw_ep *ep)
 {
-	if (del_timer_sync(&ep->deadline))
+	if (kiw_compat_timer_delete_sync(&ep->deadline))
 		kiw_ep_put(ep);
 }
 
@@ -541,7 +542,7 @@ static void ep_work(struct work_struct *work)
 /* Softirq; the work takes over the timer's reference, or has one already. */
 static void ep_deadline(struct timer_list *timer)
 {
-	struct kiw_ep *ep = from_timer(ep, timer, deadline);
+	struct kiw_ep *ep = container_of(timer, struct kiw_ep, deadline);
 
 	set_bit(KIW_EPF_DEADLINE, &ep->facts);
 	if (!queue_work(ep->dev->wq, &ep->work))

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* Differences between kernels in the interface of timers. */
+#ifndef KIW_COMPAT_TIMER_H
+#define KIW_COMPAT_TIMER_H
+
+#include <linux/timer.h>
+
+/* del_timer_sync() is gone since 6.15 */
+#if KIW_KERNEL_SINCE(6, 1, 84)
+#define kiw_compat_timer_delete_sync(timer) timer_delete_sync(timer)
+#else
+#define kiw_compat_timer_delete_sync(timer) del_timer_sync(timer)
+#endif
+
+#endif /* KIW_COMPAT_TIMER_H */
