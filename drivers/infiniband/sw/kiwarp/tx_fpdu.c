@@ -238,15 +238,14 @@ bool kiw_tx_end_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_tx_
 	u8 *begin = fpdu->at;
 	u32 size, num = 0;
 
-	do {
-		size = tx_write(qp, fpdu, src);
-		if (!size)
-			break;
+	while ((size = tx_write(qp, fpdu, src))) {
 		fpdu->at += size;
 		fpdu->done += fpdu->len;
 		qp->tx.offset += size;
+		if (++num == fpdu->count || size != fpdu->size)
+			break;
 		tx_next(qp, fpdu);
-	} while (++num < fpdu->count && size == fpdu->size);
+	}
 	if (num) {
 		kiw_txbuf_commit(&qp->tx.buf, fpdu->at - begin);
 		kiw_count_add(qp->stats, KIW_STAT_TX_FPDUS, num);
