@@ -72,6 +72,18 @@ load_kernel() {
 	K_BUILD=$K_DIR/$K_BUILD
 }
 
+build_xstate() {
+	gcc -Wall -O2 -shared -fPIC -o "$1/um-xstate.so" "$KIW_VM/um-xstate.c"
+}
+
+# xstate_library: what User Mode Linux needs on hosts with AMX, or nothing.
+xstate_library() {
+	local dir
+	grep -qw amx_tile /proc/cpuinfo || return 0
+	dir=$(cached xstate "$(content_key "$KIW_VM/um-xstate.c" "$(declare -f build_xstate)")" \
+		build_xstate) && echo "$dir/um-xstate.so"
+}
+
 # guest_prepare: everything that all guests of this run share.
 guest_prepare() {
 	need_packages cpio kmod python3 || die "packages missing"
@@ -82,6 +94,7 @@ guest_prepare() {
 		"$KIW_VM/guest/initrd-init" "$(declare -f build_initrd)")" \
 		build_initrd "$K_DIR" "$R_DIR") || die "no initrd"
 	V_DIR=$("$KIW_TOP/scripts/verbs/build.sh") || die "no programs for guests"
+	[ "$K_TYPE" != uml ] || X_LIB=$(xstate_library) || die "no library for the host's CPU"
 	W=$(mktemp -d "$KIW_CACHE/run.XXXXXX") || die "no working directory"
 }
 
@@ -132,7 +145,7 @@ guest_command() {
 }
 
 uml_line() {
-	LINE=("$K_DIR/kernel" "mem=${G_MEM}M" "uml_dir=$W/$1/" umid=uml
+	LINE=(env ${X_LIB:+"LD_PRELOAD=$X_LIB"} "$K_DIR/kernel" "mem=${G_MEM}M" "uml_dir=$W/$1/" umid=uml
 		"initrd=$I_DIR/initrd" "ubd0rc=$R_DIR/root.sqfs"
 		"ubd1rc=$K_DIR/modules.sqfs" con=null con0=null,fd:1 ssl=null console=tty0
 		loglevel=5 log_buf_len=4M "kiw.disk=ubd" "kiw.share=$W/$1")
