@@ -20,7 +20,7 @@ LAYERS = [
     (1, "proto/mpa*"),
     (2, "proto/*"),
     (3, "mr mr_fast umem dmabuf sgl cq srq readq txbuf policy sock sock_*"),
-    (4, "qp qp_post doorbell tx tx_done tx_fpdu tx_source rx rx_fpdu rx_follow wr"),
+    (4, "caller qp qp_post doorbell tx tx_done tx_fpdu tx_source rx rx_fpdu rx_follow wr"),
     (5, "cm cm_* verbs verbs_* uapi uapi_* device policy_sysfs netlink stats trace main"),
 ]
 

@@ -341,7 +341,7 @@ static int connect_qp(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	ep = kiw_ep_new(dev);
 	if (!ep)
 		return -ENOMEM;
-	ep->qp = kiw_qp_find(id->device, param->qpn);
+	ep->qp = kiw_qp_find(id, param->qpn);
 	if (!ep->qp)
 		goto err_put;
 	ret = kiw_ep_build_request(ep, param);
@@ -399,7 +399,7 @@ static bool accepted_again(struct iw_cm_id *id, u32 qpn)
 		return false;
 	first = (struct kiw_qp *)(data & ~KIW_EP_ACCEPTED);
 	/* Not kept: iw_cm keeps it, as it did the first. */
-	second = kiw_qp_find(id->device, qpn);
+	second = kiw_qp_find(id, qpn);
 	id->provider_data = kiw_ep_accepted_handle(second);
 	if (second)
 		kiw_qp_put(second);

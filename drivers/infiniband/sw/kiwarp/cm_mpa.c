@@ -406,12 +406,13 @@ void kiw_ep_try_request(struct kiw_ep *ep)
 }
 
 /* All that can fail without the peer noticing. Return: length of the Reply or -errno. */
-static int prepare_accept(struct kiw_ep *ep, const struct iw_cm_conn_param *param)
+static int prepare_accept(struct kiw_ep *ep, const struct iw_cm_id *id,
+			  const struct iw_cm_conn_param *param)
 {
 	struct kiw_mpa_frame reply;
 	size_t len;
 
-	ep->qp = kiw_qp_find(&ep->dev->ib, param->qpn);
+	ep->qp = kiw_qp_find(id, param->qpn);
 	if (!ep->qp)
 		return -EINVAL;
 	want_depths(ep, param);
@@ -442,7 +443,7 @@ int kiw_ep_accept(struct kiw_ep *ep, struct iw_cm_id *id, const struct iw_cm_con
 	int ret;
 
 	lockdep_assert_held(&ep->lock);
-	len = prepare_accept(ep, param);
+	len = prepare_accept(ep, id, param);
 	if (len < 0) {
 		kiw_ep_step(ep, KIW_CME_FAILED, len);
 		return len;

@@ -18,6 +18,7 @@
 #include <linux/mutex.h>
 #include <rdma/ib_verbs.h>
 
+#include "caller.h"
 #include "cq.h"
 #include "doorbell.h"
 #include "mr.h"
@@ -90,6 +91,7 @@ struct kiw_conn_params {
  * @bh: runs both engines when they could not run where they were called for
  * @doorbell: of the process that has the rings mapped
  * @is_user: rings are mapped by a process
+ * @owner: who created it, and may name it to rdma_cm
  * @sig_all: every send WR is signaled
  * @idle_state: RESET, INIT or RTR: all of them are %KIW_QPS_IDLE, and differ for the
  *	consumer only
@@ -131,6 +133,7 @@ struct kiw_qp {
 	struct tasklet_struct bh;
 	struct kiw_doorbell doorbell;
 
+	struct kiw_owner owner;
 	bool is_user;
 	bool sig_all;
 	u8 idle_state;

@@ -26,6 +26,7 @@
 	X(CONN_RETRIED,		"conn_retried") \
 	X(CONN_LIMITED,		"conn_limited") \
 	X(CONN_CLOSED,		"conn_closed") \
+	X(CONN_DENIED,		"conn_denied") \
 	X(TX_BYTES,		"tx_bytes") \
 	X(TX_FPDUS,		"tx_fpdus") \
 	X(TX_BATCHES,		"tx_batches") \

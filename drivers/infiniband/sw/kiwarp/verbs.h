@@ -9,6 +9,7 @@
 
 #include "compat/verbs.h"
 
+struct iw_cm_id;
 struct kiw_cq;
 struct kiw_qp;
 struct rdma_cm_id;
@@ -68,7 +69,7 @@ int kiw_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		  const struct ib_send_wr **bad_wr);
 int kiw_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		  const struct ib_recv_wr **bad_wr);
-struct kiw_qp *kiw_qp_find(struct ib_device *ibdev, u32 qpn);
+struct kiw_qp *kiw_qp_find(const struct iw_cm_id *id, u32 qpn);
 struct ib_qp *kiw_iw_get_qp(struct ib_device *ibdev, int qpn);
 void kiw_iw_add_ref(struct ib_qp *ibqp);
 void kiw_iw_rem_ref(struct ib_qp *ibqp);

@@ -17,6 +17,7 @@
 #include <linux/rcupdate.h>
 #include <linux/string.h>
 #include <linux/xarray.h>
+#include <rdma/iw_cm.h>
 #include <rdma/kiwarp-abi.h>
 
 #include "cm.h"
@@ -198,6 +199,7 @@ int kiw_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_ud
 	if (ret)
 		goto err_count;
 	set_up(qp, dev, attr);
+	kiw_owner_init(&qp->owner, kiw_udata_context(udata));
 	ret = make_rings(qp, &attr->cap, udata, &resp);
 	if (ret)
 		goto err_number;
@@ -214,6 +216,7 @@ err_uninit:
 	kiw_qp_uninit(qp);
 	free_rings(qp);
 err_number:
+	kiw_owner_uninit(&qp->owner);
 	xa_erase(&dev->qps, ibqp->qp_num);
 err_count:
 	atomic_dec(&dev->num_qp);
@@ -249,6 +252,7 @@ int kiw_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	kiw_cq_forget_qp(qp->scq, ibqp);
 	kiw_cq_forget_qp(qp->rcq, ibqp);
 	free_rings(qp);
+	kiw_owner_uninit(&qp->owner);
 	atomic_dec(&dev->num_qp);
 	return 0;
 }
@@ -488,36 +492,49 @@ int kiw_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 /**
  * kiw_iw_get_qp - find a QP by its number: ib_device_ops.iw_get_qp
  * @ibdev: the device
- * @qpn: the number, from a process perhaps
+ * @qpn: the number, chosen by the caller, which may be a process
  *
  * Takes no reference: iw_cm calls kiw_iw_add_ref() before it drops the spinlock it
  * holds. kiw_destroy_qp() waits for that.
  *
- * Context: within a section of RCU, such as that of a spinlock.
- * Return: the QP, or NULL: none is complete.
+ * Context: process, the caller's, in an RCU read-side critical section such as that of a
+ * spinlock.
+ * Return: the QP, or NULL: none is complete, or the caller may not name it.
  */
 struct ib_qp *kiw_iw_get_qp(struct ib_device *ibdev, int qpn)
 {
-	struct kiw_qp *qp = xa_load(&to_kiw_device(ibdev)->qps, (u32)qpn);
+	struct kiw_device *dev = to_kiw_device(ibdev);
+	struct kiw_qp *qp = xa_load(&dev->qps, (u32)qpn);
 
-	return qp ? &qp->ib : NULL;
+	if (!qp)
+		return NULL;
+	if (!kiw_caller_may_name(&qp->owner)) {
+		kiw_count(&dev->stats, KIW_STAT_CONN_DENIED);
+		return NULL;
+	}
+	return &qp->ib;
 }
 
 /**
- * kiw_qp_find - find a QP by its number and keep it
- * @ibdev: the device
- * @qpn: the number, from a process perhaps
+ * kiw_qp_find - find the QP for a connection and keep it
+ * @id: the connection
+ * @qpn: the number, chosen by the caller, which may be a process
  *
- * Context: any.
- * Return: the QP with a reference of the caller's, or NULL.
+ * Context: process, the caller's.
+ * Return: the QP with a reference of the caller's, or NULL: there is none, or it is not the
+ * caller's to use.
  */
-struct kiw_qp *kiw_qp_find(struct ib_device *ibdev, u32 qpn)
+struct kiw_qp *kiw_qp_find(const struct iw_cm_id *id, u32 qpn)
 {
 	struct ib_qp *ibqp;
 
 	/* kiw_destroy_qp() waits for this section before it counts references. */
 	rcu_read_lock();
-	ibqp = kiw_iw_get_qp(ibdev, qpn);
+	ibqp = kiw_iw_get_qp(id->device, qpn);
+	if (ibqp && !kiw_caller_may_connect(id, to_kiw_qp(ibqp))) {
+		kiw_count(&to_kiw_device(id->device)->stats, KIW_STAT_CONN_DENIED);
+		ibqp = NULL;
+	}
 	if (ibqp)
 		kiw_qp_get(to_kiw_qp(ibqp));
 	rcu_read_unlock();

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Who calls through rdma_cm, and what that caller may name.
+ *
+ * rdma_cm hands a QP to iw_cm as a number, and a process chooses that number freely. iw_cm
+ * asks the driver for the QP (kiw_iw_get_qp()), so the driver decides who may name it:
+ *
+ *  - A process may name a QP of a process if it has the uverbs file open to which the QP
+ *    belongs. It could destroy or modify the QP through that file anyway. A child inherits
+ *    the file by fork(), another process can be sent it. Credentials are not enough:
+ *    processes of different containers can have the same user ID in one user namespace.
+ *  - So may a process with CAP_SYS_PTRACE in the user namespace of the process that created
+ *    the QP. It could read and change the memory of that process anyway.
+ *  - The QP of a kernel consumer belongs to the rdma_cm_id that it was created for
+ *    (rdma_create_qp()), or is named by a kernel thread.
+ *
+ * A number that the caller may not name is treated like one that does not exist.
+ *
+ * The same goes for network namespaces: an rdma_cm_id belongs to one, and a connection or a
+ * listener of another namespace has no business with this device's interface.
+ *
+ * rdma_cm is the only user of iw_cm, and an iw_cm_id's @context is its rdma_cm_id. That is
+ * checked before it is relied on. Nothing of rdma_cm is called: this module does not depend
+ * on it.
+ */
+#include "caller.h"
+
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/fdtable.h>
+#include <linux/sched.h>
+#include <linux/user_namespace.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/iw_cm.h>
+#include <rdma/rdma_cm.h>
+
+#include "qp.h"
+
+/**
+ * kiw_owner_init() - note who creates a QP
+ * @owner: to fill
+ * @uctx: user context of the process, or NULL for a kernel consumer
+ *
+ * Context: the caller's process. Undone by kiw_owner_uninit().
+ */
+void kiw_owner_init(struct kiw_owner *owner, const struct ib_ucontext *uctx)
+{
+	owner->file = uctx ? uctx->ufile : NULL;
+	owner->user_ns = uctx ? get_user_ns(current_user_ns()) : NULL;
+}
+
+/**
+ * kiw_owner_uninit() - forget who created a QP
+ * @owner: from kiw_owner_init()
+ *
+ * Context: process.
+ */
+void kiw_owner_uninit(struct kiw_owner *owner)
+{
+	if (owner->user_ns)
+		put_user_ns(owner->user_ns);
+}
+
+/**
+ * kiw_caller_is_process() - tell a process from a kernel thread
+ *
+ * Context: process.
+ * Return: false in a kernel thread or a work item, where only kernel consumers call.
+ */
+bool kiw_caller_is_process(void)
+{
+	return !(current->flags & PF_KTHREAD);
+}
+
+static int caller_file_is(const void *uverbs_file, struct file *file, unsigned int fd)
+{
+	/* No other kind of file has this object for its private data. */
+	return file->private_data == uverbs_file;
+}
+
+/**
+ * kiw_caller_may_name() - may this caller name a QP by its number?
+ * @owner: who created the QP
+ *
+ * A QP of a kernel consumer passes: kernel consumers also call from a process, such as
+ * mount's. kiw_caller_may_connect() has the rest of that rule.
+ *
+ * Context: process; does not sleep, takes the spinlock of the caller's file table.
+ * Return: whether the caller may.
+ */
+bool kiw_caller_may_name(const struct kiw_owner *owner)
+{
+	if (!owner->file)
+		return true;
+	if (!kiw_caller_is_process() || !current->files)
+		return false;
+	return iterate_fd(current->files, 0, caller_file_is, owner->file) ||
+	       ns_capable_noaudit(owner->user_ns, CAP_SYS_PTRACE);
+}
+
+/* The rdma_cm_id behind an iw_cm_id; NULL if it is not rdma_cm's. */
+static const struct rdma_cm_id *caller_cm_id(const struct iw_cm_id *id)
+{
+	const struct rdma_cm_id *cm_id = id->context;
+
+	return cm_id && cm_id->device == id->device ? cm_id : NULL;
+}
+
+/**
+ * kiw_caller_may_connect() - may this connection have a QP?
+ * @id: the connection
+ * @qp: the QP; the caller may name it
+ *
+ * Context: process.
+ * Return: false: @qp is a kernel consumer's and not that of @id.
+ */
+bool kiw_caller_may_connect(const struct iw_cm_id *id, const struct kiw_qp *qp)
+{
+	const struct rdma_cm_id *cm_id = caller_cm_id(id);
+
+	if (qp->is_user || !kiw_caller_is_process())
+		return true;
+	return cm_id && cm_id->qp == &qp->ib;
+}
+
+/**
+ * kiw_caller_net() - network namespace of a connection or a listener
+ * @id: the connection or listener
+ *
+ * Context: process, in a call of iw_cm about @id.
+ * Return: the namespace that its rdma_cm_id was created in, not referenced: it lasts as
+ * long as @id; NULL: not known.
+ */
+struct net *kiw_caller_net(const struct iw_cm_id *id)
+{
+	const struct rdma_cm_id *cm_id = caller_cm_id(id);
+
+	return cm_id ? cm_id->route.addr.dev_addr.net : NULL;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Who calls through rdma_cm, and what that caller may name.
+ */
+#ifndef KIW_CALLER_H
+#define KIW_CALLER_H
+
+#include <linux/types.h>
+
+struct ib_ucontext;
+struct iw_cm_id;
+struct kiw_qp;
+struct net;
+
+/**
+ * struct kiw_owner - who created a QP
+ * @file: identity of the uverbs file of the process; NULL: a kernel consumer created it.
+ *	Never dereferenced
+ * @user_ns: user namespace of the process, referenced; NULL for a kernel consumer
+ */
+struct kiw_owner {
+	const void *file;
+	struct user_namespace *user_ns;
+};
+
+void kiw_owner_init(struct kiw_owner *owner, const struct ib_ucontext *uctx);
+void kiw_owner_uninit(struct kiw_owner *owner);
+
+bool kiw_caller_is_process(void);
+bool kiw_caller_may_name(const struct kiw_owner *owner);
+bool kiw_caller_may_connect(const struct iw_cm_id *id, const struct kiw_qp *qp);
+struct net *kiw_caller_net(const struct iw_cm_id *id);
+
+#endif /* KIW_CALLER_H */
