@@ -7,7 +7,7 @@
 
 A case is written once, from above: it has an End here and a Remote there that
 do the same things. Prints "ok CASE" or what went wrong and "not ok CASE".
-The cases are in verbs_cases.py, verbs_more_cases.py and verbs_queue_cases.py.
+The cases are in verbs_cases.py, verbs_more_cases.py, verbs_queue_cases.py and verbs_cm_cases.py.
 """
 
 import contextlib
@@ -76,6 +76,15 @@ class Failed(Exception):
 def expect(got, wanted, what=""):
     if got != wanted:
         raise Failed(f"{what or 'value'}: got {got!r}, wanted {wanted!r}")
+
+
+def errno_of(call):
+    """0, or why CALL failed."""
+    try:
+        call()
+    except OSError as error:
+        return error.errno
+    return 0
 
 
 def event_fds():
@@ -409,8 +418,8 @@ class End:
         return (conn.qp.qp_num, opts.get("ird", 16), opts.get("ord", 16),
                 opts.get("pdata", b""))
 
-    def connect(self, addr, opts, port=RDMA_PORT):
-        """Begin to connect; an event is to follow. Return a number."""
+    def _resolved(self, addr, port):
+        """A connection that can be connected: its number, and the connection."""
         conn = Conn()
         num = self._number()
         self.conns[num] = conn
@@ -420,6 +429,28 @@ class End:
         self._event(conn.chan, "ADDR_RESOLVED")
         conn.cmid.resolve_route()
         self._event(conn.chan, "ROUTE_RESOLVED")
+        return num, conn
+
+    def connect_with(self, addr, qp_num, port):
+        """As connect(), with a QP by its number; the connection has none of its own."""
+        num, conn = self._resolved(addr, port)
+        conn.cmid.connect(qp_num, 1, 1)
+        return num
+
+    def connect_errno(self, addr, qp_num, port):
+        """Of connecting so."""
+        num, conn = self._resolved(addr, port)
+        error = errno_of(lambda: conn.cmid.connect(qp_num, 1, 1))
+        self.close(num)
+        return error
+
+    def destroy_qp(self, num):
+        """As close(), of the QP alone."""
+        self.conns[num].qp.close()
+
+    def connect(self, addr, opts, port=RDMA_PORT):
+        """Begin to connect; an event is to follow. Return a number."""
+        num, conn = self._resolved(addr, port)
         self._resources(conn, opts)
         conn.cmid.connect(*self._param(conn, opts))
         return num
@@ -454,6 +485,19 @@ class End:
 
     def reject(self, num, data=b""):
         self.conns[num].cmid.reject(data)
+
+    def accept_errno(self, num, qp_num=None):
+        """Of accepting with a QP of this number; without: with the connection's own."""
+        conn = self.conns[num]
+        if qp_num is None:
+            qp_num = conn.qp.qp_num
+        return errno_of(lambda: conn.cmid.accept(qp_num, 1, 1))
+
+    def reject_errno(self, num):
+        return errno_of(self.conns[num].cmid.reject)
+
+    def qp_num(self, num):
+        return self.conns[num].qp.qp_num
 
     def disconnect(self, num):
         self.conns[num].cmid.disconnect()
@@ -875,8 +919,9 @@ def agent(device, addr):
 def run(device, addr, wanted):
     import verbs_cases  # pylint: disable=import-outside-toplevel
     import verbs_more_cases  # pylint: disable=import-outside-toplevel
+    import verbs_cm_cases  # pylint: disable=import-outside-toplevel
     import verbs_queue_cases  # pylint: disable=import-outside-toplevel
-    modules = (verbs_cases, verbs_more_cases, verbs_queue_cases)
+    modules = (verbs_cases, verbs_more_cases, verbs_queue_cases, verbs_cm_cases)
     sock = socket.create_connection((addr, CONTROL_PORT), PATIENCE)
     sock.settimeout(3 * PATIENCE)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

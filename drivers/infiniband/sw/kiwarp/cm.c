@@ -16,6 +16,13 @@
  * failed CONNECT_REPLY or CLOSE. Destroying a QP waits for that, so it ends a startup for
  * the QP first (kiw_cm_forget_qp()). The endpoint's own reference lasts no longer. A QP
  * that is moved to ERROR meanwhile does not take the stream, and the connection fails.
+ * caller.c says who may name which QP.
+ *
+ * Accepting. iw_cm has no state for a connection that is accepted but of which ESTABLISHED
+ * has not been processed: it lets the consumer accept again or reject, and stops the kernel
+ * when it gets to the event after that. So a process does not return from accept before
+ * iw_cm has taken the event (cm_accept_waiting()). Kernel consumers do return: many accept
+ * in iw_cm's own work item, which processes the event later.
  *
  * Wildcards. rdma_cm listens once a device for a wildcard address: such a socket is
  * bound to the netdev, so that devices do not collide. Connections of this host to
@@ -24,12 +31,14 @@
  */
 #include "cm.h"
 
+#include <linux/completion.h>
 #include <linux/err.h>
 #include <linux/sched/mm.h>
 #include <linux/xarray.h>
 #include <net/ipv6.h>
 #include <rdma/iw_cm.h>
 
+#include "caller.h"
 #include "cm_ep.h"
 #include "device.h"
 #include "qp.h"
@@ -269,6 +278,7 @@ static void bind_cm_id(struct kiw_ep *ep, struct iw_cm_id *id)
 {
 	struct kiw_ep_startup *startup = ep->startup;
 
+	lockdep_assert_held(&ep->lock);
 	startup->local = id->m_local_addr;
 	startup->remote = id->m_remote_addr;
 	startup->is_mapped = id->mapped &&
@@ -280,6 +290,7 @@ static void bind_cm_id(struct kiw_ep *ep, struct iw_cm_id *id)
 
 static void unbind_cm_id(struct kiw_ep *ep)
 {
+	lockdep_assert_held(&ep->lock);
 	ep->cm_id->rem_ref(ep->cm_id);
 	ep->cm_id = NULL;
 }
@@ -344,20 +355,23 @@ static int connect_qp(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	ep->qp = kiw_qp_find(id, param->qpn);
 	if (!ep->qp)
 		goto err_put;
+	/* It can leave IDLE later, too: then it does not take the stream. */
+	if (kiw_qp_state(ep->qp) != KIW_QPS_IDLE)
+		goto err_put_qp;
 	ret = kiw_ep_build_request(ep, param);
 	if (ret)
 		goto err_put_qp;
-	bind_cm_id(ep, id);
 	mutex_lock(&ep->lock);
+	bind_cm_id(ep, id);
 	ret = start_connect(ep);
+	if (ret)
+		unbind_cm_id(ep);
 	mutex_unlock(&ep->lock);
 	if (ret)
-		goto err_unbind;
+		goto err_put_qp;
 	kiw_ep_put(ep);
 	return 0;
 
-err_unbind:
-	unbind_cm_id(ep);
 err_put_qp:
 	kiw_qp_put(ep->qp);
 err_put:
@@ -384,44 +398,66 @@ int kiw_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 }
 
 /*
- * iw_cm lets a cm_id be accepted again while our ESTABLISHED waits in its queue, or for the
- * peer to speak. By then it has put a second QP, and a reference on that, in the place of
- * the first, whose reference would never be given back; and it takes an error for the promise
- * that no event will come, and stops the kernel when one does. So this is no error, and the
- * first reference is given back here.
+ * iw_cm has taken ESTABLISHED, and the consumer is about to hear of it. In iw_cm's work item,
+ * while the process that accepts waits below and keeps the endpoint.
  */
-static bool accepted_again(struct iw_cm_id *id, u32 qpn)
+static int cm_established(struct iw_cm_id *id, struct iw_cm_event *event)
 {
-	unsigned long data = (unsigned long)id->provider_data;
-	struct kiw_qp *first, *second;
+	struct kiw_ep *ep = kiw_ep_find(id);
+	struct kiw_ep_accept *accept = ep->accept;
 
-	if (!(data & KIW_EP_ACCEPTED))
-		return false;
-	first = (struct kiw_qp *)(data & ~KIW_EP_ACCEPTED);
-	/* Not kept: iw_cm keeps it, as it did the first. */
-	second = kiw_qp_find(id, qpn);
-	id->provider_data = kiw_ep_accepted_handle(second);
-	if (second)
-		kiw_qp_put(second);
-	if (first)
-		kiw_qp_put(first);
-	return true;
+	id->cm_handler = accept->cm_handler;
+	complete(&accept->is_taken);
+	kiw_ep_put(ep);
+	return id->cm_handler(id, event);
+}
+
+/*
+ * Accept, and see to it that iw_cm has taken ESTABLISHED when this returns. iw_cm has one work
+ * item at a time for all; those ahead of ours do not wait for this process: it holds rdma_cm's
+ * lock of this connection only, for which there was no event before this one.
+ */
+static int cm_accept_waiting(struct kiw_ep *ep, struct iw_cm_id *id, struct iw_cm_conn_param *param)
+{
+	struct kiw_ep_accept accept = { .cm_handler = id->cm_handler };
+	int ret;
+
+	lockdep_assert_held(&ep->lock);
+	init_completion(&accept.is_taken);
+	ep->accept = &accept;
+	id->cm_handler = cm_established;
+	ret = kiw_ep_accept(ep, id, param);
+	if (ret) {
+		id->cm_handler = accept.cm_handler;
+	} else {
+		mutex_unlock(&ep->lock);
+		wait_for_completion(&accept.is_taken);
+		mutex_lock(&ep->lock);
+	}
+	ep->accept = NULL;
+	return ret;
+}
+
+static int cm_accept_request(struct kiw_ep *ep, struct iw_cm_id *id, struct iw_cm_conn_param *param)
+{
+	lockdep_assert_held(&ep->lock);
+	kiw_ep_progress(ep);
+	if (ep->state != KIW_CMS_REQUEST_GIVEN)
+		return -ECONNABORTED;
+	if (!kiw_caller_is_process())
+		return kiw_ep_accept(ep, id, param);
+	return cm_accept_waiting(ep, id, param);
 }
 
 static int accept_qp(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
-	int ret = -ECONNABORTED;
-	struct kiw_ep *ep;
+	struct kiw_ep *ep = kiw_ep_find(id);
+	int ret;
 
-	if (accepted_again(id, param->qpn))
-		return 0;
-	ep = kiw_ep_find(id);
 	if (!ep)
-		return ret;
+		return -ECONNABORTED;
 	mutex_lock(&ep->lock);
-	kiw_ep_progress(ep);
-	if (ep->state == KIW_CMS_REQUEST_GIVEN)
-		ret = kiw_ep_accept(ep, id, param);
+	ret = cm_accept_request(ep, id, param);
 	mutex_unlock(&ep->lock);
 	kiw_ep_put(ep);
 	return ret;
@@ -429,12 +465,14 @@ static int accept_qp(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 
 /**
  * kiw_cm_accept() - iw_cm: accept a connection request
- * @id: whom to tell: ESTABLISHED, once, whatever happens, within the deadline; then CLOSE
+ * @id: whom to tell: ESTABLISHED at once, then CLOSE, once each, whatever happens
  * @param: depths, private data and the QP; not kept
  *
- * Context: process, may sleep, does not wait for the peer.
+ * Context: process, may sleep, does not wait for the peer. When a process calls, waits until
+ * iw_cm has taken ESTABLISHED.
  * Return: 0: the events follow, perhaps before this returns; -errno: there are none and
- * the request is no more. -ECONNABORTED: the peer has gone or the deadline has passed.
+ * the request is no more. -ECONNABORTED: the peer has gone or the deadline has passed;
+ * -EINVAL: no such QP for this caller, or one that is not idle.
  */
 int kiw_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
@@ -453,11 +491,14 @@ int kiw_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
  * @pd_len: its length, octets
  *
  * Context: process, may sleep, does not wait for the peer.
- * Return: 0; also when the request has ended otherwise: there is no connection.
+ * Return: 0; also when the request has ended otherwise: there is no connection. -EINVAL: it
+ * has been accepted. iw_cm calls then only for a kernel consumer that accepts, and rejects
+ * before iw_cm has taken ESTABLISHED; none does.
  */
 int kiw_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
 {
 	struct kiw_ep *ep = kiw_ep_find(id);
+	int ret = 0;
 
 	if (!ep)
 		return 0;
@@ -466,10 +507,12 @@ int kiw_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
 		ep->startup->pdata = pdata;
 		ep->startup->pdata_len = pd_len;
 		kiw_ep_step(ep, KIW_CME_REJECT, 0);
+	} else if (ep->state != KIW_CMS_CLOSED) {
+		ret = -EINVAL;
 	}
 	mutex_unlock(&ep->lock);
 	kiw_ep_put(ep);
-	return 0;
+	return ret;
 }
 
 static int start_listen(struct kiw_ep *ep, int backlog, bool v6only)
@@ -508,14 +551,14 @@ int kiw_cm_create_listen(struct iw_cm_id *id, int backlog)
 	ep = kiw_ep_new(to_kiw_device(id->device));
 	if (!ep)
 		return -ENOMEM;
-	bind_cm_id(ep, id);
 	mutex_lock(&ep->lock);
+	bind_cm_id(ep, id);
 	ret = start_listen(ep, backlog, id->afonly);
-	mutex_unlock(&ep->lock);
 	if (ret)
 		unbind_cm_id(ep);
 	else
 		id->provider_data = kiw_ep_handle(ep);
+	mutex_unlock(&ep->lock);
 	kiw_ep_put(ep);
 	return ret;
 }
@@ -553,9 +596,10 @@ static void forget_qp(struct kiw_ep *ep, const struct kiw_qp *qp)
  * @dev: the device
  * @qp: the QP, which nobody finds any more
  *
- * iw_cm hears that connecting has failed. Once the QP has the stream there is nothing to do
- * here: aborting the QP ends the connection. A startup that is being begun at this moment
- * is either found here or finds that the QP is gone.
+ * iw_cm hears that connecting has failed, and gives its reference back. There can be several
+ * startups for one QP, also beside a connection that the QP has: the first to finish gets the
+ * QP. A startup that is being begun at this moment is either found here or finds that the QP
+ * is gone.
  *
  * Context: process, may sleep, does not wait for the peer.
  */
@@ -564,8 +608,8 @@ void kiw_cm_forget_qp(struct kiw_device *dev, const struct kiw_qp *qp)
 	unsigned long id = 0;
 	struct kiw_ep *ep;
 
-	/* It has the stream, or only the consumer knows it */
-	if (READ_ONCE(qp->ks) || kref_read(&qp->ref) == 1)
+	/* Only the consumer knows it. */
+	if (kref_read(&qp->ref) == 1)
 		return;
 	while ((ep = kiw_ep_next(dev, &id))) {
 		forget_qp(ep, qp);

@@ -126,7 +126,7 @@ void kiw_ep_put(struct kiw_ep *ep)
 
 /**
  * kiw_ep_find() - the endpoint iw_cm names
- * @id: connection that has not been accepted, or listener
+ * @id: connection that came to a listener, or listener
  *
  * Context: process.
  * Return: the endpoint with a reference of the caller's, or NULL if it is gone.
@@ -135,10 +135,8 @@ struct kiw_ep *kiw_ep_find(const struct iw_cm_id *id)
 {
 	struct kiw_ep *ep;
 
-	if ((unsigned long)id->provider_data & KIW_EP_ACCEPTED)
-		return NULL;
 	xa_lock(&eps);
-	ep = xa_load(&eps, (unsigned long)id->provider_data >> 1);
+	ep = xa_load(&eps, (unsigned long)id->provider_data);
 	if (ep && (ep->dev != to_kiw_device(id->device) || !kref_get_unless_zero(&ep->ref)))
 		ep = NULL;
 	xa_unlock(&eps);

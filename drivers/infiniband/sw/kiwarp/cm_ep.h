@@ -8,6 +8,7 @@
 #ifndef KIW_CM_EP_H
 #define KIW_CM_EP_H
 
+#include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -15,6 +16,7 @@
 #include <linux/spinlock.h>
 #include <linux/timer.h>
 #include <linux/workqueue.h>
+#include <rdma/iw_cm.h>
 
 #include "proto/cm_fsm.h"
 #include "proto/mpa_neg.h"
@@ -68,6 +70,16 @@ struct kiw_ep_startup {
 };
 
 /**
+ * struct kiw_ep_accept - a process waits in accept
+ * @cm_handler: iw_cm's handler, for which ours stands in until the event comes
+ * @is_taken: iw_cm has taken ESTABLISHED
+ */
+struct kiw_ep_accept {
+	iw_cm_handler cm_handler;
+	struct completion is_taken;
+};
+
+/**
  * struct kiw_ep - one end of a connection, or a listener
  * @ref: references: one from leaving IDLE to entering CLOSED, one each for a queued
  *	@work, an armed @deadline, a QP that may still call, a child that is linked
@@ -84,6 +96,8 @@ struct kiw_ep_startup {
  * @cm_id: whom to tell; referenced; NULL while iw_cm has none for this endpoint
  * @ks: the stream, until the QP has it, or the listening socket
  * @qp: referenced; from connect or accept on
+ * @accept: on the stack of the process that accepts, NULL otherwise; written under @lock,
+ *	read by iw_cm's work item while the process waits
  * @startup: owned; NULL once there is a connection, or none; a listener keeps it
  * @listener: the listener it came from, referenced; NULL once the consumer has it
  * @link: in @listener's @children; protected by @listener's @half_lock
@@ -109,6 +123,7 @@ struct kiw_ep {
 	struct iw_cm_id *cm_id;
 	struct kiw_sock *ks;
 	struct kiw_qp *qp;
+	struct kiw_ep_accept *accept;
 	struct kiw_ep_startup *startup;
 
 	struct kiw_ep *listener;
@@ -154,20 +169,10 @@ void kiw_ep_check_stream(struct kiw_ep *ep);
 int kiw_ep_accept(struct kiw_ep *ep, struct iw_cm_id *id, const struct iw_cm_conn_param *param);
 void kiw_ep_send_reject(struct kiw_ep *ep);
 
-/*
- * What iw_cm keeps for us in a cm_id: the endpoint's number; once accepted, the QP that
- * iw_cm holds a reference on, see kiw_cm_accept().
- */
-#define KIW_EP_ACCEPTED	1UL
-
+/* What iw_cm keeps for us in a cm_id: the endpoint's number, see cm.c. */
 static inline void *kiw_ep_handle(const struct kiw_ep *ep)
 {
-	return (void *)((unsigned long)ep->id << 1);
-}
-
-static inline void *kiw_ep_accepted_handle(const struct kiw_qp *qp)
-{
-	return (void *)((unsigned long)qp | KIW_EP_ACCEPTED);
+	return (void *)(unsigned long)ep->id;
 }
 
 #endif /* KIW_CM_EP_H */

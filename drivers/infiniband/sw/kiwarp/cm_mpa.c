@@ -456,7 +456,6 @@ int kiw_ep_accept(struct kiw_ep *ep, struct iw_cm_id *id, const struct iw_cm_con
 	}
 	ep->cm_id = id;
 	id->add_ref(id);
-	id->provider_data = kiw_ep_accepted_handle(ep->qp);
 	start(ep);
 	kiw_ep_step(ep, ep->agreed.p2p ? KIW_CME_ACCEPT_P2P : KIW_CME_ACCEPT, 0);
 	return 0;

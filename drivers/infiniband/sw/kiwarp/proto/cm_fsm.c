@@ -6,7 +6,8 @@
  *	initiator: IDLE CONNECT > CONNECTING REQUEST_SENT > WAIT_REPLY AGREED > OPEN
  *		   or back, once: WAIT_REPLY RETRY > CONNECTING
  *	responder: IDLE INCOMING > WAIT_REQUEST REQUEST > REQUEST_GIVEN
- *		   ACCEPT > OPEN, or ACCEPT_P2P > WAIT_FIRST SPOKEN > OPEN
+ *		   ACCEPT > OPEN, or ACCEPT_P2P > WAIT_FIRST SPOKEN > OPEN;
+ *		   ACCEPT and ACCEPT_P2P tell iw_cm ESTABLISHED
  *	listener:  IDLE LISTEN > LISTENING
  *
  * and from everywhere to CLOSED:
@@ -22,14 +23,12 @@
  *	REJECT		-	  -	     -		-	     r		   -	      -
  *	UNDELIVERED	-	  -	     -		-	     r		   -	      u
  *	UNSENT		-	  -	     -		-	     q		   -	      -
- *	QP_CLOSED	-	  -	     -		-	     -		   e	      c
+ *	QP_CLOSED	-	  -	     -		-	     -		   c	      c
  *
  *	-  must not happen: nothing changes	.  legal, nothing to do
  *	a  ABORT_QP, and stay: QP_CLOSED follows
  *	c  UPCALL_CLOSE
  *	d  DROP
- *	e  UPCALL_ESTABLISHED, UPCALL_CLOSE: iw_cm knows no other end of an accepted
- *	   connection, and waits for ever if it hears of none
  *	f  UPCALL_REPLY_FAIL, DROP
  *	q  ABORT_QP: accept fails, after which iw_cm must hear nothing
  *	r  SEND_REJECT, LINGER: the Reply must not be overtaken by a reset
@@ -38,10 +37,15 @@
  *
  * Why iw_cm hears of everything exactly once: CONNECTING is the only way into
  * CONN_SENT, and each way out of CONNECTING and WAIT_REPLY has one CONNECT_REPLY; a
- * positive one that iw_cm had no room for is replaced by u. Each way out of
- * REQUEST_GIVEN by ACCEPT or ACCEPT_P2P has one ESTABLISHED, then or on leaving
- * WAIT_FIRST. CLOSE is only on the way from OPEN, or behind ESTABLISHED. CLOSED has
- * no way out, and what is late for it is legal there.
+ * positive one that iw_cm had no room for is replaced by u. ACCEPT and ACCEPT_P2P have one
+ * ESTABLISHED each, and only they do. CLOSE is only on the way from WAIT_FIRST and OPEN, which
+ * are behind ESTABLISHED or a positive CONNECT_REPLY. CLOSED has no way out, and what is late
+ * for it is legal there.
+ *
+ * Why ESTABLISHED does not wait for the peer's first FPDU: until iw_cm has taken ESTABLISHED,
+ * it lets the consumer accept again or reject, and stops the kernel if the event comes after
+ * that. Nothing is sent too early: what the consumer posts waits in the QP until the peer has
+ * spoken (RFC 5044 7.1.2).
  */
 #include "cm_fsm.h"
 
@@ -53,10 +57,11 @@
 #define ROW_QUIET	(KIW_CMA_ABORT_QP | KIW_CMA_RELEASE)
 #define ROW_UNTELL	(KIW_CMA_UPCALL_REPLY_FAIL | KIW_CMA_ABORT_QP | KIW_CMA_RELEASE)
 #define ROW_CLOSE	(KIW_CMA_UPCALL_CLOSE | KIW_CMA_RELEASE)
-#define ROW_SHORT	(KIW_CMA_UPCALL_ESTABLISHED | KIW_CMA_UPCALL_CLOSE | KIW_CMA_RELEASE)
 #define ROW_REQUEST	KIW_CMA_UPCALL_REQUEST
 #define ROW_REPLY	(KIW_CMA_UPCALL_REPLY_OK | KIW_CMA_END_STARTUP)
 #define ROW_OPEN	(KIW_CMA_UPCALL_ESTABLISHED | KIW_CMA_END_STARTUP)
+#define ROW_FENCED	KIW_CMA_UPCALL_ESTABLISHED
+#define ROW_SPOKEN	KIW_CMA_END_STARTUP
 
 #define GO(state, acts)	{ .legal = true, .next = KIW_CMS_##state, .actions = (acts) }
 #define STAY(state)	GO(state, 0)
@@ -101,7 +106,7 @@ static const struct kiw_cm_step fsm_table[KIW_CMS_COUNT][KIW_CME_COUNT] = {
 	},
 	[KIW_CMS_REQUEST_GIVEN] = {
 		[KIW_CME_ACCEPT]	= GO(OPEN, ROW_OPEN),
-		[KIW_CME_ACCEPT_P2P]	= GO(WAIT_FIRST, 0),
+		[KIW_CME_ACCEPT_P2P]	= GO(WAIT_FIRST, ROW_FENCED),
 		[KIW_CME_REJECT]	= GO(CLOSED, ROW_REFUSE),
 		[KIW_CME_UNSENT]	= GO(CLOSED, ROW_QUIET),
 		[KIW_CME_UNDELIVERED]	= GO(CLOSED, ROW_REFUSE),
@@ -113,8 +118,8 @@ static const struct kiw_cm_step fsm_table[KIW_CMS_COUNT][KIW_CME_COUNT] = {
 	[KIW_CMS_WAIT_FIRST] = {
 		[KIW_CME_DEADLINE]	= GO(WAIT_FIRST, ROW_ABORT),
 		[KIW_CME_DESTROY]	= GO(WAIT_FIRST, ROW_ABORT),
-		[KIW_CME_SPOKEN]	= GO(OPEN, ROW_OPEN),
-		[KIW_CME_QP_CLOSED]	= GO(CLOSED, ROW_SHORT),
+		[KIW_CME_SPOKEN]	= GO(OPEN, ROW_SPOKEN),
+		[KIW_CME_QP_CLOSED]	= GO(CLOSED, ROW_CLOSE),
 	},
 	[KIW_CMS_OPEN] = {
 		[KIW_CME_UNDELIVERED]	= GO(CLOSED, ROW_UNTELL),

@@ -17,7 +17,8 @@
  * @KIW_CMS_WAIT_REPLY: initiator, Request sent
  * @KIW_CMS_WAIT_REQUEST: responder, nothing or a part of a Request has come
  * @KIW_CMS_REQUEST_GIVEN: responder, the consumer has been told and has not answered
- * @KIW_CMS_WAIT_FIRST: responder, peer-to-peer: accepted, the first FPDU has not come
+ * @KIW_CMS_WAIT_FIRST: responder, peer-to-peer: accepted, the consumer knows, the first FPDU
+ *	has not come
  * @KIW_CMS_OPEN: full operation, and the consumer knows
  * @KIW_CMS_CLOSED: nothing more happens
  * @KIW_CMS_COUNT: number of the above
@@ -48,7 +49,7 @@ enum kiw_cm_state {
  * @KIW_CME_REFUSED: the peer's Reply rejects
  * @KIW_CME_REQUEST: a Request came that can be accepted
  * @KIW_CME_ACCEPT: the consumer accepted, our Reply is with TCP, the QP runs
- * @KIW_CME_ACCEPT_P2P: the same, and the peer speaks first before the consumer knows
+ * @KIW_CME_ACCEPT_P2P: the same, and nothing is sent before the peer has spoken
  * @KIW_CME_REJECT: the consumer rejected
  * @KIW_CME_UNSENT: the QP has the stream, but our Reply did not get out
  * @KIW_CME_UNDELIVERED: iw_cm had no room for what the step before this one told it:
