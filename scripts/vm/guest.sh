@@ -19,7 +19,7 @@ G_MODULES=()
 G_CMD=()
 
 guest_usage() {
-	die "usage: ${0##*/} [--kernel uml|uml-debug|smp-debug|6.1|6.12] [--smp N] [--mem MB]
+	die "usage: ${0##*/} [--kernel uml|uml-debug|smp-debug|smp-kcsan|6.1|6.12] [--smp N] [--mem MB]
 	[--timeout S] [--modules DIR]... [--job DIR] [--out DIR] [--env NAME=VALUE]...
 	[--mtu N] [--keep] -- CMD ARGS..."
 }

@@ -6,6 +6,7 @@
 #   uml        own 6.12 User Mode Linux kernel with KUnit
 #   uml-debug  the same with KASAN, lockdep, kmemleak, fault injection
 #   smp-debug  own 6.12 kernel for QEMU with KASAN, lockdep, preemption
+#   smp-kcsan  the same with KCSAN instead of KASAN and lockdep
 #   6.1, 6.12  the distribution's stock kernels, for QEMU
 # The directory holds
 #   kernel         what is booted
@@ -98,11 +99,15 @@ main() {
 		kernel_own "$1" qemu x86_64 vmlinux "$KIW_VM/uml.config" \
 			"$KIW_VM/uml-debug.config" "$KIW_VM/smp-debug.config"
 		;;
+	smp-kcsan)
+		kernel_own "$1" qemu x86_64 vmlinux "$KIW_VM/uml.config" "$KIW_VM/uml-debug.config" \
+			"$KIW_VM/smp-debug.config" "$KIW_VM/smp-kcsan.config"
+		;;
 	6.1 | 6.12)
 		# shellcheck source=scripts/vm/stock.sh
 		. "$KIW_VM/stock.sh" && kernel_stock "$1"
 		;;
-	*) die "usage: kernel.sh uml|uml-debug|smp-debug|6.1|6.12" ;;
+	*) die "usage: kernel.sh uml|uml-debug|smp-debug|smp-kcsan|6.1|6.12" ;;
 	esac
 }
 

@@ -4,7 +4,7 @@
 # run.sh [OPTIONS] -- CMD ARGS...: boots one guest, runs CMD in it as root, exits
 # with its status (124: timeout, 125: the guest died).
 #
-#   --kernel NAME   uml (default), uml-debug, smp-debug, 6.1, 6.12
+#   --kernel NAME   uml (default), uml-debug, smp-debug, smp-kcsan, 6.1, 6.12
 #   --smp N         CPUs (QEMU); --mem MB; --timeout S for everything
 #   --modules DIR   its *.ko can be loaded with modprobe; may be repeated
 #   --job DIR       is /host/job in the guest, and CMD's working directory
