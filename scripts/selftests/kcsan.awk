@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# Reads a kernel log and prints it without the data races that are none of the
+# driver's. A report of KCSAN stays when a function of a module whose name begins with
+# "kiwarp" is in one of its stacks. What an interrupt or a softirq does counts by itself,
+# not by what it interrupted: a stack ends there.
+#
+# A report goes from its title to the next ruler. Lines of other reports that came
+# between its own are printed whatever becomes of it.
+
+# The line without time stamp and caller
+function text(line) {
+	sub(/^(\[[^]]*\] ?)+/, "", line)
+	return line
+}
+
+function is_frame(t) { return t ~ /^ [^ ]+\+0x[0-9a-f]+\/0x[0-9a-f]+( |$)/ }
+
+# Where what was interrupted begins
+function is_boundary(t) {
+	return t ~ /^ (asm_|sysvec_|common_interrupt|handle_softirqs|__do_softirq|__irq_exit_rcu|do_softirq)/
+}
+
+function is_access(t) {
+	return t ~ /^(assert |race at unknown origin, with |read|write|marked|no |)/ &&
+		t ~ /to 0x[0-9a-f]+ of [0-9]+ bytes by (task|interrupt)/
+}
+
+function is_part(t) {
+	return t ~ /^$/ || is_access(t) || is_frame(t) || t ~ /^  \|$/ || t ~ /^  \+-> reordered to: / ||
+		t ~ /^(value changed| bits changed|CPU|Hardware name|Workqueue|Tainted|Reported by Kernel Concurrency Sanitizer on): ?/
+}
+
+function end_report(	i) {
+	for (i = 0; i < n; i++)
+		if (is_ours || !part[i])
+			print report[i]
+	n = 0
+}
+
+{ t = text($0) }
+
+t ~ /^BUG: KCSAN: / {
+	end_report()
+	is_ours = ended = 0
+	in_report = 1
+	part[n] = 1
+	report[n++] = $0
+	next
+}
+
+!in_report { print; next }
+
+{
+	part[n] = is_part(t) || t ~ /^=+$/
+	report[n++] = $0
+}
+
+is_access(t) { ended = 0 }
+is_boundary(t) { ended = 1 }
+is_frame(t) && !ended && t ~ /\[kiwarp[a-z_]*[] ]/ { is_ours = 1 }
+t ~ /^  \+-> reordered to: .*\[kiwarp/ { is_ours = 1 }
+t ~ /^=+$/ { end_report(); in_report = 0 }
+
+END { end_report() }
