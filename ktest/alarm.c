@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * kiwarp_alarm: commits the faults that the kernel's detectors are there for.
+ *
+ * Writing a name to /sys/module/kiwarp_alarm/parameters/sound commits one: "warning",
+ * "out-of-bounds" (KASAN), "lock-order" (lockdep), "leak" (kmemleak), "race" (KCSAN). The
+ * test 990-alarm.sh then wants a report. Without it nobody would notice a detector that
+ * is off, or whose reports the tests do not recognise.
+ *
+ * Contexts: process; one fault at a time, by the lock of the module's parameters.
+ */
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+/* Racing threads look at the time after this many increments. */
+#define ALARM_BATCH	1000
+#define ALARM_RACE_MS	2000
+
+/* Incremented by two threads without a lock; nobody reads it. */
+static unsigned long alarm_raced;
+/* The outer and the inner one, and then the other way round */
+static DEFINE_MUTEX(alarm_first);
+static DEFINE_MUTEX(alarm_second);
+
+static int alarm_warning(void)
+{
+	WARN(1, "kiwarp_alarm\n");
+	return 0;
+}
+
+static int alarm_out_of_bounds(void)
+{
+	/* The compiler must not see the size. */
+	size_t size = 16 + (jiffies & 1);
+	u8 *p = kmalloc(size, GFP_KERNEL);
+
+	if (!p)
+		return -ENOMEM;
+	READ_ONCE(p[size]);
+	kfree(p);
+	return 0;
+}
+
+static int alarm_lock_order(void)
+{
+	mutex_lock(&alarm_first);
+	mutex_lock(&alarm_second);
+	mutex_unlock(&alarm_second);
+	mutex_unlock(&alarm_first);
+
+	mutex_lock(&alarm_second);
+	mutex_lock(&alarm_first);
+	mutex_unlock(&alarm_first);
+	mutex_unlock(&alarm_second);
+	return 0;
+}
+
+static int alarm_leak(void)
+{
+	void *p = kmalloc(100, GFP_KERNEL);
+
+	if (!p)
+		return -ENOMEM;
+	/* The last pointer to it is gone, in registers and on the stack, too. */
+	OPTIMIZER_HIDE_VAR(p);
+	p = NULL;
+	OPTIMIZER_HIDE_VAR(p);
+	return 0;
+}
+
+static int alarm_increment(void *unused)
+{
+	int i;
+
+	while (!kthread_should_stop()) {
+		for (i = 0; i < ALARM_BATCH; i++)
+			alarm_raced++;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int alarm_race(void)
+{
+	struct task_struct *threads[2];
+	int ret = 0;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(threads); i++) {
+		threads[i] = kthread_run(alarm_increment, NULL, "kiwarp_alarm/%d", i);
+		if (IS_ERR(threads[i])) {
+			ret = PTR_ERR(threads[i]);
+			break;
+		}
+	}
+	if (!ret)
+		msleep(ALARM_RACE_MS);
+	while (i--)
+		kthread_stop(threads[i]);
+	return ret;
+}
+
+static const struct {
+	const char *name;
+	int (*sound)(void);
+} alarm_table[] = {
+	{ "warning", alarm_warning },
+	{ "out-of-bounds", alarm_out_of_bounds },
+	{ "lock-order", alarm_lock_order },
+	{ "leak", alarm_leak },
+	{ "race", alarm_race },
+};
+
+static int alarm_set(const char *val, const struct kernel_param *kp)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(alarm_table); i++)
+		if (sysfs_streq(val, alarm_table[i].name))
+			return alarm_table[i].sound();
+	return -EINVAL;
+}
+
+static const struct kernel_param_ops alarm_ops = {
+	.set = alarm_set,
+};
+
+module_param_cb(sound, &alarm_ops, NULL, 0200);
+MODULE_PARM_DESC(sound, "the fault to commit");
+
+MODULE_DESCRIPTION("Faults for the kernel's detectors");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: each detector of the kernel reports a fault of its kind, and the check finds it
+# TIMEOUT: 60
+# CHECK-KERNELS: uml-debug 6.1
+# DMESG-ALLOW: kiwarp_alarm|KASAN|possible (circular|unsafe) lock|Modules linked in|INFO: lockdep is turned off
+# shellcheck source=scripts/selftests/rc
+. "$(dirname "$0")/rc"
+
+SOUND=/sys/module/kiwarp_alarm/parameters/sound
+
+# is_found REGEX: the check of the kernel log fails, with such a line.
+is_found() {
+	! _check "$T_MARK" >"$T_DIR/check" 2>&1 && grep -E "$1" "$T_DIR/check"
+}
+
+# finds FAULT REGEX
+finds() {
+	dmesg_mark "$1"
+	echo "$1" >"$SOUND" && wait_for 20 is_found "$2" && return
+	cat "$T_DIR/check"
+	return 1
+}
+
+# nothing is found where nothing is wrong
+is_quiet() {
+	dmesg_mark
+	_check "$T_MARK"
+}
+
+_load kiwarp_alarm || bail "no alarms"
+t_run "no alarm" is_quiet
+# A report of lockdep, or of KASAN, is the last of its kind.
+case $KIW_KERNEL in
+smp-kcsan) t_run "a data race" finds race 'BUG: KCSAN: data-race in alarm_increment' ;;
+uml-debug)
+	t_run "a leak" finds leak 'unreferenced object'
+	;;&
+uml-debug | smp-debug)
+	t_run "a lock taken in another order" finds lock-order 'possible circular locking'
+	t_run "an access out of bounds" finds out-of-bounds 'KASAN: slab-out-of-bounds in alarm_'
+	;;
+esac
+t_run "a warning" finds warning 'WARNING: .*alarm_warning'
+dmesg_mark
+t_run "unload" _unload kiwarp_alarm
+done_testing
