@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # make check: everything that can be checked here. Lint on all kernels, KUnit, the
-# parsers under a fuzzer for seconds, instructions per operation, and the system tests in
-# guests: UML (plain and with KASAN, lockdep and kmemleak), the stock 6.1 and 6.12 kernels,
+# parsers under a fuzzer for seconds, instructions per operation, the check of the system
+# tests itself, and these in guests: UML (plain and with KASAN, lockdep and kmemleak), the stock 6.1 and 6.12 kernels,
 # one of them with two CPUs, and pairs of guests joined by a cable. Installs what it needs,
 # ends with "N passed, N failed, N skipped"; what failed is said once more just before that,
 # for readers who keep only the end.
@@ -100,10 +100,12 @@ clean_up() {
 main() {
 	trap clean_up EXIT
 	"$HERE/vm/deps.sh" || exit 1
+	aside selftest "$HERE/selftests/selftest.sh" --totals "$TMP/selftest.totals"
 	aside kunit "$HERE/kunit/run.sh" --totals "$TMP/kunit.totals"
 	aside fuzz "$HERE/fuzz/run.sh" --totals "$TMP/fuzz.totals"
 	aside count "$HERE/bench/count.sh" --totals "$TMP/count.totals"
 	part lint lint
+	at_last selftest
 	at_last kunit
 	at_last fuzz
 	at_last count

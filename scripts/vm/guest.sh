@@ -199,11 +199,12 @@ console_tail() {
 }
 
 # guest_verdict NAME WAITSTATUS: the exit status of the command; 124 after a
-# timeout, 125 when the guest ended without an answer.
+# timeout, 125 when the guest ended without an answer, or panicked while it went down.
 guest_verdict() {
 	local dir=$W/$1
 	cp "$dir/console" "$dir/out/console"
-	if [ -f "$dir/out/status" ]; then
+	if [ "$2" != 124 ] && [ "$2" != 137 ] && [ -f "$dir/out/status" ] &&
+		! grep -a -q 'Kernel panic' "$dir/console"; then
 		cat "$dir/out/status"
 		return
 	fi

@@ -49,21 +49,26 @@ class Result:
             elif line.startswith("Bail out!"):
                 self.failures.append(line)
 
-    def judge(self, result, dmesg):
+    def judge(self, result, dmesg, died):
         """What makes a test fail although all its cases passed."""
         ran = self.passed + self.skipped + len(self.failures)
-        if result is None:
+        status = result[0] if result else None
+        if status is None:
             self.failures.append("the guest did not survive it")
-        elif result.split()[0] in ("124", "137"):
+        elif status in ("124", "137"):
             self.failures.append("timeout")
         elif self.planned is None:
-            self.failures.append("died, status " + result.split()[0])
+            self.failures.append("died, status " + status)
         elif self.planned != ran:
             self.failures.append("planned %d cases, ran %d" % (self.planned, ran))
-        elif result.split()[0] != "0" and not self.failures:
-            self.failures.append("exit status " + result.split()[0])
+        elif status != "0" and not self.failures:
+            self.failures.append("exit status " + status)
+        elif not ran:
+            self.failures.append("no case")
         if dmesg:
             self.failures.append("the kernel log has reports")
+        if died is not None:
+            self.failures.append("the guest ended after it, status " + died.strip())
 
 
 def indent(text, limit=80):
@@ -75,10 +80,13 @@ def indent(text, limit=80):
 def selftest(out, name, label):
     base = os.path.join(out, name)
     ktap, dmesg = read(base + ".ktap") or "", read(base + ".dmesg")
-    result, done = Result(), read(base + ".result")
+    # Status and seconds; nothing, or less, of a guest that died before or meanwhile
+    done = (read(base + ".result") or "").split()
+    done = done if len(done) == 2 else None
+    result = Result()
     result.parse(ktap)
-    result.judge(done, dmesg)
-    seconds = done.split()[1] if done else "?"
+    result.judge(done, dmesg, read(base + ".died"))
+    seconds = done[1] if done else "?"
     print("%-9s %-36s %s %3d passed, %d failed, %d skipped  (%s s)" % (
         label, name, "FAIL" if result.failures else "ok  ", result.passed,
         len(result.failures), result.skipped, seconds))

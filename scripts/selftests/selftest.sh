@@ -1,0 +1,187 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# selftest.sh [--totals FILE]: checks the check of the system tests, on the host, with guests
+# that only pretend: whatever becomes of a guest or of a result, a test that did not
+# pass is a failure. FILE gets the totals, "passed failed skipped".
+
+set -u
+HERE=$(cd "$(dirname "$0")" && pwd)
+WORK=$(mktemp -d "${TMPDIR:-/tmp}/kiwarp-selftest.XXXXXX")
+trap 'rm -rf "$WORK"' EXIT
+export T_DIR=$WORK/t
+mkdir "$T_DIR"
+# shellcheck source=scripts/selftests/rc
+. "$HERE/rc"
+# shellcheck source=scripts/vm/lib.sh
+. "$HERE/../vm/lib.sh"
+
+# --- a tree with two tests and a kernel that is none -----------------------------------
+
+# The guest does what SCENARIO says: that many boots were before in $WORK/boots.
+fake_guest() {
+	cat <<-'END'
+	#!/bin/bash
+	while [ "$1" != -- ]; do
+		[ "$1" != --out ] || out=$2
+		shift
+	done
+	shift 2
+	boot=$(cat "$WORK/boots")
+	echo $((boot + 1)) >"$WORK/boots"
+	begin() { printf 'TAP version 13\nok 1 - a case\n' >"$out/$1.ktap"; }
+	finish() { begin "$1"; echo 1..1 >>"$out/$1.ktap"; echo "0 2" >"$out/$1.result"; }
+	finish_all() { for name in "$@"; do finish "$name"; done; }
+	: >"$out/boot"
+	case $SCENARIO.$boot in
+	good.*) finish_all "$@" ;;
+	between.0) finish "$1"; exit 125 ;;
+	behind.0) finish_all "$@"; exit 125 ;;
+	within.0) finish "$1"; begin "$2"; exit 125 ;;
+	empty.0) finish "$1"; begin "$2"; : >"$out/$2.result"; exit 124 ;;
+	short.0) finish_all "$@"; echo 0 >"$out/$2.result" ;;
+	unplanned.0) finish_all "$@"; begin "$2" ;;
+	nothing.0) finish_all "$@"; echo 1..0 >"$out/$2.ktap" ;;
+	bad.0) finish_all "$@"; echo "BUG: something" >"$out/$2.dmesg" ;;
+	given-up.0) finish "$1"; exit 3 ;;
+	silent.0) finish "$1" ;;
+	dead.*) rm "$out/boot"; exit 125 ;;
+	*.[1-9]) finish_all "$@" ;;
+	esac
+	END
+}
+
+fake_tree() {
+	local name
+	mkdir -p "$WORK/scripts/selftests" "$WORK/scripts/vm"
+	cp "$HERE/check" "$WORK/scripts/selftests"
+	cp "$KIW_VM/lib.sh" "$KIW_VM/ktap.py" "$WORK/scripts/vm"
+	for name in 001-first 002-second; do : >"$WORK/scripts/selftests/$name.sh"; done
+	fake_guest >"$WORK/scripts/vm/run.sh"
+	# shellcheck disable=SC2016 # for the script itself
+	printf '#!/bin/bash\n[ "$SCENARIO" != unbuilt ] && echo /nowhere\n' |
+		tee "$WORK/scripts/vm/build.sh" >"$WORK/scripts/vm/siw.sh"
+	chmod +x "$WORK"/scripts/vm/*.sh
+	export WORK
+}
+
+# check_says SCENARIO PASSED FAILED [REGEX]: the totals of the check, and in its output
+check_says() {
+	local status=0
+	echo 0 >"$WORK/boots"
+	SCENARIO=$1 "$WORK/scripts/selftests/check" --kernel uml --totals "$WORK/totals" 2>&1 || status=1
+	grep -x "$2 $3 0" "$WORK/totals" && [ "$status" = "$((${3} > 0))" ]
+}
+
+# said_by REGEX SCENARIO PASSED FAILED
+said_by() { check_says "${@:2}" >"$WORK/said" && cat "$WORK/said" && grep -q -E "$1" "$WORK/said"; }
+
+# Nothing judges: the totals of each test must not be missed.
+unjudged() {
+	printf '#!/bin/bash\n' >"$WORK/scripts/vm/ktap.py"
+	said_by 'it was not judged' good 0 2
+	local status=$?
+	cp "$KIW_VM/ktap.py" "$WORK/scripts/vm"
+	return "$status"
+}
+
+# --- what is found in a kernel log ---------------------------------------------------------
+
+# race FRAMES FRAMES: a report of KCSAN with these stacks, as a kernel prints it
+race() {
+	local frames
+	echo "=================================================================="
+	echo "BUG: KCSAN: data-race in one / other"
+	for frames in "$1" "$2"; do
+		printf '\n%s to 0xffff888003a1c0c8 of 8 bytes by task 17 on cpu 1:\n' "write (marked)"
+		for frame in $frames; do echo " $frame+0x12/0x340${MODULE:+ [$MODULE]}"; done |
+			sed 's/^ @\(.*\)/ \1 [kiwarp]/'
+	done
+	printf '\nvalue changed: 0x0000000000000000 -> 0x0000000000000001\n'
+	printf '\nReported by Kernel Concurrency Sanitizer on:\n'
+	echo "CPU: 1 UID: 0 PID: 17 Comm: x Tainted: G           O       6.12.0 #1"
+	echo "Tainted: [O]=OOT_MODULE"
+	echo "Hardware name: QEMU Standard PC (Q35 + ICH9, 2009)"
+	echo "=================================================================="
+}
+
+stamped() { sed 's/^/[   12.345678] /'; }
+
+reported() { stamped | _reports ''; }
+race_found() { race "$@" | reported | grep 'BUG: KCSAN'; }
+race_left_out() { ! race "$@" | reported | grep .; }
+
+# A warning of another CPU in the middle of a race that is left out
+race_interrupted() {
+	race "one two" "other" | sed '/^value changed/iWARNING: CPU: 0 PID: 1 at net/core.c:1 f+0x1/0x2' |
+		reported >"$WORK/found"
+	cat "$WORK/found"
+	grep -q 'WARNING: CPU' "$WORK/found" && ! grep -q KCSAN "$WORK/found"
+}
+
+race_cut_off() { race "one @kiw_two" "other" | head -n 6 | reported | grep 'BUG: KCSAN'; }
+race_not_first() { { race a b; race a @kiw_b; race a b; } | reported | grep -c KCSAN | grep -x 1; }
+
+is_report() { echo "$1" | reported; }
+is_no_report() { ! is_report "$1"; }
+is_allowed() { ! echo "$1" | stamped | _reports "$2"; }
+
+# --- guests ------------------------------------------------------------------------------
+
+# verdict WAITSTATUS CONSOLE [STATUS]: of guest_verdict
+verdict() {
+	local W=$WORK/w G_TIMEOUT=1
+	rm -rf "$W"
+	mkdir -p "$W/guest/out"
+	echo "$2" >"$W/guest/console"
+	[ -z "${3:-}" ] || echo "$3" >"$W/guest/out/status"
+	# shellcheck source=scripts/vm/guest.sh
+	(. "$KIW_VM/guest.sh"; guest_verdict guest "$1")
+}
+
+verdict_is() { [ "$(verdict "${@:2}" 2>/dev/null)" = "$1" ]; }
+
+kmemleak_is_off() {
+	local KMEMLEAK=/dev/full
+	! kmemleak_check
+}
+
+fake_tree
+t_run "two tests pass" check_says good 2 0
+t_run "a guest dies between two tests" said_by 'ended after it, status 125' between 2 1
+t_run "a guest dies behind the last one" said_by 'ended after it, status 125' behind 2 1
+t_run "a guest dies within a test" said_by 'did not survive it' within 2 1
+t_run "a guest does not boot" said_by 'did not survive it' dead 0 2
+t_run "a guest ends without a word" said_by 'ended after it, status 0' silent 2 1
+t_run "a guest is given up" check_says given-up 2 0
+t_run "an empty result" said_by 'did not survive it' empty 2 1
+t_run "a result that was not finished" said_by 'did not survive it' short 2 1
+t_run "a test that ends early" said_by 'died, status 0' unplanned 2 1
+t_run "a test without a case" said_by 'no case' nothing 1 1
+t_run "a kernel report" said_by 'kernel log has reports' bad 2 1
+t_run "modules that do not build" check_says unbuilt 0 2
+t_run "nothing that judges" unjudged
+
+t_run "a race of the driver" race_found "@kiw_one two" "other"
+t_run "a race below the driver" race_found "one two @kiw_three" "other"
+t_run "a race of the other side" race_found "one two" "other @kiw_other"
+t_run "a race of others" race_left_out "one two" "other more"
+t_run "a race of an interrupt on top of the driver" \
+	race_left_out "one handle_softirqs @kiw_one" "other asm_sysvec_call_function @kiw_two"
+t_run "a race of the driver in a softirq" race_found "@kiw_one handle_softirqs one" "other"
+t_run "another report within a race of others" race_interrupted
+t_run "a race whose report is cut off" race_cut_off
+t_run "a race among others" race_not_first
+t_run "a socket released with its state" is_report "Attempt to release TCP socket in state 1 0000"
+t_run "no memory" is_report "kworker/0:1: page allocation failure: order:0, mode:0x40820"
+t_run "a report that is allowed" is_allowed "WARNING: CPU: 0 PID: 1 at x.c" "at x.c"
+t_run "a line that is no report" is_no_report "kiwarp: loaded"
+t_run "kmemleak is off" kmemleak_is_off
+
+t_run "the command's status" verdict_is 3 0 "bye" 3
+t_run "a panic on the way down" verdict_is 125 0 "Kernel panic - not syncing" 0
+t_run "no end after the command's" verdict_is 124 137 "bye" 0
+t_run "no status" verdict_is 125 0 "bye"
+
+if [ "${1:-}" = --totals ]; then echo "$((T_COUNT - T_FAILED)) $T_FAILED 0" >"$2"; fi
+done_testing
