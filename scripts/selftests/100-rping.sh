@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: rping both ways, IPv4 and IPv6, sizes, several clients, wildcards
 # TIMEOUT: 60
-# CHECK-KERNELS: uml-debug 6.1 6.12
+# CHECK-KERNELS: uml-debug 6.1
+# CHECK-PAIRS: 6.1
 # TOPOLOGY: any
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: queues at their limits: overruns, arming, sizes, states, flushing
 # TIMEOUT: 100
-# KERNELS: uml uml-debug smp-debug
+# KERNELS: uml uml-debug 6.12 smp-kcsan
+# CHECK-KERNELS: uml-debug 6.12
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/verbs.sh

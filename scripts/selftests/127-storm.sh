@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: random verbs on hundreds of queue pairs, each completion checked; random kill
 # TIMEOUT: 80
-# KERNELS: uml uml-debug 6.12
+# KERNELS: uml uml-debug 6.12 smp-kcsan
+# CHECK-KERNELS: uml-debug 6.12
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 
@@ -11,7 +12,7 @@ SECONDS_EACH=3
 SECONDS_SLOW=1
 KILLS=3
 case $KIW_KERNEL in
-6.12) CONNECTIONS=30 KILLS=1 SECONDS_EACH=2 SECONDS_SLOW= ;;
+6.12 | smp-*) CONNECTIONS=30 KILLS=1 SECONDS_EACH=2 SECONDS_SLOW= ;;
 uml-debug) CONNECTIONS=50 KILLS=1 SECONDS_EACH=2 ;;
 esac
 # Most of a soak in one life, the rest in short ones

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: doorbells: many entries on the way are sent together, and none is left or late
 # TIMEOUT: 60
-# KERNELS: uml uml-debug 6.12
-# CHECK-KERNELS: uml uml-debug
+# KERNELS: uml uml-debug 6.12 smp-kcsan
+# CHECK-KERNELS: uml uml-debug 6.12
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/rc-device

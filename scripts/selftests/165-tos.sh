@@ -3,6 +3,7 @@
 # DESCRIPTION: type of service of rdma_set_option, in the IP headers of both directions
 # TIMEOUT: 90
 # KERNELS: uml 6.12
+# CHECK-KERNELS: uml
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/capture.sh

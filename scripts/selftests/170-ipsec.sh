@@ -3,6 +3,7 @@
 # DESCRIPTION: IPsec, ESP in transport mode: all of it is encrypted, nothing goes in clear
 # TIMEOUT: 120
 # KERNELS: uml 6.1
+# CHECK-KERNELS: uml
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/rc-device

@@ -3,6 +3,7 @@
 # DESCRIPTION: data to and from an independent peer: revisions, CRC, RTR, FPDU sizes, segments
 # TIMEOUT: 180
 # KERNELS: uml 6.12
+# CHECK-KERNELS: uml
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/rc-device

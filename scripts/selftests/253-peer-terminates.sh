@@ -3,6 +3,7 @@
 # DESCRIPTION: each Terminate that a peer can send, and the work requests that it ends
 # TIMEOUT: 60
 # KERNELS: uml uml-debug
+# CHECK-KERNELS: uml-debug
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/rc-device

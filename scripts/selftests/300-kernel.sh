@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: a kernel consumer with both ends in its hands (ktest/)
 # TIMEOUT: 90
-# KERNELS: uml uml-debug
+# KERNELS: uml uml-debug 6.12 smp-kcsan
+# CHECK-KERNELS: uml-debug 6.12
 # shellcheck disable=SC2119 # no arguments meant
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"

@@ -3,6 +3,9 @@
 # DESCRIPTION: NFS/RDMA: files, trees, mapped and direct I/O, locks, two clients, two mounts, nconnect
 # TIMEOUT: 180
 # KERNELS: uml uml-debug 6.1 6.12
+# CHECK-KERNELS: uml uml-debug 6.12
+# SOAK-ONLY: uml+pair
+# CHECK-PAIRS: 6.1
 # TOPOLOGY: any
 #
 # Of the versions some on each kernel; all with KIW_SOAK, whose seconds they share.
@@ -170,7 +173,6 @@ device_goes() {
 	return $status
 }
 
-nfs_in_soak uml+pair
 { load_kiwarp && topo_up && rdma_up; } || bail "no two hosts"
 t_run "a server" nfs_serve
 for v in "${VERSIONS[@]}"; do round "$v" "${v#*.}"; done

@@ -3,6 +3,8 @@
 # DESCRIPTION: RFC 8167: the server's calls go the other way of the client's own connection
 # TIMEOUT: 180
 # KERNELS: uml uml-debug 6.1 6.12
+# SOAK-ONLY: uml+pair 6.1 6.12
+# CHECK-PAIRS: 6.1
 # TOPOLOGY: any
 #
 # A client has a delegation, a second client wants the file, the server recalls what the first
@@ -161,8 +163,6 @@ reconnect() {
 	device_again a && timeout $((60 * ${KIW_SLOW:-1})) ls "$NFS_MNT" && one_connection
 }
 
-# The quick form is in one guest on UML, and in two on kernels of the distribution.
-nfs_in_soak uml+pair 6.1 6.12
 { load_kiwarp && topo_up && rdma_up; } || bail "no two hosts"
 t_run "a server" nfs_serve
 if captured; then

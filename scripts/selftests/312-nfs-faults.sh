@@ -3,6 +3,7 @@
 # DESCRIPTION: NFS/RDMA recovers: a server that starts again, cables, packets, devices
 # TIMEOUT: 180
 # KERNELS: uml uml-debug 6.1 6.12
+# SOAK-ONLY: uml 6.1 6.12 uml+pair 6.1+pair 6.12+pair
 # TOPOLOGY: any
 #
 # All of it while files are written and read, each octet verified, no operation may fail: one past
@@ -84,7 +85,7 @@ fault() {
 	[ -z "${KIW_SOAK:-}" ] || diag "$((SECONDS - began)) s"
 }
 
-# The quick form is on UML, and has two of them only.
+# The quick form, on uml-debug, has two of them only.
 faults() {
 	fault "the server's threads end and start again" server_restarts
 	fault "the server's device is deleted and added" device_again b
@@ -99,7 +100,6 @@ faults() {
 	fi
 }
 
-nfs_in_soak uml+pair uml-debug 6.1 6.12 6.1+pair 6.12+pair
 { load_kiwarp && topo_up && rdma_up; } || bail "no two hosts"
 t_run "a server" nfs_serve $DISK
 t_run "a client with a lock, reading and writing" begin

@@ -3,6 +3,8 @@
 # DESCRIPTION: iSER, the kernel's initiator and target, with the port mapper and without
 # TIMEOUT: 180
 # KERNELS: uml uml-debug 6.1 6.12
+# CHECK-KERNELS: uml-debug 6.12
+# CHECK-PAIRS: uml
 # TOPOLOGY: any
 # shellcheck disable=SC2086,SC2119 # names without blanks; no arguments meant
 # shellcheck source=scripts/selftests/rc
@@ -121,7 +123,7 @@ killed_and_returns() {
 
 faults() {
 	t_on "uml 6.12 pair" "the link is down for a while" under link_down_for "$FAULT_S"
-	t_on "uml 6.1" "loss and disorder" under loss_for "$FAULT_S"
+	t_on "uml 6.1 pair" "loss and disorder" under loss_for "$FAULT_S"
 	t_on "6.12" "the target is restarted" under target_again
 	t_on "uml-debug 6.1" "the target's device goes and comes" under target_device_again
 	t_on "uml uml-debug" "the initiator's device goes and comes" under initiator_device_again

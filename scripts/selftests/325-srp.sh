@@ -3,6 +3,8 @@
 # DESCRIPTION: SRP over rdma_cm, the kernel's initiator and target
 # TIMEOUT: 120
 # KERNELS: uml uml-debug 6.1
+# CHECK-KERNELS: uml-debug 6.1
+# CHECK-PAIRS: uml
 # SOAK-KERNELS: 6.12
 # TOPOLOGY: any
 # shellcheck disable=SC2086,SC2119 # names without blanks; no arguments meant

@@ -3,6 +3,8 @@
 # DESCRIPTION: NVMe over RDMA, host and target of the kernel
 # TIMEOUT: 120
 # KERNELS: uml uml-debug 6.1 6.12
+# CHECK-KERNELS: uml-debug 6.12
+# CHECK-PAIRS: uml
 # TOPOLOGY: any
 # shellcheck disable=SC2086 # names without blanks
 # shellcheck source=scripts/selftests/rc
@@ -221,7 +223,7 @@ t_on "" "swap" swap
 t_on "uml uml-debug 6.1" "the controllers go with the host's device" device_goes
 t_run "disconnect" detach
 t_on "6.12" "two paths, one fails" two_paths
-t_on "uml 6.1" "all memory by one key" global_key
+t_on "uml uml-debug 6.1" "all memory by one key" global_key
 t_run "the target ends" target_ends
 ulp_down
 done_testing

@@ -3,6 +3,8 @@
 # DESCRIPTION: SMB Direct, the kernel's own client and server
 # TIMEOUT: 90
 # KERNELS: uml uml-debug
+# CHECK-KERNELS: uml-debug
+# CHECK-PAIRS: uml
 # TOPOLOGY: any
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
