@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # The checks that build against a kernel, for check.sh, whose $root and $work they
-# use. Each kernel has its copy of the tree in $work, so all is always compiled.
+# use. Each kernel has its copy of the tree in $work. What was compiled there is kept when
+# there was nothing to say about it, so only what changed since then is compiled again.
 
 # Remarks of the kernel's build system about its own tree, not about our code.
 build_noise='the compiler differs from the one used to build the kernel|Skipping BTF generation'
@@ -17,13 +18,30 @@ make_copy() {
 	# shellcheck source=/dev/null
 	. "$dir/info"
 	if ! [ -d "$copy" ]; then
-		mkdir "$copy"
-		tar -C "$root" --null -T "$work/files" -cf - | tar -C "$copy" -xf -
+		seed_build "$copy" "$dir" "checked-$1"
+		rsync -rlpc --from0 --files-from="$work/files" "$root/" "$copy"
+		remove_others "$copy"
 	fi
 	make -s -j "$jobs" -C "$dir/$K_BUILD" ARCH="$K_ARCH" M="$copy" "${@:3}" modules \
 		>"$2" 2>&1 || rc=$?
 	sed -i "s|$copy/||g" "$2"
 	return "$rc"
+}
+
+# remove_others COPY - sources that are in the copy, and not in the tree any more
+remove_others() {
+	find "$1" -type f \( -name '*.[chS]' -o -name Kbuild -o -name Makefile \) ! -name '*.mod.c' \
+		-printf '%P\0' | sort -z | comm -z -23 - "$work/files" |
+		(cd "$1" && xargs -0 -r rm -f)
+}
+
+# keep_build NAME - as what the next one begins with
+keep_build() {
+	local kept dir
+
+	dir=$("$KIW_VM/kernel.sh" "$1") || return
+	kept=checked-$1-$(content_key "$dir")
+	(flock -n 9 && copy_build "$work/build-$1" "$KIW_CACHE/$kept") 9>"$KIW_CACHE/locks/$kept" || true
 }
 
 check_build() {
@@ -38,6 +56,7 @@ check_build() {
 		grep -vE "$build_noise" "$log"
 		return 1
 	fi
+	keep_build "$1"
 }
 
 # Sparse looks at every source again (C=2); nothing is compiled a second time.

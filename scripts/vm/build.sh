@@ -4,7 +4,8 @@
 # build.sh NAME: builds the tree's modules against kernel NAME and prints a directory
 # with them: kiwarp.ko, kiwarp_ktest.ko, and kiwarp_kunit.ko where the kernel has KUnit.
 # The build happens in a copy in the cache, so that several kernels can be built
-# at once and the tree stays clean; only what changed is compiled again.
+# at once and the tree stays clean; only what changed is compiled again, in a new
+# tree what differs from the tree that was built last.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -48,6 +49,7 @@ main() {
 	exec 9>"$KIW_CACHE/locks/${clone##*/}"
 	flock -w 1200 9 || die "timeout waiting for another build"
 	prune "build-$1"
+	seed_build "$clone" "$K_DIR" "build-$1"
 	copy_tree "$clone" >&2 || die "cannot copy the tree"
 	compile "$clone" || die "the build for $1 failed"
 	mapfile -t modules < <(find "$clone" -name '*.ko' | sort)

@@ -115,6 +115,34 @@ cached() {
 	echo "$dir"
 }
 
+# built_with KERNEL_DIR: what objects depend on beside their sources.
+built_with() { gcc --version | head -n 1; echo "$1"; }
+
+# copy_build FROM TO: with the times of all files. What kbuild has noted there has paths.
+copy_build() {
+	rm -rf "$2" "$2.new"
+	cp -a "$1" "$2.new" &&
+		find "$2.new" -type f \( -name '*.cmd' -o -name '*.mod' -o -name modules.order -o \
+			-name Module.symvers \) -exec sed -i "s|$1/|$2/|g" {} + &&
+		mv -T "$2.new" "$2"
+}
+
+# seed_build DIR KERNEL_DIR KIND: unless there is DIR, makes it of the newest build of that KIND
+# against the same kernel, whatever tree that was of. Times are kept, and paths are those of
+# DIR, so what the tree has the same is not compiled again.
+seed_build() {
+	local dir=$1 from
+	[ ! -d "$dir" ] || return 0
+	for from in $(entries "$3"); do
+		[ "$(cat "$KIW_CACHE/$from/.built-with" 2>/dev/null)" = "$(built_with "$2")" ] || continue
+		(
+			flock -n 8 && copy_build "$KIW_CACHE/$from" "$dir"
+		) 8>"$KIW_CACHE/locks/$from" && return
+	done
+	mkdir -p "$dir"
+	built_with "$2" >"$dir/.built-with"
+}
+
 missing_packages() {
 	local p
 	for p in "$@"; do
