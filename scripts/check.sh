@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # make check: everything that can be checked here. Lint on all kernels, KUnit, the
-# parsers under a fuzzer for seconds, instructions per operation, the check of the system
-# tests itself, and these in guests: UML (plain and with KASAN, lockdep and kmemleak), the stock 6.1 and 6.12 kernels,
-# one of them with two CPUs, and pairs of guests joined by a cable. Installs what it needs,
+# parsers under a fuzzer for seconds, instructions per operation, the harness of the system
+# tests, and these in guests: UML (plain and with KASAN, lockdep and kmemleak), the stock
+# 6.1 and 6.12 kernels, one of them with two CPUs, and pairs of guests joined by a cable.
+# Installs what it needs,
 # ends with "N passed, N failed, N skipped"; what failed is said once more just before that,
 # for readers who keep only the end.
 
@@ -14,6 +15,7 @@ TMP=$(mktemp -d)
 PASSED=0
 FAILED=0
 SKIPPED=0
+KERNELS=
 declare -A ASIDE=()
 
 # add PASSED FAILED SKIPPED
@@ -92,7 +94,18 @@ lint() {
 	return "$status"
 }
 
+# build_kernels: what the system tests need and the cache does not have, beside all else. The
+# kernel that takes longest is needed last. Whoever needs one that is not there waits for it,
+# and says what is wrong with it.
+build_kernels() {
+	local kernel
+	for kernel in 6.1 6.12 uml uml-debug; do
+		nice -n 10 "$HERE/vm/siw.sh" "$kernel"
+	done >/dev/null 2>&1
+}
+
 clean_up() {
+	[ -z "$KERNELS" ] || kill -- "-$KERNELS" 2>/dev/null
 	[ "${#ASIDE[@]}" = 0 ] || kill "${ASIDE[@]}" 2>/dev/null
 	rm -rf "$TMP"
 }
@@ -100,6 +113,11 @@ clean_up() {
 main() {
 	trap clean_up EXIT
 	"$HERE/vm/deps.sh" || exit 1
+	# In a process group of its own, which clean_up can end
+	set -m
+	build_kernels &
+	KERNELS=$!
+	set +m
 	aside selftest "$HERE/selftests/selftest.sh" --totals "$TMP/selftest.totals"
 	aside kunit "$HERE/kunit/run.sh" --totals "$TMP/kunit.totals"
 	aside fuzz "$HERE/fuzz/run.sh" --totals "$TMP/fuzz.totals"
