@@ -73,6 +73,12 @@ fuzz-forever:
 fuzz-wire:
 	KIW_SOAK=$(or $(FUZZ_SECONDS),600) scripts/selftests/check --kernel uml-debug 255
 
+# What races, with two CPUs: under KASAN and lockdep, and under KCSAN
+RACE_TESTS = 035 036 123 127 128 245 300
+
+check-races:
+	scripts/selftests/check --kernel smp-debug:2 --kernel smp-kcsan:2 $(RACE_TESTS) 990
+
 # rdma-core's own tests, of Debian 12 and 13, on siw and on kiwarp
 pyverbs:
 	scripts/pyverbs/run.sh
@@ -81,6 +87,8 @@ pyverbs:
 soak:
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --kernel uml-debug --kernel 6.12:2 \
 		125 127 245 $(ULP_TESTS)
+	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --kernel smp-debug:2 --kernel smp-kcsan:2 \
+		$(RACE_TESTS)
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --pair --kernel 6.1 --kernel 6.12 \
 		$(ULP_TESTS)
 
@@ -100,6 +108,7 @@ help:
 	@echo 'make demo          see it work, in two throw-away virtual machines'
 	@echo 'make check         all tests: lint, KUnit and system tests'
 	@echo 'make check-ulp     NFS, iSER, NVMe and so on only, on all kernels and pairs of guests'
+	@echo 'make check-races   what races, on two CPUs with KASAN and lockdep, and with KCSAN'
 	@echo 'make soak          random verbs, hostile rings, NFS and so on for SOAK_SECONDS (600) each'
 	@echo 'make bench         throughput and cost beside siw, rxe and TCP'
 	@echo 'make lint          static checks only'
@@ -118,4 +127,4 @@ $(KERNELDIR)/Makefile:
 	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
 	@false
 
-.PHONY: all modules clean install uninstall lint kunit check check-ulp fuzz fuzz-forever fuzz-wire pyverbs soak bench demo help
+.PHONY: all modules clean install uninstall lint kunit check check-ulp check-races fuzz fuzz-forever fuzz-wire pyverbs soak bench demo help
