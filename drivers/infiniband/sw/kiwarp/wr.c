@@ -318,7 +318,8 @@ static int rq_kernel_fetch(struct kiw_rq *rq, struct kiw_rwqe *wqe)
 	if (kiw_ring_empty(rq->put, rq->get))
 		return 0;
 	*wqe = ring[kiw_ring_slot(rq->get, rq->size)];
-	rq->get++;
+	/* A resource query reads it without the lock. */
+	WRITE_ONCE(rq->get, rq->get + 1);
 	return 1;
 }
 
