@@ -455,7 +455,8 @@ static int rq_user_fetch(struct kiw_rq *rq, struct kiw_rwqe *wqe)
 	if (!(smp_load_acquire(&slot->flags) & KIWARP_WQE_VALID))
 		return 0;
 	copy_once(&rqe, slot, sizeof(rqe));
-	rq->get++;
+	/* A resource query reads it without the lock. */
+	WRITE_ONCE(rq->get, rq->get + 1);
 	/* Release: the slot is read before its owner may write it again */
 	smp_store_release(&slot->flags, 0);
 	return translate_rqe(rq, wqe, &rqe);
