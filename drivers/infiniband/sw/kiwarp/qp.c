@@ -279,7 +279,8 @@ static bool qp_flush(struct kiw_qp *qp)
 	local_bh_enable();
 	if (locked)
 		kiw_sock_unlock(qp->ks);
-	if (qp->is_ending)
+	/* qp_quiesce() sets it meanwhile, and flushes this work twice. */
+	if (READ_ONCE(qp->is_ending))
 		return was_cut;
 	/* A process can fill its rings for ever: it gets its turns, not a worker. */
 	if (more && !qp->is_user)
@@ -405,7 +406,8 @@ int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params)
 	if (ret)
 		goto out;
 	kiw_rx_init(qp);
-	qp->ks = kiw_sock_get(params->ks);
+	/* qp_bh() and qp_kick_stream() may see it at once: the engines do not run yet. */
+	WRITE_ONCE(qp->ks, kiw_sock_get(params->ks));
 	ret = kiw_qp_event(qp, KIW_QPE_CONNECT);
 	if (ret)
 		qp_forget_stream(qp);
