@@ -22,6 +22,7 @@
  */
 #include "qp.h"
 
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "proto/term.h"
@@ -332,10 +333,13 @@ static void qp_do(struct kiw_qp *qp, unsigned long todo)
 static void qp_work(struct work_struct *work)
 {
 	struct kiw_qp *qp = container_of(work, struct kiw_qp, work);
+	/* Reclaim may wait for this QP, and releasing its stream may need memory. */
+	unsigned int noio = memalloc_noio_save();
 
 	mutex_lock(&qp->mutex);
 	qp_do(qp, qp_take_todo(qp));
 	mutex_unlock(&qp->mutex);
+	memalloc_noio_restore(noio);
 }
 
 static void qp_close_timer(struct work_struct *work)

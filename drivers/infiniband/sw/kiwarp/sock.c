@@ -17,6 +17,7 @@
  */
 #include "sock.h"
 
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include <net/tcp.h>
@@ -150,8 +151,11 @@ static void sock_release_now(struct kiw_sock *ks)
 static void sock_end_work(struct work_struct *work)
 {
 	struct kiw_sock *ks = container_of(to_delayed_work(work), struct kiw_sock, end_work);
+	/* Reclaim may wait for this work queue, and the reset may need memory. */
+	unsigned int noio = memalloc_noio_save();
 
 	sock_release_now(ks);
+	memalloc_noio_restore(noio);
 	kiw_sock_put(ks);
 }
 
