@@ -18,7 +18,7 @@ static void fill_pend(struct kunit *test, struct kiw_pend_ring *ring, u32 from)
 	struct kiw_pend *pend;
 	u32 i;
 
-	KUNIT_ASSERT_EQ(test, kiw_pend_init(ring, RING_SIZE), 0);
+	KUNIT_ASSERT_EQ(test, kiw_pend_init(ring, RING_SIZE, false), 0);
 	KUNIT_ASSERT_TRUE(test, kiw_pend_is_full(ring) && kiw_pend_ready(ring));
 	KUNIT_ASSERT_FALSE(test, kiw_pend_is_full(ring));
 	ring->put = U32_MAX - 1;
@@ -112,7 +112,7 @@ static void reads_keep_their_sges(struct kunit *test)
 	struct kiw_orq orq;
 
 	for (depth = 1; depth <= 33; depth++) {
-		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth), 0);
+		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth, false), 0);
 		KUNIT_ASSERT_TRUE(test, kiw_orq_ready(&orq));
 		for (put = get = 0; get < 400;) {
 			seed = seed * 1103515245 + 12345;
@@ -141,7 +141,7 @@ static void reads_of_one_sge_are_as_many_as_negotiated(struct kunit *test)
 	u32 depth, i, n;
 
 	for (depth = 1; depth <= 33; depth++) {
-		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth), 0);
+		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth, false), 0);
 		KUNIT_ASSERT_TRUE(test, kiw_orq_ready(&orq));
 		kiw_orq_add(&orq, sge, 1);
 		for (n = 1; n < 200; n++) {
@@ -166,8 +166,8 @@ static void reads_are_as_many_as_negotiated(struct kunit *test)
 	u32 depth, i;
 
 	for (depth = 0; depth <= 9; depth++) {
-		KUNIT_ASSERT_EQ(test, kiw_irq_init(&irq, depth), 0);
-		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth), 0);
+		KUNIT_ASSERT_EQ(test, kiw_irq_init(&irq, depth, false), 0);
+		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth, false), 0);
 		KUNIT_ASSERT_TRUE(test, kiw_irq_ready(&irq) && kiw_orq_ready(&orq));
 		for (i = 0; i < depth; i++) {
 			KUNIT_EXPECT_FALSE(test, kiw_orq_is_full(&orq));
@@ -199,7 +199,7 @@ static void rings_are_allocated_when_needed(struct kunit *test)
 	u32 depth, size;
 
 	for (depth = 1; depth <= 256; depth *= 2) {
-		KUNIT_ASSERT_EQ(test, kiw_pend_init(&ring, depth), 0);
+		KUNIT_ASSERT_EQ(test, kiw_pend_init(&ring, depth, false), 0);
 		size = depth * sizeof(*ring.slots);
 		KUNIT_EXPECT_EQ(test, !ring.slots, size <= PAGE_SIZE);
 		KUNIT_EXPECT_EQ(test, kiw_pend_is_full(&ring), !ring.slots);
@@ -208,13 +208,13 @@ static void rings_are_allocated_when_needed(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, kiw_pend_is_full(&ring));
 		kiw_pend_uninit(&ring);
 
-		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth), 0);
+		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth, false), 0);
 		KUNIT_ASSERT_TRUE(test, kiw_orq_ready(&orq) && kiw_orq_ready(&orq));
 		memset(orq.slots, 0, depth * sizeof(*orq.slots));
 		memset(orq.sges, 0, orq.num_sges * sizeof(*orq.sges));
 		kiw_orq_uninit(&orq);
 
-		KUNIT_ASSERT_EQ(test, kiw_irq_init(&irq, depth), 0);
+		KUNIT_ASSERT_EQ(test, kiw_irq_init(&irq, depth, false), 0);
 		size = depth * sizeof(*irq.slots);
 		KUNIT_EXPECT_EQ(test, !irq.slots, size <= PAGE_SIZE);
 		KUNIT_ASSERT_TRUE(test, kiw_irq_ready(&irq) && kiw_irq_ready(&irq));
@@ -223,8 +223,32 @@ static void rings_are_allocated_when_needed(struct kunit *test)
 	}
 }
 
+/* Memory may depend on the stream: its first request needs none. */
+static void rings_are_allocated_at_once(struct kunit *test)
+{
+	struct kiw_pend_ring ring;
+	struct kiw_irq irq;
+	struct kiw_orq orq;
+	u32 depth;
+
+	for (depth = 1; depth <= 256; depth *= 2) {
+		KUNIT_ASSERT_EQ(test, kiw_pend_init(&ring, depth, true), 0);
+		KUNIT_EXPECT_TRUE(test, ring.slots && !kiw_pend_is_full(&ring));
+		kiw_pend_uninit(&ring);
+
+		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth, true), 0);
+		KUNIT_EXPECT_TRUE(test, orq.slots && orq.sges);
+		kiw_orq_uninit(&orq);
+
+		KUNIT_ASSERT_EQ(test, kiw_irq_init(&irq, depth, true), 0);
+		KUNIT_EXPECT_NOT_NULL(test, irq.slots);
+		kiw_irq_uninit(&irq);
+	}
+}
+
 static struct kunit_case readq_cases[] = {
 	KUNIT_CASE(rings_are_allocated_when_needed),
+	KUNIT_CASE(rings_are_allocated_at_once),
 	KUNIT_CASE(pend_is_sent_by_its_last_octet),
 	KUNIT_CASE(pend_is_not_sent_before_it_is_built),
 	KUNIT_CASE(pend_cut_is_never_sent),

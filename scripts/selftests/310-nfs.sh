@@ -18,6 +18,8 @@
 . "$SELFTESTS/rc-ulp"
 # shellcheck source=scripts/selftests/rc-nfs
 . "$SELFTESTS/rc-nfs"
+# shellcheck source=scripts/selftests/rc-reserves
+. "$SELFTESTS/rc-reserves"
 
 BIG=1000000
 RANDOM_OPS=60
@@ -148,6 +150,16 @@ round() {
 	t_run "$v: unmount" nfs_umount
 }
 
+# What is dirty is written back, and read again, at the min watermark.
+writeback() {
+	nfs_mount "vers=$LAST" && starved a _writeback && nfs_same_sum dirty && nfs_umount
+}
+
+_writeback() {
+	dd if="$T_DIR/big" of="$NFS_MNT/dirty" bs=64k conv=fsync status=none &&
+		dd if="$NFS_MNT/dirty" bs=64k iflag=direct status=none | cmp - "$T_DIR/big"
+}
+
 # _used DEV: on the host that has it
 _used() {
 	[ "$(counter "$1" wr_invalid)" = 0 ] || { echo "$1: invalid work"; return 1; }
@@ -173,16 +185,18 @@ device_goes() {
 	return $status
 }
 
-{ load_kiwarp && topo_up && rdma_up; } || bail "no two hosts"
+{ load_kiwarp && topo_up && rdma_up && load_module kiwarp_reserves; } || bail "no two hosts"
 t_run "a server" nfs_serve
 for v in "${VERSIONS[@]}"; do round "$v" "${v#*.}"; done
 t_run "two mounts of one client, locks" two_mounts
 t_run "four connections of one mount" many_connections
+t_run "the client uses the reserves of memory" writeback
 ! is_pair || t_run "version 3: its own locks, between two clients" nlm
 t_run "memory was registered and invalidated, by the peer too" kiwarp_only memory
 is_pair || t_run "the device goes while a file is written, and comes back" device_goes
 t_run "the server ends" nfs_end
 rdma_down
 topo_down
+unload_module kiwarp_reserves
 t_run "unload" unload_kiwarp
 done_testing

@@ -13,6 +13,8 @@
 . "$SELFTESTS/rc-device"
 # shellcheck source=scripts/selftests/rc-ulp
 . "$SELFTESTS/rc-ulp"
+# shellcheck source=scripts/selftests/rc-reserves
+. "$SELFTESTS/rc-reserves"
 
 CFG=/sys/kernel/config
 NVMET=$CFG/nvmet
@@ -189,6 +191,11 @@ faults() {
 	t_killed "the target's guest is killed and boots" under killed_and_returns
 }
 
+# Nothing is lost to the disk at the min watermark, neither requests nor a new connection.
+at_min_watermark() { io_moves && reset && io_moves; }
+
+io_done() { _io_count && echo "$IO_COUNT"; }
+
 # Memory that a process does not get is at the target: the host must not need any for that.
 swap_in() {
 	local group=/sys/fs/cgroup/swap
@@ -209,7 +216,7 @@ swap() {
 	swapoff "$disk" && [ "$status" = 0 ] && [ "$after" -gt "$before" ]
 }
 
-ulp_up nvme-rdma nvmet-rdma || bail "no two hosts"
+ulp_up nvme-rdma nvmet-rdma kiwarp_reserves || bail "no two hosts"
 t_run "a target" target
 t_run "a host, with two queues" attach "$B4" --nr-io-queues=2
 t_run "two queues" queues
@@ -217,6 +224,8 @@ t_on "uml 6.1 6.12 pair" "fio on a file of the target" fio_verify "$(disk 1)" 4M
 t_run "large I/O and single blocks, on a block device" fio_verify "$(disk 2)" 8M --bsrange=512-1M
 t_run "memory is registered, invalidated by the target" kiwarp_only registered
 io_start "$(disk 2)" 8M || not_ok "I/O begins" "$(spawn_log io)"
+t_on "uml uml-debug pair" "the host uses the reserves of memory" starved a at_min_watermark
+t_on "uml pair" "the target does not" starves b io_done
 again_and_again faults
 io_ends
 t_on "" "swap" swap

@@ -302,6 +302,7 @@ static struct kiw_sock_local local_end(const struct kiw_ep *ep)
 		.ifindex = bind_ifindex(ep->dev, &ep->startup->local),
 		.tos = ep->startup->tos,
 		.is_reserved = ep->startup->is_mapped,
+		.is_memalloc = ep->qp && !ep->qp->is_user,
 	};
 }
 

@@ -13,13 +13,21 @@
 #include "proto/ring.h"
 
 /*
- * Where it cannot wait, there is memory for what fits into a page at the most: longer rings
- * are allocated here, others when they are needed.
+ * An allocation that cannot wait is for a page at the most, so longer rings are allocated here.
+ * Shorter ones are allocated when they are needed, to save memory on idle connections; but not
+ * those of a stream that memory may depend on, whose first request must not find none.
  */
-static int readq_init(size_t bytes, void **slots)
+static int readq_init(size_t bytes, bool is_memalloc, void **slots)
 {
-	*slots = bytes > PAGE_SIZE ? kvzalloc(bytes, GFP_KERNEL_ACCOUNT) : NULL;
-	return *slots || bytes <= PAGE_SIZE ? 0 : -ENOMEM;
+	gfp_t gfp = GFP_KERNEL_ACCOUNT;
+
+	*slots = NULL;
+	if (!is_memalloc && bytes <= PAGE_SIZE)
+		return 0;
+	if (is_memalloc)
+		gfp |= __GFP_MEMALLOC;
+	*slots = kvzalloc(bytes, gfp);
+	return *slots ? 0 : -ENOMEM;
 }
 
 static void *readq_slots(size_t bytes)
@@ -31,16 +39,17 @@ static void *readq_slots(size_t bytes)
  * kiw_pend_init() - make an empty pend ring
  * @ring: to initialise
  * @max: most work requests begun and not completed, a power of two
+ * @is_memalloc: allocate its slots now, from the kernel's reserves of memory if need be
  *
  * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
  */
-int kiw_pend_init(struct kiw_pend_ring *ring, u32 max)
+int kiw_pend_init(struct kiw_pend_ring *ring, u32 max, bool is_memalloc)
 {
 	void *slots;
 	int ret;
 
-	ret = readq_init(array_size(max, sizeof(*ring->slots)), &slots);
+	ret = readq_init(array_size(max, sizeof(*ring->slots)), is_memalloc, &slots);
 	*ring = (struct kiw_pend_ring) {
 		.slots = slots,
 		.size = slots ? max : 0,
@@ -76,11 +85,12 @@ static void orq_set_slots(struct kiw_orq *orq, void *slots)
  * kiw_orq_init() - make an empty ORQ
  * @orq: to initialise
  * @depth: negotiated ORD; may be 0
+ * @is_memalloc: allocate its slots now, from the kernel's reserves of memory if need be
  *
  * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
  */
-int kiw_orq_init(struct kiw_orq *orq, u32 depth)
+int kiw_orq_init(struct kiw_orq *orq, u32 depth, bool is_memalloc)
 {
 	void *slots;
 	int ret;
@@ -90,7 +100,7 @@ int kiw_orq_init(struct kiw_orq *orq, u32 depth)
 	orq->size = kiw_ring_size(depth, U16_MAX);
 	/* At most so many of one SGE, what the end of the ring is too short for, and the next. */
 	orq->num_sges = kiw_ring_size(orq->size + 2 * (KIW_MAX_SGE - 1), U32_MAX);
-	ret = readq_init(orq_bytes(orq), &slots);
+	ret = readq_init(orq_bytes(orq), is_memalloc, &slots);
 	orq_set_slots(orq, slots);
 	return ret;
 }
@@ -111,11 +121,12 @@ void kiw_orq_uninit(struct kiw_orq *orq)
  * kiw_irq_init() - make an empty IRQ
  * @irq: to initialise
  * @depth: negotiated IRD; may be 0
+ * @is_memalloc: allocate its slots now, from the kernel's reserves of memory if need be
  *
  * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
  */
-int kiw_irq_init(struct kiw_irq *irq, u32 depth)
+int kiw_irq_init(struct kiw_irq *irq, u32 depth, bool is_memalloc)
 {
 	void *slots;
 	int ret;
@@ -123,7 +134,7 @@ int kiw_irq_init(struct kiw_irq *irq, u32 depth)
 	memset(irq, 0, sizeof(*irq));
 	irq->depth = depth;
 	irq->size = kiw_ring_size(depth, U16_MAX);
-	ret = readq_init(array_size(irq->size, sizeof(*irq->slots)), &slots);
+	ret = readq_init(array_size(irq->size, sizeof(*irq->slots)), is_memalloc, &slots);
 	irq->slots = slots;
 	return ret;
 }

@@ -5,7 +5,8 @@
  *
  * Owns: their rings. Many connections never read, or only in one direction, so a ring that
  * is no longer than a page is allocated when it is needed first: kiw_pend_ready() and the like
- * come before an entry is added. What is used is used under the socket lock.
+ * come before an entry is added. What is used is used under the socket lock. A stream that may
+ * use the kernel's reserves of memory gets its rings at once.
  */
 #ifndef KIW_READQ_H
 #define KIW_READQ_H
@@ -133,11 +134,11 @@ struct kiw_irq {
 };
 
 /* Process context */
-int kiw_pend_init(struct kiw_pend_ring *ring, u32 max);
+int kiw_pend_init(struct kiw_pend_ring *ring, u32 max, bool is_memalloc);
 void kiw_pend_uninit(struct kiw_pend_ring *ring);
-int kiw_orq_init(struct kiw_orq *orq, u32 depth);
+int kiw_orq_init(struct kiw_orq *orq, u32 depth, bool is_memalloc);
 void kiw_orq_uninit(struct kiw_orq *orq);
-int kiw_irq_init(struct kiw_irq *irq, u32 depth);
+int kiw_irq_init(struct kiw_irq *irq, u32 depth, bool is_memalloc);
 void kiw_irq_uninit(struct kiw_irq *irq);
 
 /* Socket lock held */

@@ -141,6 +141,9 @@ static void sock_release_now(struct kiw_sock *ks)
 	if (!ks->is_listener)
 		sock_no_linger(sock->sk);
 	sock_release(sock);
+	/* Not before: what waits in the backlog may only be there with the flag. */
+	if (kiw_sock_is_memalloc(ks))
+		sk_clear_memalloc(ks->sk);
 	spin_lock_bh(&pool->lock);
 	list_del(&ks->link);
 	spin_unlock_bh(&pool->lock);
@@ -391,6 +394,8 @@ struct kiw_sock *kiw_sock_connect(struct kiw_sock_pool *pool, const struct kiw_s
 		ret = PTR_ERR(ks);
 		goto err_release;
 	}
+	if (local->is_memalloc)
+		sk_set_memalloc(ks->sk);
 	ret = kernel_connect(sock, (struct sockaddr *)&addr, sock_addr_len(&addr), O_NONBLOCK);
 	if (ret && ret != -EINPROGRESS) {
 		kiw_sock_drop(ks, true);
@@ -627,6 +632,18 @@ enum kiw_sock_status kiw_sock_status(struct kiw_sock *ks)
 	default:
 		return KIW_SOCK_PEER_CLOSED;
 	}
+}
+
+/**
+ * kiw_sock_is_memalloc() - may a stream use the kernel's reserves of memory
+ * @ks: the stream
+ *
+ * Context: any. Constant from kiw_sock_connect() until the socket is released.
+ * Return: as &struct kiw_sock_local said; false for what was accepted.
+ */
+bool kiw_sock_is_memalloc(const struct kiw_sock *ks)
+{
+	return sock_flag(ks->sk, SOCK_MEMALLOC);
 }
 
 /**

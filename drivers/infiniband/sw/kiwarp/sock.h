@@ -64,12 +64,14 @@ struct kiw_sock_ops {
  * @ifindex: bind to this interface, 0: to none
  * @tos: type of service or traffic class, negative: the default
  * @is_reserved: the port is held by the port mapper, on our behalf: use it nevertheless
+ * @is_memalloc: memory may depend on the stream: it may use the kernel's reserves
  */
 struct kiw_sock_local {
 	const struct sockaddr_storage *addr;
 	int ifindex;
 	int tos;
 	bool is_reserved;
+	bool is_memalloc;
 };
 
 #define KIW_SOCKF_LINGERING	0	/* only the end of the stream is awaited */
@@ -144,6 +146,7 @@ void kiw_sock_drop(struct kiw_sock *ks, bool reset);
 
 /* Any context */
 enum kiw_sock_status kiw_sock_status(struct kiw_sock *ks);
+bool kiw_sock_is_memalloc(const struct kiw_sock *ks);
 struct kiw_sock *kiw_sock_get(struct kiw_sock *ks);
 void kiw_sock_put(struct kiw_sock *ks);
 

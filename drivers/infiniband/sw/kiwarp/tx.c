@@ -525,6 +525,8 @@ static void tx_build(struct kiw_qp *qp)
 	full = max(full, least);
 	size = tx_batch_size(qp, full);
 
+	/* Not more than one batch of a stream is from the reserves, until the peer has it all. */
+	tx->buf.may_reserve = kiw_sock_is_memalloc(qp->ks) && kiw_sock_is_quiet(qp->ks);
 	tx->has_source = false;
 	kiw_mr_enter(qp->mrs, &tx->section);
 	while (tx->buf.len < size || tx_is_rest(qp, full)) {
@@ -643,17 +645,18 @@ void kiw_tx_run(struct kiw_qp *qp)
  */
 int kiw_tx_init(struct kiw_qp *qp)
 {
+	bool is_memalloc = kiw_sock_is_memalloc(qp->conn.ks);
 	struct kiw_tx *tx = &qp->tx;
 	int i, ret;
 
 	memset(tx, 0, sizeof(*tx));
-	ret = kiw_pend_init(&tx->pend, qp->sq.size);
+	ret = kiw_pend_init(&tx->pend, qp->sq.size, is_memalloc);
 	if (ret)
 		return ret;
-	ret = kiw_orq_init(&tx->orq, qp->conn.ord);
+	ret = kiw_orq_init(&tx->orq, qp->conn.ord, is_memalloc);
 	if (ret)
 		goto err_pend;
-	ret = kiw_irq_init(&tx->irq, qp->conn.ird);
+	ret = kiw_irq_init(&tx->irq, qp->conn.ird, is_memalloc);
 	if (ret)
 		goto err_orq;
 	for (i = 0; i < KIW_QN_COUNT; i++)

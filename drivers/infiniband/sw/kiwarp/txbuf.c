@@ -45,12 +45,26 @@ static bool chunk_is_free(const struct page_frag *chunk)
 	       chunk->size == TXBUF_CHUNK_SIZE && !page_is_pfmemalloc(chunk->page);
 }
 
-/* Begin another chunk. */
-static struct page_frag *txbuf_next_chunk(struct txbuf_pool *pool, u32 want)
+/* One page from the reserves of memory. */
+static bool txbuf_refill_reserve(struct page_frag *chunk)
 {
-	struct page_frag *chunk;
+	chunk->page = alloc_page(GFP_ATOMIC | __GFP_MEMALLOC | __GFP_NOWARN);
+	chunk->offset = 0;
+	chunk->size = PAGE_SIZE;
+	return chunk->page;
+}
+
+/* Begin another chunk. */
+static struct page_frag *txbuf_next_chunk(struct txbuf_pool *pool, u32 want, bool may_reserve)
+{
+	struct page_frag *chunk = &pool->chunk[pool->cur];
 	unsigned int i;
 
+	/* No more of the reserves is kept than what is being used. */
+	if (chunk->page && page_is_pfmemalloc(chunk->page)) {
+		put_page(chunk->page);
+		chunk->page = NULL;
+	}
 	for (i = 0; i < TXBUF_CHUNKS; i++) {
 		chunk = &pool->chunk[i];
 		if (!chunk_is_free(chunk))
@@ -64,19 +78,25 @@ static struct page_frag *txbuf_next_chunk(struct txbuf_pool *pool, u32 want)
 	if (chunk->page)
 		put_page(chunk->page);
 	chunk->page = NULL;
-	if (!skb_page_frag_refill(want, chunk, GFP_ATOMIC | __GFP_NOWARN))
-		return NULL;
-	return chunk;
+	if (skb_page_frag_refill(want, chunk, GFP_ATOMIC | __GFP_NOWARN))
+		return chunk;
+	return may_reserve && txbuf_refill_reserve(chunk) ? chunk : NULL;
+}
+
+/* Pages from the reserves are only for batches that may use them. */
+static bool txbuf_may_use(const struct page_frag *chunk, bool may_reserve)
+{
+	return chunk->page && (may_reserve || !page_is_pfmemalloc(chunk->page));
 }
 
 /* A chunk with @want octets of room, if pages of that many can be had; NULL: no memory. */
-static struct page_frag *txbuf_chunk(struct txbuf_pool *pool, u32 want)
+static struct page_frag *txbuf_chunk(struct txbuf_pool *pool, u32 want, bool may_reserve)
 {
 	struct page_frag *chunk = &pool->chunk[pool->cur];
 
-	if (chunk->page && chunk->offset + want <= chunk->size)
+	if (txbuf_may_use(chunk, may_reserve) && chunk->offset + want <= chunk->size)
 		return chunk;
-	return txbuf_next_chunk(pool, want);
+	return txbuf_next_chunk(pool, want, may_reserve);
 }
 
 /* What is written next lies behind what was written last. */
@@ -104,7 +124,8 @@ u8 *kiw_txbuf_reserve(const struct kiw_txbuf *buf, u32 want, u32 *room)
 {
 	struct page_frag *chunk;
 
-	chunk = txbuf_chunk(this_cpu_ptr(&txbuf_pool), min_t(u32, want, TXBUF_CHUNK_SIZE));
+	chunk = txbuf_chunk(this_cpu_ptr(&txbuf_pool), min_t(u32, want, TXBUF_CHUNK_SIZE),
+			    buf->may_reserve);
 	if (!chunk || (buf->num == KIW_TXBUF_BVECS && !txbuf_goes_on(buf, chunk)))
 		return NULL;
 	*room = chunk->size - chunk->offset;

@@ -22,6 +22,7 @@ struct kiw_sock;
  * @bv: page fragments, in stream order; their pages stay until TCP has the whole batch
  * @first: first that TCP has not taken as a whole
  * @num: used entries of @bv
+ * @may_reserve: it may use the kernel's reserves of memory
  * @begun: octets of it that TCP has taken; @bv begins behind them
  * @taken: octets in all that TCP has taken
  * @len: octets in all that TCP has not taken
@@ -30,6 +31,7 @@ struct kiw_txbuf {
 	struct bio_vec bv[KIW_TXBUF_BVECS];
 	u8 first;
 	u8 num;
+	bool may_reserve;
 	u32 begun;
 	u32 taken;
 	u32 len;

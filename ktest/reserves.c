@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * kiwarp_reserves: what streams do at the min watermark, without the shortage.
+ *
+ * A buffer from the kernel's reserves of memory is marked, and TCP drops it unless the
+ * socket may use the reserves. Segments of IPv4 that arrive on interface `ifindex`, of
+ * whatever network namespace, are marked here. Resets that are sent from process context
+ * are counted, and among them those whose memory could be reclaimed by I/O.
+ *
+ * Owns: the two hooks of each namespace. Context: softirq or process, as IP calls them; the
+ * counters race, and are only compared with 0.
+ */
+#include <linux/ip.h>
+#include <linux/module.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter_ipv4.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/tcp.h>
+#include <net/net_namespace.h>
+#include <net/sock.h>
+
+static unsigned int ifindex;
+module_param(ifindex, uint, 0644);
+MODULE_PARM_DESC(ifindex, "what arrives here is marked, 0: nothing");
+
+static unsigned int marked;
+module_param(marked, uint, 0444);
+MODULE_PARM_DESC(marked, "segments that were");
+
+static unsigned int resets;
+module_param(resets, uint, 0444);
+MODULE_PARM_DESC(resets, "sent from process context");
+
+static unsigned int resets_io;
+module_param(resets_io, uint, 0444);
+MODULE_PARM_DESC(resets_io, "those of them without memalloc_noio_save()");
+
+static int memalloc_get(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%d\n", !!sk_memalloc_socks());
+}
+
+static const struct kernel_param_ops memalloc_ops = {
+	.get = memalloc_get,
+};
+
+module_param_cb(memalloc, &memalloc_ops, NULL, 0444);
+MODULE_PARM_DESC(memalloc, "whether there is a socket that may use the reserves");
+
+static unsigned int mark_segment(void *priv, struct sk_buff *skb,
+				 const struct nf_hook_state *state)
+{
+	if (state->in->ifindex == READ_ONCE(ifindex) && ip_hdr(skb)->protocol == IPPROTO_TCP) {
+		skb->pfmemalloc = 1;
+		marked++;
+	}
+	return NF_ACCEPT;
+}
+
+/* Sockets send in the context of what makes them, up to here at least. */
+static unsigned int count_reset(void *priv, struct sk_buff *skb,
+				const struct nf_hook_state *state)
+{
+	if (ip_hdr(skb)->protocol != IPPROTO_TCP || in_serving_softirq() ||
+	    !tcp_hdr(skb)->rst)
+		return NF_ACCEPT;
+	resets++;
+	if (!(current->flags & (PF_MEMALLOC | PF_MEMALLOC_NOIO)))
+		resets_io++;
+	return NF_ACCEPT;
+}
+
+static const struct nf_hook_ops hooks[] = {
+	{
+		.hook = mark_segment,
+		.pf = NFPROTO_IPV4,
+		.hooknum = NF_INET_PRE_ROUTING,
+		.priority = NF_IP_PRI_LAST,
+	}, {
+		.hook = count_reset,
+		.pf = NFPROTO_IPV4,
+		.hooknum = NF_INET_LOCAL_OUT,
+		.priority = NF_IP_PRI_FIRST,
+	},
+};
+
+static int __net_init reserves_net_init(struct net *net)
+{
+	return nf_register_net_hooks(net, hooks, ARRAY_SIZE(hooks));
+}
+
+static void __net_exit reserves_net_exit(struct net *net)
+{
+	nf_unregister_net_hooks(net, hooks, ARRAY_SIZE(hooks));
+}
+
+static struct pernet_operations reserves_net_ops = {
+	.init = reserves_net_init,
+	.exit = reserves_net_exit,
+};
+
+static int __init reserves_init(void)
+{
+	return register_pernet_subsys(&reserves_net_ops);
+}
+
+static void __exit reserves_exit(void)
+{
+	unregister_pernet_subsys(&reserves_net_ops);
+}
+
+module_init(reserves_init);
+module_exit(reserves_exit);
+
+MODULE_DESCRIPTION("Marks segments as from the reserves of memory, for tests");
+MODULE_LICENSE("Dual BSD/GPL");
