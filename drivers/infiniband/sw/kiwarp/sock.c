@@ -81,14 +81,15 @@ static void sock_state_change(struct sock *sk)
 }
 
 /*
- * Also called for streams that were just accepted and have yet to be wrapped: they inherit
- * the callback, though not the user data. Then only the lock of that stream is held, maybe
- * in process context.
+ * A child that is not accepted yet has inherited this callback and the user data. Only a
+ * listener may follow the pointer: see sock_install().
  */
 static void sock_listen_ready(struct sock *sk)
 {
 	struct kiw_sock *ks;
 
+	if (READ_ONCE(sk->sk_state) != TCP_LISTEN)
+		return;
 	read_lock_bh(&sk->sk_callback_lock);
 	rcu_read_lock();
 	ks = rcu_dereference_sk_user_data(sk);
@@ -170,6 +171,11 @@ static void sock_release_later(struct kiw_sock *ks)
 		kiw_sock_put(ks);
 }
 
+/*
+ * A socket whose user data is set cannot be put into a sockmap, which would exchange its
+ * callbacks and its protocol. A BPF program may try that as soon as TCP has a connection, so
+ * a listener's children inherit the user data, as a mark that nobody follows.
+ */
 static void sock_install(struct kiw_sock *ks)
 {
 	struct sock *sk = ks->sk;
@@ -179,11 +185,10 @@ static void sock_install(struct kiw_sock *ks)
 	kiw_compat_sk_no_task_frag(sk);
 	sock_set_flag(sk, SOCK_URGINLINE);
 	write_lock_bh(&sk->sk_callback_lock);
+	rcu_assign_sk_user_data(sk, ks);
 	if (ks->is_listener) {
-		__rcu_assign_sk_user_data_with_flags(sk, ks, SK_USER_DATA_NOCOPY);
 		sk->sk_data_ready = sock_listen_ready;
 	} else {
-		rcu_assign_sk_user_data(sk, ks);
 		sk->sk_data_ready = sock_data_ready;
 		sk->sk_write_space = sock_write_space;
 		sk->sk_state_change = sock_state_change;
