@@ -197,32 +197,43 @@ static void sock_install(struct kiw_sock *ks)
 	release_sock(sk);
 }
 
-/* On success @sock belongs to the new stream. */
-static struct kiw_sock *sock_wrap(struct kiw_sock_pool *pool, struct socket *sock,
-				  bool is_listener, const struct kiw_sock_ops *ops, void *owner)
+/*
+ * A stream that has no socket yet. It is freed with kfree(), or gets its socket from
+ * sock_wrap(), which cannot fail: TCP is asked for a socket only when there is memory for
+ * what holds it.
+ */
+static struct kiw_sock *sock_make(struct kiw_sock_pool *pool, bool is_listener,
+				  const struct kiw_sock_ops *ops, void *owner)
 {
 	struct kiw_sock *ks;
 
 	ks = kzalloc(sizeof(*ks), GFP_KERNEL);
 	if (!ks)
-		return ERR_PTR(-ENOMEM);
-	/* One reference is the caller's, one the socket's until it is released. */
-	kref_init(&ks->ref);
-	kref_get(&ks->ref);
+		return NULL;
 	ks->pool = pool;
-	ks->sk = sock->sk;
-	sock_hold(ks->sk);
-	ks->sock = sock;
 	ks->ops = ops;
 	ks->owner = owner;
 	ks->is_listener = is_listener;
 	INIT_DELAYED_WORK(&ks->end_work, sock_end_work);
+	return ks;
+}
+
+/* From here on @sock belongs to @ks. */
+static void sock_wrap(struct kiw_sock *ks, struct socket *sock)
+{
+	struct kiw_sock_pool *pool = ks->pool;
+
+	/* One reference is the caller's, one the socket's until it is released. */
+	kref_init(&ks->ref);
+	kref_get(&ks->ref);
+	ks->sk = sock->sk;
+	sock_hold(ks->sk);
+	ks->sock = sock;
 	spin_lock_bh(&pool->lock);
 	list_add_tail(&ks->link, &pool->socks);
 	spin_unlock_bh(&pool->lock);
 	kiw_count(pool->stats, KIW_STAT_SOCK_CREATED);
 	sock_install(ks);
-	return ks;
 }
 
 static int sock_addr_len(const struct sockaddr_storage *addr)
@@ -388,17 +399,16 @@ struct kiw_sock *kiw_sock_connect(struct kiw_sock_pool *pool, const struct kiw_s
 	struct kiw_sock *ks;
 	int ret;
 
+	ks = sock_make(pool, false, ops, owner);
+	if (!ks)
+		return ERR_PTR(-ENOMEM);
 	ret = sock_new(pool, local, &sock);
 	if (ret)
-		return ERR_PTR(ret);
+		goto err_free;
 	ret = sock_bind_local(sock, local->addr);
 	if (ret)
 		goto err_release;
-	ks = sock_wrap(pool, sock, false, ops, owner);
-	if (IS_ERR(ks)) {
-		ret = PTR_ERR(ks);
-		goto err_release;
-	}
+	sock_wrap(ks, sock);
 	if (local->is_memalloc)
 		sk_set_memalloc(ks->sk);
 	ret = kernel_connect(sock, (struct sockaddr *)&addr, sock_addr_len(&addr), O_NONBLOCK);
@@ -411,6 +421,8 @@ struct kiw_sock *kiw_sock_connect(struct kiw_sock_pool *pool, const struct kiw_s
 
 err_release:
 	sock_release(sock);
+err_free:
+	kfree(ks);
 	return ERR_PTR(ret);
 }
 
@@ -435,19 +447,18 @@ struct kiw_sock *kiw_sock_listen(struct kiw_sock_pool *pool, const struct kiw_so
 	struct kiw_sock *ks;
 	int ret;
 
+	ks = sock_make(pool, true, ops, owner);
+	if (!ks)
+		return ERR_PTR(-ENOMEM);
 	ret = sock_new(pool, local, &sock);
 	if (ret)
-		return ERR_PTR(ret);
+		goto err_free;
 	if (!v6only && addr.ss_family == AF_INET6)
 		sock->sk->sk_ipv6only = false;
 	ret = kernel_bind(sock, (struct sockaddr *)&addr, sock_addr_len(&addr));
 	if (ret)
 		goto err_release;
-	ks = sock_wrap(pool, sock, true, ops, owner);
-	if (IS_ERR(ks)) {
-		ret = PTR_ERR(ks);
-		goto err_release;
-	}
+	sock_wrap(ks, sock);
 	ret = kernel_listen(sock, backlog);
 	if (ret) {
 		kiw_sock_drop(ks, true);
@@ -458,6 +469,8 @@ struct kiw_sock *kiw_sock_listen(struct kiw_sock_pool *pool, const struct kiw_so
 
 err_release:
 	sock_release(sock);
+err_free:
+	kfree(ks);
 	return ERR_PTR(ret);
 }
 
@@ -471,7 +484,8 @@ err_release:
  *
  * Context: process, may sleep, does not wait.
  * Return: the stream with one reference of the caller's, or an ERR_PTR(): -EAGAIN:
- * nothing to accept; anything else: that one is lost, there may be more.
+ * nothing to accept; -ENOMEM: the stream waits in TCP's queue, and nothing announces it
+ * again; anything else: that one is lost, there may be more.
  */
 struct kiw_sock *kiw_sock_accept(struct kiw_sock *listener, const struct kiw_sock_ops *ops,
 				 void *owner)
@@ -480,13 +494,16 @@ struct kiw_sock *kiw_sock_accept(struct kiw_sock *listener, const struct kiw_soc
 	struct kiw_sock *ks;
 	int ret;
 
+	ks = sock_make(listener->pool, false, ops, owner);
+	if (!ks)
+		return ERR_PTR(-ENOMEM);
 	ret = kernel_accept(listener->sock, &sock, O_NONBLOCK);
-	if (ret)
+	if (ret) {
+		kfree(ks);
 		return ERR_PTR(ret);
+	}
 	sock_set_options(sock->sk);
-	ks = sock_wrap(listener->pool, sock, false, ops, owner);
-	if (IS_ERR(ks))
-		sock_release(sock);
+	sock_wrap(ks, sock);
 	return ks;
 }
 
