@@ -61,7 +61,7 @@ static void sock_write_space(struct sock *sk)
 	rcu_read_lock();
 	ks = rcu_dereference_sk_user_data(sk);
 	clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	if (ks && ks->ops && ks->ops->writable)
+	if (ks && !ks->in_send && ks->ops && ks->ops->writable)
 		ks->ops->writable(ks->owner);
 	rcu_read_unlock();
 	local_bh_enable();

@@ -89,6 +89,7 @@ struct kiw_sock_local {
  * @owner: likewise
  * @is_listener: it accepts
  * @in_want: in kiw_sock_rx_want(), which TCP may answer at once; socket lock
+ * @in_send: in kiw_sock_send_pages(), which tells its caller all there is; socket lock
  * @flags: %KIW_SOCKF_ bits
  * @end_work: releases a lingering stream: when its time is over, or TCP has seen its end
  */
@@ -102,6 +103,7 @@ struct kiw_sock {
 	void *owner;
 	bool is_listener;
 	bool in_want;
+	bool in_send;
 	unsigned long flags;
 	struct delayed_work end_work;
 };

@@ -208,6 +208,14 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks)
  */
 int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len)
 {
-	return kiw_compat_send_bvec(ks->sk, bv, num, len,
-				    MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR);
+	int ret;
+
+	/*
+	 * When TCP has no memory and nothing queued, it says at once that there is room, to wake
+	 * up a poller. For the owner that would be a call to try again without the delay.
+	 */
+	ks->in_send = true;
+	ret = kiw_compat_send_bvec(ks->sk, bv, num, len, MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR);
+	ks->in_send = false;
+	return ret;
 }
