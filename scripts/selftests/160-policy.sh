@@ -23,7 +23,7 @@ policy() {
 policies() {
 	local name
 	for name in crc markers p2p rtr mpa_rev rdmac startup_ms max_half_open \
-			max_half_open_total port_mapper; do
+			max_half_open_total max_lingering port_mapper; do
 		policy "$1" "$name"
 	done | paste -sd' '
 }
@@ -34,11 +34,11 @@ policies_are() {
 	[ "$got" = "$2" ] || { echo "$1: $got instead of $2"; return 1; }
 }
 
-DEFAULTS="Y N Y write read send 2 N 10000 256 4096 N"
+DEFAULTS="Y N Y write read send 2 N 10000 256 4096 1024 N"
 
 # --- the files ------------------------------------------------------------------
 
-nothing_more() { [ "$(find "/sys/class/infiniband/$DEV_A/policy" -type f | wc -l)" = 10 ]; }
+nothing_more() { [ "$(find "/sys/class/infiniband/$DEV_A/policy" -type f | wc -l)" = 11 ]; }
 
 # SETTING VALUE SHOWN
 good() {
@@ -55,6 +55,7 @@ good() {
 	startup_ms 60000 60000
 	max_half_open 1 1
 	max_half_open_total 65535 65535
+	max_lingering 1 1
 	port_mapper y Y
 	port_mapper n N
 	rtr send send
@@ -86,6 +87,7 @@ bad() {
 	max_half_open 0 a number from 1 to 65535
 	max_half_open_total 65536 a number from 1 to 65535
 	max_half_open_total -1 a number from 1 to 65535
+	max_lingering 0 a number from 1 to 65535
 	crc maybe y or n
 	rdmac 2 y or n
 	rtr writ some of write, read and send
@@ -120,7 +122,7 @@ parameters_are_defaults() {
 	echo 1 >"$PARAMS/mpa_rev" && echo y >"$PARAMS/markers" && echo read >"$PARAMS/rtr" &&
 		echo 33 >"$PARAMS/max_half_open_total" || return 1
 	policies_are "$DEV_B" "$DEFAULTS" || return 1
-	rdma_down && rdma_up && policies_are "$DEV_A" "Y Y Y read 1 N 10000 256 33 N" || return 1
+	rdma_down && rdma_up && policies_are "$DEV_A" "Y Y Y read 1 N 10000 256 33 1024 N" || return 1
 	echo 2 >"$PARAMS/mpa_rev" && echo n >"$PARAMS/markers" &&
 		echo write,read,send >"$PARAMS/rtr" && echo 4096 >"$PARAMS/max_half_open_total" &&
 		rdma_down && rdma_up && policies_are "$DEV_A" "$DEFAULTS"

@@ -390,7 +390,8 @@ static void end_stream(struct kiw_ep *ep, bool in_order)
 	if (!ep->ks)
 		return;
 	if (in_order)
-		kiw_sock_linger(ep->ks, EP_LINGER_MS);
+		kiw_sock_linger(ep->ks, EP_LINGER_MS,
+				kiw_policy_get(&ep->dev->policy, KIW_POLICY_MAX_LINGERING));
 	else
 		kiw_sock_drop(ep->ks, true);
 	kiw_sock_put(ep->ks);

@@ -51,6 +51,7 @@ static const struct setting settings[KIW_POLICY_COUNT] = {
 	[KIW_POLICY_STARTUP_MS]		= { NUMBER(100, 60000) },
 	[KIW_POLICY_MAX_HALF_OPEN]	= { NUMBER(1, 65535) },
 	[KIW_POLICY_MAX_HALF_OPEN_TOTAL] = { NUMBER(1, 65535) },
+	[KIW_POLICY_MAX_LINGERING]	= { NUMBER(1, 65535) },
 	[KIW_POLICY_PORT_MAPPER]	= { FLAG() },
 };
 
@@ -71,6 +72,7 @@ static struct kiw_policy defaults = {
 		[KIW_POLICY_STARTUP_MS]		= 10000,
 		[KIW_POLICY_MAX_HALF_OPEN]	= 256,
 		[KIW_POLICY_MAX_HALF_OPEN_TOTAL] = 4096,
+		[KIW_POLICY_MAX_LINGERING]	= 1024,
 	},
 };
 
@@ -311,6 +313,10 @@ MODULE_PARM_DESC(max_half_open,
 module_param_cb(max_half_open_total, &number_ops, ARG(MAX_HALF_OPEN_TOTAL), 0644);
 MODULE_PARM_DESC(max_half_open_total,
 		 "connections in startup to all listeners of a device, 1 to 65535 (default 4096)");
+
+module_param_cb(max_lingering, &number_ops, ARG(MAX_LINGERING), 0644);
+MODULE_PARM_DESC(max_lingering,
+		 "rejected streams of a device that wait for their peer to close, 1 to 65535 (default 1024)");
 
 module_param_cb(port_mapper, &flag_ops, ARG(PORT_MAPPER), 0644);
 MODULE_PARM_DESC(port_mapper,

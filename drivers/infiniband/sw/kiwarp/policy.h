@@ -24,6 +24,7 @@
  * @KIW_POLICY_STARTUP_MS: deadline of a whole connection startup, milliseconds
  * @KIW_POLICY_MAX_HALF_OPEN: connections in startup per listener beyond its backlog
  * @KIW_POLICY_MAX_HALF_OPEN_TOTAL: connections in startup to all listeners of a device
+ * @KIW_POLICY_MAX_LINGERING: streams of rejected startups that wait for their end
  * @KIW_POLICY_PORT_MAPPER: have the iWARP port mapper choose TCP ports
  * @KIW_POLICY_COUNT: number of the above
  */
@@ -37,6 +38,7 @@ enum kiw_policy_item {
 	KIW_POLICY_STARTUP_MS,
 	KIW_POLICY_MAX_HALF_OPEN,
 	KIW_POLICY_MAX_HALF_OPEN_TOTAL,
+	KIW_POLICY_MAX_LINGERING,
 	KIW_POLICY_PORT_MAPPER,
 	KIW_POLICY_COUNT,
 };

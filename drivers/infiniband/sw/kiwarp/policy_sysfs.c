@@ -80,6 +80,7 @@ static struct policy_attr startup_ms_attr = POLICY_ATTR(startup_ms, KIW_POLICY_S
 static struct policy_attr max_half_open_attr = POLICY_ATTR(max_half_open, KIW_POLICY_MAX_HALF_OPEN);
 static struct policy_attr max_half_open_total_attr =
 	POLICY_ATTR(max_half_open_total, KIW_POLICY_MAX_HALF_OPEN_TOTAL);
+static struct policy_attr max_lingering_attr = POLICY_ATTR(max_lingering, KIW_POLICY_MAX_LINGERING);
 static struct policy_attr port_mapper_attr = POLICY_ATTR(port_mapper, KIW_POLICY_PORT_MAPPER);
 
 static struct attribute *policy_attrs[] = {
@@ -92,6 +93,7 @@ static struct attribute *policy_attrs[] = {
 	&startup_ms_attr.attr.attr,
 	&max_half_open_attr.attr.attr,
 	&max_half_open_total_attr.attr.attr,
+	&max_lingering_attr.attr.attr,
 	&port_mapper_attr.attr.attr,
 	NULL
 };

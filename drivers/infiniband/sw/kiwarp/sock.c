@@ -126,6 +126,18 @@ static struct socket *sock_detach(struct kiw_sock *ks)
 	return sock;
 }
 
+/* No effect on a stream that is not on the list. */
+static void sock_uncount_lingering(struct kiw_sock *ks)
+{
+	struct kiw_sock_pool *pool = ks->pool;
+
+	lockdep_assert_held(&pool->lock);
+	if (list_empty(&ks->linger_link))
+		return;
+	list_del_init(&ks->linger_link);
+	pool->num_lingering--;
+}
+
 static void sock_release_now(struct kiw_sock *ks)
 {
 	struct kiw_sock_pool *pool = ks->pool;
@@ -147,6 +159,7 @@ static void sock_release_now(struct kiw_sock *ks)
 		sk_clear_memalloc(ks->sk);
 	spin_lock_bh(&pool->lock);
 	list_del(&ks->link);
+	sock_uncount_lingering(ks);
 	spin_unlock_bh(&pool->lock);
 	kiw_count(pool->stats, KIW_STAT_SOCK_DESTROYED);
 	kref_put(&ks->ref, sock_free);
@@ -214,6 +227,7 @@ static struct kiw_sock *sock_make(struct kiw_sock_pool *pool, bool is_listener,
 	ks->ops = ops;
 	ks->owner = owner;
 	ks->is_listener = is_listener;
+	INIT_LIST_HEAD(&ks->linger_link);
 	INIT_DELAYED_WORK(&ks->end_work, sock_end_work);
 	return ks;
 }
@@ -338,6 +352,8 @@ void kiw_sock_pool_init(struct kiw_sock_pool *pool, struct net *net, struct work
 {
 	spin_lock_init(&pool->lock);
 	INIT_LIST_HEAD(&pool->socks);
+	INIT_LIST_HEAD(&pool->lingering);
+	pool->num_lingering = 0;
 	pool->net = net;
 	pool->wq = wq;
 	pool->stats = stats;
@@ -576,17 +592,61 @@ static void sock_linger_changed(void *owner)
 		sock_release_later(ks);
 }
 
+/* Count @ks, unless it has been released meanwhile. */
+static void sock_count_lingering(struct kiw_sock *ks)
+{
+	struct kiw_sock_pool *pool = ks->pool;
+
+	spin_lock_bh(&pool->lock);
+	if (!test_bit(KIW_SOCKF_RELEASED, &ks->flags)) {
+		list_add_tail(&ks->linger_link, &pool->lingering);
+		pool->num_lingering++;
+	}
+	spin_unlock_bh(&pool->lock);
+}
+
+/* The oldest of more than @max, counted no more, referenced; or NULL. */
+static struct kiw_sock *sock_excess_lingering(struct kiw_sock_pool *pool, unsigned int max)
+{
+	struct kiw_sock *ks = NULL;
+
+	spin_lock_bh(&pool->lock);
+	if (pool->num_lingering > max) {
+		ks = list_first_entry(&pool->lingering, struct kiw_sock, linger_link);
+		sock_uncount_lingering(ks);
+		kiw_sock_get(ks);
+	}
+	spin_unlock_bh(&pool->lock);
+	return ks;
+}
+
+static void sock_limit_lingering(struct kiw_sock_pool *pool, unsigned int max)
+{
+	struct kiw_sock *ks;
+
+	while ((ks = sock_excess_lingering(pool, max))) {
+		kiw_count(pool->stats, KIW_STAT_LINGER_LIMITED);
+		/* Its reference keeps the memory of the socket. */
+		if (cancel_delayed_work(&ks->end_work))
+			kiw_sock_put(ks);
+		sock_release_now(ks);
+		kiw_sock_put(ks);
+	}
+}
+
 /**
  * kiw_sock_linger() - end a stream in order
  * @ks: the stream; its owner is told nothing more
  * @timeout_ms: after that it is reset
+ * @max: how many streams of the device may linger under a limit, this one included; beyond
+ *	that the oldest of them is reset. 0: this one has no limit and does not count
  *
  * Sends FIN behind what TCP has queued (RFC 5044 7.2), discards what still comes,
  * and releases the socket when both halves are closed.
  *
  * Context: process, may sleep, does not wait for the peer.
  */
-void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms)
+void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms, unsigned int max)
 {
 	if (!ks->sock || test_and_set_bit(KIW_SOCKF_LINGERING, &ks->flags))
 		return;
@@ -608,12 +668,17 @@ void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms)
 	}
 	local_bh_enable();
 	release_sock(ks->sk);
+
+	if (!max)
+		return;
+	sock_count_lingering(ks);
+	sock_limit_lingering(ks->pool, max);
 }
 
 /**
  * kiw_sock_drop() - end a stream or a listener
  * @ks: it; its owner is told nothing more
- * @reset: at once, with a reset; else in order as kiw_sock_linger() does
+ * @reset: at once, with a reset; else in order as kiw_sock_linger() does, without a limit
  *
  * Context: process, may sleep.
  */
@@ -622,7 +687,7 @@ void kiw_sock_drop(struct kiw_sock *ks, bool reset)
 	if (reset || ks->is_listener)
 		sock_release_now(ks);
 	else
-		kiw_sock_linger(ks, SOCK_LINGER_MS);
+		kiw_sock_linger(ks, SOCK_LINGER_MS, 0);
 }
 
 /* Any context */

@@ -27,8 +27,10 @@
 
 /**
  * struct kiw_sock_pool - all streams of a device
- * @lock: protects @socks
+ * @lock: protects @socks, @lingering, @num_lingering
  * @socks: &struct kiw_sock.link
+ * @lingering: &struct kiw_sock.linger_link, the oldest first
+ * @num_lingering: length of @lingering
  * @net: namespace of the netdev; not refcounted: the netdev leaves it first
  * @wq: where sockets are released
  * @stats: the device's counters
@@ -36,6 +38,8 @@
 struct kiw_sock_pool {
 	spinlock_t lock;
 	struct list_head socks;
+	struct list_head lingering;
+	unsigned int num_lingering;
 	struct net *net;
 	struct workqueue_struct *wq;
 	struct kiw_stats *stats;
@@ -82,6 +86,7 @@ struct kiw_sock_local {
  * @ref: references
  * @pool: where it belongs
  * @link: in &struct kiw_sock_pool.socks
+ * @linger_link: in &struct kiw_sock_pool.lingering, or empty
  * @sk: its TCP part; referenced, so that it can be locked at any time
  * @sock: the kernel socket; NULL once released; written under the socket lock
  * @ops: the owner's; streams: protected by the socket lock; listeners: by the socket's
@@ -97,6 +102,7 @@ struct kiw_sock {
 	struct kref ref;
 	struct kiw_sock_pool *pool;
 	struct list_head link;
+	struct list_head linger_link;
 	struct sock *sk;
 	struct socket *sock;
 	const struct kiw_sock_ops *ops;
@@ -143,7 +149,7 @@ int kiw_sock_error(struct kiw_sock *ks);
 void kiw_sock_set_owner(struct kiw_sock *ks, const struct kiw_sock_ops *ops, void *owner);
 bool kiw_sock_lock(struct kiw_sock *ks);
 void kiw_sock_unlock(struct kiw_sock *ks);
-void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms);
+void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms, unsigned int max);
 void kiw_sock_drop(struct kiw_sock *ks, bool reset);
 
 /* Any context */

@@ -25,6 +25,7 @@
 	X(CONN_DISAGREED,	"conn_disagreed") \
 	X(CONN_RETRIED,		"conn_retried") \
 	X(CONN_LIMITED,		"conn_limited") \
+	X(LINGER_LIMITED,	"linger_limited") \
 	X(CONN_CLOSED,		"conn_closed") \
 	X(CONN_DENIED,		"conn_denied") \
 	X(TX_BYTES,		"tx_bytes") \
