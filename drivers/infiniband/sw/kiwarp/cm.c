@@ -303,6 +303,7 @@ static struct kiw_sock_local local_end(const struct kiw_ep *ep)
 		.tos = ep->startup->tos,
 		.is_reserved = ep->startup->is_mapped,
 		.is_memalloc = ep->qp && !ep->qp->is_user,
+		.is_process = kiw_caller_is_process(),
 	};
 }
 

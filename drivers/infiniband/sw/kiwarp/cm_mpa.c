@@ -186,23 +186,16 @@ static void let_go_of_stream(struct kiw_ep *ep)
 
 /*
  * RFC 6581 10: the peer understood no enhanced Request. Once more, on a new stream and in
- * what is left of the time, with revision 1. The old port may still be known to the peer's
- * TCP, so another is taken.
+ * what is left of the time, with revision 1.
  */
 static void retry_plain(struct kiw_ep *ep)
 {
 	int ret;
 
-	kiw_sock_drop(ep->ks, true);
-	let_go_of_stream(ep);
 	ep->startup->want.rev = KIW_MPA_REV_1;
-	if (ep->startup->local.ss_family == AF_INET6)
-		((struct sockaddr_in6 *)&ep->startup->local)->sin6_port = 0;
-	else
-		((struct sockaddr_in *)&ep->startup->local)->sin_port = 0;
 	ret = build_request(ep);
 	if (!ret)
-		ret = kiw_ep_open_stream(ep);
+		ret = kiw_sock_reconnect(ep->ks, &ep->startup->local, &ep->startup->remote);
 	if (ret)
 		kiw_ep_step(ep, KIW_CME_FAILED, ret);
 	else
@@ -411,6 +404,7 @@ static int prepare_accept(struct kiw_ep *ep, const struct iw_cm_id *id,
 {
 	struct kiw_mpa_frame reply;
 	size_t len;
+	int ret;
 
 	ep->qp = kiw_qp_find(id, param->qpn);
 	if (!ep->qp)
@@ -422,6 +416,11 @@ static int prepare_accept(struct kiw_ep *ep, const struct iw_cm_id *id,
 			    param->private_data_len);
 	if (!len)
 		return -EINVAL;
+	if (ep->qp->is_user) {
+		ret = kiw_sock_charge_caller(ep->ks);
+		if (ret)
+			return ret;
+	}
 	return hand_over(ep, false) ?: len;
 }
 

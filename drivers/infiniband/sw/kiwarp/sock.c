@@ -12,8 +12,8 @@
  * known under the lock. A stream ends in one of two ways. kiw_sock_linger() sends
  * FIN behind what TCP has queued, discards what arrives, and releases when TCP is
  * through, or resets when time is up: a Terminate is not destroyed by our own
- * reset. kiw_sock_drop() with reset releases at once. Sockets do not pin the
- * network namespace: the device holds the netdev until all of them are released.
+ * reset. kiw_sock_drop() with reset releases at once. Sockets of processes hold
+ * their network namespace, others do not: Documentation/lifetime.rst, Stream.
  */
 #include "sock.h"
 
@@ -304,7 +304,7 @@ static int sock_new(struct kiw_sock_pool *pool, const struct kiw_sock_local *loc
 
 	if (family != AF_INET && family != AF_INET6)
 		return -EAFNOSUPPORT;
-	ret = sock_create_kern(pool->net, family, SOCK_STREAM, IPPROTO_TCP, sock);
+	ret = __sock_create(pool->net, family, SOCK_STREAM, IPPROTO_TCP, sock, !local->is_process);
 	if (ret)
 		return ret;
 	sock_set_reuse((*sock)->sk, local->is_reserved);
@@ -442,6 +442,55 @@ err_free:
 	return ERR_PTR(ret);
 }
 
+/* Disconnect, and give the port back, which TCP keeps because it was chosen by bind(). */
+static int sock_disconnect(struct socket *sock)
+{
+	struct sockaddr addr = { .sa_family = AF_UNSPEC };
+	struct sock *sk = sock->sk;
+	int ret;
+
+	ret = kernel_connect(sock, &addr, sizeof(addr), 0);
+	lock_sock(sk);
+	if (!ret && inet_csk(sk)->icsk_bind_hash)
+		inet_put_port(sk);
+	release_sock(sk);
+	/* TCP notes that the stream was cut. */
+	sock_error(sk);
+	return ret;
+}
+
+/**
+ * kiw_sock_reconnect() - end a stream with a reset and connect it anew
+ * @ks: a stream of kiw_sock_connect(); its owner calls and stays the owner
+ * @local: our end; its port is ignored, as the peer's TCP may still know the former stream
+ * @remote: whom to call
+ *
+ * The socket is the same, with its owner's security label, cgroup and memory accounting, which
+ * a work item could not give to another one.
+ *
+ * Context: process, may sleep, does not wait for the peer.
+ * Return: 0: changed() tells the outcome; or -errno: the stream must be dropped.
+ */
+int kiw_sock_reconnect(struct kiw_sock *ks, const struct sockaddr_storage *local,
+		       const struct sockaddr_storage *remote)
+{
+	struct sockaddr_storage addr = *local;
+	int ret;
+
+	if (!ks->sock)
+		return -ENOTCONN;
+	ret = sock_disconnect(ks->sock);
+	if (ret)
+		return ret;
+	sock_clear_port(&addr);
+	ret = kernel_bind(ks->sock, (struct sockaddr *)&addr, sock_addr_len(&addr));
+	if (ret)
+		return ret;
+	addr = *remote;
+	ret = kernel_connect(ks->sock, (struct sockaddr *)&addr, sock_addr_len(&addr), O_NONBLOCK);
+	return ret == -EINPROGRESS ? 0 : ret;
+}
+
 /**
  * kiw_sock_listen() - listen for streams
  * @pool: where it belongs
@@ -521,6 +570,26 @@ struct kiw_sock *kiw_sock_accept(struct kiw_sock *listener, const struct kiw_soc
 	sock_set_options(sock->sk);
 	sock_wrap(ks, sock);
 	return ks;
+}
+
+/**
+ * kiw_sock_charge_caller() - let the calling process pay for a stream's memory
+ * @ks: a stream that was accepted, and is charged to nobody
+ *
+ * As TCP does when a process calls accept(). What TCP has queued already is charged as well.
+ *
+ * Context: process, may sleep; @ks's owner calls.
+ * Return: 0, or -ENOMEM: the memory cgroup is at its limit.
+ */
+int kiw_sock_charge_caller(struct kiw_sock *ks)
+{
+	int ret = 0;
+
+	if (!kiw_sock_lock(ks))
+		return 0;
+	ret = kiw_compat_sk_charge_caller(ks->sk);
+	kiw_sock_unlock(ks);
+	return ret;
 }
 
 /* Owning */

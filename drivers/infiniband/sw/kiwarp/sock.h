@@ -69,6 +69,8 @@ struct kiw_sock_ops {
  * @tos: type of service or traffic class, negative: the default
  * @is_reserved: the port is held by the port mapper, on our behalf: use it nevertheless
  * @is_memalloc: memory may depend on the stream: it may use the kernel's reserves
+ * @is_process: it is made for the process that calls, which the security modules are asked
+ *	about. Such a socket holds a reference on the network namespace, as a process's own does
  */
 struct kiw_sock_local {
 	const struct sockaddr_storage *addr;
@@ -76,6 +78,7 @@ struct kiw_sock_local {
 	int tos;
 	bool is_reserved;
 	bool is_memalloc;
+	bool is_process;
 };
 
 #define KIW_SOCKF_LINGERING	0	/* only the end of the stream is awaited */
@@ -135,11 +138,14 @@ void kiw_sock_pool_uninit(struct kiw_sock_pool *pool);
 struct kiw_sock *kiw_sock_connect(struct kiw_sock_pool *pool, const struct kiw_sock_local *local,
 				  const struct sockaddr_storage *remote,
 				  const struct kiw_sock_ops *ops, void *owner);
+int kiw_sock_reconnect(struct kiw_sock *ks, const struct sockaddr_storage *local,
+		       const struct sockaddr_storage *remote);
 struct kiw_sock *kiw_sock_listen(struct kiw_sock_pool *pool, const struct kiw_sock_local *local,
 				 int backlog, bool v6only, const struct kiw_sock_ops *ops,
 				 void *owner);
 struct kiw_sock *kiw_sock_accept(struct kiw_sock *listener, const struct kiw_sock_ops *ops,
 				 void *owner);
+int kiw_sock_charge_caller(struct kiw_sock *ks);
 int kiw_sock_names(struct kiw_sock *ks, struct sockaddr_storage *local,
 		   struct sockaddr_storage *remote);
 int kiw_sock_peek(struct kiw_sock *ks, void *buf, size_t len);

@@ -4,6 +4,7 @@
 #define KIW_COMPAT_NET_H
 
 #include <linux/bvec.h>
+#include <linux/memcontrol.h>
 #include <linux/socket.h>
 #include <linux/uio.h>
 #include <net/sock.h>
@@ -19,6 +20,50 @@ static inline void kiw_compat_sk_no_task_frag(struct sock *sk)
 #if KIW_KERNEL_SINCE(6, 1, 191)
 	sk->sk_use_task_frag = false;
 #endif
+}
+
+/**
+ * kiw_compat_sk_charge_caller() - charge a socket to the current process's memory cgroup
+ * @sk: accepted by a work item; the socket lock is held
+ *
+ * TCP charges an accepted socket to the task that accepts. There is no call for another one, and
+ * the function that charges is not exported. So what the socket has is scheduled a second time
+ * with the cgroup known, which charges both the cgroup and TCP, and given back to TCP alone.
+ *
+ * Context: process, may sleep.
+ * Return: 0, or -ENOMEM: the cgroup is at its limit.
+ */
+static inline int kiw_compat_sk_charge_caller(struct sock *sk)
+{
+#ifdef CONFIG_MEMCG
+	struct mem_cgroup *memcg;
+	int size, ret;
+
+	if (!mem_cgroup_sockets_enabled || sk->sk_memcg)
+		return 0;
+	rcu_read_lock();
+	memcg = mem_cgroup_from_task(current);
+	/* mem_cgroup_is_root() is not for modules. Nobody is charged for the root. */
+	if (memcg && (!memcg->css.parent || !css_tryget(&memcg->css)))
+		memcg = NULL;
+	rcu_read_unlock();
+	if (!memcg)
+		return 0;
+	sk->sk_memcg = memcg;
+	size = sk->sk_forward_alloc + atomic_read(&sk->sk_rmem_alloc) + sk->sk_wmem_queued;
+	if (size <= 0)
+		return 0;
+	size = sk_mem_pages(size) << PAGE_SHIFT;
+	ret = __sk_mem_schedule(sk, size, SK_MEM_RECV);
+	sk->sk_memcg = NULL;
+	if (!ret) {
+		css_put(&memcg->css);
+		return -ENOMEM;
+	}
+	__sk_mem_reclaim(sk, size);
+	sk->sk_memcg = memcg;
+#endif
+	return 0;
 }
 
 #if KIW_KERNEL_SINCE(6, 5, 0)
