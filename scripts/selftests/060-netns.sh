@@ -104,6 +104,29 @@ connected_end() {
 	wait_for 20 gone kiwc
 }
 
+# The sockets of processes hold their namespace as any others do, also when the process is gone and
+# the stream waits for its peer, which is elsewhere.
+lingering_end() {
+	local status=0
+	ip netns add c && ip -n c link set lo up &&
+		ip link add d0 netns c type veth peer name c0 netns b &&
+		ip -n c addr add 10.79.0.1/24 dev d0 && ip -n c link set d0 up &&
+		ip -n b addr add 10.79.0.2/24 dev c0 && ip -n b link set c0 up &&
+		in_c rdma link add kiwc type "$KIW_LINK_TYPE" netdev d0 && link_exists kiwc || return 1
+	spawn server c rping -s -P -a 10.79.0.1 && wait_for 5 has_objects kiwc cm_id || return 1
+	mkfifo "$T_DIR/hold" && exec {HOLD}<>"$T_DIR/hold"
+	on_b env PYTHONDONTWRITEBYTECODE=1 python3 "$SELFTESTS/refused.py" 10.79.0.1 7174 1 \
+		<"$T_DIR/hold" >"$T_DIR/caller.log" 2>&1 {HOLD}>&- &
+	wait_for 10 grep -q done "$T_DIR/caller.log" || status=1
+	ip netns del c
+	kill -9 "$(cat "$T_DIR/server.pid")"
+	spawn_wait server 5
+	wait_for 20 gone kiwc || status=1
+	exec {HOLD}>&-
+	wait "$!"
+	return "$status"
+}
+
 # ------------------------------------------------------------------------------
 
 if ! load_kiwarp || ! topo_up || ! rdma_up; then bail "no devices"; fi
@@ -117,6 +140,7 @@ t_run "the same port in two namespaces" two_ports
 t_run "a namespace ends with an idle device" idle_end
 t_run "a namespace ends with a listener" used_end
 t_run "a namespace ends with a connection" connected_end
+t_run "a namespace ends with a lingering stream" lingering_end
 t_run "the others work" rping_to a "$A4" -C 2
 rdma_down
 topo_down

@@ -27,7 +27,8 @@
  * Wildcards. rdma_cm listens once a device for a wildcard address: such a socket is
  * bound to the netdev, so that devices do not collide. Connections of this host to
  * the netdev's own addresses still reach it: they pass through lo, but TCP takes them
- * for received by the interface that has the address.
+ * for received by the interface that has the address. On a device of another network
+ * namespace than the listener's there is no socket.
  */
 #include "cm.h"
 
@@ -249,18 +250,40 @@ static void stop_listener(struct kiw_ep *listener)
 
 /* Downcalls */
 
+static bool cm_is_wildcard(const struct sockaddr_storage *addr)
+{
+	if (addr->ss_family == AF_INET6)
+		return ipv6_addr_any(&((const struct sockaddr_in6 *)addr)->sin6_addr);
+	return ((const struct sockaddr_in *)addr)->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
 static int bind_ifindex(const struct kiw_device *dev, const struct sockaddr_storage *addr)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
-	const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
-	bool is_ambiguous;
+	bool is_ambiguous = cm_is_wildcard(addr);
 
-	if (addr->ss_family == AF_INET6)
-		is_ambiguous = ipv6_addr_any(&in6->sin6_addr) ||
-			       ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL;
-	else
-		is_ambiguous = in->sin_addr.s_addr == htonl(INADDR_ANY);
+	if (addr->ss_family == AF_INET6 && ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
+		is_ambiguous = true;
 	return is_ambiguous ? dev->ndev->ifindex : 0;
+}
+
+/*
+ * Whether an endpoint belongs to the namespace of the device's netdev. rdma_cm does not always
+ * see to it: it listens at a wildcard address on the devices of all namespaces, and that of Linux
+ * 6.1 finds a device by its hardware address, which an interface of any namespace may have.
+ */
+static bool cm_is_at_home(const struct kiw_ep *ep)
+{
+	const struct net *net = kiw_caller_net(ep->cm_id);
+
+	return net && net_eq(net, ep->dev->socks.net);
+}
+
+/* Return: -EADDRNOTAVAIL, as bind() has it for an address of another namespace. */
+static int cm_refuse_foreigner(struct kiw_ep *ep)
+{
+	kiw_count(&ep->dev->stats, KIW_STAT_CONN_OTHER_NETNS);
+	return -EADDRNOTAVAIL;
 }
 
 static __be16 port_of(const struct sockaddr_storage *addr)
@@ -332,6 +355,8 @@ static int start_connect(struct kiw_ep *ep)
 	int ret;
 
 	lockdep_assert_held(&ep->lock);
+	if (!cm_is_at_home(ep))
+		return cm_refuse_foreigner(ep);
 	if (ep->startup->local.ss_family != ep->startup->remote.ss_family)
 		return -EAFNOSUPPORT;
 	ret = kiw_ep_open_stream(ep);
@@ -517,12 +542,26 @@ int kiw_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
 	return ret;
 }
 
+/*
+ * rdma_cm listens on all devices for a wildcard address, and fails if one of them does. On one
+ * of another namespace there is nothing to listen for, so this succeeds without a socket.
+ */
+static int cm_listen_elsewhere(struct kiw_ep *ep)
+{
+	if (!cm_is_wildcard(&ep->startup->local))
+		return cm_refuse_foreigner(ep);
+	kiw_ep_step(ep, KIW_CME_LISTEN, 0);
+	return 0;
+}
+
 static int start_listen(struct kiw_ep *ep, int backlog, bool v6only)
 {
 	struct kiw_sock_local local = local_end(ep);
 	struct kiw_sock *ks;
 
 	lockdep_assert_held(&ep->lock);
+	if (!cm_is_at_home(ep))
+		return cm_listen_elsewhere(ep);
 	/*
 	 * TCP's queue takes a burst as large as we allow: what does not fit there loses its
 	 * SYN and a second.
@@ -543,7 +582,8 @@ static int start_listen(struct kiw_ep *ep, int backlog, bool v6only)
  * @backlog: connections the consumer allows for, greater than 0
  *
  * Context: process, may sleep.
- * Return: 0 or -errno, as bind() and listen() would have it.
+ * Return: 0 or -errno, as bind() and listen() would have it; -EADDRNOTAVAIL also for an address
+ * of another network namespace.
  */
 int kiw_cm_create_listen(struct iw_cm_id *id, int backlog)
 {

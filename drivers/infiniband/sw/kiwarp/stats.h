@@ -26,6 +26,7 @@
 	X(CONN_RETRIED,		"conn_retried") \
 	X(CONN_LIMITED,		"conn_limited") \
 	X(LINGER_LIMITED,	"linger_limited") \
+	X(CONN_OTHER_NETNS,	"conn_other_netns") \
 	X(CONN_CLOSED,		"conn_closed") \
 	X(CONN_DENIED,		"conn_denied") \
 	X(TX_BYTES,		"tx_bytes") \
