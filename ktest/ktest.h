@@ -91,12 +91,14 @@ struct ktest_end {
  * @cqe: entries of the CQ of end 0; 0: enough
  * @with_srq: receives are posted to shared queues
  * @with_rw: work requests of the core's own are among ours: those do not all complete
+ * @before_accept: called at end 1 when all but the acceptance is done, or NULL
  */
 struct ktest_opts {
 	enum ib_poll_context poll;
 	u32 cqe;
 	bool with_srq;
 	bool with_rw;
+	void (*before_accept)(struct ktest_end *end);
 };
 
 /**
@@ -135,6 +137,7 @@ struct ktest_case {
 extern const struct ktest_case ktest_cases_data[];
 extern const struct ktest_case ktest_cases_end[];
 extern const struct ktest_case ktest_cases_fast[];
+extern const struct ktest_case ktest_cases_inside[];
 extern const struct ktest_case ktest_cases_mem[];
 extern const struct ktest_case ktest_cases_race[];
 extern const struct ktest_case ktest_cases_rights[];

@@ -21,7 +21,7 @@
 #include "ktest.h"
 
 static const struct ktest_case *const tables[] = {
-	ktest_cases_data, ktest_cases_end, ktest_cases_fast, ktest_cases_mem,
+	ktest_cases_data, ktest_cases_end, ktest_cases_fast, ktest_cases_inside, ktest_cases_mem,
 	ktest_cases_race, ktest_cases_rights, ktest_cases_more,
 };
 

@@ -237,6 +237,8 @@ static int connect(struct ktest_pair *p)
 		ret = wait_cm(&p->end[1], RDMA_CM_EVENT_CONNECT_REQUEST);
 	if (!ret)
 		ret = make_objects(&p->end[1]);
+	if (!ret && p->opts->before_accept)
+		p->opts->before_accept(&p->end[1]);
 	if (!ret) {
 		/* Outside of an event's handler that is for the caller to do. */
 		rdma_lock_handler(p->end[1].id);

@@ -13,12 +13,16 @@
  *   DROP      end the stream, with a reset if an FPDU was cut in the middle
  *   REPORT    tell the connection: its closed() is the last that it hears
  *
+ * Whoever does this work holds the QP's mutex: the work itself, or kiw_qp_reset(). A QP
+ * enters RTS and leaves ERROR with the mutex held only. Hence who holds it and finds IDLE or
+ * ERROR may do what is due, and knows that no further REPORT becomes due until it lets go.
+ *
  * Lifetime: the consumer's reference ends with kiw_qp_uninit(), which aborts the QP, lets
  * the work finish, and waits for the references of iw_cm and of the endpoint. Those are
  * given up because of the report, so the wait ends. What may still point to the QP after
  * that: the socket (its owner was changed under its lock when the stream was ended), the
- * tasklet and the delayed works (killed below), the work (flushed last, nothing can
- * queue it any more).
+ * tasklet, the timers and the work. qp_quiesce() stops them, in an order in which none can
+ * start one that was stopped before.
  */
 #include "qp.h"
 
@@ -283,7 +287,7 @@ static bool qp_flush(struct kiw_qp *qp)
 	/* qp_quiesce() sets it meanwhile, and flushes this work twice. */
 	if (READ_ONCE(qp->is_ending))
 		return was_cut;
-	/* A process can fill its rings for ever: it gets its turns, not a worker. */
+	/* A process can fill its rings forever: it gets its turns, not a worker. */
 	if (more && !qp->is_user)
 		kiw_qp_todo(qp, KIW_QPA_FLUSH);
 	else if (qp->is_user)
@@ -291,12 +295,16 @@ static bool qp_flush(struct kiw_qp *qp)
 	return was_cut;
 }
 
-/* The QP is in ERROR and flushed: let the stream end, say so, exactly once. */
+/*
+ * The QP is in ERROR and flushed: let the stream end, say so, exactly once. There is a
+ * stream: each REPORT is of one, and nobody forgets it before the REPORT is done.
+ */
 static void qp_report(struct kiw_qp *qp, bool reset)
 {
 	bool is_dead = kiw_sock_status(qp->ks) == KIW_SOCK_DEAD;
 
-	cancel_delayed_work(&qp->close_timer);
+	/* It takes no lock of ours. One that was late would end the next connection. */
+	cancel_delayed_work_sync(&qp->close_timer);
 	kiw_sock_drop(qp->ks, reset || is_dead);
 	qp->conn.ops->closed(qp->conn.conn);
 }
@@ -310,10 +318,24 @@ static void qp_last_wqe(struct kiw_qp *qp)
 	qp_async_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
-static void qp_do(struct kiw_qp *qp, unsigned long todo)
+/* What to do when @again has expired. In ERROR it is to look for receives, less and less often. */
+static unsigned long qp_again_todo(struct kiw_qp *qp)
 {
+	if (kiw_qp_state(qp) != KIW_QPS_ERROR)
+		return KIW_QP_TODO_RUN;
+	qp->sweep_ms = min(2 * qp->sweep_ms, QP_SWEEP_MAX_MS);
+	return KIW_QPA_FLUSH;
+}
+
+/* All that is due */
+static void qp_do(struct kiw_qp *qp)
+{
+	unsigned long todo = qp_take_todo(qp);
 	bool was_cut = false;
 
+	lockdep_assert_held(&qp->mutex);
+	if (todo & KIW_QP_TODO_AGAIN)
+		todo |= qp_again_todo(qp);
 	if (todo & KIW_QP_TODO_FATAL)
 		qp_fatal(qp);
 	if (todo & KIW_QPA_SHUTDOWN && kiw_qp_state(qp) != KIW_QPS_ERROR)
@@ -337,7 +359,7 @@ static void qp_work(struct work_struct *work)
 	unsigned int noio = memalloc_noio_save();
 
 	mutex_lock(&qp->mutex);
-	qp_do(qp, qp_take_todo(qp));
+	qp_do(qp);
 	mutex_unlock(&qp->mutex);
 	memalloc_noio_restore(noio);
 }
@@ -351,21 +373,32 @@ static void qp_close_timer(struct work_struct *work)
 
 /*
  * The engines lacked memory; or, in ERROR, a process may have posted receives: the stock
- * provider rings no doorbell for those, so they would wait for their completion for ever.
+ * provider rings no doorbell for those, so they would wait for their completion forever.
  */
 static void qp_again(struct work_struct *work)
 {
 	struct kiw_qp *qp = container_of(to_delayed_work(work), struct kiw_qp, again);
 
-	if (kiw_qp_state(qp) != KIW_QPS_ERROR) {
-		kiw_qp_todo(qp, KIW_QP_TODO_RUN);
-		return;
-	}
-	qp->sweep_ms = min(2 * qp->sweep_ms, QP_SWEEP_MAX_MS);
-	kiw_qp_todo(qp, KIW_QPA_FLUSH);
+	kiw_qp_todo(qp, KIW_QP_TODO_AGAIN);
 }
 
 /* Connecting */
+
+/* Whoever calls the engines from now on calls in vain, and they call nobody. */
+static void qp_stop_engines(struct kiw_qp *qp)
+{
+	bool locked;
+
+	lockdep_assert_held(&qp->mutex);
+	if (!qp->ks)
+		return;
+	/* Without a socket nobody runs them. */
+	locked = kiw_sock_lock(qp->ks);
+	qp->rx.is_running = false;
+	qp->tx.is_running = false;
+	if (locked)
+		kiw_sock_unlock(qp->ks);
+}
 
 static void qp_forget_stream(struct kiw_qp *qp)
 {
@@ -374,11 +407,7 @@ static void qp_forget_stream(struct kiw_qp *qp)
 	lockdep_assert_held(&qp->mutex);
 	if (!ks)
 		return;
-	if (kiw_sock_lock(ks)) {
-		qp->rx.is_running = false;
-		qp->tx.is_running = false;
-		kiw_sock_unlock(ks);
-	}
+	qp_stop_engines(qp);
 	WRITE_ONCE(qp->ks, NULL);
 	/* Who saw the stream in qp_kick_stream() has done with it. */
 	synchronize_rcu_expedited();
@@ -410,8 +439,8 @@ int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params)
 	if (ret)
 		goto out;
 	kiw_rx_init(qp);
-	/* qp_bh() and qp_kick_stream() may see it at once: the engines do not run yet. */
-	WRITE_ONCE(qp->ks, kiw_sock_get(params->ks));
+	/* A tasklet that is left from the last stream must find engines that stand still. */
+	smp_store_release(&qp->ks, kiw_sock_get(params->ks));
 	ret = kiw_qp_event(qp, KIW_QPE_CONNECT);
 	if (ret)
 		qp_forget_stream(qp);
@@ -506,49 +535,83 @@ void kiw_qp_put(struct kiw_qp *qp)
 	kref_put(&qp->ref, qp_gone);
 }
 
-/* What was started for this QP has ended, and nothing starts by itself. */
+/*
+ * What was started for this QP has ended, and nothing starts any more. The order matters:
+ *
+ * 1. Nothing new: the doorbell's timer is the last consumer. With @is_ending the work does not
+ *    start @again, with the engines stopped nobody else does, and nobody but the sockets'
+ *    callbacks, which are gone, schedules the tasklet.
+ * 2. The timers. Each queues the work, nothing else.
+ * 3. The tasklet. It may have been scheduled by the end of the stream, which TCP announces. It
+ *    queues the work at most.
+ * 4. The work: it starts nothing any more.
+ */
 static void qp_quiesce(struct kiw_qp *qp)
 {
 	kiw_doorbell_stop(&qp->doorbell);
-	tasklet_kill(&qp->bh);
+	mutex_lock(&qp->mutex);
+	qp->is_ending = true;
+	qp_stop_engines(qp);
+	mutex_unlock(&qp->mutex);
 	cancel_delayed_work_sync(&qp->close_timer);
-	/* The work and @again start each other; with this flag they do not. */
-	WRITE_ONCE(qp->is_ending, true);
-	flush_work(&qp->work);
 	cancel_delayed_work_sync(&qp->again);
+	tasklet_kill(&qp->bh);
 	flush_work(&qp->work);
+}
+
+/* Nothing of a QP that was quiesced is left to happen. */
+static bool qp_is_quiet(const struct kiw_qp *qp)
+{
+	return !test_bit(TASKLET_STATE_SCHED, &qp->bh.state) && !work_pending(&qp->work) &&
+	       !delayed_work_pending(&qp->again) && !delayed_work_pending(&qp->close_timer);
+}
+
+/*
+ * What was posted and not begun is gone with a reset, without a completion. A process may go
+ * on posting, hence the bound.
+ */
+static void qp_drop_posted(struct kiw_qp *qp)
+{
+	struct kiw_swqe swqe;
+	struct kiw_rwqe rwqe;
+	u32 n;
+
+	for (n = 0; n < qp->sq.size && kiw_sq_fetch(&qp->sq, &swqe); n++)
+		;
+	for (n = 0; n < qp->rq.size && kiw_rq_fetch(&qp->rq, &rwqe); n++)
+		;
 }
 
 /**
  * kiw_qp_reset() - take a QP back to its beginning
- * @qp: the QP, in IDLE or ERROR
+ * @qp: the QP
  *
- * The process behind a QP may post from another thread meanwhile: what that starts
- * finds either the old stream, at rest, or none.
+ * To the verbs every state leads to RESET, to the state machine only IDLE and ERROR do: a QP
+ * in another state is aborted first. All that is due then, the REPORT of the connection among
+ * it, is done here and not left to the work, which would no longer find the stream. No
+ * connection can begin meanwhile, as that takes the mutex, too.
  *
- * Context: process, may sleep.
- * Return: 0, or -EINVAL in any other state.
+ * Other threads may post, modify and connect at the same time, and a CQ of the QP may be
+ * overrun. What they start finds either the old stream, at rest, or none; the tasklet and the
+ * timers that are left find nothing to do.
+ *
+ * Context: process, may sleep. May call the consumer's event handler.
  */
-int kiw_qp_reset(struct kiw_qp *qp)
+void kiw_qp_reset(struct kiw_qp *qp)
 {
-	enum kiw_qp_state state = kiw_qp_state(qp);
-	int ret;
-
-	if (state != KIW_QPS_IDLE && state != KIW_QPS_ERROR)
-		return -EINVAL;
-	qp_quiesce(qp);
 	mutex_lock(&qp->mutex);
-	ret = kiw_qp_event(qp, KIW_QPE_RESET);
-	if (!ret) {
-		qp_forget_stream(qp);
-		qp->has_left_srq = false;
-		WRITE_ONCE(qp->term, 0);
-		qp->fault_event = IB_EVENT_QP_FATAL;
-		qp->sweep_ms = QP_SWEEP_MIN_MS;
-	}
-	qp->is_ending = false;
+	if (kiw_qp_state(qp) != KIW_QPS_IDLE)
+		kiw_qp_event(qp, KIW_QPE_ABORT);
+	qp_do(qp);
+	/* Legal: only an abort or a fatal event can have come, which lead to ERROR. */
+	WARN_ON_ONCE(kiw_qp_event(qp, KIW_QPE_RESET));
+	qp_forget_stream(qp);
+	qp_drop_posted(qp);
+	qp->has_left_srq = false;
+	WRITE_ONCE(qp->term, 0);
+	qp->fault_event = IB_EVENT_QP_FATAL;
+	qp->sweep_ms = QP_SWEEP_MIN_MS;
 	mutex_unlock(&qp->mutex);
-	return ret;
 }
 
 /**
@@ -568,5 +631,6 @@ void kiw_qp_uninit(struct kiw_qp *qp)
 	mutex_lock(&qp->mutex);
 	qp_forget_stream(qp);
 	mutex_unlock(&qp->mutex);
+	WARN_ON_ONCE(!qp_is_quiet(qp));
 	kiw_count(qp->stats, KIW_STAT_QP_DESTROYED);
 }

@@ -37,7 +37,7 @@ struct kiw_qp;
  * @spoken: the first valid FPDU has come: the peer is in full operation; once at the
  *	most; softirq with the socket lock held, must defer
  * @closed: the stream is finished, the QP is in ERROR and flushed; exactly once after a
- *	successful kiw_qp_connect(); process context, in the QP's work
+ *	successful kiw_qp_connect(); process context, with the QP's mutex held
  */
 struct kiw_conn_ops {
 	void (*spoken)(void *conn);
@@ -79,7 +79,8 @@ struct kiw_conn_params {
  * @ib: the core's part
  * @ref: references; destroy waits for the last
  * @gone: the last reference went
- * @mutex: serialises connecting, starting, resetting and @work; outside of the socket lock
+ * @mutex: serialises connecting, starting, resetting and @work; protects @ks against being
+ *	changed, @sweep_ms, @has_left_srq and @is_ending; outside of the socket lock
  * @lock: protects @state and @todo; irq-safe; may be taken under the socket lock
  * @state: &enum kiw_qp_state
  * @todo: %KIW_QPA_ and %KIW_QP_TODO_ bits the work has to do
@@ -115,7 +116,7 @@ struct kiw_conn_params {
  *	word, so that who reads it without a lock sees all of it or nothing
  * @fault_event: &enum ib_event_type that tells the consumer why the stream ended by a fault
  * @has_left_srq: IB_EVENT_QP_LAST_WQE_REACHED was raised
- * @is_ending: the work starts nothing new
+ * @is_ending: the QP is being destroyed: the work starts nothing new
  */
 struct kiw_qp {
 	struct ib_qp ib;
@@ -191,11 +192,13 @@ static inline void kiw_qp_note_term(struct kiw_qp *qp, u32 direction, u8 layer, 
 #define KIW_QP_TODO_RUN	BIT(16)
 /* Likewise: a CQ of the QP was overrun */
 #define KIW_QP_TODO_FATAL	BIT(17)
+/* Likewise: @again of the QP has expired */
+#define KIW_QP_TODO_AGAIN	BIT(18)
 
 /* Process context, may sleep */
 void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq);
 void kiw_qp_uninit(struct kiw_qp *qp);
-int kiw_qp_reset(struct kiw_qp *qp);
+void kiw_qp_reset(struct kiw_qp *qp);
 int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params);
 void kiw_qp_start(struct kiw_qp *qp);
 int kiw_qp_event_sync(struct kiw_qp *qp, enum kiw_qp_event event);

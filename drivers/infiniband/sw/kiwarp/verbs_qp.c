@@ -295,38 +295,6 @@ static enum ib_qp_state ib_state(const struct kiw_qp *qp)
 	}
 }
 
-/*
- * What was posted and not begun is gone with a reset, without a completion. There is
- * none left but in IDLE. A process may go on posting, hence the bound.
- */
-static void drop_posted(struct kiw_qp *qp)
-{
-	struct kiw_swqe swqe;
-	struct kiw_rwqe rwqe;
-	u32 n;
-
-	for (n = 0; n < qp->sq.size && kiw_sq_fetch(&qp->sq, &swqe); n++)
-		;
-	for (n = 0; n < qp->rq.size && kiw_rq_fetch(&qp->rq, &rwqe); n++)
-		;
-}
-
-/* To the verbs every state leads to RESET, to the state machine only those at rest do */
-static int reset(struct kiw_qp *qp)
-{
-	int ret;
-
-	if (kiw_qp_state(qp) != KIW_QPS_IDLE)
-		kiw_qp_event_sync(qp, KIW_QPE_ABORT);
-	ret = kiw_qp_reset(qp);
-	if (ret)
-		return ret;
-	drop_posted(qp);
-	qp->idle_state = IB_QPS_RESET;
-	WRITE_ONCE(qp->access, DEFAULT_ACCESS);
-	return 0;
-}
-
 /* The stock library and rdma_cm go through both before they let iw_cm connect */
 static int modify_idle(struct kiw_qp *qp, enum ib_qp_state state)
 {
@@ -342,7 +310,10 @@ static int modify_state(struct kiw_qp *qp, enum ib_qp_state state)
 {
 	switch (state) {
 	case IB_QPS_RESET:
-		return reset(qp);
+		kiw_qp_reset(qp);
+		qp->idle_state = IB_QPS_RESET;
+		WRITE_ONCE(qp->access, DEFAULT_ACCESS);
+		return 0;
 	case IB_QPS_INIT:
 	case IB_QPS_RTR:
 		return modify_idle(qp, state);

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Cases that need two things to happen at the same moment. They hold locks and tasklets of
+ * kiwarp itself until everybody concerned waits there, hence these know its structures. Over
+ * another driver they do nothing.
+ *
+ * Contexts: process; threads of their own. Locks: kiw_qp.mutex and the socket lock of a stream,
+ * in that order.
+ */
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/kthread.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/string.h>
+#include <net/sock.h>
+
+#include "cq.h"
+#include "device.h"
+#include "ktest.h"
+#include "qp.h"
+
+/**
+ * struct inside_thread - something done meanwhile
+ * @run: does it
+ * @arg: for that
+ * @ret: what it returned, once @done
+ * @done: completes then
+ * @task: by which
+ */
+struct inside_thread {
+	int (*run)(void *arg);
+	void *arg;
+	int ret;
+	struct completion done;
+	struct task_struct *task;
+};
+
+static bool inside_is_kiwarp(const struct ib_device *ibdev)
+{
+	return !strcmp(module_name(ibdev->ops.owner), "kiwarp");
+}
+
+static int inside_main(void *arg)
+{
+	struct inside_thread *t = arg;
+
+	t->ret = t->run(t->arg);
+	complete(&t->done);
+	return 0;
+}
+
+static void inside_start(struct ktest_pair *p, struct inside_thread *t, int (*run)(void *arg),
+			 void *arg)
+{
+	t->run = run;
+	t->arg = arg;
+	init_completion(&t->done);
+	t->task = kthread_create(inside_main, t, "kiwarp_ktest");
+	if (IS_ERR(t->task)) {
+		ktest_fail(p, __func__, __LINE__, "kthread_create", PTR_ERR(t->task));
+		t->ret = PTR_ERR(t->task);
+		complete(&t->done);
+		return;
+	}
+	get_task_struct(t->task);
+	wake_up_process(t->task);
+}
+
+static int inside_join(struct inside_thread *t)
+{
+	wait_for_completion(&t->done);
+	if (!IS_ERR(t->task))
+		put_task_struct(t->task);
+	return t->ret;
+}
+
+static bool inside_wait(struct ktest_pair *p, bool (*is_so)(void *arg), void *arg)
+{
+	unsigned long end = jiffies + KTEST_PATIENCE * HZ;
+
+	while (!is_so(arg) && time_before(jiffies, end))
+		usleep_range(50, 200);
+	ktest_expect(p, is_so(arg));
+	return is_so(arg);
+}
+
+/* A CQ is freed whose tasklet is due */
+
+static bool inside_sleeps(void *arg)
+{
+	struct inside_thread *t = arg;
+
+	return completion_done(&t->done) ||
+	       READ_ONCE(t->task->__state) & TASK_UNINTERRUPTIBLE;
+}
+
+static int inside_free_cq(void *arg)
+{
+	ib_free_cq(arg);
+	return 0;
+}
+
+static void inside_no_completion(struct ib_cq *cq, struct ib_wc *wc)
+{
+}
+
+/* A completion is posted to @cq, which is armed, and then there is no QP any more. */
+static int inside_flush_one(struct ktest_end *end, struct ib_cq *cq)
+{
+	static struct ib_cqe cqe = { .done = inside_no_completion };
+	struct ib_qp_init_attr attr = {
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_recv_sge = 1 },
+		.qp_type = IB_QPT_RC,
+		.send_cq = cq,
+		.recv_cq = cq,
+	};
+	struct ib_sge sge = ktest_sge(end, 0, 64);
+	struct ib_recv_wr wr = { .wr_cqe = &cqe, .sg_list = &sge, .num_sge = 1 };
+	struct ib_qp *qp = ib_create_qp(end->pd, &attr);
+	int ret;
+
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	ret = ib_post_recv(qp, &wr, NULL);
+	ib_destroy_qp(qp);
+	return ret;
+}
+
+/*
+ * The tasklet that announces a completion runs when ib_free_cq() has cancelled the work that
+ * polls. Nothing may be left of that work when the CQ is gone: KASAN and debugobjects look.
+ */
+static void cq_free_late(struct ktest_pair *p)
+{
+	struct ktest_end *end = &p->end[0];
+	struct inside_thread freeing;
+	struct tasklet_struct *notify;
+	struct ib_cq *cq;
+
+	if (!inside_is_kiwarp(end->id->device))
+		return;
+	cq = ib_alloc_cq(end->id->device, NULL, 4, 0, IB_POLL_WORKQUEUE);
+	if (IS_ERR(cq)) {
+		ktest_fail(p, __func__, __LINE__, "ib_alloc_cq", PTR_ERR(cq));
+		return;
+	}
+	notify = &to_kiw_cq(cq)->notify;
+	tasklet_disable(notify);
+	ktest_expect_eq(p, inside_flush_one(end, cq), 0);
+	ktest_expect(p, test_bit(TASKLET_STATE_SCHED, &notify->state));
+	inside_start(p, &freeing, inside_free_cq, cq);
+	inside_wait(p, inside_sleeps, &freeing);
+	tasklet_enable(notify);
+	inside_join(&freeing);
+}
+
+/* A QP is reset while a connection begins and ends */
+
+/**
+ * struct inside_accept - a connection that is about to be accepted
+ * @pair: it is being opened
+ * @is_ready: the QP is made
+ * @go: now accept
+ * @qp: the QP that accepts
+ * @sk: socket of the stream
+ * @waiters: how many are waited for at the QP's mutex
+ */
+struct inside_accept {
+	struct ktest_pair *pair;
+	struct completion is_ready;
+	struct completion go;
+	struct kiw_qp *qp;
+	struct sock *sk;
+	unsigned int waiters;
+};
+
+static struct inside_accept inside_accept;
+
+static void inside_hold_accept(struct ktest_end *end)
+{
+	complete(&inside_accept.is_ready);
+	wait_for_completion(&inside_accept.go);
+}
+
+static int inside_open(void *arg)
+{
+	return ktest_pair_open(arg);
+}
+
+static int inside_modify(struct kiw_qp *qp, enum ib_qp_state state)
+{
+	struct ib_qp_attr attr = { .qp_state = state };
+
+	return ib_modify_qp(&qp->ib, &attr, IB_QP_STATE);
+}
+
+static int inside_reset(void *arg)
+{
+	return inside_modify(arg, IB_QPS_RESET);
+}
+
+static int inside_abort(void *arg)
+{
+	return inside_modify(arg, IB_QPS_ERR);
+}
+
+static bool inside_all_wait(void *arg)
+{
+	struct inside_accept *a = arg;
+	struct mutex *mutex = &a->qp->mutex;
+	unsigned int n;
+
+	raw_spin_lock(&mutex->wait_lock);
+	n = list_count_nodes(&mutex->wait_list);
+	raw_spin_unlock(&mutex->wait_lock);
+	return n >= a->waiters;
+}
+
+static bool inside_is_connected(void *arg)
+{
+	struct inside_accept *a = arg;
+
+	return kiw_qp_state(a->qp) != KIW_QPS_IDLE;
+}
+
+static bool inside_is_aborted(void *arg)
+{
+	struct inside_accept *a = arg;
+
+	return kiw_qp_state(a->qp) == KIW_QPS_ERROR;
+}
+
+/* The stream that was accepted last */
+static struct sock *inside_last_sock(struct kiw_device *dev)
+{
+	struct kiw_sock *ks;
+	struct sock *sk = NULL;
+
+	spin_lock_bh(&dev->socks.lock);
+	list_for_each_entry(ks, &dev->socks.socks, link)
+		if (!ks->is_listener)
+			sk = ks->sk;
+	if (sk)
+		sock_hold(sk);
+	spin_unlock_bh(&dev->socks.lock);
+	return sk;
+}
+
+/*
+ * Who waits at the QP's mutex: first the accept, then a reset that has found the QP idle. The
+ * accept makes it connected, and is held there while a third thread aborts. So the reset finds
+ * ERROR, and the end of a connection that nobody has been told.
+ */
+static void inside_race(struct ktest_pair *p, struct inside_accept *a)
+{
+	struct inside_thread resetting, aborting;
+
+	mutex_lock(&a->qp->mutex);
+	complete(&a->go);
+	a->waiters = 1;
+	inside_wait(p, inside_all_wait, a);
+	inside_start(p, &resetting, inside_reset, a->qp);
+	a->waiters = 2;
+	inside_wait(p, inside_all_wait, a);
+	lock_sock(a->sk);
+	mutex_unlock(&a->qp->mutex);
+	inside_wait(p, inside_is_connected, a);
+	inside_start(p, &aborting, inside_abort, a->qp);
+	inside_wait(p, inside_is_aborted, a);
+	release_sock(a->sk);
+	ktest_expect_eq(p, inside_join(&resetting), 0);
+	ktest_expect_eq(p, inside_join(&aborting), 0);
+}
+
+static const struct ktest_opts inside_opts = {
+	.poll = IB_POLL_SOFTIRQ,
+	.before_accept = inside_hold_accept,
+};
+
+static void reset_report(struct ktest_pair *p)
+{
+	struct inside_accept *a = &inside_accept;
+	struct inside_thread opening;
+
+	if (!inside_is_kiwarp(p->end[1].id->device))
+		return;
+	memset(a, 0, sizeof(*a));
+	init_completion(&a->is_ready);
+	init_completion(&a->go);
+	a->pair = kvzalloc(sizeof(*a->pair), GFP_KERNEL);
+	if (!a->pair) {
+		ktest_fail(p, __func__, __LINE__, "kvzalloc", -ENOMEM);
+		return;
+	}
+	memcpy(a->pair->net, p->net, sizeof(p->net));
+	a->pair->opts = &inside_opts;
+	inside_start(p, &opening, inside_open, a->pair);
+	ktest_expect(p, wait_for_completion_timeout(&a->is_ready, KTEST_PATIENCE * HZ));
+	a->sk = p->has_failed ? NULL : inside_last_sock(to_kiw_device(p->end[1].id->device));
+	if (a->sk) {
+		a->qp = to_kiw_qp(a->pair->end[1].qp);
+		inside_race(p, a);
+		sock_put(a->sk);
+		ktest_expect_eq(p, kiw_qp_state(a->qp), KIW_QPS_IDLE);
+		ktest_expect(p, !a->qp->ks);
+	} else {
+		ktest_fail(p, __func__, __LINE__, "a stream", 0);
+		complete(&a->go);
+	}
+	/* It may have come that far before it was ended. */
+	inside_join(&opening);
+	/* This does not return if the connection has not heard of its end. */
+	ktest_pair_close(a->pair);
+	kvfree(a->pair);
+}
+
+const struct ktest_case ktest_cases_inside[] = {
+	{ "cq-free-late", cq_free_late, { .poll = IB_POLL_WORKQUEUE } },
+	{ "reset-report", reset_report, { .poll = IB_POLL_SOFTIRQ } },
+	{}
+};
