@@ -119,11 +119,17 @@ void kiw_cq_init(struct kiw_cq *cq, const struct kiw_cq_ops *ops, void *ring, u3
  * Afterwards neither handler of the consumer runs nor will be called. The ring is
  * left to the caller.
  *
+ * The core may be the consumer, and poll from a work of its own (ib_alloc_cq()). ib_free_cq()
+ * cancels that work before it comes here. A tasklet that was due then has queued it again by
+ * now, and the core frees the queue next.
+ *
  * Context: process; may sleep.
  */
 void kiw_cq_uninit(struct kiw_cq *cq)
 {
 	tasklet_kill(&cq->notify);
+	if (cq->ib.comp_wq)
+		cancel_work_sync(&cq->ib.work);
 	cancel_work_sync(&cq->overrun_work);
 }
 
