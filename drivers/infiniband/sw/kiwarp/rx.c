@@ -254,10 +254,15 @@ static enum kiw_perr rx_invalidate(struct kiw_qp *qp, const struct kiw_ddp_seg *
 	return KIW_PERR_RDMAP_INVALIDATE;
 }
 
-/* RFC 6581 9.2: a zero-length Send as RTR takes no receive and completes nothing. */
+/*
+ * RFC 6581 9.2: a zero-length Send as RTR takes no receive and completes nothing. It asks for
+ * nothing: with an STag to invalidate, or with a solicited event, it is a message of the peer's
+ * consumer, like any other, and is checked and delivered (RFC 5040 5.3, 7.2).
+ */
 static bool rx_is_rtr_send(const struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
 {
-	return qp->conn.expect_rtr && !qp->rx.has_spoken && !seg->payload_len && seg->last;
+	return qp->conn.expect_rtr && !qp->rx.has_spoken && !seg->payload_len && seg->last &&
+	       seg->opcode == KIW_RDMAP_SEND;
 }
 
 static enum kiw_perr rx_send(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
