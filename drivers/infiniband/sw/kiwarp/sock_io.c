@@ -193,7 +193,7 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks)
 /**
  * kiw_sock_send_pages() - give page fragments to TCP
  * @ks: the stream
- * @bv: fragments of pages that nobody writes to any more; TCP takes references
+ * @bv: fragments of pages that nobody writes to until TCP gives them back; it takes references
  * @num: how many
  * @len: octets in all
  *
@@ -201,6 +201,9 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks)
  * That is so also where it need not be told, because the last segment is full: where the
  * window cuts a segment short, all that is in one buffer with it is out of step behind it,
  * and so would be what TCP puts into that buffer later.
+ *
+ * Fragments that somebody may write to are copied wherever the stack computes a checksum or
+ * cuts segments itself. MSG_NO_SHARED_FRAGS says that nobody does.
  *
  * Context: socket lock held, BHs off. Never sleeps.
  * Return: octets taken, at least one; -EAGAIN: none, writable() will be called unless
@@ -215,7 +218,8 @@ int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int nu
 	 * up a poller. For the owner that would be a call to try again without the delay.
 	 */
 	ks->in_send = true;
-	ret = kiw_compat_send_bvec(ks->sk, bv, num, len, MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR);
+	ret = kiw_compat_send_bvec(ks->sk, bv, num, len,
+				   MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR | MSG_NO_SHARED_FRAGS);
 	ks->in_send = false;
 	return ret;
 }
