@@ -75,7 +75,7 @@ static void rx_begin_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sg
 	};
 }
 
-/* @len octets of payload to where kiw_mr_check() lets them go; false: TCP has lost them. */
+/* @len octets of payload to where kiw_mr_check() lets them go; false: they are unreadable. */
 static __always_inline bool rx_place(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 				     const struct kiw_mr *mr, u64 addr, u32 len)
 {
@@ -509,9 +509,12 @@ static void rx_put_off(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 rest)
 /* The QP leaves the states in which something is placed, so what came is never looked at again. */
 static void rx_fault(struct kiw_qp *qp, const struct kiw_rx_fpdu *in, enum kiw_perr perr)
 {
-	/* What is our own fault is not blamed on the peer's segment. */
-	u32 len = perr == KIW_PERR_RDMAP_CATASTROPHIC ? 0 : in->head_len;
+	u32 len;
 
+	if (kiw_sock_is_unreadable(qp->ks))
+		perr = KIW_PERR_RDMAP_CATASTROPHIC;
+	/* What is our own fault is not blamed on the peer's segment. */
+	len = perr == KIW_PERR_RDMAP_CATASTROPHIC ? 0 : in->head_len;
 	kiw_tx_discard(qp);
 	kiw_qp_fault(qp, perr, len ? in->head : NULL, len);
 }

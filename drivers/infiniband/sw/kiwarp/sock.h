@@ -98,6 +98,7 @@ struct kiw_sock_local {
  * @is_listener: it accepts
  * @in_want: in kiw_sock_rx_want(), which TCP may answer at once; socket lock
  * @in_send: in kiw_sock_send_pages(), which tells its caller all there is; socket lock
+ * @is_unreadable: TCP has something that the CPU cannot read; socket lock
  * @flags: %KIW_SOCKF_ bits
  * @end_work: releases a lingering stream: when its time is over, or TCP has seen its end
  */
@@ -113,6 +114,7 @@ struct kiw_sock {
 	bool is_listener;
 	bool in_want;
 	bool in_send;
+	bool is_unreadable;
 	unsigned long flags;
 	struct delayed_work end_work;
 };
@@ -238,7 +240,7 @@ static inline void kiw_sock_rx_skip(struct kiw_sock *ks, struct kiw_rx_cursor *c
  * @num: set to how many of them lie in one place, at least 1
  *
  * Context: socket lock held, BHs off.
- * Return: the first of them; NULL when TCP does not have what it said.
+ * Return: the first of them; NULL: as kiw_sock_rx_find() says.
  */
 static inline const u8 *kiw_sock_rx_take(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len,
 					 u32 *num)
@@ -254,6 +256,18 @@ static inline const u8 *kiw_sock_rx_take(struct kiw_sock *ks, struct kiw_rx_curs
 	cur->seq += *num;
 	cur->avail -= *num;
 	return data;
+}
+
+/**
+ * kiw_sock_is_unreadable() - has something arrived that the CPU cannot read
+ * @ks: the stream
+ *
+ * Context: socket lock held.
+ * Return: whether; the stream cannot be read any further then.
+ */
+static inline bool kiw_sock_is_unreadable(const struct kiw_sock *ks)
+{
+	return ks->is_unreadable;
 }
 
 #endif /* KIW_SOCK_H */

@@ -9,11 +9,19 @@
  * from where it was made, so octets far back in a large buffer cost no more than others.
  * What it found it keeps: as long as a position stays in one place, to move it is to count.
  *
+ * Buffers that hang behind another may have buffers behind them again: fragments of IP packets
+ * that were fragments themselves, as tunnels make them. These are rare, and looked through
+ * from the start each time. Fragments may be unreadable for the CPU, with devmem TCP for one:
+ * nothing can be done with those.
+ *
  * Context: socket lock held, BHs off.
  */
 #include "sock.h"
 
 #include <net/tcp.h>
+
+/* Tunnels in tunnels whose fragments were fragmented, each of which this host has put together */
+#define SOCK_RX_NESTED	8
 
 static void sock_rx_begin(struct kiw_rx_cursor *cur, struct sk_buff *skb)
 {
@@ -62,14 +70,57 @@ static u32 sock_rx_settle(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 	return 0;
 }
 
-/* The next of the places in which the octets of a buffer are; false: that was the last. */
+/*
+ * The next of the places in which the octets of a buffer are; false: that was the last, or the
+ * buffers behind it have buffers behind them.
+ */
 static bool sock_rx_next_place(struct kiw_rx_cursor *cur)
 {
-	if (++cur->frag < skb_shinfo(cur->part)->nr_frags)
+	const struct skb_shared_info *shinfo = skb_shinfo(cur->part);
+
+	if (++cur->frag < shinfo->nr_frags)
 		return true;
-	cur->part = cur->part == cur->skb ? skb_shinfo(cur->skb)->frag_list : cur->part->next;
+	if (cur->part == cur->skb)
+		cur->part = shinfo->frag_list;
+	else
+		cur->part = shinfo->frag_list ? NULL : cur->part->next;
 	cur->frag = -1;
 	return cur->part;
+}
+
+static const u8 *sock_rx_frag(const skb_frag_t *frag, u32 off, u32 *len)
+{
+	const u8 *data = skb_frag_address_safe(frag);
+
+	*len = skb_frag_size(frag) - off;
+	return data ? data + off : NULL;
+}
+
+/* Where the octet at @off in a buffer is, whose buffers have buffers, and how many are there */
+static const u8 *sock_rx_nested(const struct sk_buff *skb, u32 off, u32 *len, unsigned int depth)
+{
+	const struct skb_shared_info *shinfo = skb_shinfo(skb);
+	const struct sk_buff *part;
+	int i;
+
+	if (off < skb_headlen(skb)) {
+		*len = skb_headlen(skb) - off;
+		return skb->data + off;
+	}
+	off -= skb_headlen(skb);
+	for (i = 0; i < shinfo->nr_frags; i++) {
+		if (off < skb_frag_size(&shinfo->frags[i]))
+			return sock_rx_frag(&shinfo->frags[i], off, len);
+		off -= skb_frag_size(&shinfo->frags[i]);
+	}
+	if (!depth)
+		return NULL;
+	for (part = shinfo->frag_list; part; part = part->next) {
+		if (off < part->len)
+			return sock_rx_nested(part, off, len, depth - 1);
+		off -= part->len;
+	}
+	return NULL;
 }
 
 static u32 sock_rx_place_size(const struct kiw_rx_cursor *cur)
@@ -102,10 +153,7 @@ static u32 sock_rx_join(struct kiw_rx_cursor *cur, const u8 *end)
 	return end - start;
 }
 
-/*
- * Where the octet at @off in the buffer is, and how many are there; NULL: nowhere, as all
- * that is asked of @cur from then on.
- */
+/* Where the octet at @off in the buffer is, and how many are there; NULL: nowhere */
 static const u8 *sock_rx_place(struct kiw_rx_cursor *cur, u32 off, u32 *len)
 {
 	const u8 *data;
@@ -114,18 +162,33 @@ static const u8 *sock_rx_place(struct kiw_rx_cursor *cur, u32 off, u32 *len)
 	while ((size = sock_rx_place_size(cur)) <= off - cur->from) {
 		cur->from += size;
 		if (!sock_rx_next_place(cur)) {
-			cur->skb = NULL;
-			return NULL;
+			sock_rx_begin(cur, cur->skb);
+			return sock_rx_nested(cur->skb, off, len, SOCK_RX_NESTED);
 		}
 	}
 	off -= cur->from;
-	if (cur->frag < 0)
+	if (cur->frag < 0) {
 		data = cur->part->data + off;
-	else
-		data = skb_frag_address(&skb_shinfo(cur->part)->frags[cur->frag]) + off;
+	} else {
+		data = skb_frag_address_safe(&skb_shinfo(cur->part)->frags[cur->frag]);
+		if (unlikely(!data))
+			return NULL;
+		data += off;
+	}
 	*len = size - off;
 	*len += sock_rx_join(cur, data + *len);
 	return data;
+}
+
+/* There is no going on with this stream. */
+static bool sock_rx_lost(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
+{
+	cur->skb = NULL;
+	cur->here = 0;
+	if (!ks->is_unreadable)
+		kiw_count(ks->pool->stats, KIW_STAT_RX_UNREADABLE);
+	ks->is_unreadable = true;
+	return false;
 }
 
 /**
@@ -134,7 +197,8 @@ static const u8 *sock_rx_place(struct kiw_rx_cursor *cur, u32 off, u32 *len)
  * @cur: the position, @cur->avail not 0; @cur->here and @cur->data are set
  *
  * Context: socket lock held, BHs off.
- * Return: false: TCP does not have what it said.
+ * Return: false: the CPU cannot read it, nor what follows; kiw_sock_is_unreadable() says so
+ * from then on.
  */
 bool kiw_sock_rx_find(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 {
@@ -142,14 +206,14 @@ bool kiw_sock_rx_find(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 
 	cur->here = 0;
 	cur->data = cur->skb ? sock_rx_place(cur, off, &cur->here) : NULL;
-	return !WARN_ON_ONCE(!cur->data);
+	return likely(cur->data) || sock_rx_lost(ks, cur);
 }
 
 /**
  * kiw_sock_rx_peek() - copy octets out of the receive queue
  * @ks: the stream
  * @cur: where from; stays
- * @buf: filled
+ * @buf: filled; with zeroes where kiw_sock_rx_find() fails
  * @len: octets, at most @cur->avail
  *
  * Context: socket lock held, BHs off.
@@ -162,8 +226,10 @@ void kiw_sock_rx_peek(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u8 *
 
 	for (; len; len -= here, buf += here) {
 		data = kiw_sock_rx_take(ks, &at, len, &here);
-		if (!data)
+		if (!data) {
+			memset(buf, 0, len);
 			return;
+		}
 		memcpy(buf, data, here);
 	}
 }

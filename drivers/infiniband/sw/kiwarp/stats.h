@@ -67,6 +67,7 @@
 	X(RX_MO,		"rx_mo") \
 	X(RX_TOO_LONG,		"rx_too_long") \
 	X(RX_NO_BUFFER,		"rx_no_buffer") \
+	X(RX_UNREADABLE,	"rx_unreadable") \
 	X(WC_LOC_LEN,		"wc_loc_len") \
 	X(WC_LOC_PROT,		"wc_loc_prot") \
 	X(WC_LOC_QP_OP,		"wc_loc_qp_op") \
