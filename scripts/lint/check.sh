@@ -133,6 +133,25 @@ check_kernel_doc() {
 	! [ -s "$work/kernel-doc.out" ]
 }
 
+# Kernels that cannot be are refused in words: what compat.h says about a configuration, and
+# that it says nothing about a usual one.
+check_refused() {
+	local dir=$work/refused compat=$root/drivers/infiniband/sw/kiwarp/compat/compat.h config rc=0
+
+	mkdir -p "$dir/linux"
+	printf '#define KERNEL_VERSION(a, b, c) (((a) << 16) + ((b) << 8) + (c))\n' >"$dir/linux/version.h"
+	echo "#define LINUX_VERSION_CODE KERNEL_VERSION(6, 12, 0)" >>"$dir/linux/version.h"
+	gcc -E "-I$dir" -DCONFIG_64BIT=1 "$compat" >/dev/null || rc=1
+	for config in HIGHMEM PREEMPT_RT ARM MIPS ARCH_HAS_CPU_CACHE_ALIASING; do
+		if gcc -E "-I$dir" "-DCONFIG_$config=1" "$compat" >/dev/null 2>"$dir/log" ||
+			! grep -q 'error "kiwarp' "$dir/log"; then
+			echo "CONFIG_$config is not refused"
+			rc=1
+		fi
+	done
+	return "$rc"
+}
+
 check_shellcheck() {
 	cd "$root"
 	files_with_shebang '(ba|da)?sh( |$)' .sh | xargs -0 -r shellcheck -x -P SCRIPTDIR:. -f gcc
@@ -181,6 +200,7 @@ add_all() {
 	add layers "include layering" python_check layers.py
 	add counters "counters are documented and tested" python_check counters.py
 	add sizes "sizes (report)" report_sizes
+	add refused "kernels that are refused" check_refused
 	add shellcheck "shellcheck" check_shellcheck
 	add python "python compiles" check_python
 	add spdx "SPDX" python_check spdx.py
