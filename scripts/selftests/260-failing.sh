@@ -3,12 +3,12 @@
 # DESCRIPTION: where there is no memory, calls fail in order and traffic goes on
 # TIMEOUT: 60
 # KERNELS: uml-debug
-# DMESG-ALLOW: restrack_.*\[ib_core\]|at drivers/dma-buf/dma-buf.c|Modules linked in
+# DMESG-ALLOW: restrack_.*\[ib_core\]
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 
-# What is allowed: a line of the stacks that the kernel shows when vmalloc() finds no memory; its
-# surprise that a dma-buf cannot be mapped; what leaks() below looks at.
+# What is allowed: a line of the stacks that the kernel shows when vmalloc() finds no memory; what
+# leaks() below looks at.
 
 FAILSLAB=/sys/kernel/debug/failslab
 FAILPAGE=/sys/kernel/debug/fail_page_alloc

@@ -754,6 +754,8 @@ def dmabuf_errors(l, r, _):
             (buf, 0, PAGE, 0, RWRITE, "EINVAL")):
         got = r.mr_dmabuf(which, offset, size, iova, access)[0]
         expect(errno.errorcode.get(got), error, f"error of {which} {offset} {size} {iova}")
+    # All of the buffer is pinned, however little is registered.
+    expect(r.mr_dmabuf_limited(buf, PAGE, 3 * PAGE), errno.ENOMEM, "beyond RLIMIT_MEMLOCK")
     r.dmabuf_close(buf)
 
 

@@ -8,13 +8,21 @@
  * is announced once, for as long as the region is registered, because a peer may come
  * at any time.
  *
+ * All of the buffer is pinned by that, however little of it is registered, and stays so when
+ * the process has closed it. So all of it counts against RLIMIT_MEMLOCK, for each region, as
+ * pages that ib_umem pins do.
+ *
  * Mapping and unmapping happen in process context and may sleep. The data path copies
  * by @addr; who unmaps sees to it that nobody does any more (see mr.c).
  */
 #include "dmabuf.h"
 
 #include <linux/err.h>
+#include <linux/capability.h>
 #include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "compat/dmabuf.h"
@@ -47,6 +55,34 @@ err_end:
 	return ret;
 }
 
+static unsigned long dmabuf_pages(const struct kiw_dmabuf *part)
+{
+	return PFN_UP(part->buf->size);
+}
+
+/* Count the buffer as pinned by the process. */
+static int dmabuf_charge(struct kiw_dmabuf *part)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	struct mm_struct *mm = current->mm;
+	unsigned long pinned;
+
+	pinned = atomic64_add_return(dmabuf_pages(part), &mm->pinned_vm);
+	if (pinned > limit && !capable(CAP_IPC_LOCK)) {
+		atomic64_sub(dmabuf_pages(part), &mm->pinned_vm);
+		return -ENOMEM;
+	}
+	mmgrab(mm);
+	part->mm = mm;
+	return 0;
+}
+
+static void dmabuf_uncharge(struct kiw_dmabuf *part)
+{
+	atomic64_sub(dmabuf_pages(part), &part->mm->pinned_vm);
+	mmdrop(part->mm);
+}
+
 static int check_part(const struct dma_buf *buf, u64 offset, u64 length, bool is_written)
 {
 	if (!length || offset > buf->size || length > buf->size - offset)
@@ -64,14 +100,15 @@ static int check_part(const struct dma_buf *buf, u64 offset, u64 length, bool is
  * Context: process, may sleep.
  * Return: the part, to be given to kiw_dmabuf_unmap(), or ERR_PTR(): -EBADF: not open;
  * -EINVAL: not a dma-buf, or not that long; -EACCES: not open for writing; -EOPNOTSUPP: the
- * exporter's memory cannot be mapped as memory; -ENOMEM; and what the exporter says.
+ * exporter's memory cannot be mapped as memory; -ENOMEM: no memory, or the buffer is more than
+ * RLIMIT_MEMLOCK leaves; and what the exporter says.
  */
 struct kiw_dmabuf *kiw_dmabuf_map(int fd, u64 offset, u64 length, bool is_written)
 {
 	struct kiw_dmabuf *part;
 	int ret;
 
-	part = kzalloc(sizeof(*part), GFP_KERNEL);
+	part = kzalloc(sizeof(*part), GFP_KERNEL_ACCOUNT);
 	if (!part)
 		return ERR_PTR(-ENOMEM);
 	part->dir = is_written ? DMA_BIDIRECTIONAL : DMA_FROM_DEVICE;
@@ -82,12 +119,17 @@ struct kiw_dmabuf *kiw_dmabuf_map(int fd, u64 offset, u64 length, bool is_writte
 	}
 	ret = check_part(part->buf, offset, length, is_written);
 	if (!ret)
-		ret = map_all(part);
+		ret = dmabuf_charge(part);
 	if (ret)
 		goto err_put;
+	ret = map_all(part);
+	if (ret)
+		goto err_uncharge;
 	part->addr = (u8 *)part->map.vaddr + offset;
 	return part;
 
+err_uncharge:
+	dmabuf_uncharge(part);
 err_put:
 	dma_buf_put(part->buf);
 err_free:
@@ -107,6 +149,7 @@ void kiw_dmabuf_unmap(struct kiw_dmabuf *part)
 		return;
 	kiw_compat_dma_buf_vunmap(part->buf, &part->map);
 	dma_buf_end_cpu_access(part->buf, part->dir);
+	dmabuf_uncharge(part);
 	dma_buf_put(part->buf);
 	kfree(part);
 }

@@ -8,6 +8,7 @@
 #include <linux/types.h>
 
 struct dma_buf;
+struct mm_struct;
 
 /**
  * struct kiw_dmabuf - a part of a mapped dma-buf
@@ -15,12 +16,14 @@ struct dma_buf;
  * @map: kernel addresses of all of it
  * @addr: kernel address of the first octet of the part
  * @dir: what was announced to the exporter
+ * @mm: the process's that registered it, for its count of pinned pages; referenced
  */
 struct kiw_dmabuf {
 	struct dma_buf *buf;
 	struct iosys_map map;
 	u8 *addr;
 	enum dma_data_direction dir;
+	struct mm_struct *mm;
 };
 
 /* Process context, may sleep */

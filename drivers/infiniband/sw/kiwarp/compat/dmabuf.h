@@ -4,6 +4,7 @@
 #define KIW_COMPAT_DMABUF_H
 
 #include <linux/dma-buf.h>
+#include <linux/dma-resv.h>
 #include <linux/iosys-map.h>
 #include <linux/module.h>
 
@@ -14,13 +15,48 @@
 #define KIW_COMPAT_IMPORT_DMA_BUF() MODULE_IMPORT_NS(DMA_BUF)
 #endif
 
-/* Those that take the buffer's own lock have a name of their own since 6.2 */
+/*
+ * The lock of a buffer's mapping is that of its reservations since 6.2. What takes it itself
+ * has had a name of its own since.
+ */
 #if KIW_KERNEL_SINCE(6, 2, 0)
-#define kiw_compat_dma_buf_vmap(buf, map) dma_buf_vmap_unlocked(buf, map)
+#define kiw_compat_dma_buf_lock(buf) dma_resv_lock((buf)->resv, NULL)
+#define kiw_compat_dma_buf_unlock(buf) dma_resv_unlock((buf)->resv)
 #define kiw_compat_dma_buf_vunmap(buf, map) dma_buf_vunmap_unlocked(buf, map)
 #else
-#define kiw_compat_dma_buf_vmap(buf, map) dma_buf_vmap(buf, map)
+#define kiw_compat_dma_buf_lock(buf) mutex_lock(&(buf)->lock)
+#define kiw_compat_dma_buf_unlock(buf) mutex_unlock(&(buf)->lock)
 #define kiw_compat_dma_buf_vunmap(buf, map) dma_buf_vunmap(buf, map)
 #endif
+
+/**
+ * kiw_compat_dma_buf_vmap - map a buffer for the CPU
+ * @buf: its exporter has @vmap
+ * @map: set to where; to be given to kiw_compat_dma_buf_vunmap()
+ *
+ * dma_buf_vmap() of all kernels so far takes it for a bug if the exporter cannot map. But
+ * it may lack memory, which is up to the process. So the first mapping is made here.
+ *
+ * Context: process, may sleep.
+ * Return: 0, or what the exporter says.
+ */
+static inline int kiw_compat_dma_buf_vmap(struct dma_buf *buf, struct iosys_map *map)
+{
+	int ret = 0;
+
+	kiw_compat_dma_buf_lock(buf);
+	if (!buf->vmapping_counter) {
+		iosys_map_clear(map);
+		ret = buf->ops->vmap(buf, map);
+		if (!ret)
+			buf->vmap_ptr = *map;
+	}
+	if (!ret) {
+		buf->vmapping_counter++;
+		*map = buf->vmap_ptr;
+	}
+	kiw_compat_dma_buf_unlock(buf);
+	return ret;
+}
 
 #endif /* KIW_COMPAT_DMABUF_H */
