@@ -44,7 +44,7 @@ int kiw_mr_table_init(struct kiw_mr_table *table)
 	ret = init_srcu_struct(&table->srcu);
 	if (ret)
 		return ret;
-	xa_init_flags(&table->mrs, XA_FLAGS_ALLOC);
+	xa_init_flags(&table->mrs, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	table->next = 0;
 	get_random_bytes(&table->key, sizeof(table->key));
 	/* The index whose STag could be 0, the device's local DMA lkey, is never given out */

@@ -26,6 +26,7 @@
  */
 #include "qp.h"
 
+#include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -303,7 +304,10 @@ static void qp_report(struct kiw_qp *qp, bool reset)
 {
 	bool is_dead = kiw_sock_status(qp->ks) == KIW_SOCK_DEAD;
 
-	/* It takes no lock of ours. One that was late would end the next connection. */
+	/*
+	 * One that was late would end the next connection. It takes no lock of ours, and is not
+	 * waited for unless it runs.
+	 */
 	cancel_delayed_work_sync(&qp->close_timer);
 	kiw_sock_drop(qp->ks, reset || is_dead);
 	qp->conn.ops->closed(qp->conn.conn);
@@ -488,7 +492,7 @@ void kiw_qp_start(struct kiw_qp *qp)
  * @qp: zeroed; @is_user, @sig_all, @mrs, @stats, the CQs and the queues are filled in
  * @wq: work queue of the device
  *
- * Context: process.
+ * Context: process; of a user QP the one that makes it.
  */
 void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq)
 {
@@ -500,6 +504,8 @@ void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq)
 	qp->fault_event = IB_EVENT_QP_FATAL;
 	qp->sweep_ms = QP_SWEEP_MIN_MS;
 	qp->wq = wq;
+	if (qp->is_user)
+		qp->memcg = get_mem_cgroup_from_mm(current->mm);
 	INIT_WORK(&qp->work, qp_work);
 	INIT_DELAYED_WORK(&qp->again, qp_again);
 	INIT_DELAYED_WORK(&qp->close_timer, qp_close_timer);
@@ -632,5 +638,6 @@ void kiw_qp_uninit(struct kiw_qp *qp)
 	qp_forget_stream(qp);
 	mutex_unlock(&qp->mutex);
 	WARN_ON_ONCE(!qp_is_quiet(qp));
+	mem_cgroup_put(qp->memcg);
 	kiw_count(qp->stats, KIW_STAT_QP_DESTROYED);
 }

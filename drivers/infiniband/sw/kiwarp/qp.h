@@ -93,6 +93,8 @@ struct kiw_conn_params {
  * @doorbell: of the process that has the rings mapped
  * @is_user: rings are mapped by a process
  * @owner: who created it, and may name it to rdma_cm
+ * @memcg: of the process that made it, charged for what a connection needs; referenced; NULL
+ *	for a kernel consumer
  * @sig_all: every send WR is signaled
  * @idle_state: RESET, INIT or RTR: all of them are %KIW_QPS_IDLE, and differ for the
  *	consumer only
@@ -136,6 +138,7 @@ struct kiw_qp {
 
 	struct kiw_owner owner;
 	bool is_user;
+	struct mem_cgroup *memcg;
 	bool sig_all;
 	u8 idle_state;
 	int access;

@@ -7,6 +7,7 @@
  */
 #include "readq.h"
 
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -30,9 +31,14 @@ static int readq_init(size_t bytes, bool is_memalloc, void **slots)
 	return *slots ? 0 : -ENOMEM;
 }
 
-static void *readq_slots(size_t bytes)
+/* @memcg is charged, whoever is running: softirq has none, and a kworker that of the system */
+static void *readq_slots(struct mem_cgroup *memcg, size_t bytes)
 {
-	return kzalloc(bytes, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	struct mem_cgroup *before = set_active_memcg(memcg);
+	void *slots = kzalloc(bytes, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+
+	set_active_memcg(before);
+	return slots;
 }
 
 /**
@@ -161,7 +167,8 @@ void kiw_irq_uninit(struct kiw_irq *irq)
 bool kiw_pend_ready(struct kiw_pend_ring *ring)
 {
 	if (!ring->slots)
-		ring->slots = readq_slots(array_size(ring->max, sizeof(*ring->slots)));
+		ring->slots = readq_slots(ring->memcg,
+					  array_size(ring->max, sizeof(*ring->slots)));
 	ring->size = ring->slots ? ring->max : 0;
 	return ring->slots;
 }
@@ -176,7 +183,7 @@ bool kiw_pend_ready(struct kiw_pend_ring *ring)
 bool kiw_orq_ready(struct kiw_orq *orq)
 {
 	if (!orq->slots)
-		orq_set_slots(orq, readq_slots(orq_bytes(orq)));
+		orq_set_slots(orq, readq_slots(orq->memcg, orq_bytes(orq)));
 	return orq->slots;
 }
 
@@ -190,7 +197,8 @@ bool kiw_orq_ready(struct kiw_orq *orq)
 bool kiw_irq_ready(struct kiw_irq *irq)
 {
 	if (!irq->slots)
-		irq->slots = readq_slots(array_size(irq->size, sizeof(*irq->slots)));
+		irq->slots = readq_slots(irq->memcg,
+					 array_size(irq->size, sizeof(*irq->slots)));
 	return irq->slots;
 }
 

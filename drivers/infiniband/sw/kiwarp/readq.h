@@ -14,6 +14,8 @@
 #include "proto/rdmap.h"
 #include "wr.h"
 
+struct mem_cgroup;
+
 /**
  * struct kiw_pend - a send work request begun and not completed
  * @wr_id: the consumer's cookie
@@ -44,6 +46,7 @@ struct kiw_pend {
  * @put: free-running
  * @taken: free-running: entries before it are with TCP as a whole
  * @get: free-running: oldest not completed
+ * @memcg: pays for slots that are allocated later, or NULL; referenced by the QP
  */
 struct kiw_pend_ring {
 	struct kiw_pend *slots;
@@ -52,6 +55,7 @@ struct kiw_pend_ring {
 	u32 put;
 	u32 taken;
 	u32 get;
+	struct mem_cgroup *memcg;
 };
 
 /**
@@ -94,6 +98,7 @@ struct kiw_read {
  * @num_sges: a power of two
  * @sge_put: free-running
  * @sge_get: free-running
+ * @memcg: as in &struct kiw_pend_ring
  */
 struct kiw_orq {
 	struct kiw_read *slots;
@@ -105,6 +110,7 @@ struct kiw_orq {
 	u32 num_sges;
 	u32 sge_put;
 	u32 sge_get;
+	struct mem_cgroup *memcg;
 };
 
 /**
@@ -124,6 +130,7 @@ struct kiw_peer_read {
  * @depth: most the peer may have outstanding: the negotiated IRD, exactly
  * @put: free-running
  * @get: free-running
+ * @memcg: as in &struct kiw_pend_ring
  */
 struct kiw_irq {
 	struct kiw_peer_read *slots;
@@ -131,6 +138,7 @@ struct kiw_irq {
 	u32 depth;
 	u32 put;
 	u32 get;
+	struct mem_cgroup *memcg;
 };
 
 /* Process context */

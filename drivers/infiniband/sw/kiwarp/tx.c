@@ -14,6 +14,7 @@
 #include "tx.h"
 
 #include <linux/random.h>
+#include <linux/sched/mm.h>
 
 #include "proto/ddp.h"
 #include "proto/mpa.h"
@@ -636,20 +637,12 @@ void kiw_tx_run(struct kiw_qp *qp)
 		kiw_qp_retry_later(qp);
 }
 
-/**
- * kiw_tx_init() - make the engine ready for a stream
- * @qp: the QP; its @conn is filled in
- *
- * Context: process, may sleep; no stream yet.
- * Return: 0 or -ENOMEM.
- */
-int kiw_tx_init(struct kiw_qp *qp)
+static int tx_init_queues(struct kiw_qp *qp)
 {
 	bool is_memalloc = kiw_sock_is_memalloc(qp->conn.ks);
 	struct kiw_tx *tx = &qp->tx;
-	int i, ret;
+	int ret;
 
-	memset(tx, 0, sizeof(*tx));
 	ret = kiw_pend_init(&tx->pend, qp->sq.size, is_memalloc);
 	if (ret)
 		return ret;
@@ -659,10 +652,9 @@ int kiw_tx_init(struct kiw_qp *qp)
 	ret = kiw_irq_init(&tx->irq, qp->conn.ird, is_memalloc);
 	if (ret)
 		goto err_orq;
-	for (i = 0; i < KIW_QN_COUNT; i++)
-		tx->msn[i] = 1;
-	tx->rtr = qp->conn.rtr;
-	tx->is_fenced = !qp->conn.initiator;
+	tx->pend.memcg = qp->memcg;
+	tx->orq.memcg = qp->memcg;
+	tx->irq.memcg = qp->memcg;
 	return 0;
 
 err_orq:
@@ -670,6 +662,33 @@ err_orq:
 err_pend:
 	kiw_pend_uninit(&tx->pend);
 	return ret;
+}
+
+/**
+ * kiw_tx_init() - make the engine ready for a stream
+ * @qp: the QP; its @conn is filled in
+ *
+ * Context: process, may sleep; no stream yet.
+ * Return: 0 or -ENOMEM.
+ */
+int kiw_tx_init(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+	struct mem_cgroup *before;
+	int i, ret;
+
+	memset(tx, 0, sizeof(*tx));
+	/* A connection may be made by a kworker, but it is the QP's owner who pays. */
+	before = set_active_memcg(qp->memcg);
+	ret = tx_init_queues(qp);
+	set_active_memcg(before);
+	if (ret)
+		return ret;
+	for (i = 0; i < KIW_QN_COUNT; i++)
+		tx->msn[i] = 1;
+	tx->rtr = qp->conn.rtr;
+	tx->is_fenced = !qp->conn.initiator;
+	return 0;
 }
 
 /**

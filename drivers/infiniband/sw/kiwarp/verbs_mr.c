@@ -40,7 +40,7 @@ static struct kiw_mr *mr_alloc(struct kiw_device *dev, struct ib_pd *ibpd, int a
 		return ERR_PTR(ret);
 	if (!atomic_add_unless(&dev->num_mr, 1, KIW_MAX_MR))
 		return ERR_PTR(-ENOMEM);
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 	if (!mr) {
 		atomic_dec(&dev->num_mr);
 		return ERR_PTR(-ENOMEM);

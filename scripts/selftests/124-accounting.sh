@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: what a process makes is charged to its memory cgroup
+# TIMEOUT: 60
+# KERNELS: uml uml-debug 6.12
+# CHECK-KERNELS: uml
+# shellcheck source=scripts/selftests/rc
+. "$(dirname "$0")/rc"
+
+GROUP=/sys/fs/cgroup/accounting
+
+# in_group ARGUMENT...: of accounting.py
+in_group() {
+	echo max >$GROUP/memory.max || return 1
+	bash -c 'echo $BASHPID >'$GROUP'/cgroup.procs && exec nsenter --net=/run/netns/a -- \
+		timeout 50 python3 "$SELFTESTS/accounting.py" "$@"' - "$DEV_A" "$@"
+}
+
+# The structures of a region, its place in the table, and the core's object
+costs() {
+	local cost
+	cost=$(in_group cost mr 3000) || return 1
+	echo "$cost octets for each region"
+	[ "$cost" -ge 300 ]
+}
+
+# A process makes as many as it can: it gets no more, or is killed.
+exhausts() {
+	local status
+	in_group exhaust mr
+	status=$?
+	echo "status $status"
+	[ $status = 0 ] || [ $status = 137 ]
+}
+
+nothing_left() { ! rdma resource show mr | grep -q mrn; }
+
+{ load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
+echo +memory >/sys/fs/cgroup/cgroup.subtree_control && mkdir -p $GROUP || bail "no cgroup"
+t_run "a region is charged" costs
+t_run "as many regions as there can be" exhausts
+t_run "nothing is left" wait_for 20 nothing_left
+rmdir $GROUP
+rdma_down
+topo_down
+t_run "unload" unload_kiwarp
+done_testing
