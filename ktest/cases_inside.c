@@ -209,10 +209,12 @@ static bool inside_all_wait(void *arg)
 {
 	struct inside_accept *a = arg;
 	struct mutex *mutex = &a->qp->mutex;
-	unsigned int n;
+	struct list_head *waiter;
+	unsigned int n = 0;
 
 	raw_spin_lock(&mutex->wait_lock);
-	n = list_count_nodes(&mutex->wait_list);
+	list_for_each(waiter, &mutex->wait_list)
+		n++;
 	raw_spin_unlock(&mutex->wait_lock);
 	return n >= a->waiters;
 }

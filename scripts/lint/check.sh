@@ -136,11 +136,14 @@ check_kernel_doc() {
 # Kernels that cannot be are refused in words: what compat.h says about a configuration, and
 # that it says nothing about a usual one.
 check_refused() {
-	local dir=$work/refused compat=$root/drivers/infiniband/sw/kiwarp/compat/compat.h config rc=0
+	local compat=$root/drivers/infiniband/sw/kiwarp/compat/compat.h
+	local dir=$work/refused config rc=0
 
 	mkdir -p "$dir/linux"
-	printf '#define KERNEL_VERSION(a, b, c) (((a) << 16) + ((b) << 8) + (c))\n' >"$dir/linux/version.h"
-	echo "#define LINUX_VERSION_CODE KERNEL_VERSION(6, 12, 0)" >>"$dir/linux/version.h"
+	cat >"$dir/linux/version.h" <<-END
+	#define KERNEL_VERSION(a, b, c) (((a) << 16) + ((b) << 8) + (c))
+	#define LINUX_VERSION_CODE KERNEL_VERSION(6, 12, 0)
+	END
 	gcc -E "-I$dir" -DCONFIG_64BIT=1 "$compat" >/dev/null || rc=1
 	for config in HIGHMEM PREEMPT_RT ARM MIPS ARCH_HAS_CPU_CACHE_ALIASING; do
 		if gcc -E "-I$dir" "-DCONFIG_$config=1" "$compat" >/dev/null 2>"$dir/log" ||

@@ -11,9 +11,9 @@ GROUP=/sys/fs/cgroup/accounting
 
 # in_group ARGUMENT...: of accounting.py
 in_group() {
-	echo max >$GROUP/memory.max || return 1
-	bash -c 'echo $BASHPID >'$GROUP'/cgroup.procs && exec nsenter --net=/run/netns/a -- \
-		timeout 50 python3 "$SELFTESTS/accounting.py" "$@"' - "$DEV_A" "$@"
+	echo max >"$GROUP/memory.max" || return 1
+	bash -c 'echo $BASHPID >"$1" && shift && exec nsenter --net=/run/netns/a -- \
+		timeout 50 python3 "$SELFTESTS/accounting.py" "$@"' - "$GROUP/cgroup.procs" "$DEV_A" "$@"
 }
 
 # The structures of a region, its place in the table, and the core's object
@@ -30,17 +30,17 @@ exhausts() {
 	in_group exhaust mr
 	status=$?
 	echo "status $status"
-	[ $status = 0 ] || [ $status = 137 ]
+	[ "$status" = 0 ] || [ "$status" = 137 ]
 }
 
 nothing_left() { ! rdma resource show mr | grep -q mrn; }
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
-echo +memory >/sys/fs/cgroup/cgroup.subtree_control && mkdir -p $GROUP || bail "no cgroup"
+{ echo +memory >/sys/fs/cgroup/cgroup.subtree_control && mkdir -p "$GROUP"; } || bail "no cgroup"
 t_run "a region is charged" costs
 t_run "as many regions as there can be" exhausts
 t_run "nothing is left" wait_for 20 nothing_left
-rmdir $GROUP
+rmdir "$GROUP"
 rdma_down
 topo_down
 t_run "unload" unload_kiwarp

@@ -17,14 +17,14 @@ tunnels_up() {
 	[ "$1" = a ] || n=2 peer=1
 	# Without "do not fragment", which the tunnels would take over
 	on "$1" sysctl -q -w net.ipv4.ip_no_pmtu_disc=1 &&
-		ip -n "$1" link add outer type ipip local 10.77.0.$n remote 10.77.0.$peer \
+		ip -n "$1" link add outer type ipip local "10.77.0.$n" remote "10.77.0.$peer" \
 			nopmtudisc &&
-		ip -n "$1" addr add 10.78.0.$n/24 dev outer &&
-		ip -n "$1" link set outer up mtu $OUTER_MTU &&
-		ip -n "$1" link add inner type ipip local 10.78.0.$n remote 10.78.0.$peer \
+		ip -n "$1" addr add "10.78.0.$n/24" dev outer &&
+		ip -n "$1" link set outer up mtu "$OUTER_MTU" &&
+		ip -n "$1" link add inner type ipip local "10.78.0.$n" remote "10.78.0.$peer" \
 			nopmtudisc &&
-		ip -n "$1" addr add 10.79.0.$n/24 dev inner &&
-		ip -n "$1" link set inner up mtu $INNER_MTU
+		ip -n "$1" addr add "10.79.0.$n/24" dev inner &&
+		ip -n "$1" link set inner up mtu "$INNER_MTU"
 }
 
 # Each time IP has put a packet together, on b
@@ -44,9 +44,10 @@ cross() {
 	before=$(reassembled)
 	rping_to b 10.79.0.2 -C 10 -S 60000 || return 1
 	# Of 9 segments in each direction for a ping, and of the packets of which those are
-	[ "$(($(reassembled) - before))" -gt 100 ] || { echo "nothing came in fragments"; return 1; }
+	[ "$(($(reassembled) - before))" -gt 100 ] ||
+		{ echo "nothing came in fragments"; return 1; }
 	for host in a b; do
-		[ "$(counter "$(dev_of $host)" rx_unreadable)" = 0 ] ||
+		[ "$(counter "$(dev_of "$host")" rx_unreadable)" = 0 ] ||
 			{ echo "unreadable for $host"; return 1; }
 	done
 }
@@ -54,7 +55,7 @@ cross() {
 { load_kiwarp && topo_up 1500; } || bail "no two hosts"
 modprobe -q ipip
 t_run "a tunnel in a tunnel" eval 'tunnels_up a && tunnels_up b && on_a ping -q -c 1 -W 2 10.79.0.2'
-rdma_add a inner && rdma_add b inner && wait_for 5 rdma_is_active b || bail "no devices"
+{ rdma_add a inner && rdma_add b inner && wait_for 5 rdma_is_active b; } || bail "no devices"
 t_run "messages in fragments of fragments" cross
 policy markers y
 t_run "with markers" cross

@@ -29,7 +29,7 @@
 static struct world {
 	struct side sides[2];
 	struct ibv_qp *qps[2];
-	volatile bool stop;
+	bool stop;
 	unsigned int connected;
 	unsigned int modified;
 } w;
@@ -46,7 +46,7 @@ static void *disturb(void *arg)
 {
 	unsigned int seed = (unsigned long)arg;
 
-	while (!w.stop) {
+	while (!__atomic_load_n(&w.stop, __ATOMIC_RELAXED)) {
 		modify(w.qps[rand_r(&seed) % 2], rand_r(&seed) % 3 ? IBV_QPS_RESET : IBV_QPS_ERR);
 		if (rand_r(&seed) % 4)
 			usleep(rand_r(&seed) % 2000);
@@ -122,7 +122,8 @@ static struct rdma_cm_id *request(void)
 	struct rdma_cm_id *id;
 
 	while (now() < end)
-		if (next_event(w.sides[1].chan, EVENT_SECONDS, &id) == RDMA_CM_EVENT_CONNECT_REQUEST)
+		if (next_event(w.sides[1].chan, EVENT_SECONDS, &id) ==
+		    RDMA_CM_EVENT_CONNECT_REQUEST)
 			return id;
 	return NULL;
 }
@@ -176,7 +177,7 @@ int main(int argc, char **argv)
 		MUST(!pthread_create(&threads[i], NULL, disturb, (void *)(i + 1)));
 	while (now() < end)
 		connect_once();
-	w.stop = true;
+	__atomic_store_n(&w.stop, true, __ATOMIC_RELAXED);
 	for (i = 0; i < THREADS; i++)
 		MUST(!pthread_join(threads[i], NULL));
 	printf("%u connections, %u changes\n", w.connected, w.modified);
