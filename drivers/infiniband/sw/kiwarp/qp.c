@@ -285,8 +285,7 @@ static bool qp_flush(struct kiw_qp *qp)
 	local_bh_enable();
 	if (locked)
 		kiw_sock_unlock(qp->ks);
-	/* qp_quiesce() sets it meanwhile, and flushes this work twice. */
-	if (READ_ONCE(qp->is_ending))
+	if (qp->is_ending)
 		return was_cut;
 	/* A process can fill its rings forever: it gets its turns, not a worker. */
 	if (more && !qp->is_user)
@@ -605,6 +604,9 @@ static void qp_drop_posted(struct kiw_qp *qp)
  */
 void kiw_qp_reset(struct kiw_qp *qp)
 {
+	/* As in the work */
+	unsigned int noio = memalloc_noio_save();
+
 	mutex_lock(&qp->mutex);
 	if (kiw_qp_state(qp) != KIW_QPS_IDLE)
 		kiw_qp_event(qp, KIW_QPE_ABORT);
@@ -618,6 +620,7 @@ void kiw_qp_reset(struct kiw_qp *qp)
 	qp->fault_event = IB_EVENT_QP_FATAL;
 	qp->sweep_ms = QP_SWEEP_MIN_MS;
 	mutex_unlock(&qp->mutex);
+	memalloc_noio_restore(noio);
 }
 
 /**
