@@ -74,7 +74,7 @@ fuzz-wire:
 	KIW_SOAK=$(or $(FUZZ_SECONDS),600) scripts/selftests/check --kernel uml-debug 255
 
 # What races, with two CPUs: under KASAN and lockdep, and under KCSAN
-RACE_TESTS = 035 036 123 127 128 245 300
+RACE_TESTS = 035 036 123 127 128 129 245 300
 
 check-races:
 	scripts/selftests/check --kernel smp-debug:2 --kernel smp-kcsan:2 $(RACE_TESTS) 990
@@ -86,7 +86,7 @@ pyverbs:
 # SOAK_SECONDS=n for each of its tests
 soak:
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --kernel uml-debug --kernel 6.12:2 \
-		125 127 245 $(ULP_TESTS)
+		125 127 129 245 $(ULP_TESTS)
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --kernel smp-debug:2 --kernel smp-kcsan:2 \
 		$(RACE_TESTS)
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --pair --kernel 6.1 --kernel 6.12 \
@@ -109,7 +109,7 @@ help:
 	@echo 'make check         all tests: lint, KUnit and system tests'
 	@echo 'make check-ulp     NFS, iSER, NVMe and so on only, on all kernels and pairs of guests'
 	@echo 'make check-races   what races, on two CPUs with KASAN and lockdep, and with KCSAN'
-	@echo 'make soak          random verbs, hostile rings, NFS and so on for SOAK_SECONDS (600) each'
+	@echo 'make soak          random verbs, attacks, NFS and so on for SOAK_SECONDS (600) each'
 	@echo 'make bench         throughput and cost beside siw, rxe and TCP'
 	@echo 'make lint          static checks only'
 	@echo 'make kunit         KUnit suites only, in seconds'
