@@ -1,0 +1,748 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * abuse PART: a process that means harm with its system calls.
+ *
+ * PART: "responses" that cannot be delivered, in whole or in part; "mappings" of rings under
+ * keys, lengths and flags that are not theirs; "mmap-destroy": a thread maps the rings that
+ * another one makes and destroys; "numbers": a thread connects QPs by number while another
+ * makes and destroys them; "accept-destroy": a QP goes while it is accepted with; "memlock":
+ * locked memory.
+ *
+ * What is refused says so with the right errno, and leaves nothing behind; that the kernel stays
+ * clean is for the caller to see. KIW_SECONDS: how long races go on, 2 if not given.
+ */
+#include "common.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/kiwarp-abi.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+
+#define PORT		7806
+#define CLOSED_PORT	7807
+#define NOBODY		65534
+#define SLOTS		256
+#define RESOLVE_MS	2000
+/* Less than startup_ms: the end of a QP does not wait for the peer */
+#define DESTROY_SECONDS	8
+#define RINGS		4
+#define LOCKABLE	(16 * PAGE)
+
+/* What can be made with one call of the write() ABI */
+enum kind { CONTEXT, PD, CQ, SRQ, QP, KINDS };
+
+static const char * const kind_names[KINDS] = { "context", "PD", "CQ", "SRQ", "QP" };
+
+/**
+ * struct make - a call that makes something, of any kind
+ * @hdr: what, and the lengths in words
+ * @get_context: CONTEXT; all begin with the address of the response
+ * @alloc_pd: PD
+ * @cq: CQ
+ * @srq: SRQ
+ * @qp: QP
+ */
+struct make {
+	struct ib_uverbs_cmd_hdr hdr;
+	union {
+		struct ib_uverbs_get_context get_context;
+		struct ib_uverbs_alloc_pd alloc_pd;
+		struct ib_uverbs_create_cq cq;
+		struct ib_uverbs_create_srq srq;
+		struct ib_uverbs_create_qp qp;
+	};
+};
+
+/* The core's part of each response, and the driver's behind it */
+struct cq_response {
+	struct ib_uverbs_create_cq_resp core;
+	struct kiwarp_uresp_create_cq driver;
+};
+
+struct srq_response {
+	struct ib_uverbs_create_srq_resp core;
+	struct kiwarp_uresp_create_srq driver;
+};
+
+struct qp_response {
+	struct ib_uverbs_create_qp_resp core;
+	struct kiwarp_uresp_create_qp driver;
+};
+
+struct context_response {
+	struct ib_uverbs_get_context_resp core;
+	struct kiwarp_uresp_alloc_ctx driver;
+};
+
+/**
+ * struct call - how to make a kind
+ * @command: of the write() ABI
+ * @destroy: its reverse; 0: none
+ * @cmd: octets of the command without its header
+ * @core: octets of the core's part of the response
+ * @all: octets of the response
+ */
+static const struct call {
+	__u32 command;
+	__u32 destroy;
+	size_t cmd;
+	size_t core;
+	size_t all;
+} calls[KINDS] = {
+	[CONTEXT] = { IB_USER_VERBS_CMD_GET_CONTEXT, 0, sizeof(struct ib_uverbs_get_context),
+		      sizeof(struct ib_uverbs_get_context_resp), sizeof(struct context_response) },
+	[PD] = { IB_USER_VERBS_CMD_ALLOC_PD, IB_USER_VERBS_CMD_DEALLOC_PD,
+		 sizeof(struct ib_uverbs_alloc_pd), sizeof(struct ib_uverbs_alloc_pd_resp),
+		 sizeof(struct ib_uverbs_alloc_pd_resp) },
+	[CQ] = { IB_USER_VERBS_CMD_CREATE_CQ, IB_USER_VERBS_CMD_DESTROY_CQ,
+		 sizeof(struct ib_uverbs_create_cq), sizeof(struct ib_uverbs_create_cq_resp),
+		 sizeof(struct cq_response) },
+	[SRQ] = { IB_USER_VERBS_CMD_CREATE_SRQ, IB_USER_VERBS_CMD_DESTROY_SRQ,
+		  sizeof(struct ib_uverbs_create_srq), sizeof(struct ib_uverbs_create_srq_resp),
+		  sizeof(struct srq_response) },
+	[QP] = { IB_USER_VERBS_CMD_CREATE_QP, IB_USER_VERBS_CMD_DESTROY_QP,
+		 sizeof(struct ib_uverbs_create_qp), sizeof(struct ib_uverbs_create_qp_resp),
+		 sizeof(struct qp_response) },
+};
+
+/**
+ * struct world - everything
+ * @sides: both hosts
+ * @path: the device file of side a
+ * @fd: a context of our own, without libibverbs
+ * @pd: handle of a PD in @fd
+ * @cq: handle of a CQ in @fd
+ * @keys: of rings that may be gone already, for the thread that maps
+ * @bytes: lengths of their mappings
+ * @guess: the next QP may have this number
+ * @over: the second thread is to end
+ * @count: what the second thread has achieved, and what it has tried
+ */
+static struct world {
+	struct side sides[2];
+	char path[96];
+	int fd;
+	__u32 pd;
+	__u32 cq;
+	__u64 keys[RINGS];
+	size_t bytes[RINGS];
+	__u32 guess;
+	bool over;
+	unsigned long count[2];
+} w;
+
+static size_t mapped(size_t bytes)
+{
+	return (bytes + PAGE - 1) / PAGE * PAGE;
+}
+
+static double race_seconds(void)
+{
+	const char *text = getenv("KIW_SECONDS");
+
+	return text ? atof(text) : 2;
+}
+
+/* What rdma resource says: the numbers of all objects there are */
+static void objects(char *text, size_t size)
+{
+	FILE *f = popen("rdma resource show", "r");
+	size_t n;
+
+	MUST(f);
+	n = fread(text, 1, size - 1, f);
+	text[n] = 0;
+	MUST(!pclose(f));
+}
+
+/* --- the write() ABI ------------------------------------------------------------ */
+
+static void fill(struct make *make, enum kind kind)
+{
+	memset(make, 0, sizeof(*make));
+	make->hdr.command = calls[kind].command;
+	make->hdr.in_words = (sizeof(make->hdr) + calls[kind].cmd) / 4;
+	make->hdr.out_words = calls[kind].all / 4;
+	if (kind == CQ) {
+		make->cq.cqe = SLOTS;
+		make->cq.comp_channel = -1;
+	} else if (kind == SRQ) {
+		make->srq.pd_handle = w.pd;
+		make->srq.max_wr = SLOTS;
+		make->srq.max_sge = 1;
+	} else if (kind == QP) {
+		make->qp.pd_handle = w.pd;
+		make->qp.send_cq_handle = w.cq;
+		make->qp.recv_cq_handle = w.cq;
+		make->qp.max_send_wr = SLOTS;
+		make->qp.max_recv_wr = SLOTS;
+		make->qp.max_send_sge = 1;
+		make->qp.max_recv_sge = 1;
+		make->qp.qp_type = IBV_QPT_RC;
+	}
+}
+
+/* The errno of the call; the response goes to @response, wherever that is */
+static int make(enum kind kind, int fd, void *response)
+{
+	struct make cmd;
+	size_t bytes = sizeof(cmd.hdr) + calls[kind].cmd;
+
+	fill(&cmd, kind);
+	cmd.get_context.response = (unsigned long)response;
+	return write(fd, &cmd, bytes) == (ssize_t)bytes ? 0 : errno;
+}
+
+/* @handle is the first word of every response */
+static void destroy(enum kind kind, __u32 handle)
+{
+	__u64 response;
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		union {
+			struct ib_uverbs_destroy_qp qp;
+			struct ib_uverbs_dealloc_pd pd;
+		};
+	} cmd = { .hdr = { calls[kind].destroy, sizeof(cmd) / 4, 2 } };
+
+	if (kind == PD) {
+		cmd.hdr.in_words = (sizeof(cmd.hdr) + sizeof(cmd.pd)) / 4;
+		cmd.hdr.out_words = 0;
+		cmd.pd.pd_handle = handle;
+	} else {
+		cmd.qp.response = (unsigned long)&response;
+		cmd.qp.qp_handle = handle;
+	}
+	MUST(write(w.fd, &cmd, cmd.hdr.in_words * 4) == cmd.hdr.in_words * 4);
+}
+
+static __u32 must_make(enum kind kind, void *response)
+{
+	int err = make(kind, w.fd, response);
+
+	if (err)
+		fail("%s: %s", kind_names[kind], strerror(err));
+	return *(__u32 *)response;
+}
+
+/* --- responses that cannot be delivered --------------------------------------------- */
+
+/* Three pages: none, one to write to, one to read only */
+static __u8 *three_pages(void)
+{
+	__u8 *p = pages(3 * PAGE);
+
+	memset(p, 0, 3 * PAGE);
+	MUST(!mprotect(p, PAGE, PROT_NONE) && !mprotect(p + 2 * PAGE, PAGE, PROT_READ));
+	return p;
+}
+
+static int try(enum kind kind, void *response)
+{
+	int fd, err;
+
+	if (kind != CONTEXT)
+		return make(kind, w.fd, response);
+	/* A file has one context at most */
+	fd = open(w.path, O_RDWR | O_CLOEXEC);
+	MUST(fd >= 0);
+	err = make(kind, fd, response);
+	close(fd);
+	return err;
+}
+
+/* In each place the core's part, the driver's or both cannot be written */
+static void undeliverable(enum kind kind, __u8 *p)
+{
+	const struct {
+		const char *what;
+		__u8 *at;
+	} places[] = {
+		{ "at 8", (__u8 *)8 },
+		{ "no page", p },
+		{ "read-only", p + 2 * PAGE },
+		{ "core's part without a page", p + PAGE - calls[kind].core },
+		{ "driver's part without a page", p + 2 * PAGE - calls[kind].core },
+		{ "the last word", p + 2 * PAGE - calls[kind].all + 4 },
+		{ "an address of the kernel", (__u8 *)0xffff888000000000 },
+	};
+	size_t i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		if (kind == PD && !strncmp(places[i].what, "driver's", 8))
+			continue;
+		err = try(kind, places[i].at);
+		if (err != EFAULT)
+			fail("%s, response %s: %s", kind_names[kind], places[i].what,
+			     strerror(err));
+	}
+}
+
+/* The ioctl() ABI has an attribute for each part of a response */
+static int ioctl_cq(void *cqe, void *driver)
+{
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attrs[6];
+	} call = {
+		.hdr = {
+			.length = sizeof(call), .object_id = UVERBS_OBJECT_CQ,
+			.method_id = UVERBS_METHOD_CQ_CREATE, .num_attrs = 6,
+			.driver_id = RDMA_DRIVER_SIW,
+		},
+		.attrs = {
+			{ UVERBS_ATTR_CREATE_CQ_HANDLE, 0, 1, {}, { 0 } },
+			{ UVERBS_ATTR_CREATE_CQ_CQE, 4, 1, {}, { SLOTS } },
+			{ UVERBS_ATTR_CREATE_CQ_USER_HANDLE, 8, 1, {}, { 0 } },
+			{ UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, 4, 1, {}, { 0 } },
+			{ UVERBS_ATTR_CREATE_CQ_RESP_CQE, 4, 1, {}, { (unsigned long)cqe } },
+			{ UVERBS_ATTR_UHW_OUT, sizeof(struct kiwarp_uresp_create_cq), 0, {},
+			  { (unsigned long)driver } },
+		},
+	};
+
+	return ioctl(w.fd, RDMA_VERBS_IOCTL, &call) ? errno : 0;
+}
+
+static void responses(void)
+{
+	char before[1024], after[1024];
+	struct qp_response room;
+	__u8 *p = three_pages();
+	enum kind kind;
+	int round, fd;
+
+	objects(before, sizeof(before));
+	for (round = 0; round < 20; round++) {
+		for (kind = 0; kind < KINDS; kind++)
+			undeliverable(kind, p);
+		MUST(ioctl_cq(p, p + PAGE) == EFAULT);
+		MUST(ioctl_cq(p + PAGE, p) == EFAULT);
+		MUST(ioctl_cq(p + PAGE, p + 2 * PAGE) == EFAULT);
+	}
+	objects(after, sizeof(after));
+	if (strcmp(before, after))
+		fail("there was\n%sand is\n%s", before, after);
+	for (kind = PD; kind < KINDS; kind++)
+		destroy(kind, must_make(kind, &room));
+	fd = open(w.path, O_RDWR | O_CLOEXEC);
+	MUST(fd >= 0 && !make(CONTEXT, fd, &room));
+	close(fd);
+	printf("%d rounds\n", round);
+}
+
+/* --- mappings -------------------------------------------------------------------- */
+
+/* The errno of an attempt, which is undone */
+static int map(int fd, size_t bytes, int flags, __u64 key)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, key);
+
+	if (p == MAP_FAILED)
+		return errno;
+	MUST(!munmap(p, bytes));
+	return 0;
+}
+
+static void refused(const char *what, int err, int wanted)
+{
+	if (err != wanted)
+		fail("%s: %s", what, strerror(err));
+}
+
+static size_t cq_bytes(const struct cq_response *cq)
+{
+	return mapped(cq->driver.num_cqe * sizeof(struct kiwarp_cqe) +
+		      sizeof(struct kiwarp_cq_ctrl));
+}
+
+static void mappings(void)
+{
+	struct context_response context;
+	struct cq_response cq;
+	__u8 *ring, *moved;
+	size_t bytes;
+	__u64 key;
+	int other;
+
+	must_make(CQ, &cq);
+	bytes = cq_bytes(&cq);
+	key = cq.driver.cq_key;
+	MUST(bytes > PAGE && key != KIWARP_INVALID_KEY);
+	MUST(!map(w.fd, bytes, MAP_SHARED, key));
+	refused("a part", map(w.fd, PAGE, MAP_SHARED, key), EINVAL);
+	refused("the rest", map(w.fd, bytes - PAGE, MAP_SHARED, key + PAGE), EINVAL);
+	refused("a page more", map(w.fd, bytes + PAGE, MAP_SHARED, key), EINVAL);
+	refused("private", map(w.fd, bytes, MAP_PRIVATE, key), EINVAL);
+	refused("a page before", map(w.fd, bytes, MAP_SHARED, key - PAGE), EINVAL);
+	refused("an unknown key", map(w.fd, bytes, MAP_SHARED, key + 1000 * PAGE), EINVAL);
+	refused("key 0", map(w.fd, bytes, MAP_SHARED, 0), EINVAL);
+	refused("the key that means none", map(w.fd, bytes, MAP_SHARED, KIWARP_INVALID_KEY),
+		EINVAL);
+	other = open(w.path, O_RDWR | O_CLOEXEC);
+	MUST(other >= 0);
+	refused("without a context", map(other, bytes, MAP_SHARED, key), EINVAL);
+	MUST(!make(CONTEXT, other, &context));
+	refused("another's key", map(other, bytes, MAP_SHARED, key), EINVAL);
+	close(other);
+
+	ring = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, w.fd, key);
+	MUST(ring != MAP_FAILED);
+	moved = mremap(ring, bytes, bytes + PAGE, MREMAP_MAYMOVE);
+	MUST(moved == MAP_FAILED && errno == EFAULT);
+	destroy(CQ, cq.core.cq_handle);
+	refused("a ring that is gone", map(w.fd, bytes, MAP_SHARED, key), EINVAL);
+	memset(ring, 0x5a, bytes);
+	/* Whoever gets that memory next would see it */
+	must_make(CQ, &cq);
+	moved = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, w.fd, cq.driver.cq_key);
+	MUST(moved != MAP_FAILED);
+	memset(ring, 0xa5, bytes);
+	MUST(!moved[0] && !memcmp(moved, moved + 1, bytes - 1));
+	destroy(CQ, cq.core.cq_handle);
+	MUST(!munmap(ring, bytes) && !munmap(moved, bytes));
+}
+
+static void *mapper(void *unused)
+{
+	__u64 key;
+	size_t bytes;
+	__u8 *ring;
+	int i;
+
+	(void)unused;
+	for (i = 0; !__atomic_load_n(&w.over, __ATOMIC_RELAXED); i = (i + 1) % RINGS) {
+		key = __atomic_load_n(&w.keys[i], __ATOMIC_ACQUIRE);
+		bytes = w.bytes[i];
+		w.count[1]++;
+		ring = key ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, w.fd, key)
+			   : MAP_FAILED;
+		if (ring == MAP_FAILED) {
+			sched_yield();
+			continue;
+		}
+		w.count[0]++;
+		ring[0] = 1;
+		sched_yield();
+		memset(ring, 0xa5, bytes);
+		MUST(!munmap(ring, bytes));
+	}
+	return NULL;
+}
+
+static void publish(int i, __u64 key, size_t bytes)
+{
+	w.bytes[i] = mapped(bytes);
+	__atomic_store_n(&w.keys[i], key, __ATOMIC_RELEASE);
+}
+
+/* A key comes again at once, for a ring of another kind, too */
+static void mmap_destroy(void)
+{
+	struct srq_response srq;
+	struct cq_response cq;
+	struct qp_response qp;
+	unsigned long rounds;
+	pthread_t thread;
+	double end;
+
+	MUST(!pthread_create(&thread, NULL, mapper, NULL));
+	end = now() + race_seconds();
+	for (rounds = 0; now() < end; rounds++) {
+		must_make(CQ, &cq);
+		publish(0, cq.driver.cq_key, cq_bytes(&cq));
+		must_make(SRQ, &srq);
+		publish(1, srq.driver.srq_key, srq.driver.num_rqe * sizeof(struct kiwarp_rqe));
+		must_make(QP, &qp);
+		publish(2, qp.driver.sq_key, qp.driver.num_sqe * sizeof(struct kiwarp_sqe));
+		publish(3, qp.driver.rq_key, qp.driver.num_rqe * sizeof(struct kiwarp_rqe));
+		sched_yield();
+		destroy(CQ, cq.core.cq_handle);
+		destroy(SRQ, srq.core.srq_handle);
+		destroy(QP, qp.core.qp_handle);
+	}
+	__atomic_store_n(&w.over, true, __ATOMIC_RELAXED);
+	MUST(!pthread_join(thread, NULL));
+	printf("%lu rounds, %lu mappings of %lu\n", rounds, w.count[0], w.count[1]);
+	MUST(w.count[0]);
+}
+
+/* --- numbers of QPs ---------------------------------------------------------------- */
+
+static bool await(struct rdma_event_channel *chan, enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event *event;
+	bool is_right;
+
+	MUST(!rdma_get_cm_event(chan, &event));
+	is_right = event->event == type;
+	rdma_ack_cm_event(event);
+	return is_right;
+}
+
+static struct rdma_cm_id *with_route(struct rdma_event_channel *chan)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(CLOSED_PORT) };
+	struct rdma_cm_id *id;
+
+	MUST(inet_pton(AF_INET, w.sides[1].addr, &sin.sin_addr) == 1);
+	MUST(!rdma_create_id(chan, &id, NULL, RDMA_PS_TCP));
+	while (rdma_resolve_addr(id, NULL, (void *)&sin, RESOLVE_MS) ||
+	       !await(chan, RDMA_CM_EVENT_ADDR_RESOLVED))
+		;
+	MUST(!rdma_resolve_route(id, RESOLVE_MS));
+	MUST(await(chan, RDMA_CM_EVENT_ROUTE_RESOLVED));
+	return id;
+}
+
+/* Connects whatever QP has the number that comes next: where nobody listens */
+static void *guesser(void *unused)
+{
+	struct rdma_event_channel *chan;
+	struct rdma_conn_param param = { };
+	struct rdma_cm_id *id;
+
+	(void)unused;
+	MUST(!setns(w.sides[0].ns, CLONE_NEWNET));
+	chan = rdma_create_event_channel();
+	MUST(chan);
+	while (!__atomic_load_n(&w.over, __ATOMIC_RELAXED)) {
+		id = with_route(chan);
+		w.count[1]++;
+		param.qp_num = __atomic_load_n(&w.guess, __ATOMIC_RELAXED);
+		if (!rdma_connect(id, &param)) {
+			w.count[0]++;
+			await(chan, RDMA_CM_EVENT_REJECTED);
+		}
+		MUST(!rdma_destroy_id(id));
+	}
+	return NULL;
+}
+
+static void numbers(void)
+{
+	struct queues queues = queues_of(&w.sides[0], 16);
+	struct ibv_qp_init_attr attr = {
+		.send_cq = queues.scq, .recv_cq = queues.rcq, .qp_type = IBV_QPT_RC,
+		.cap = { 16, 16, 1, 1, 0 },
+	};
+	unsigned long rounds;
+	pthread_t thread;
+	struct ibv_qp *qp;
+	double end;
+
+	MUST(!pthread_create(&thread, NULL, guesser, NULL));
+	end = now() + race_seconds();
+	for (rounds = 0; now() < end; rounds++) {
+		qp = ibv_create_qp(w.sides[0].pd, &attr);
+		MUST(qp);
+		sched_yield();
+		/* At times the one that is, at times the one that will be */
+		__atomic_store_n(&w.guess, qp->qp_num + pick(2), __ATOMIC_RELAXED);
+		if (pick(2))
+			usleep(pick(2000));
+		MUST(!ibv_destroy_qp(qp));
+	}
+	__atomic_store_n(&w.over, true, __ATOMIC_RELAXED);
+	MUST(!pthread_join(thread, NULL));
+	printf("%lu QPs, %lu connected of %lu tries\n", rounds, w.count[0], w.count[1]);
+	MUST(w.count[0] && w.count[0] < w.count[1]);
+	queues_close(&queues);
+}
+
+/* --- accept against destroy -------------------------------------------------------- */
+
+static struct ibv_qp *victim;
+static pthread_barrier_t barrier;
+
+static void *destroyer(void *unused)
+{
+	double begin;
+
+	(void)unused;
+	for (;;) {
+		pthread_barrier_wait(&barrier);
+		if (w.over)
+			return NULL;
+		if (pick(2))
+			usleep(pick(300));
+		begin = now();
+		MUST(!ibv_destroy_qp(victim));
+		MUST(now() - begin < DESTROY_SECONDS);
+		pthread_barrier_wait(&barrier);
+	}
+}
+
+/* An id with a request of the peer's, to be answered by the QP that goes */
+static struct rdma_cm_id *next_request(void)
+{
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+
+	do {
+		MUST(!rdma_get_cm_event(w.sides[1].chan, &event));
+		id = event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? event->id : NULL;
+		rdma_ack_cm_event(event);
+	} while (!id);
+	return id;
+}
+
+/* Revision 1, or 2 with peer-to-peer mode: then the accept waits for an RTR that never comes */
+static int call_listener(void)
+{
+	static const char hellos[2][25] = {
+		"MPA ID Req Frame\x40\x01\x00\x00",
+		"MPA ID Req Frame\x50\x02\x00\x04\x80\x01\x40\x01",
+	};
+	int kind = pick(2), bytes = kind ? 24 : 20;
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	MUST(inet_pton(AF_INET, w.sides[1].addr, &sin.sin_addr) == 1);
+	MUST(fd >= 0 && !connect(fd, (void *)&sin, sizeof(sin)));
+	MUST(write(fd, hellos[kind], bytes) == bytes);
+	return fd;
+}
+
+static void accept_destroy(void)
+{
+	struct queues queues = queues_of(&w.sides[1], 16);
+	struct ibv_qp_init_attr attr = {
+		.send_cq = queues.scq, .recv_cq = queues.rcq, .qp_type = IBV_QPT_RC,
+		.cap = { 16, 16, 1, 1, 0 },
+	};
+	struct rdma_conn_param param = { };
+	unsigned long rounds;
+	struct rdma_cm_id *id;
+	pthread_t thread;
+	double end;
+	int fd;
+
+	MUST(!pthread_barrier_init(&barrier, NULL, 2));
+	MUST(!pthread_create(&thread, NULL, destroyer, NULL));
+	MUST(!setns(w.sides[0].ns, CLONE_NEWNET));
+	end = now() + race_seconds();
+	for (rounds = 0; now() < end; rounds++) {
+		fd = call_listener();
+		id = next_request();
+		victim = ibv_create_qp(w.sides[1].pd, &attr);
+		MUST(victim);
+		param.qp_num = victim->qp_num;
+		pthread_barrier_wait(&barrier);
+		if (!rdma_accept(id, &param))
+			w.count[0]++;
+		pthread_barrier_wait(&barrier);
+		/* The order of the two ends is drawn, too */
+		if (pick(2))
+			close(fd);
+		MUST(!rdma_destroy_id(id));
+		close(fd);
+	}
+	w.over = true;
+	pthread_barrier_wait(&barrier);
+	MUST(!pthread_join(thread, NULL));
+	printf("%lu rounds, %lu accepted\n", rounds, w.count[0]);
+	queues_close(&queues);
+}
+
+/* --- locked memory ----------------------------------------------------------------- */
+
+static void reg_limited(void)
+{
+	struct rlimit limit = { LOCKABLE, LOCKABLE };
+	struct ibv_context *ctx;
+	struct ibv_mr *mr, *more;
+	struct ibv_pd *pd;
+	__u8 *p = pages(2 * LOCKABLE);
+
+	MUST(!setrlimit(RLIMIT_MEMLOCK, &limit));
+	MUST(!setresuid(NOBODY, NOBODY, NOBODY));
+	ctx = ibv_open_device(w.sides[0].listener->verbs->device);
+	MUST(ctx);
+	pd = ibv_alloc_pd(ctx);
+	MUST(pd);
+	MUST(!ibv_reg_mr(pd, p, LOCKABLE + PAGE, IBV_ACCESS_LOCAL_WRITE) && errno == ENOMEM);
+	mr = ibv_reg_mr(pd, p, LOCKABLE, IBV_ACCESS_LOCAL_WRITE);
+	MUST(mr);
+	MUST(!ibv_reg_mr(pd, p + LOCKABLE, PAGE, IBV_ACCESS_LOCAL_WRITE) && errno == ENOMEM);
+	/* Counted per region: also what is locked already */
+	MUST(!ibv_reg_mr(pd, p, PAGE, IBV_ACCESS_LOCAL_WRITE) && errno == ENOMEM);
+	MUST(!ibv_dereg_mr(mr));
+	mr = ibv_reg_mr(pd, p, LOCKABLE / 2, IBV_ACCESS_LOCAL_WRITE);
+	more = ibv_reg_mr(pd, p + LOCKABLE, LOCKABLE / 2, IBV_ACCESS_LOCAL_WRITE);
+	MUST(mr && more);
+	MUST(!ibv_dereg_mr(mr) && !ibv_dereg_mr(more));
+}
+
+/* In a child: privileges do not come back */
+static void memlock(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	MUST(pid >= 0);
+	if (!pid) {
+		reg_limited();
+		_exit(0);
+	}
+	MUST(waitpid(pid, &status, 0) == pid && !status);
+}
+
+static void open_world(void)
+{
+	struct context_response context;
+	struct ib_uverbs_alloc_pd_resp pd;
+	struct cq_response cq;
+
+	side_open(&w.sides[0], "a", "10.77.0.1", PORT);
+	side_open(&w.sides[1], "b", "10.77.0.2", PORT);
+	snprintf(w.path, sizeof(w.path), "/dev/infiniband/%s",
+		 w.sides[0].listener->verbs->device->dev_name);
+	w.fd = open(w.path, O_RDWR | O_CLOEXEC);
+	MUST(w.fd >= 0 && !make(CONTEXT, w.fd, &context));
+	w.pd = must_make(PD, &pd);
+	w.cq = must_make(CQ, &cq);
+}
+
+/**
+ * main - see the head of the file
+ * @argc: number of arguments
+ * @argv: arguments
+ *
+ * Context: user space.
+ * Return: 0, or 1 when something was wrong.
+ */
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} parts[] = {
+		{ "responses", responses }, { "mappings", mappings },
+		{ "mmap-destroy", mmap_destroy }, { "numbers", numbers },
+		{ "accept-destroy", accept_destroy }, { "memlock", memlock },
+	};
+	size_t i;
+
+	setlinebuf(stdout);
+	open_world();
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (argc > 1 && !strcmp(argv[1], parts[i].name)) {
+			parts[i].run();
+			return 0;
+		}
+	}
+	fail("which part?");
+}
