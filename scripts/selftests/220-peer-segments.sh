@@ -106,6 +106,9 @@ a_few() {
 	END
 }
 
+# A header that comes in pieces of one byte, and says that less is to come than has come, or more.
+lengths() { echo "term:2/0/03 length-0 length-1 length-17 length-64769 length-65535"; }
+
 moved() {
 	local name
 	for name in rx_crc_errors rx_mpa_errors rx_ddp_errors rx_rdmap_errors rx_stag \
@@ -121,7 +124,7 @@ peer_cases < <(anytime | table server; asked | table server; going_on | table se
 t_run "nothing is left on a responder" peer_left_nothing
 peer_cases < <(anytime | table client; target | table client; forbidden; going)
 t_run "nothing is left on an initiator" peer_left_nothing
-peer_cases < <(a_few | table server --segments 1; a_few | table server --p2p
+peer_cases < <({ a_few; lengths; } | table server --segments 1; a_few | table server --p2p
 	a_few | table server --rev 1; a_few | table client --segments 1-7)
 t_run "the counters tell" moved
 t_run "connections are made as before" still_works
