@@ -1,0 +1,556 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * corefaults CASE: provokes one fault of the kernel around the driver; see
+ * Documentation/kernel-faults.rst. The cases need no iWARP driver in particular: there is one
+ * device in each of the network namespaces "a" and "b", kiwa and kiwb.
+ *
+ * Status 0: the fault is not there. Status 1: it is, or the case could not be set up. Some of
+ * the faults end the kernel; then there is no status.
+ */
+#include "common.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <linux/netlink.h>
+#include <linux/userfaultfd.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/rdma_netlink.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+
+#define ADDR_A		"10.77.0.1"
+#define ADDR_B		"10.77.0.2"
+#define PORT		7820
+#define MUTE_PORT	7821
+#define NOBODY		65534
+#define RESOLVE_MS	5000
+/* No QP has this number */
+#define NO_QP		0xfffff0
+#define CHILDREN	400
+#define EVENTS		20000
+/* From rdma_user_cm.h, which cannot be included together with rdma_cma.h */
+#define GET_EVENT	12
+#define RESPONSE_BYTES	512
+
+static struct side sides[2];
+
+static struct sockaddr_in address(const char *addr, __u16 port)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(port) };
+
+	MUST(inet_pton(AF_INET, addr, &sin.sin_addr) == 1);
+	return sin;
+}
+
+static void enter(int side)
+{
+	MUST(!setns(sides[side].ns, CLONE_NEWNET));
+}
+
+static void open_sides(void)
+{
+	side_open(&sides[0], "a", ADDR_A, PORT);
+	side_open(&sides[1], "b", ADDR_B, PORT);
+}
+
+/* On side b: TCP completes the handshake with who connects, and nobody says a word */
+static int mute_listener(void)
+{
+	struct sockaddr_in sin = address(ADDR_B, MUTE_PORT);
+	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+
+	enter(1);
+	close(fd);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	MUST(fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)));
+	MUST(!bind(fd, (void *)&sin, sizeof(sin)) && !listen(fd, 16));
+	return fd;
+}
+
+static struct ibv_qp *make_qp(int side)
+{
+	struct queues queues = queues_of(&sides[side], 16);
+	struct ibv_qp_init_attr attr = {
+		.send_cq = queues.scq, .recv_cq = queues.rcq, .qp_type = IBV_QPT_RC,
+		.cap = { 16, 16, 1, 1, 0 },
+	};
+	struct ibv_qp *qp = ibv_create_qp(sides[side].pd, &attr);
+
+	MUST(qp);
+	return qp;
+}
+
+static void await(struct rdma_event_channel *chan, enum rdma_cm_event_type type)
+{
+	struct pollfd pfd = { .fd = chan->fd, .events = POLLIN };
+	struct rdma_cm_event *event;
+
+	if (poll(&pfd, 1, patience() * 1000) != 1)
+		fail("no event %s", rdma_event_str(type));
+	MUST(!rdma_get_cm_event(chan, &event));
+	if (event->event != type)
+		fail("event %s, not %s", rdma_event_str(event->event), rdma_event_str(type));
+	rdma_ack_cm_event(event);
+}
+
+/* An identifier with a route to @port of side b, from where we are: on side a */
+static struct rdma_cm_id *with_route(struct rdma_event_channel *chan, __u16 port)
+{
+	struct sockaddr_in sin = address(ADDR_B, port);
+	struct rdma_cm_id *id;
+
+	MUST(!rdma_create_id(chan, &id, NULL, RDMA_PS_TCP));
+	MUST(!rdma_resolve_addr(id, NULL, (void *)&sin, RESOLVE_MS));
+	await(chan, RDMA_CM_EVENT_ADDR_RESOLVED);
+	MUST(!rdma_resolve_route(id, RESOLVE_MS));
+	await(chan, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	return id;
+}
+
+/* An identifier that connects to somebody who never replies, with a QP by number */
+static struct rdma_cm_id *connecting(__u32 qp_num)
+{
+	struct rdma_event_channel *chan = rdma_create_event_channel();
+	struct rdma_conn_param param = { .qp_num = qp_num };
+	struct rdma_cm_id *id;
+
+	MUST(chan);
+	mute_listener();
+	enter(0);
+	id = with_route(chan, MUTE_PORT);
+	MUST(!rdma_connect(id, &param));
+	return id;
+}
+
+/*
+ * Reject, or accept, while the identifier is in CONN_SENT: refused, but iw_cm takes it that the
+ * connect is over, and the next call finds a state that cannot be.
+ */
+static void reject_connecting(void)
+{
+	struct rdma_cm_id *id;
+
+	open_sides();
+	id = connecting(make_qp(0)->qp_num);
+	MUST(rdma_reject(id, NULL, 0) && errno == EINVAL);
+	MUST(!rdma_destroy_id(id));
+}
+
+static void accept_connecting(void)
+{
+	struct rdma_conn_param param = { };
+	struct rdma_cm_id *id;
+
+	open_sides();
+	param.qp_num = make_qp(0)->qp_num;
+	id = connecting(param.qp_num);
+	MUST(rdma_accept(id, &param));
+	rdma_disconnect(id);
+	rdma_destroy_id(id);
+}
+
+/* MPA revision 2, peer-to-peer, RTR by Send: a Request of a peer that has yet to say RTR */
+static int raw_caller(void)
+{
+	static const char request[] = "MPA ID Req Frame\x50\x02\x00\x04\x80\x01\x40\x01";
+	struct sockaddr_in sin = address(ADDR_B, PORT);
+	int fd;
+
+	enter(0);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	MUST(fd >= 0 && !connect(fd, (void *)&sin, sizeof(sin)));
+	MUST(write(fd, request, sizeof(request) - 1) == sizeof(request) - 1);
+	return fd;
+}
+
+static struct rdma_cm_id *request_of(const struct side *side)
+{
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+
+	MUST(!rdma_get_cm_event(side->chan, &event));
+	MUST(event->event == RDMA_CM_EVENT_CONNECT_REQUEST);
+	id = event->id;
+	rdma_ack_cm_event(event);
+	return id;
+}
+
+static void await_reply(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	char reply[64];
+
+	MUST(poll(&pfd, 1, patience() * 1000) == 1);
+	MUST(read(fd, reply, sizeof(reply)) > 0);
+}
+
+/* Ends that stream, and with it the wait for ESTABLISHED, in one way or another */
+static void end_raw(int fd)
+{
+	MUST(!shutdown(fd, SHUT_RDWR));
+	close(fd);
+	sleep(2);
+}
+
+/* Accepted, and ESTABLISHED has not come yet: to iw_cm the identifier is still to be answered */
+static void reject_accepted(void)
+{
+	struct rdma_conn_param param = { .responder_resources = 1, .initiator_depth = 1 };
+	struct rdma_cm_id *id;
+	int fd;
+
+	open_sides();
+	fd = raw_caller();
+	id = request_of(&sides[1]);
+	param.qp_num = make_qp(1)->qp_num;
+	MUST(!rdma_accept(id, &param));
+	rdma_reject(id, NULL, 0);
+	await_reply(fd);
+	end_raw(fd);
+	MUST(!rdma_destroy_id(id));
+}
+
+static void accept_twice(void)
+{
+	struct rdma_conn_param param = { .responder_resources = 1, .initiator_depth = 1 };
+	struct rdma_cm_id *id;
+	int fd;
+
+	open_sides();
+	fd = raw_caller();
+	id = request_of(&sides[1]);
+	param.qp_num = make_qp(1)->qp_num;
+	MUST(!rdma_accept(id, &param));
+	param.qp_num = NO_QP;
+	MUST(rdma_accept(id, &param));
+	await_reply(fd);
+	end_raw(fd);
+	MUST(!rdma_destroy_id(id));
+}
+
+/* Two QPs, one identifier: what iw_cm counts for the first is never given back, so its end waits */
+static void accept_other(void)
+{
+	struct rdma_conn_param param = { .responder_resources = 1, .initiator_depth = 1 };
+	struct ibv_qp *first, *second;
+	struct rdma_cm_id *id;
+	int fd;
+
+	open_sides();
+	fd = raw_caller();
+	id = request_of(&sides[1]);
+	first = make_qp(1);
+	second = make_qp(1);
+	param.qp_num = first->qp_num;
+	MUST(!rdma_accept(id, &param));
+	param.qp_num = second->qp_num;
+	rdma_accept(id, &param);
+	await_reply(fd);
+	end_raw(fd);
+	rdma_destroy_id(id);
+	alarm(patience());
+	MUST(!ibv_destroy_qp(first));
+	MUST(!ibv_destroy_qp(second));
+}
+
+/* A QP belongs to who made it; another user's process names it */
+static void foreign_qp(void)
+{
+	__u32 victim;
+	int status;
+	pid_t pid;
+
+	open_sides();
+	victim = make_qp(0)->qp_num;
+	pid = fork();
+	if (!pid) {
+		struct rdma_event_channel *chan;
+		struct rdma_conn_param param = { .qp_num = victim };
+		struct rdma_cm_id *id;
+
+		mute_listener();
+		enter(0);
+		MUST(!setresuid(NOBODY, NOBODY, NOBODY));
+		chan = rdma_create_event_channel();
+		MUST(chan);
+		id = with_route(chan, MUTE_PORT);
+		_exit(rdma_connect(id, &param) ? 0 : 42);
+	}
+	MUST(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	if (WEXITSTATUS(status) == 42)
+		fail("uid %d has connected QP %u of uid 0", NOBODY, victim);
+	MUST(!WEXITSTATUS(status));
+}
+
+/* Without a neighbour's entry: the answer comes at once, over a veth */
+static void neighbour(void)
+{
+	struct rdma_event_channel *chan = rdma_create_event_channel();
+	struct sockaddr_in sin = address(ADDR_B, PORT);
+	double begin, longest = 0;
+	struct rdma_cm_id *id;
+	int i;
+
+	open_sides();
+	enter(0);
+	for (i = 0; i < 10; i++) {
+		MUST(!system("ip neigh flush all"));
+		MUST(!rdma_create_id(chan, &id, NULL, RDMA_PS_TCP));
+		begin = now();
+		MUST(!rdma_resolve_addr(id, NULL, (void *)&sin, RESOLVE_MS));
+		await(chan, RDMA_CM_EVENT_ADDR_RESOLVED);
+		if (now() - begin > longest)
+			longest = now() - begin;
+		MUST(!rdma_destroy_id(id));
+	}
+	printf("longest of %d: %.3f s\n", i, longest);
+	if (longest > RESOLVE_MS / 2000.0)
+		fail("an answer was missed until the time was over");
+}
+
+static int ask_context(int fd)
+{
+	__u64 resp[2], support;
+	__u32 vectors;
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attrs[3];
+	} call = {
+		.hdr = {
+			.length = sizeof(call), .object_id = UVERBS_OBJECT_DEVICE,
+			.method_id = UVERBS_METHOD_GET_CONTEXT, .num_attrs = 3,
+			.driver_id = RDMA_DRIVER_SIW,
+		},
+		.attrs = {
+			{ UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, 4, 1, {},
+			  { (unsigned long)&vectors } },
+			{ UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, 8, 1, {},
+			  { (unsigned long)&support } },
+			{ UVERBS_ATTR_UHW_OUT, sizeof(resp), 0, {}, { (unsigned long)resp } },
+		},
+	};
+
+	return ioctl(fd, RDMA_VERBS_IOCTL, &call) ? errno : 0;
+}
+
+/* Live objects of a cache; what SLUB keeps per CPU counts as live */
+static int objects(const char *cache)
+{
+	FILE *f = fopen("/proc/slabinfo", "r");
+	char line[256], name[32];
+	int n = -1, live;
+
+	MUST(f);
+	while (n < 0 && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%31s %d", name, &live) == 2 && !strcmp(name, cache))
+			n = live;
+	fclose(f);
+	MUST(n > 0);
+	return n;
+}
+
+/* A second context of one file is refused, and keeps the task that asked */
+static void context_leak(void)
+{
+	char path[96];
+	int i, fd, before, after;
+	pid_t pid;
+
+	open_sides();
+	snprintf(path, sizeof(path), "/dev/infiniband/%s",
+		 sides[0].listener->verbs->device->dev_name);
+	before = objects("task_struct");
+	for (i = 0; i < CHILDREN; i++) {
+		pid = fork();
+		if (!pid) {
+			fd = open(path, O_RDWR);
+			MUST(fd >= 0 && !ask_context(fd));
+			_exit(!ask_context(fd));
+		}
+		MUST(waitpid(pid, &fd, 0) == pid && fd == 0);
+	}
+	sleep(2);
+	after = objects("task_struct");
+	printf("tasks before %d, after %d\n", before, after);
+	if (after - before > CHILDREN / 2)
+		fail("%d tasks more after %d processes", after - before, CHILDREN);
+}
+
+/*
+ * Of a page that nobody fills in, and into which ucma is to write an event: ucma waits for it with
+ * the lock that its event handler takes, which iw_cm's only worker calls.
+ */
+static void *get_event(void *arg)
+{
+	struct rdma_event_channel *chan = arg;
+	struct {
+		__u32 cmd;
+		__u16 in, out;
+		__u64 response;
+	} call = { GET_EVENT, sizeof(call.response), RESPONSE_BYTES, 0 };
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	void *page = pages(PAGE);
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	MUST(fd >= 0 && !ioctl(fd, UFFDIO_API, &api));
+	range.range.start = (unsigned long)page;
+	range.range.len = PAGE;
+	MUST(!ioctl(fd, UFFDIO_REGISTER, &range));
+	call.response = (unsigned long)page;
+	if (write(chan->fd, &call, sizeof(call)) < 0)
+		return NULL;
+	return page;
+}
+
+/* One process stops in GET_EVENT; then two others, on other devices' files, want to connect */
+static void get_event_stall(void)
+{
+	struct rdma_event_channel *chan = rdma_create_event_channel();
+	struct pollfd pfd = { .fd = chan->fd, .events = POLLIN };
+	struct rdma_conn_param param = { };
+	struct rdma_cm_id *id, *other;
+	struct queues queues[2];
+	struct end ends[2];
+	pthread_t thread;
+	pid_t pid;
+	int fd, i;
+
+	open_sides();
+	/* The attacker has two identifiers on one file: an event is there, another is to come */
+	pid = fork();
+	if (!pid) {
+		fd = mute_listener();
+		enter(0);
+		id = with_route(chan, MUTE_PORT);
+		other = with_route(chan, MUTE_PORT);
+		param.qp_num = make_qp(0)->qp_num;
+		MUST(!rdma_connect(id, &param));
+		param.qp_num = make_qp(0)->qp_num;
+		MUST(!rdma_connect(other, &param));
+		close(accept(fd, NULL, NULL));
+		MUST(poll(&pfd, 1, patience() * 1000) == 1);
+		MUST(!pthread_create(&thread, NULL, get_event, chan));
+		sleep(1);
+		close(accept(fd, NULL, NULL));
+		pause();
+	}
+	sleep(4);
+	for (i = 0; i < 2; i++)
+		queues[i] = queues_of(&sides[i], 16);
+	if (!conn_open(ends, &sides[0], &sides[1], queues)) {
+		kill(pid, SIGKILL);
+		fail("a process that stops in GET_EVENT stops all connections of the host");
+	}
+	kill(pid, SIGKILL);
+	printf("others connect\n");
+}
+
+/* A CQ that is armed again and again, and events that nobody reads: of 56 octets each */
+static void comp_events(void)
+{
+	struct ibv_comp_channel *channel;
+	struct queues queues[2];
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_send_wr *bad;
+	struct end ends[2];
+	struct ibv_wc wc;
+	int i, before, after;
+
+	open_sides();
+	for (i = 0; i < 2; i++)
+		queues[i] = queues_of(&sides[i], 16);
+	MUST(!ibv_destroy_cq(queues[0].scq));
+	channel = ibv_create_comp_channel(sides[0].listener->verbs);
+	queues[0].scq = ibv_create_cq(sides[0].listener->verbs, 32, NULL, channel, 0);
+	MUST(queues[0].scq && conn_open(ends, &sides[0], &sides[1], queues));
+	before = objects("kmalloc-64");
+	for (i = 0; i < EVENTS; i++) {
+		MUST(!ibv_req_notify_cq(queues[0].scq, 0));
+		MUST(!ibv_post_send(ends[0].id->qp, &wr, &bad));
+		complete(queues[0].scq, &wc);
+		MUST(wc.status == IBV_WC_SUCCESS);
+	}
+	after = objects("kmalloc-64");
+	printf("kmalloc-64 before %d, after %d\n", before, after);
+	if (after - before > EVENTS / 2)
+		fail("%d objects more for %d events that nobody has read", after - before, EVENTS);
+}
+
+/* A process without privileges says hello as the iWARP port mapper, and the kernel answers */
+static void port_mapper(void)
+{
+	struct {
+		struct nlmsghdr hdr;
+		struct nlattr attr;
+		__u16 version, pad;
+	} hello = {
+		.hdr = { sizeof(hello), RDMA_NL_GET_TYPE(RDMA_NL_IWCM, RDMA_NL_IWPM_HELLO),
+			 NLM_F_REQUEST, 1, getpid() },
+		.attr = { NLA_HDRLEN + 2, IWPM_NLA_HELLO_ABI_VERSION },
+		.version = IWPM_UABI_VERSION,
+	};
+	struct sockaddr_nl self = { .nl_family = AF_NETLINK, .nl_pid = getpid() };
+	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA);
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	struct nlmsghdr answer[64];
+
+	MUST(!setresuid(NOBODY, NOBODY, NOBODY));
+	MUST(fd >= 0 && !bind(fd, (void *)&self, sizeof(self)));
+	MUST(send(fd, &hello, sizeof(hello), 0) == sizeof(hello));
+	while (poll(&pfd, 1, 2000) == 1) {
+		MUST(recv(fd, answer, sizeof(answer), 0) > 0);
+		printf("answer of type %#x\n", answer->nlmsg_type);
+		if (answer->nlmsg_type == hello.hdr.nlmsg_type)
+			fail("uid %d is the port mapper of this host now", NOBODY);
+	}
+}
+
+/**
+ * main - see the head of the file
+ * @argc: number of arguments
+ * @argv: arguments
+ *
+ * Context: user space.
+ * Return: 0, or 1 when the fault is there.
+ */
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} cases[] = {
+		{ "reject-connecting", reject_connecting },
+		{ "accept-connecting", accept_connecting },
+		{ "reject-accepted", reject_accepted },
+		{ "accept-twice", accept_twice },
+		{ "accept-other", accept_other },
+		{ "foreign-qp", foreign_qp },
+		{ "neighbour", neighbour },
+		{ "context-leak", context_leak },
+		{ "get-event-stall", get_event_stall },
+		{ "comp-events", comp_events },
+		{ "port-mapper", port_mapper },
+	};
+	size_t i;
+
+	setlinebuf(stdout);
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		if (argc > 1 && !strcmp(argv[1], cases[i].name)) {
+			cases[i].run();
+			return 0;
+		}
+	}
+	fail("which case?");
+}
