@@ -42,6 +42,8 @@ known_qps() {
 	}'
 }
 
+denied() { echo $(($(counter "$DEV_A" conn_denied) + $(counter "$DEV_B" conn_denied))); }
+
 attack() {
 	local options=(--seed "$SEED") what
 	for what in "${SPARE[@]}"; do options+=(--spare "$what"); done
@@ -124,8 +126,10 @@ none_stuck() {
 for what in "${SPARE[@]}"; do diag "left out, because it stops this kernel with any driver: $what"; done
 cases "$SHORT_MS" -- established-then-reject accept-established-again accept-then-reject \
 	accept-again reject-connecting destroy-unread migrate-unread
+DENIED=$(denied)
 cases "$LONG_MS" -- foreign-idle foreign-connected same-user container-root mute fork-child \
 	passed-file root-by-number
+t_run "what was denied counts" [ "$(denied)" -gt "$DENIED" ]
 t_run "nothing is left of it" nothing_left "$DEV_A" "$DEV_B"
 t_run "NFS over RDMA" nfs_up
 t_run "an honest pair" honest_start

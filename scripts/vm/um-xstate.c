@@ -74,6 +74,12 @@ static long set_part(long pid, const struct iovec *part)
 	return syscall(SYS_ptrace, PTRACE_SETREGSET, pid, NT_X86_XSTATE, &iov);
 }
 
+/**
+ * ptrace() - as that of the C library, but for the extended registers
+ * @request: what to do
+ *
+ * Return: what was read, 0, or -1 and errno.
+ */
 long ptrace(enum __ptrace_request request, ...)
 {
 	long pid, addr, ret, word;

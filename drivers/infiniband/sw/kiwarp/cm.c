@@ -66,10 +66,10 @@ static bool join_listener(struct kiw_ep *ep, struct kiw_ep *listener)
 		ep->listener = listener;
 		kiw_ep_get(ep);
 		list_add_tail(&ep->link, &listener->children);
-		listener->num_children++;
+		WRITE_ONCE(listener->num_children, listener->num_children + 1);
 		spin_lock(&dev->half_open_lock);
 		list_add_tail(&ep->half_link, &dev->half_open);
-		dev->num_half_open++;
+		WRITE_ONCE(dev->num_half_open, dev->num_half_open + 1);
 		spin_unlock(&dev->half_open_lock);
 	}
 	spin_unlock(&listener->half_lock);

@@ -308,10 +308,10 @@ static void leave_listener(struct kiw_ep *ep)
 		return;
 	spin_lock(&listener->half_lock);
 	list_del(&ep->link);
-	listener->num_children--;
+	WRITE_ONCE(listener->num_children, listener->num_children - 1);
 	spin_lock(&ep->dev->half_open_lock);
 	list_del(&ep->half_link);
-	ep->dev->num_half_open--;
+	WRITE_ONCE(ep->dev->num_half_open, ep->dev->num_half_open - 1);
 	spin_unlock(&ep->dev->half_open_lock);
 	spin_unlock(&listener->half_lock);
 	ep->listener = NULL;
