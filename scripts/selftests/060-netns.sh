@@ -117,7 +117,7 @@ lingering_end() {
 	mkfifo "$T_DIR/hold" && exec {HOLD}<>"$T_DIR/hold"
 	on_b env PYTHONDONTWRITEBYTECODE=1 python3 "$SELFTESTS/refused.py" 10.79.0.1 7174 1 \
 		<"$T_DIR/hold" >"$T_DIR/caller.log" 2>&1 {HOLD}>&- &
-	wait_for 10 grep -q done "$T_DIR/caller.log" || status=1
+	wait_for 10 grep -q 'done' "$T_DIR/caller.log" || status=1
 	ip netns del c
 	kill -9 "$(cat "$T_DIR/server.pid")"
 	spawn_wait server 5

@@ -104,6 +104,7 @@ later_devices() {
 
 # What a user without rights can make: a namespace with the device's hardware address and the
 # host's IP address. rdma_cm of Linux 6.1 takes it for the device. In a subshell.
+# shellcheck disable=SC2016 # for the inner shell
 likeness() {
 	exec setpriv --reuid 65534 --regid 65534 --clear-groups unshare -Urn timeout 40 bash -c '
 		ip link set lo up && ip link add d0 type dummy && ip link set d0 address "$1" &&

@@ -17,6 +17,7 @@ group() {
 }
 
 # spawn_grouped NAME HOST CMD...: as spawn, in the cgroup.
+# shellcheck disable=SC2016 # for the inner shell
 spawn_grouped() {
 	spawn "$1" "$2" bash -c 'echo $$ >"$1"/cgroup.procs && shift && exec "$@"' - "$GROUP" "${@:3}"
 }

@@ -28,6 +28,7 @@ tunnels_up() {
 }
 
 # Each time IP has put a packet together, on b
+# shellcheck disable=SC2016 # awk
 reassembled() { on_b awk '/^Ip:/ && $2 ~ /^[0-9]/ { print $16 }' /proc/net/snmp; }
 
 counter() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"; }

@@ -32,7 +32,7 @@ flood() {
 	on_b env PYTHONDONTWRITEBYTECODE=1 python3 "$SELFTESTS/refused.py" "$A4" 7174 "$CALLERS" \
 		<"$T_DIR/hold" >"$T_DIR/callers.log" 2>&1 {HOLD}>&- &
 	CALLING=$!
-	until grep -q done "$T_DIR/callers.log"; do
+	until grep -q 'done' "$T_DIR/callers.log"; do
 		now=$(sockets)
 		[ "$now" -le "$MOST" ] || MOST=$now
 		kill -0 "$CALLING" || return 1

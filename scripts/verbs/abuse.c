@@ -85,7 +85,7 @@ struct context_response {
 	struct kiwarp_uresp_alloc_ctx driver;
 };
 
-/**
+/*
  * struct call - how to make a kind
  * @command: of the write() ABI
  * @destroy: its reverse; 0: none

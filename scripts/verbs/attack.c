@@ -1040,7 +1040,8 @@ static __u32 take_request(int fd, __u32 *listener)
 {
 	struct rdma_ucm_event_resp event;
 
-	MUST(fd >= 0 && !cm_create(fd, listener, 1) && !cm_bind(fd, *listener, addrs[here], ATTACK_PORT) &&
+	MUST(fd >= 0 && !cm_create(fd, listener, 1) &&
+	     !cm_bind(fd, *listener, addrs[here], ATTACK_PORT) &&
 	     !cm_listen(fd, *listener, 16));
 	reach(1);
 	expect(fd, RDMA_CM_EVENT_CONNECT_REQUEST, &event);
@@ -1472,7 +1473,10 @@ static void send_file(int fd)
 	char room[CMSG_SPACE(sizeof(fd))] = "", octet = 0;
 	struct iovec iov = { &octet, 1 };
 	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = room,
+		.msg_controllen = sizeof(room),
 	};
 	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
 
@@ -1488,7 +1492,10 @@ static void receive_file(void)
 	char room[CMSG_SPACE(sizeof(int))], octet;
 	struct iovec iov = { &octet, 1 };
 	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = room,
+		.msg_controllen = sizeof(room),
 	};
 
 	MUST(recvmsg(pass[1], &msg, 0) == 1 && CMSG_FIRSTHDR(&msg));
@@ -1654,7 +1661,8 @@ static __u32 unread_request(int fd)
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 	__u32 listener;
 
-	MUST(fd >= 0 && !cm_create(fd, &listener, 1) && !cm_bind(fd, listener, addrs[1], ATTACK_PORT) &&
+	MUST(fd >= 0 && !cm_create(fd, &listener, 1) &&
+	     !cm_bind(fd, listener, addrs[1], ATTACK_PORT) &&
 	     !cm_listen(fd, listener, 16));
 	reach(1);
 	MUST(poll(&pfd, 1, patience() * 1000) == 1);
@@ -1730,8 +1738,8 @@ static void case_migrate_unread(void)
 	run_unread(migrate_unread);
 }
 
-/**
- * struct directed - a directed case
+/*
+ * A directed case
  * @name: its name
  * @run: the case
  * @spare: enum spare: what leaves it out
@@ -1746,15 +1754,19 @@ static const struct directed {
 	{ "established-then-reject", case_established_then_reject, 0,
 	  "a connection is accepted, established, and then rejected" },
 	{ "accept-established-again", case_accept_established_again, 0,
-	  "a connection is accepted, established, and accepted with an own, foreign, dead, absurd QP" },
+	  "a connection is accepted, established, and accepted again with QPs of all kinds" },
 	{ "accept-then-reject", case_accept_then_reject, 0,
 	  "a connection is accepted, and rejected at once" },
 	{ "accept-again", case_accept_again, 0,
 	  "a connection is accepted, and at once with an own, foreign, dead, absurd QP" },
-	{ "foreign-idle", case_foreign_idle, 0, "an idle QP of another user is refused, and not touched" },
-	{ "foreign-connected", case_foreign_connected, 0, "a connected QP of another user is refused, and not touched" },
-	{ "same-user", case_same_user, 0, "a QP of the same user is refused to who has not got its file" },
-	{ "container-root", case_container_root, 0, "a QP of the host is refused to root of a container" },
+	{ "foreign-idle", case_foreign_idle, 0,
+	  "an idle QP of another user is refused, and not touched" },
+	{ "foreign-connected", case_foreign_connected, 0,
+	  "a connected QP of another user is refused, and not touched" },
+	{ "same-user", case_same_user, 0,
+	  "a QP of the same user is refused to who has not got its file" },
+	{ "container-root", case_container_root, 0,
+	  "a QP of the host is refused to root of a container" },
 	{ "kernel", case_kernel, 0, "QPs of the kernel, and of an honest pair, are refused" },
 	{ "mute", case_mute, 0,
 	  "a QP is destroyed at once, whatever connection is being made for its number" },
@@ -1836,12 +1848,12 @@ struct thread {
 	bool is_forked;
 };
 
-static struct note *begin(struct thread *t, enum op op, __u32 id, __u32 arg)
+static struct note *begin(struct thread *t, enum op what, __u32 id, __u32 arg)
 {
 	struct note *note = &t->n->notes[t->n->count++ % LOG];
 
-	*note = (struct note) { now(), op, id, arg, RUNNING };
-	w->tried[op]++;
+	*note = (struct note) { now(), what, id, arg, RUNNING };
+	w->tried[what]++;
 	return note;
 }
 
@@ -2031,7 +2043,8 @@ static __u16 any_port(struct thread *t)
 
 static int do_bind(struct thread *t, struct slot *s, int fd)
 {
-	const char *addr = chance(t, 4) ? "0.0.0.0" : addrs[chance(t, 8) ? !t->f->side : t->f->side];
+	int side = chance(t, 8) ? !t->f->side : t->f->side;
+	const char *addr = chance(t, 4) ? "0.0.0.0" : addrs[side];
 	int ret;
 
 	ret = cm_bind(fd, s->id, addr, ATTACK_PORT + choose(&t->rng, ATTACK_PORTS));
@@ -2436,7 +2449,8 @@ static void qp_destroy_op(struct thread *t)
 static int qp_modify(struct thread *t, struct ibv_qp *qp)
 {
 	static const enum ibv_qp_state states[] = {
-		IBV_QPS_RESET, IBV_QPS_RESET, IBV_QPS_RESET, IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS,
+		IBV_QPS_RESET, IBV_QPS_RESET, IBV_QPS_RESET, IBV_QPS_RESET,
+		IBV_QPS_INIT, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS,
 		IBV_QPS_SQD, IBV_QPS_SQE, IBV_QPS_ERR,
 	};
 	struct ibv_qp_attr attr = {
@@ -2752,7 +2766,8 @@ static void *peer_main(void *arg)
 	while (!w->is_over) {
 		if (p->kind == PEER_CALLS) {
 			fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-			if (tcp_connect(fd, addrs[!p->side], ATTACK_PORT + choose(&p->rng, ATTACK_PORTS)))
+			if (tcp_connect(fd, addrs[!p->side],
+					ATTACK_PORT + choose(&p->rng, ATTACK_PORTS)))
 				say_hello(p, fd);
 			any_end(p, fd);
 			continue;
@@ -2795,7 +2810,8 @@ static void print_notes(const struct notes *n)
 	for (i = first; i < n->count; i++) {
 		const struct note *note = &n->notes[i % LOG];
 
-		printf("  %.6f %s %u %u: ", note->at, op_names[note->op % OPS], note->id, note->arg);
+		printf("  %.6f %s %u %u: ", note->at, op_names[note->op % OPS], note->id,
+		       note->arg);
 		if (note->ret == RUNNING)
 			printf("has not returned\n");
 		else
@@ -2893,7 +2909,8 @@ static int run_random(double seconds)
 	__u32 round = 0;
 
 	MUST(!prctl(PR_SET_CHILD_SUBREAPER, 1));
-	tell("attack: seed %llu, spared %#x, %.0f s", (unsigned long long)base_seed, spared, seconds);
+	tell("attack: seed %llu, spared %#x, %.0f s", (unsigned long long)base_seed, spared,
+	     seconds);
 	for (i = 0; i < 2; i++) {
 		others[i] = actor(peers_main, i);
 		start_server(i);
@@ -2923,12 +2940,12 @@ static int run_random(double seconds)
 
 /* The honest pair */
 
-static volatile sig_atomic_t is_enough;
+static bool is_enough;
 
 static void stop_honest(int signal)
 {
 	(void)signal;
-	is_enough = 1;
+	__atomic_store_n(&is_enough, true, __ATOMIC_RELAXED);
 }
 
 static void serve_honestly(int side)
@@ -2954,7 +2971,7 @@ static int be_honest(void)
 	client_connect(&c, 1, HONEST_PORT);
 	printf("ready\n");
 	fflush(stdout);
-	while (!is_enough) {
+	while (!__atomic_load_n(&is_enough, __ATOMIC_RELAXED)) {
 		client_round(&c, round++);
 		if (round % 16)
 			continue;

@@ -25,7 +25,7 @@
 /* Components that are within the 2696 bytes: all up to protection keys */
 #define XSTATE_SHORT	0x3ffUL
 
-static unsigned char whole[65536] __attribute__((aligned(64)));
+static unsigned long whole[65536 / sizeof(unsigned long)];
 
 static unsigned long *xstate_bv(void *area)
 {
