@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* Differences between kernels in the interface of link types; KIW_KERNEL_SINCE is given. */
+#ifndef KIP_COMPAT_RTNL_H
+#define KIP_COMPAT_RTNL_H
+
+#include <net/net_namespace.h>
+#include <net/rtnetlink.h>
+
+/*
+ * rtnl_link_ops.newlink: its arguments are in a structure since 6.15. The function called
+ * is kip_newlink(net of the underlay, dev, tb, extack).
+ */
+#if KIW_KERNEL_SINCE(6, 15, 0)
+#define KIP_COMPAT_NEWLINK(name, function) \
+static int name(struct net_device *dev, struct rtnl_newlink_params *params, \
+		struct netlink_ext_ack *extack) \
+{ \
+	return function(rtnl_newlink_link_net(params), dev, params->tb, extack); \
+}
+#else
+#define KIP_COMPAT_NEWLINK(name, function) \
+static int name(struct net *src_net, struct net_device *dev, struct nlattr *tb[], \
+		struct nlattr *data[], struct netlink_ext_ack *extack) \
+{ \
+	return function(src_net, dev, tb, extack); \
+}
+#endif
+
+#endif /* KIP_COMPAT_RTNL_H */

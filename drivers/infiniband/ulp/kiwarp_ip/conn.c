@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Connections as rdma_cm sees them.
+ *
+ * Owns: the life of &struct kip_conn. One is made by the interface's work, or by rdma_cm's
+ * handler for a Request, and belongs to the interface until kip_conn_give_up(). From then
+ * on it belongs to its own work, which frees all of it and may take as long as rdma_cm
+ * likes: ending a connection that is just starting up waits for the driver, 10 seconds at
+ * the worst. So it needs nothing of the interface, which may be gone long before.
+ *
+ * The handler runs with a mutex of rdma_cm held. It notes events and takes spinlocks only;
+ * everything else is for the interface's work.
+ */
+#include "conn.h"
+
+#include <linux/errno.h>
+#include <linux/slab.h>
+#include <rdma/ib_cm.h>
+
+#include "dev.h"
+#include "netns.h"
+#include "rx.h"
+
+#define RESOLVE_MS	2000
+#define BACKLOG		64
+/* Requests that may wait for the work */
+#define MAX_REQUESTS	256
+
+static void conn_take_pdata(struct kip_conn *conn, const struct rdma_cm_event *event)
+{
+	conn->pdata_len = 0;
+	if (!event->param.conn.private_data)
+		return;
+	conn->pdata_len = min_t(unsigned int, event->param.conn.private_data_len,
+				sizeof(conn->pdata));
+	memcpy(conn->pdata, event->param.conn.private_data, conn->pdata_len);
+}
+
+static void conn_note_locked(struct kip_dev *dev, struct kip_conn *conn, unsigned int events)
+{
+	unsigned long flags;
+
+	lockdep_assert_held(&conn->lock);
+	spin_lock_irqsave(&dev->event_lock, flags);
+	conn->events |= events;
+	if (list_empty(&conn->event_entry))
+		list_add_tail(&conn->event_entry, &dev->events);
+	spin_unlock_irqrestore(&dev->event_lock, flags);
+	mod_delayed_work(kip_wq, &dev->work, 0);
+}
+
+/**
+ * kip_conn_note - something has happened to a connection
+ * @conn: the connection
+ * @events: %KIP_CE_ bits
+ *
+ * The interface's work will look at it; nobody will if the connection was given up.
+ *
+ * Context: any.
+ */
+void kip_conn_note(struct kip_conn *conn, unsigned int events)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&conn->lock, flags);
+	if (conn->dev)
+		conn_note_locked(conn->dev, conn, events);
+	spin_unlock_irqrestore(&conn->lock, flags);
+}
+
+/* Everything of it but what kip_conn_give_up() has done */
+static void conn_reap(struct work_struct *work)
+{
+	struct kip_conn *conn = container_of(work, struct kip_conn, reap);
+
+	/* Whoever found it by its peer or by a poller has let go of it */
+	synchronize_net();
+	kip_conn_qp_free(conn);
+	if (conn->id) {
+		kip_netns_drop(conn->net);
+		rdma_destroy_id(conn->id);
+	}
+	kfree(conn);
+}
+
+static struct kip_conn *conn_alloc(struct kip_dev *dev, enum kip_role role)
+{
+	struct kip_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+
+	if (!conn)
+		return NULL;
+	conn->role = role;
+	conn->dev = dev;
+	spin_lock_init(&conn->lock);
+	INIT_LIST_HEAD(&conn->entry);
+	INIT_LIST_HEAD(&conn->event_entry);
+	INIT_LIST_HEAD(&conn->poll_entry);
+	INIT_WORK(&conn->reap, conn_reap);
+	return conn;
+}
+
+/**
+ * kip_conn_give_up - the interface has done with a connection
+ * @dev: the interface
+ * @conn: the connection, or the listener; no peer uses it any more
+ *
+ * Context: process; the interface's work, or stop when it is idle.
+ */
+void kip_conn_give_up(struct kip_dev *dev, struct kip_conn *conn)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&conn->lock, flags);
+	conn->dev = NULL;
+	if (conn->poller) {
+		spin_lock(&conn->poller->lock);
+		list_del_init(&conn->poll_entry);
+		spin_unlock(&conn->poller->lock);
+	}
+	spin_lock(&dev->event_lock);
+	list_del_init(&conn->event_entry);
+	spin_unlock(&dev->event_lock);
+	spin_unlock_irqrestore(&conn->lock, flags);
+
+	list_del(&conn->entry);
+	if (conn->rx_bytes) {
+		dev->rx_mem -= conn->rx_bytes;
+		dev->nr_conns--;
+	}
+	queue_work(kip_wq, &conn->reap);
+}
+
+static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
+
+/* A stream asks to be a connection. What is returned but 0 makes rdma_cm reject it. */
+static int conn_request(struct kip_conn *listener, struct rdma_cm_id *id,
+			struct rdma_cm_event *event)
+{
+	struct kip_conn *conn = conn_alloc(NULL, KIP_RESPONDER);
+	unsigned long flags;
+	struct kip_dev *dev;
+	int ret = -EBUSY;
+
+	if (!conn)
+		return -ENOMEM;
+	conn_take_pdata(conn, event);
+	spin_lock_irqsave(&listener->lock, flags);
+	dev = listener->dev;
+	if (dev && atomic_inc_return(&dev->nr_requests) <= MAX_REQUESTS) {
+		conn->dev = dev;
+		conn->id = id;
+		conn->net = dev->net;
+		kip_netns_hold(dev->net);
+		id->context = conn;
+		spin_lock(&dev->event_lock);
+		conn->events = KIP_CE_REQUEST;
+		list_add_tail(&conn->event_entry, &dev->events);
+		spin_unlock(&dev->event_lock);
+		mod_delayed_work(kip_wq, &dev->work, 0);
+		ret = 0;
+	} else if (dev) {
+		atomic_dec(&dev->nr_requests);
+		kip_count(dev, KIP_STAT_CONN_NO_ROOM);
+	}
+	spin_unlock_irqrestore(&listener->lock, flags);
+	if (ret)
+		kfree(conn);
+	return ret;
+}
+
+static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	struct kip_conn *conn = id->context;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		return conn_request(conn, id, event);
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		if (rdma_resolve_route(id, RESOLVE_MS))
+			kip_conn_note(conn, KIP_CE_FAULT);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		kip_conn_note(conn, KIP_CE_ROUTED);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		if (conn->role == KIP_INITIATOR)
+			conn_take_pdata(conn, event);
+		kip_conn_note(conn, KIP_CE_ESTABLISHED);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		conn->pdata_len = 0;
+		if (event->status == -ECONNREFUSED)
+			conn_take_pdata(conn, event);
+		kip_conn_note(conn, KIP_CE_REJECTED);
+		break;
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		break;
+	default:
+		/* Errors, the end of the connection, and that of the device */
+		kip_conn_note(conn, KIP_CE_FAULT);
+	}
+	return 0;
+}
+
+static struct kip_conn *conn_with_id(struct kip_dev *dev, enum kip_role role)
+{
+	struct kip_conn *conn = conn_alloc(dev, role);
+	struct rdma_cm_id *id;
+
+	if (!conn)
+		return ERR_PTR(-ENOMEM);
+	list_add(&conn->entry, &dev->conns);
+	id = rdma_create_id(dev->net, conn_handler, conn, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id)) {
+		list_del(&conn->entry);
+		kfree(conn);
+		return ERR_CAST(id);
+	}
+	conn->id = id;
+	conn->net = dev->net;
+	kip_netns_hold(dev->net);
+	return conn;
+}
+
+/**
+ * kip_conn_listen - accept Requests
+ * @dev: the interface; its local address is where
+ *
+ * RFC 4755 3.5: the Service-ID is that of the QPN; here both are the port.
+ *
+ * Context: process, may sleep; the interface's work.
+ * Return: the listener, or -errno, -ENODEV while no RDMA device has the address.
+ */
+struct kip_conn *kip_conn_listen(struct kip_dev *dev)
+{
+	struct kip_conn *conn = conn_with_id(dev, KIP_LISTENER);
+	union kip_sockaddr local = dev->local;
+	int ret;
+
+	if (IS_ERR(conn))
+		return conn;
+	ret = rdma_bind_addr(conn->id, &local.sa);
+	if (!ret)
+		ret = rdma_listen(conn->id, BACKLOG);
+	if (!ret)
+		return conn;
+	kip_conn_give_up(dev, conn);
+	return ERR_PTR(ret);
+}
+
+/**
+ * kip_conn_resolve - begin to make a connection
+ * @dev: the interface
+ * @lladdr: to whom
+ *
+ * The source is bound to the local address: the peer forms ours from it.
+ *
+ * Context: process, may sleep; the interface's work.
+ * Return: the connection, of which %KIP_CE_ROUTED or %KIP_CE_FAULT will be noted, or -errno.
+ */
+struct kip_conn *kip_conn_resolve(struct kip_dev *dev, const u8 *lladdr)
+{
+	struct kip_conn *conn = conn_with_id(dev, KIP_INITIATOR);
+	union kip_sockaddr src = dev->local, dst;
+	int ret;
+
+	if (IS_ERR(conn))
+		return conn;
+	kip_sockaddr_of(&dst, lladdr);
+	/* The port is the first field of both, next to the family */
+	src.v4.sin_port = 0;
+	ret = rdma_resolve_addr(conn->id, &src.sa, &dst.sa, RESOLVE_MS);
+	if (!ret)
+		return conn;
+	kip_conn_give_up(dev, conn);
+	return ERR_PTR(ret);
+}
+
+static void conn_params(struct rdma_conn_param *param, const struct kip_wire_pdata *pdata)
+{
+	*param = (struct rdma_conn_param) {
+		.private_data = pdata,
+		.private_data_len = sizeof(*pdata),
+		/* No Reads are made, but a peer may use one to speak first (RFC 6581 9) */
+		.responder_resources = 1,
+		.initiator_depth = 1,
+	};
+}
+
+/**
+ * kip_conn_connect - send the Request
+ * @conn: the way is known, and it has its QP
+ * @pdata: of the Request
+ *
+ * Context: process, may sleep; the interface's work.
+ * Return: 0 or -errno.
+ */
+int kip_conn_connect(struct kip_conn *conn, const struct kip_wire_pdata *pdata)
+{
+	struct rdma_conn_param param;
+
+	conn_params(&param, pdata);
+	return rdma_connect(conn->id, &param);
+}
+
+/**
+ * kip_conn_accept - send the Reply
+ * @conn: of a Request; it has its QP
+ * @pdata: of the Reply
+ *
+ * Context: process, may sleep; the interface's work.
+ * Return: 0 or -errno.
+ */
+int kip_conn_accept(struct kip_conn *conn, const struct kip_wire_pdata *pdata)
+{
+	struct rdma_conn_param param;
+	int ret;
+
+	conn_params(&param, pdata);
+	rdma_lock_handler(conn->id);
+	ret = rdma_accept(conn->id, &param);
+	rdma_unlock_handler(conn->id);
+	return ret;
+}
+
+/**
+ * kip_conn_reject - send a reject
+ * @conn: of a Request; the caller gives it up
+ * @pdata: RFC 4755 3.2: the QPN has to be in there
+ *
+ * Context: process, may sleep; the interface's work.
+ */
+void kip_conn_reject(struct kip_conn *conn, const struct kip_wire_pdata *pdata)
+{
+	rdma_reject(conn->id, pdata, sizeof(*pdata), IB_CM_REJ_CONSUMER_DEFINED);
+}

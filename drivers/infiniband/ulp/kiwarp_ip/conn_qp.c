@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What a connection has beside its cm_id: protection domain, completion queue, queue pair
+ * and the memory of its receives. Made before the Request or the Reply is sent, so that
+ * every receive that the peer is told of is there.
+ *
+ * Freed without draining: when ib_destroy_qp() returns, nobody uses the memory, and the
+ * completions that are left go with their queue.
+ */
+#include <linux/errno.h>
+#include <linux/slab.h>
+
+#include "conn.h"
+#include "dev.h"
+#include "rx.h"
+#include "tx.h"
+
+static void qp_event(struct ib_event *event, void *context)
+{
+	struct kip_conn *conn = context;
+
+	switch (event->event) {
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+	case IB_EVENT_CQ_ERR:
+		kip_conn_note(conn, KIP_CE_FAULT);
+		break;
+	default:
+		break;
+	}
+}
+
+static int make_cq(struct kip_dev *dev, struct kip_conn *conn)
+{
+	struct ib_cq_init_attr attr = {
+		/* Everything posted, and what a driver adds when it flushes */
+		.cqe = KIP_TX_RING + KIP_TX_CONTROL + conn->nr_rx + 8,
+		.comp_vector = dev->next_poller % conn->id->device->num_comp_vectors,
+	};
+	struct ib_cq *cq;
+
+	cq = ib_create_cq(conn->id->device, kip_rx_ready, qp_event, conn, &attr);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	conn->cq = cq;
+	conn->poller = &dev->pollers[dev->next_poller++ % dev->nr_pollers];
+	return ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
+}
+
+static int make_qp(struct kip_conn *conn)
+{
+	struct ib_qp_init_attr attr = {
+		.event_handler = qp_event,
+		.qp_context = conn,
+		.send_cq = conn->cq,
+		.recv_cq = conn->cq,
+		.cap = {
+			.max_send_wr = KIP_TX_RING + KIP_TX_CONTROL,
+			.max_recv_wr = conn->nr_rx,
+			.max_send_sge = conn->max_sge,
+			.max_recv_sge = conn->plan.nr + 1,
+			.max_rdma_ctxs = 1,
+		},
+		.sq_sig_type = IB_SIGNAL_ALL_WR,
+		.qp_type = IB_QPT_RC,
+	};
+
+	return rdma_create_qp(conn->id, conn->pd, &attr);
+}
+
+static int take_memory(struct kip_dev *dev, struct kip_conn *conn)
+{
+	const struct ib_device_attr *attrs = &conn->id->device->attrs;
+	u64 bytes;
+
+	conn->rx_mtu = clamp_t(u32, dev->netdev->mtu + sizeof(struct kip_wire_hdr),
+			       KIP_RX_MTU_MIN, KIP_RX_MTU_MAX);
+	if (!kip_rxplan_make(&conn->plan, conn->rx_mtu, attrs->max_recv_sge))
+		return -EOPNOTSUPP;
+	conn->nr_rx = dev->settings.rx_depth + KIP_CONTROL_RECEIVES;
+	conn->max_sge = min_t(unsigned int, attrs->max_send_sge, KIP_TX_SGE);
+	bytes = (u64)conn->nr_rx * kip_rxplan_bytes(&conn->plan);
+	if (dev->nr_conns >= dev->settings.max_conns ||
+	    dev->rx_mem + bytes > dev->settings.rx_mem)
+		return -ENOBUFS;
+	conn->rx_bytes = bytes;
+	dev->rx_mem += bytes;
+	dev->nr_conns++;
+	return 0;
+}
+
+/**
+ * kip_conn_qp_make - make all that a connection needs to run, and post its receives
+ * @dev: the interface
+ * @conn: its cm_id is bound to a device
+ *
+ * What there is after a failure goes with the connection.
+ *
+ * Context: process, may sleep; the interface's work.
+ * Return: 0 or -errno: -ENOBUFS at a limit of the interface.
+ */
+int kip_conn_qp_make(struct kip_dev *dev, struct kip_conn *conn)
+{
+	struct ib_pd *pd;
+	int ret;
+
+	ret = take_memory(dev, conn);
+	if (ret)
+		return ret;
+	kip_credit_init(&conn->credit, dev->settings.rx_depth, 0);
+	pd = ib_alloc_pd(conn->id->device, 0);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	conn->pd = pd;
+	ret = make_cq(dev, conn);
+	if (!ret)
+		ret = make_qp(conn);
+	if (!ret)
+		ret = kip_tx_make(conn);
+	return ret ? ret : kip_rx_make(conn);
+}
+
+/**
+ * kip_conn_qp_free - free what kip_conn_qp_make() has made, all or a part
+ * @conn: given up; nobody else uses it
+ *
+ * Context: process, may sleep.
+ */
+void kip_conn_qp_free(struct kip_conn *conn)
+{
+	if (conn->id && conn->id->qp) {
+		rdma_disconnect(conn->id);
+		rdma_destroy_qp(conn->id);
+	}
+	if (conn->cq)
+		ib_destroy_cq(conn->cq);
+	kip_tx_free(conn);
+	kip_rx_free(conn);
+	if (conn->pd)
+		ib_dealloc_pd(conn->pd);
+}

@@ -1,0 +1,595 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * All that is decided about connections, in one work per interface: so decisions follow
+ * each other, and no lock is held where rdma_cm is called.
+ *
+ * The work never takes the RTNL and never waits for a peer, so that stop can wait for it
+ * under the RTNL. What happens comes as events of connections (conn.c), as wishes of
+ * senders (tx.c), and by the clock. proto/peer_fsm.c says what follows; peer_happens() is
+ * the only writer of a peer's state.
+ */
+#include "control.h"
+
+#include <linux/jiffies.h>
+#include <linux/random.h>
+
+#include "conn.h"
+#include "dev.h"
+#include "netns.h"
+#include "peer.h"
+#include "proto/addr.h"
+#include "proto/pdata.h"
+#include "proto/peer_fsm.h"
+#include "tx.h"
+
+#define TICK			(HZ / 4)
+#define RELISTEN		HZ
+/* RFC 4755 7.1: short against the times of TCP above, long against those of TCP below */
+#define PROBE_AFTER		(2 * HZ)
+#define SILENT_AFTER		(5 * HZ)
+#define STALLED_AFTER		(5 * HZ)
+#define FORGET_AFTER		(60 * HZ)
+#define BACKOFF_MAX_S		30
+
+static void peer_happens(struct kip_dev *dev, struct kip_peer *peer, enum kip_peer_event event,
+			 struct kip_conn *request);
+
+/* --- private data ------------------------------------------------------------------ */
+
+static void control_pdata(struct kip_dev *dev, const struct kip_conn *conn,
+			  struct kip_wire_pdata *wire, enum kip_reason reason)
+{
+	const struct kip_pdata pdata = {
+		.qpn = dev->settings.port,
+		.mtu = conn->rx_mtu ? conn->rx_mtu :
+				      dev->netdev->mtu + sizeof(struct kip_wire_hdr),
+		.reason = reason,
+		.pkey = dev->settings.pkey,
+		.data_receives = dev->settings.rx_depth,
+		.control_receives = KIP_CONTROL_RECEIVES,
+		.instance = dev->instance,
+		.serial = dev->serial,
+	};
+
+	kip_pdata_build(wire, &pdata);
+}
+
+static void control_count_reason(struct kip_dev *dev, enum kip_reason reason)
+{
+	switch (reason) {
+	case KIP_REASON_PKEY:
+		kip_count(dev, KIP_STAT_BAD_PKEY);
+		break;
+	case KIP_REASON_MTU:
+		kip_count(dev, KIP_STAT_BAD_MTU);
+		break;
+	case KIP_REASON_FULL:
+		kip_count(dev, KIP_STAT_CONN_NO_ROOM);
+		break;
+	case KIP_REASON_FORMAT:
+		kip_count(dev, KIP_STAT_BAD_PDATA);
+		break;
+	default:
+		break;
+	}
+}
+
+static void control_reject(struct kip_dev *dev, struct kip_conn *conn, enum kip_reason reason)
+{
+	struct kip_wire_pdata wire;
+
+	control_count_reason(dev, reason);
+	kip_count(dev, KIP_STAT_CONN_REJECTED);
+	control_pdata(dev, conn, &wire, reason);
+	kip_conn_reject(conn, &wire);
+	kip_conn_give_up(dev, conn);
+}
+
+/* --- what the table asks for ------------------------------------------------------- */
+
+static void control_resolve(struct kip_dev *dev, struct kip_peer *peer)
+{
+	struct kip_conn *conn = kip_conn_resolve(dev, peer->lladdr);
+
+	if (IS_ERR(conn)) {
+		peer_happens(dev, peer, KIP_PE_FAULT, NULL);
+		return;
+	}
+	conn->peer = peer;
+	spin_lock_bh(&peer->lock);
+	peer->conn = conn;
+	spin_unlock_bh(&peer->lock);
+}
+
+static void control_request(struct kip_dev *dev, struct kip_peer *peer)
+{
+	struct kip_conn *conn = peer->conn;
+	struct kip_wire_pdata wire;
+	int ret;
+
+	ret = kip_conn_qp_make(dev, conn);
+	if (!ret) {
+		dev->serial++;
+		control_pdata(dev, conn, &wire, KIP_REASON_NONE);
+		ret = kip_conn_connect(conn, &wire);
+	}
+	if (!ret) {
+		kip_count(dev, KIP_STAT_CONN_REQUESTED);
+		return;
+	}
+	kip_count(dev, ret == -ENOBUFS ? KIP_STAT_CONN_NO_ROOM : KIP_STAT_CONN_FAILED);
+	peer_happens(dev, peer, KIP_PE_FAULT, NULL);
+}
+
+static void control_accept(struct kip_dev *dev, struct kip_peer *peer, struct kip_conn *conn)
+{
+	struct kip_wire_pdata wire;
+	struct kip_pdata pdata;
+	int ret;
+
+	conn->peer = peer;
+	ret = kip_conn_qp_make(dev, conn);
+	if (ret) {
+		control_reject(dev, conn, KIP_REASON_FULL);
+		peer_happens(dev, peer, KIP_PE_FAULT, NULL);
+		return;
+	}
+	/* From its first message on, which may come before rdma_cm says so, it is the peer's */
+	spin_lock_bh(&peer->lock);
+	peer->conn = conn;
+	spin_unlock_bh(&peer->lock);
+	kip_pdata_parse(&pdata, conn->pdata, conn->pdata_len);
+	peer->is_known = true;
+	peer->instance = pdata.instance;
+	peer->serial = pdata.serial;
+	control_pdata(dev, conn, &wire, KIP_REASON_NONE);
+	ret = kip_conn_accept(conn, &wire);
+	if (ret) {
+		kip_count(dev, KIP_STAT_CONN_FAILED);
+		peer_happens(dev, peer, KIP_PE_FAULT, NULL);
+		return;
+	}
+	kip_count(dev, KIP_STAT_CONN_ACCEPTED);
+}
+
+static void control_publish(struct kip_dev *dev, struct kip_peer *peer)
+{
+	struct kip_conn *conn = peer->conn;
+	struct kip_pdata pdata;
+
+	kip_pdata_parse(&pdata, conn->pdata, conn->pdata_len);
+	peer->is_known = true;
+	peer->instance = pdata.instance;
+	peer->serial = pdata.serial;
+	peer->tries = 0;
+	kip_count(dev, KIP_STAT_CONN_ESTABLISHED);
+	spin_lock_bh(&peer->lock);
+	kip_credit_open(&conn->credit, pdata.data_receives);
+	peer->mtu = kip_pdata_mtu(conn->rx_mtu, pdata.mtu);
+	conn->heard_at = jiffies;
+	conn->sent_at = jiffies;
+	conn->data_at = jiffies;
+	conn->is_up = true;
+	/* So that the responder may speak */
+	if (conn->role == KIP_INITIATOR)
+		kip_credit_ask(&conn->credit);
+	kip_tx_run(dev, peer);
+	spin_unlock_bh(&peer->lock);
+}
+
+static unsigned long control_deadline(const struct kip_peer *peer)
+{
+	unsigned int s;
+
+	switch (peer->state) {
+	case KIP_PS_RESOLVING:
+		return 5 * HZ;
+	case KIP_PS_REQ_SENT:
+	case KIP_PS_ACCEPTING:
+		return 15 * HZ;
+	case KIP_PS_YIELDED:
+		return 2 * HZ;
+	case KIP_PS_BACKOFF:
+		s = min(1U << min(peer->tries - 1, 5U), BACKOFF_MAX_S);
+		/* Two ends that fail together do not try again together */
+		return s * HZ / 2 + get_random_u32() % (s * HZ / 2 + 1);
+	default:
+		return 0;
+	}
+}
+
+static void peer_enter(struct kip_peer *peer, u8 state, bool has_begun)
+{
+	unsigned long time;
+
+	lockdep_assert_held(&peer->lock);
+	peer->state = state;
+	if (!has_begun)
+		return;
+	time = control_deadline(peer);
+	peer->has_deadline = time;
+	peer->deadline = jiffies + time;
+}
+
+static void peer_happens(struct kip_dev *dev, struct kip_peer *peer, enum kip_peer_event event,
+			 struct kip_conn *request)
+{
+	const struct kip_peer_step step = kip_peer_fsm(peer->state, event);
+	struct kip_conn *old = NULL;
+
+	if (!step.legal)
+		return;
+	spin_lock_bh(&peer->lock);
+	if (step.actions & KIP_PA_LATER)
+		peer->tries++;
+	if (step.actions & KIP_PA_DROP) {
+		old = peer->conn;
+		peer->conn = NULL;
+	}
+	peer_enter(peer, step.next, step.next != peer->state || step.actions);
+	spin_unlock_bh(&peer->lock);
+
+	if (step.actions & KIP_PA_REJECT_CROSSED)
+		control_reject(dev, request, KIP_REASON_CROSSED);
+	if (step.actions & KIP_PA_REJECT_BUSY)
+		control_reject(dev, request, KIP_REASON_BUSY);
+	if (old)
+		kip_conn_give_up(dev, old);
+	if (step.actions & KIP_PA_RESOLVE)
+		control_resolve(dev, peer);
+	if (step.actions & KIP_PA_REQUEST)
+		control_request(dev, peer);
+	if (step.actions & KIP_PA_ACCEPT)
+		control_accept(dev, peer, request);
+	if (step.actions & KIP_PA_PUBLISH)
+		control_publish(dev, peer);
+	if (step.actions & KIP_PA_FLUSH)
+		kip_tx_datagrams(dev, peer);
+}
+
+/* --- events of connections --------------------------------------------------------- */
+
+static enum kip_reason request_check(struct kip_dev *dev, struct kip_conn *conn,
+				     struct kip_pdata *pdata, u8 *lladdr)
+{
+	union kip_sockaddr from = { };
+	enum kip_reason reason;
+
+	if (!kip_pdata_parse(pdata, conn->pdata, conn->pdata_len))
+		return KIP_REASON_FORMAT;
+	reason = kip_pdata_check(pdata, dev->settings.pkey);
+	if (reason)
+		return reason;
+	/* RFC 4755 3.3: the QPN of the Request, and whom it comes from */
+	memcpy(&from, &conn->id->route.addr.dst_addr, sizeof(from));
+	from.v4.sin_port = htons(pdata->qpn);
+	if (!kip_sockaddr_lladdr(lladdr, &from.sa, 0) ||
+	    kip_addr_same(lladdr, dev->netdev->dev_addr))
+		return KIP_REASON_FORMAT;
+	if (!dev->settings.is_connected)
+		return KIP_REASON_BUSY;
+	return KIP_REASON_NONE;
+}
+
+static enum kip_peer_event request_event(struct kip_dev *dev, const struct kip_peer *peer,
+					 const struct kip_pdata *pdata)
+{
+	const bool is_smaller = kip_addr_compare(dev->netdev->dev_addr, peer->lladdr) < 0;
+
+	switch (peer->state) {
+	case KIP_PS_UP:
+	case KIP_PS_ACCEPTING:
+		if (peer->is_known &&
+		    !kip_pdata_is_newer(pdata, peer->instance, peer->serial)) {
+			kip_count(dev, KIP_STAT_CONN_STALE);
+			return KIP_PE_REQ_STALE;
+		}
+		kip_count(dev, KIP_STAT_CONN_REPLACED);
+		break;
+	case KIP_PS_REQ_SENT:
+		kip_count(dev, is_smaller ? KIP_STAT_CONN_CROSSED_LOST :
+					    KIP_STAT_CONN_CROSSED_WON);
+		break;
+	default:
+		break;
+	}
+	return is_smaller ? KIP_PE_REQ_SMALLER : KIP_PE_REQ_GREATER;
+}
+
+static void on_request(struct kip_dev *dev, struct kip_conn *conn)
+{
+	struct kip_pdata pdata;
+	enum kip_reason reason;
+	struct kip_peer *peer;
+	u8 lladdr[KIP_ADDR_LEN];
+
+	reason = request_check(dev, conn, &pdata, lladdr);
+	if (reason) {
+		control_reject(dev, conn, reason);
+		return;
+	}
+	rcu_read_lock();
+	peer = kip_peer_get(dev, lladdr);
+	rcu_read_unlock();
+	/* Only this work removes peers */
+	if (!peer)
+		control_reject(dev, conn, KIP_REASON_FULL);
+	else
+		peer_happens(dev, peer, request_event(dev, peer, &pdata), conn);
+}
+
+static void on_established(struct kip_dev *dev, struct kip_conn *conn)
+{
+	struct kip_peer *peer = conn->peer;
+	enum kip_reason reason = KIP_REASON_FORMAT;
+	struct kip_pdata pdata;
+
+	if (kip_pdata_parse(&pdata, conn->pdata, conn->pdata_len))
+		reason = kip_pdata_check(&pdata, dev->settings.pkey);
+	if (!reason && pdata.qpn != kip_addr_qpn(peer->lladdr)) {
+		kip_count(dev, KIP_STAT_BAD_QPN);
+		reason = KIP_REASON_BUSY;
+	}
+	control_count_reason(dev, reason);
+	peer_happens(dev, peer, reason ? KIP_PE_FAULT : KIP_PE_ESTABLISHED, NULL);
+}
+
+static void on_rejected(struct kip_dev *dev, struct kip_conn *conn)
+{
+	struct kip_pdata pdata;
+
+	kip_count(dev, KIP_STAT_CONN_REFUSED);
+	kip_pdata_parse(&pdata, conn->pdata, conn->pdata_len);
+	peer_happens(dev, conn->peer, pdata.reason == KIP_REASON_CROSSED ?
+				      KIP_PE_CROSSED : KIP_PE_REJECTED, NULL);
+}
+
+static void on_events(struct kip_dev *dev, struct kip_conn *conn, unsigned int events)
+{
+	struct kip_peer *peer = conn->peer;
+
+	if (conn->role == KIP_LISTENER) {
+		if (events & KIP_CE_FAULT) {
+			dev->listener = NULL;
+			kip_conn_give_up(dev, conn);
+		}
+		return;
+	}
+	if (events & KIP_CE_REQUEST) {
+		atomic_dec(&dev->nr_requests);
+		list_add(&conn->entry, &dev->conns);
+		/* Its sender may have gone meanwhile */
+		if (events & KIP_CE_FAULT)
+			kip_conn_give_up(dev, conn);
+		else
+			on_request(dev, conn);
+		return;
+	}
+	/* In the order in which they happen; each may end the connection */
+	if (events & KIP_CE_ROUTED && peer->conn == conn)
+		peer_happens(dev, peer, KIP_PE_ROUTED, NULL);
+	if (events & KIP_CE_ESTABLISHED && peer->conn == conn)
+		on_established(dev, conn);
+	if (events & KIP_CE_REJECTED && peer->conn == conn)
+		on_rejected(dev, conn);
+	if (events & KIP_CE_FAULT && peer->conn == conn)
+		peer_happens(dev, peer, KIP_PE_FAULT, NULL);
+}
+
+static struct kip_conn *next_event(struct kip_dev *dev, unsigned int *events)
+{
+	struct kip_conn *conn;
+
+	spin_lock_irq(&dev->event_lock);
+	conn = list_first_entry_or_null(&dev->events, struct kip_conn, event_entry);
+	if (conn) {
+		list_del_init(&conn->event_entry);
+		*events = conn->events;
+		conn->events = 0;
+	}
+	spin_unlock_irq(&dev->event_lock);
+	return conn;
+}
+
+/* --- wishes and the clock ---------------------------------------------------------- */
+
+static void control_wishes(struct kip_dev *dev)
+{
+	struct kip_peer *peer;
+
+	for (;;) {
+		spin_lock_bh(&dev->lock);
+		peer = list_first_entry_or_null(&dev->wishes, struct kip_peer, wish_entry);
+		if (peer)
+			list_del_init(&peer->wish_entry);
+		spin_unlock_bh(&dev->lock);
+		if (!peer)
+			return;
+		peer_happens(dev, peer, KIP_PE_WISH, NULL);
+	}
+}
+
+/* What the clock says of a connection that is up */
+static enum kip_peer_event conn_watch(struct kip_dev *dev, struct kip_conn *conn)
+{
+	const unsigned long now = jiffies;
+
+	if (conn->is_blocked && time_after(now, conn->blocked_at + STALLED_AFTER)) {
+		kip_count(dev, KIP_STAT_CONN_STALLED);
+		return KIP_PE_FAULT;
+	}
+	if (conn->credit.is_probing && time_after(now, conn->probed_at + SILENT_AFTER)) {
+		kip_count(dev, KIP_STAT_CONN_SILENT);
+		return KIP_PE_FAULT;
+	}
+	if (time_after(conn->sent_at, conn->heard_at) &&
+	    time_after(now, conn->heard_at + PROBE_AFTER))
+		kip_credit_ask(&conn->credit);
+	if (dev->settings.idle_s &&
+	    time_after(now, conn->data_at + dev->settings.idle_s * HZ)) {
+		kip_count(dev, KIP_STAT_CONN_IDLE);
+		return KIP_PE_IDLE;
+	}
+	return KIP_PE_COUNT;
+}
+
+static void peer_tick(struct kip_dev *dev, struct kip_peer *peer)
+{
+	enum kip_peer_event event = KIP_PE_COUNT;
+	bool is_idle;
+
+	if (peer->has_deadline && time_after_eq(jiffies, peer->deadline)) {
+		peer->has_deadline = false;
+		peer_happens(dev, peer, KIP_PE_TIMEOUT, NULL);
+	}
+	spin_lock_bh(&peer->lock);
+	if (peer->state == KIP_PS_UP) {
+		event = conn_watch(dev, peer->conn);
+		kip_tx_run(dev, peer);
+	}
+	if (peer->state == KIP_PS_NONE && !skb_queue_empty(&peer->queue))
+		event = KIP_PE_WISH;
+	is_idle = peer->state == KIP_PS_NONE && skb_queue_empty(&peer->queue) &&
+		  time_after(jiffies, peer->used_at + FORGET_AFTER);
+	spin_unlock_bh(&peer->lock);
+	peer_happens(dev, peer, event, NULL);
+	if (is_idle)
+		kip_peer_remove(dev, peer);
+}
+
+static void tick(struct kip_dev *dev)
+{
+	struct hlist_node *next;
+	struct kip_peer *peer;
+	unsigned int bucket;
+
+	hash_for_each_safe(dev->peers, bucket, next, peer, node)
+		peer_tick(dev, peer);
+}
+
+/* As soon as there is an RDMA device with our address */
+static void listen(struct kip_dev *dev)
+{
+	struct kip_conn *listener;
+
+	if (dev->listener || !dev->settings.is_connected ||
+	    time_before(jiffies, dev->relisten_at))
+		return;
+	listener = kip_conn_listen(dev);
+	if (IS_ERR(listener))
+		dev->relisten_at = jiffies + RELISTEN;
+	else
+		dev->listener = listener;
+}
+
+static void give_up_all(struct kip_dev *dev)
+{
+	struct kip_conn *conn, *next;
+	struct hlist_node *after;
+	struct kip_peer *peer;
+	unsigned int bucket;
+	unsigned int events;
+
+	dev->listener = NULL;
+	list_for_each_entry_safe(conn, next, &dev->conns, entry)
+		kip_conn_give_up(dev, conn);
+	/* Requests that were not looked at; with the listener gone there come no more */
+	while ((conn = next_event(dev, &events))) {
+		if (events & KIP_CE_REQUEST)
+			atomic_dec(&dev->nr_requests);
+		kip_conn_give_up(dev, conn);
+	}
+	/* A poller that is with a connection may still look at its peer, which RCU keeps */
+	hash_for_each_safe(dev->peers, bucket, after, peer, node) {
+		spin_lock_bh(&peer->lock);
+		peer->conn = NULL;
+		spin_unlock_bh(&peer->lock);
+		kip_peer_remove(dev, peer);
+	}
+}
+
+static void control_work(struct work_struct *work)
+{
+	struct kip_dev *dev = container_of(work, struct kip_dev, work.work);
+	struct kip_conn *conn;
+	unsigned int events;
+
+	if (!READ_ONCE(dev->is_running))
+		return;
+	if (kip_netns_is_left(dev->net)) {
+		/* It goes now, and the interface with it */
+		give_up_all(dev);
+		return;
+	}
+	listen(dev);
+	while ((conn = next_event(dev, &events)))
+		on_events(dev, conn, events);
+	control_wishes(dev);
+	tick(dev);
+	queue_delayed_work(kip_wq, &dev->work, READ_ONCE(dev->nr_peers) ? TICK : RELISTEN);
+}
+
+/**
+ * kip_control_init - before the interface comes up for the first time
+ * @dev: the interface
+ *
+ * Context: process.
+ */
+void kip_control_init(struct kip_dev *dev)
+{
+	spin_lock_init(&dev->lock);
+	spin_lock_init(&dev->event_lock);
+	hash_init(dev->peers);
+	INIT_LIST_HEAD(&dev->wishes);
+	INIT_LIST_HEAD(&dev->events);
+	INIT_LIST_HEAD(&dev->conns);
+	INIT_DELAYED_WORK(&dev->work, control_work);
+}
+
+/**
+ * kip_control_start - begin to make connections
+ * @dev: the interface; everything else is up
+ *
+ * Context: process; RTNL held.
+ */
+void kip_control_start(struct kip_dev *dev)
+{
+	dev->instance = get_random_u32();
+	dev->serial = 0;
+	dev->relisten_at = jiffies;
+	atomic_set(&dev->nr_requests, 0);
+	WRITE_ONCE(dev->is_running, true);
+	mod_delayed_work(kip_wq, &dev->work, 0);
+}
+
+/**
+ * kip_control_stop - end all connections and forget all peers
+ * @dev: the interface; nothing is sent any more
+ *
+ * When it returns, nothing of a connection leads to the interface. What is slow goes on
+ * after that.
+ *
+ * Context: process, may sleep; RTNL held, which the work does not take.
+ */
+void kip_control_stop(struct kip_dev *dev)
+{
+	WRITE_ONCE(dev->is_running, false);
+	cancel_delayed_work_sync(&dev->work);
+	give_up_all(dev);
+	/* An event may have started it again */
+	cancel_delayed_work_sync(&dev->work);
+}
+
+/**
+ * kip_control_renew - end the connections that there are, and let new ones be made
+ * @dev: the interface
+ *
+ * For settings that a connection has from its beginning. Context: process; RTNL held.
+ */
+void kip_control_renew(struct kip_dev *dev)
+{
+	if (!dev->is_running)
+		return;
+	kip_control_stop(dev);
+	kip_control_start(dev);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* All that is decided about connections. */
+#ifndef KIP_CONTROL_H
+#define KIP_CONTROL_H
+
+struct kip_dev;
+
+void kip_control_init(struct kip_dev *dev);
+void kip_control_start(struct kip_dev *dev);
+void kip_control_stop(struct kip_dev *dev);
+void kip_control_renew(struct kip_dev *dev);
+
+#endif /* KIP_CONTROL_H */

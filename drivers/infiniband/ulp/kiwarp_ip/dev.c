@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The interface as the network stack sees it, and what it does when its underlay changes.
+ *
+ * Between open and stop there are the sockets, the pollers and the work of control.c. The
+ * order of stop: no more packets come from the stack; no datagrams; no connections; no
+ * pollers. All of that under the RTNL, and nothing waits for a peer.
+ */
+#include "dev.h"
+
+#include <linux/if_arp.h>
+#include <linux/inetdevice.h>
+#include <linux/module.h>
+#include <linux/rtnetlink.h>
+#include <net/addrconf.h>
+
+#include "control.h"
+#include "ethtool.h"
+#include "proto/addr.h"
+#include "proto/msg.h"
+#include "rx.h"
+#include "sysfs.h"
+#include "too_big.h"
+#include "tx.h"
+
+/* All interfaces; RTNL */
+static LIST_HEAD(all_devs);
+
+/* --- ndo ----------------------------------------------------------------------------- */
+
+/* It works when the underlay does, and there is an address */
+static void dev_update_carrier(struct kip_dev *dev)
+{
+	if (dev->local.sa.sa_family == AF_UNSPEC || !dev->is_running)
+		netif_carrier_off(dev->netdev);
+	else
+		netif_stacked_transfer_operstate(dev->lower, dev->netdev);
+}
+
+/* Without an address there is nothing to open; it is done when one comes */
+static int dev_begin(struct kip_dev *dev)
+{
+	int ret;
+
+	if (dev->local.sa.sa_family == AF_UNSPEC)
+		return 0;
+	kip_rx_open(dev);
+	ret = kip_udp_open(dev);
+	if (ret) {
+		netdev_info(dev->netdev, "cannot open the datagram service on %s, port %u: %pe\n",
+			    dev->lower->name, dev->settings.port, ERR_PTR(ret));
+		kip_rx_close(dev);
+		return ret;
+	}
+	kip_control_start(dev);
+	netif_tx_start_all_queues(dev->netdev);
+	dev_update_carrier(dev);
+	return 0;
+}
+
+static void dev_end(struct kip_dev *dev)
+{
+	if (!dev->is_running)
+		return;
+	netif_tx_disable(dev->netdev);
+	/* Whoever has passed the check of the queue's state is done now */
+	synchronize_net();
+	kip_udp_close(dev);
+	kip_control_stop(dev);
+	kip_rx_close(dev);
+	kip_too_big_end(dev);
+	dev_update_carrier(dev);
+}
+
+static int netdev_open(struct net_device *netdev)
+{
+	return dev_begin(netdev_priv(netdev));
+}
+
+static int netdev_stop(struct net_device *netdev)
+{
+	dev_end(netdev_priv(netdev));
+	return 0;
+}
+
+/**
+ * kip_dev_restart - take up settings that are used from open on
+ * @dev: the interface
+ *
+ * Context: process, may sleep; RTNL held.
+ * Return: 0 or -errno; the interface is up without a carrier then.
+ */
+int kip_dev_restart(struct kip_dev *dev)
+{
+	ASSERT_RTNL();
+	if (!netif_running(dev->netdev))
+		return 0;
+	dev_end(dev);
+	return dev_begin(dev);
+}
+
+static int netdev_change_mtu(struct net_device *netdev, int mtu)
+{
+	struct kip_dev *dev = netdev_priv(netdev);
+	const int old = netdev->mtu;
+
+	WRITE_ONCE(netdev->mtu, mtu);
+	/* Receives of before are too short */
+	if (mtu > old)
+		kip_control_renew(dev);
+	return 0;
+}
+
+static int netdev_iflink(const struct net_device *netdev)
+{
+	const struct kip_dev *dev = netdev_priv(netdev);
+
+	return READ_ONCE(dev->lower->ifindex);
+}
+
+static int netdev_init(struct net_device *netdev)
+{
+	struct kip_dev *dev = netdev_priv(netdev);
+
+	dev->stats = alloc_percpu(struct kip_stats);
+	if (!dev->stats)
+		return -ENOMEM;
+	netdev->tstats = netdev_alloc_pcpu_stats(struct pcpu_sw_netstats);
+	if (!netdev->tstats) {
+		free_percpu(dev->stats);
+		return -ENOMEM;
+	}
+	netdev_lockdep_set_classes(netdev);
+	return 0;
+}
+
+static void netdev_free(struct net_device *netdev)
+{
+	struct kip_dev *dev = netdev_priv(netdev);
+
+	kip_udp_uninit(dev);
+	free_percpu(netdev->tstats);
+	free_percpu(dev->stats);
+}
+
+static const struct net_device_ops netdev_ops = {
+	.ndo_init = netdev_init,
+	.ndo_open = netdev_open,
+	.ndo_stop = netdev_stop,
+	.ndo_start_xmit = kip_tx_xmit,
+	.ndo_change_mtu = netdev_change_mtu,
+	.ndo_get_stats64 = dev_get_tstats64,
+	.ndo_get_iflink = netdev_iflink,
+};
+
+/* The destination travels in front of the header: an skb has no other place for 20 octets */
+static int netdev_header(struct sk_buff *skb, struct net_device *netdev, unsigned short type,
+			 const void *daddr, const void *saddr, unsigned int len)
+{
+	struct kip_wire_hdr *hdr = skb_push(skb, sizeof(*hdr));
+	u8 *to = skb_push(skb, KIP_ADDR_LEN);
+
+	hdr->type = htons(type);
+	hdr->reserved = 0;
+	if (daddr)
+		memcpy(to, daddr, KIP_ADDR_LEN);
+	else
+		memset(to, 0, KIP_ADDR_LEN);
+	return daddr ? KIP_HARD_LEN : -(int)KIP_HARD_LEN;
+}
+
+static const struct header_ops header_ops = {
+	.create = netdev_header,
+};
+
+static const struct device_type dev_type = {
+	.name = "kiwarp_ip",
+};
+
+/* --- addresses ----------------------------------------------------------------------- */
+
+static u8 dev_flags(const struct kip_dev *dev)
+{
+	return dev->settings.is_connected ? KIP_ADDR_RC : 0;
+}
+
+/* Writes the interface's own addresses from the underlay's and the settings */
+static void dev_write_address(struct kip_dev *dev)
+{
+	struct net_device *netdev = dev->netdev;
+	u8 lladdr[KIP_ADDR_LEN];
+	u8 broadcast[KIP_ADDR_LEN];
+
+	kip_sockaddr_lladdr(lladdr, &dev->local.sa, dev_flags(dev));
+	kip_addr_broadcast(broadcast, dev->settings.pkey);
+	memcpy(netdev->broadcast, broadcast, KIP_ADDR_LEN);
+	__dev_addr_set(netdev, lladdr, KIP_ADDR_LEN);
+}
+
+/**
+ * kip_dev_new_address - the link-layer address may be another one now
+ * @dev: the interface; its settings or the underlay have changed
+ *
+ * Peers are told, if the interface is up.
+ *
+ * Context: process, may sleep; RTNL held.
+ */
+void kip_dev_new_address(struct kip_dev *dev)
+{
+	u8 before[KIP_ADDR_LEN];
+
+	ASSERT_RTNL();
+	memcpy(before, dev->netdev->dev_addr, KIP_ADDR_LEN);
+	dev_end(dev);
+	kip_sockaddr_of_netdev(&dev->local, dev->lower, dev->settings.port);
+	dev_write_address(dev);
+	if (memcmp(before, dev->netdev->dev_addr, KIP_ADDR_LEN))
+		call_netdevice_notifiers(NETDEV_CHANGEADDR, dev->netdev);
+	if (netif_running(dev->netdev) && !dev_begin(dev))
+		call_netdevice_notifiers(NETDEV_NOTIFY_PEERS, dev->netdev);
+}
+
+/* --- making and ending --------------------------------------------------------------- */
+
+static void settings_init(struct kip_settings *settings)
+{
+	*settings = (struct kip_settings) {
+		.port = KIP_PORT,
+		.pkey = KIP_PKEY,
+		.qkey = KIP_QKEY,
+		.dgram_mtu = KIP_DGRAM_MTU,
+		.rx_depth = KIP_RX_DEPTH,
+		.max_conns = KIP_MAX_CONNS,
+		.idle_s = KIP_IDLE_S,
+		.rx_mem = KIP_RX_MEM,
+		.is_connected = true,
+		.has_learning = true,
+	};
+}
+
+/**
+ * kip_dev_setup - rtnl_link_ops.setup
+ * @netdev: zeroed, but for what the core has written
+ *
+ * Context: process; RTNL held.
+ */
+void kip_dev_setup(struct net_device *netdev)
+{
+	struct kip_dev *dev = netdev_priv(netdev);
+
+	netdev->netdev_ops = &netdev_ops;
+	netdev->header_ops = &header_ops;
+	netdev->ethtool_ops = &kip_ethtool_ops;
+	netdev->needs_free_netdev = true;
+	netdev->priv_destructor = netdev_free;
+	netdev->type = ARPHRD_INFINIBAND;
+	netdev->hard_header_len = KIP_HARD_LEN;
+	netdev->addr_len = KIP_ADDR_LEN;
+	netdev->mtu = KIP_RX_MTU_MAX - sizeof(struct kip_wire_hdr);
+	netdev->min_mtu = KIP_RX_MTU_MIN - sizeof(struct kip_wire_hdr);
+	netdev->max_mtu = KIP_RX_MTU_MAX - sizeof(struct kip_wire_hdr);
+	netdev->tx_queue_len = 1000;
+	netdev->flags = IFF_BROADCAST | IFF_MULTICAST;
+	netdev->watchdog_timeo = 10 * HZ;
+	/* Checksums are complete when packets leave: a peer may know no more than the RFC */
+	netdev->features = NETIF_F_SG | NETIF_F_HIGHDMA | NETIF_F_RXCSUM;
+	netdev->hw_features = NETIF_F_SG | NETIF_F_RXCSUM;
+	/* A route learns its peer's MTU from the packet */
+	netif_keep_dst(netdev);
+	SET_NETDEV_DEVTYPE(netdev, &dev_type);
+
+	dev->netdev = netdev;
+	settings_init(&dev->settings);
+	kip_udp_init(dev);
+	kip_control_init(dev);
+	kip_too_big_init(dev);
+	kip_sysfs_setup(netdev);
+}
+
+/**
+ * kip_dev_add - make an interface
+ * @net: network namespace of the underlay
+ * @netdev: kip_dev_setup() is done
+ * @lower: the underlay
+ * @extack: for the reason of a refusal
+ *
+ * Context: process, may sleep; RTNL held.
+ * Return: 0 or -errno.
+ */
+int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *lower,
+		struct netlink_ext_ack *extack)
+{
+	struct kip_dev *dev = netdev_priv(netdev);
+	int ret;
+
+	dev->net = net;
+	dev->lower = lower;
+	kip_sockaddr_of_netdev(&dev->local, lower, dev->settings.port);
+	dev_write_address(dev);
+	netif_carrier_off(netdev);
+	ret = register_netdevice(netdev);
+	if (ret)
+		return ret;
+	ret = kip_sysfs_add(netdev);
+	if (ret) {
+		NL_SET_ERR_MSG(extack, "No room for the settings in sysfs");
+		unregister_netdevice(netdev);
+		return ret;
+	}
+	netdev_hold(lower, &dev->lower_tracker, GFP_KERNEL);
+	list_add(&dev->entry, &all_devs);
+	return 0;
+}
+
+/**
+ * kip_dev_del - rtnl_link_ops.dellink
+ * @netdev: the interface
+ * @head: for unregister_netdevice_queue()
+ *
+ * Context: process; RTNL held.
+ */
+void kip_dev_del(struct net_device *netdev, struct list_head *head)
+{
+	struct kip_dev *dev = netdev_priv(netdev);
+
+	list_del(&dev->entry);
+	dev_end(dev);
+	netdev_put(dev->lower, &dev->lower_tracker);
+	unregister_netdevice_queue(netdev, head);
+}
+
+/**
+ * kip_dev_is_ours - is it an interface of this module
+ * @netdev: any
+ *
+ * Context: any.
+ * Return: whether it is.
+ */
+bool kip_dev_is_ours(const struct net_device *netdev)
+{
+	return netdev->netdev_ops == &netdev_ops;
+}
+
+/* --- the underlay -------------------------------------------------------------------- */
+
+static void lower_is_going(struct net_device *lower)
+{
+	struct kip_dev *dev, *next;
+	LIST_HEAD(going);
+
+	list_for_each_entry_safe(dev, next, &all_devs, entry) {
+		if (dev->lower == lower)
+			kip_dev_del(dev->netdev, &going);
+	}
+	unregister_netdevice_many(&going);
+}
+
+static int on_netdev(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	struct net_device *netdev = netdev_notifier_info_to_dev(ptr);
+	struct kip_dev *dev;
+
+	switch (event) {
+	case NETDEV_UNREGISTER:
+		lower_is_going(netdev);
+		break;
+	case NETDEV_UP:
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+		list_for_each_entry(dev, &all_devs, entry) {
+			if (dev->lower == netdev)
+				dev_update_carrier(dev);
+		}
+		break;
+	default:
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+/* An address of the underlay has come, or is gone from its list already */
+static int on_inetaddr(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	const struct in_ifaddr *ifa = ptr;
+	union kip_sockaddr now;
+	struct kip_dev *dev;
+
+	if (event != NETDEV_UP && event != NETDEV_DOWN)
+		return NOTIFY_DONE;
+	list_for_each_entry(dev, &all_devs, entry) {
+		if (dev->lower != ifa->ifa_dev->dev)
+			continue;
+		kip_sockaddr_of_netdev(&now, dev->lower, dev->settings.port);
+		if (!kip_sockaddr_same_ip(&now, &dev->local))
+			kip_dev_new_address(dev);
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block netdev_nb = { .notifier_call = on_netdev };
+static struct notifier_block inetaddr_nb = { .notifier_call = on_inetaddr };
+
+/**
+ * kip_dev_module_init - begin to hear of underlays
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -errno.
+ */
+int kip_dev_module_init(void)
+{
+	int ret;
+
+	ret = register_netdevice_notifier(&netdev_nb);
+	if (ret)
+		return ret;
+	ret = register_inetaddr_notifier(&inetaddr_nb);
+	if (ret)
+		unregister_netdevice_notifier(&netdev_nb);
+	return ret;
+}
+
+/**
+ * kip_dev_module_exit - hear no more of them
+ *
+ * Context: process, may sleep; no interface is left.
+ */
+void kip_dev_module_exit(void)
+{
+	unregister_inetaddr_notifier(&inetaddr_nb);
+	unregister_netdevice_notifier(&netdev_nb);
+}

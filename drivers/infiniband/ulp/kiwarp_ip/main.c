@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * kiwarp_ip: IP over connected mode, by the rules of RFC 4755, on any iWARP device.
+ *
+ * The module: what must be there before the first interface can be. Interfaces come by
+ * `ip link add` (netlink.c) and go at the latest with the module. Connections outlive their
+ * interface in the work queue, which is emptied last.
+ */
+#include <linux/module.h>
+#include <linux/workqueue.h>
+#include <net/rtnetlink.h>
+
+#include "dev.h"
+#include "netlink.h"
+#include "netns.h"
+
+/* Everything that may sleep; the end of a connection may take seconds */
+struct workqueue_struct *kip_wq;
+
+static int __init kip_init(void)
+{
+	int ret;
+
+	kip_wq = alloc_workqueue("kiwarp_ip", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!kip_wq)
+		return -ENOMEM;
+	ret = kip_netns_module_init();
+	if (ret)
+		goto err_wq;
+	ret = kip_dev_module_init();
+	if (ret)
+		goto err_netns;
+	ret = kip_netlink_init();
+	if (ret)
+		goto err_dev;
+	return 0;
+
+err_dev:
+	kip_dev_module_exit();
+err_netns:
+	kip_netns_module_exit();
+err_wq:
+	destroy_workqueue(kip_wq);
+	return ret;
+}
+
+static void __exit kip_exit(void)
+{
+	kip_netlink_uninit();
+	kip_dev_module_exit();
+	destroy_workqueue(kip_wq);
+	/* Peers that RCU still keeps are freed by the kernel's own code */
+	kip_netns_module_exit();
+}
+
+module_init(kip_init);
+module_exit(kip_exit);
+
+MODULE_DESCRIPTION("IP over connected mode (RFC 4755) on iWARP");
+MODULE_AUTHOR("The kiwarp authors");
+MODULE_LICENSE("Dual BSD/GPL");
+MODULE_VERSION(KIWARP_VERSION);
+MODULE_ALIAS_RTNL_LINK("kiwarp_ip");

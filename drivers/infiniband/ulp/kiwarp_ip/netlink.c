@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * ip link add link ETH name NAME type kiwarp_ip
+ *
+ * Owns: the link type. The core loads this module for it. There are no options: iproute2
+ * passes none for a type that it does not know, so the settings are in sysfs.
+ */
+#include "netlink.h"
+
+#include <linux/if_arp.h>
+#include <linux/netdevice.h>
+#include <net/rtnetlink.h>
+
+#include "compat/rtnl.h"
+#include "dev.h"
+
+static int kip_validate(struct nlattr *tb[], struct nlattr *data[], struct netlink_ext_ack *extack)
+{
+	if (tb[IFLA_ADDRESS]) {
+		NL_SET_ERR_MSG(extack, "The address follows from that of the underlying interface");
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static int kip_newlink(struct net *net, struct net_device *netdev, struct nlattr *tb[],
+		       struct netlink_ext_ack *extack)
+{
+	struct net_device *lower;
+
+	if (!tb[IFLA_LINK]) {
+		NL_SET_ERR_MSG(extack, "An underlying interface is needed: link NAME");
+		return -EINVAL;
+	}
+	lower = __dev_get_by_index(net, nla_get_u32(tb[IFLA_LINK]));
+	if (!lower) {
+		NL_SET_ERR_MSG(extack, "There is no such underlying interface");
+		return -ENODEV;
+	}
+	if (lower->type == ARPHRD_INFINIBAND || kip_dev_is_ours(lower)) {
+		NL_SET_ERR_MSG(extack,
+			       "The underlying interface must not be of InfiniBand's kind");
+		return -EOPNOTSUPP;
+	}
+	return kip_dev_add(net, netdev, lower, extack);
+}
+
+KIP_COMPAT_NEWLINK(newlink, kip_newlink)
+
+static struct net *get_link_net(const struct net_device *netdev)
+{
+	const struct kip_dev *dev = netdev_priv(netdev);
+
+	return READ_ONCE(dev->net);
+}
+
+static struct rtnl_link_ops link_ops = {
+	.kind = "kiwarp_ip",
+	.priv_size = sizeof(struct kip_dev),
+	.setup = kip_dev_setup,
+	.validate = kip_validate,
+	.newlink = newlink,
+	.dellink = kip_dev_del,
+	.get_link_net = get_link_net,
+};
+
+/**
+ * kip_netlink_init - let interfaces be made
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -errno.
+ */
+int kip_netlink_init(void)
+{
+	return rtnl_link_register(&link_ops);
+}
+
+/**
+ * kip_netlink_uninit - end all interfaces, and let no more be made
+ *
+ * Context: process, may sleep.
+ */
+void kip_netlink_uninit(void)
+{
+	rtnl_link_unregister(&link_ops);
+}

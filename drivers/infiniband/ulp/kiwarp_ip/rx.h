@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* Completions: NAPI, receives, and the packets in them. */
+#ifndef KIP_RX_H
+#define KIP_RX_H
+
+struct ib_cq;
+struct kip_conn;
+struct kip_dev;
+struct sk_buff;
+
+int kip_rx_make(struct kip_conn *conn);
+void kip_rx_free(struct kip_conn *conn);
+void kip_rx_ready(struct ib_cq *cq, void *context);
+void kip_rx_open(struct kip_dev *dev);
+void kip_rx_close(struct kip_dev *dev);
+void kip_rx_packet(struct kip_dev *dev, struct sk_buff *skb);
+
+#endif /* KIP_RX_H */

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Addresses of the underlay. A link-layer address is one of these: the GID is the IP
+ * address, the QPN is the port.
+ */
+#include "sockaddr.h"
+
+#include <linux/inet.h>
+#include <linux/inetdevice.h>
+#include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
+#include <linux/string.h>
+#include <net/addrconf.h>
+#include <net/if_inet6.h>
+#include <net/ipv6.h>
+
+#include "proto/addr.h"
+
+/**
+ * kip_sockaddr_of - where the node of a link-layer address listens
+ * @addr: to write
+ * @lladdr: kip_addr_is_valid() of it
+ *
+ * Context: any.
+ */
+void kip_sockaddr_of(union kip_sockaddr *addr, const u8 *lladdr)
+{
+	memset(addr, 0, sizeof(*addr));
+	if (kip_addr_is_ipv4(lladdr)) {
+		addr->v4.sin_family = AF_INET;
+		addr->v4.sin_addr.s_addr = kip_addr_ipv4(lladdr);
+		addr->v4.sin_port = htons(kip_addr_qpn(lladdr));
+	} else {
+		addr->v6.sin6_family = AF_INET6;
+		memcpy(&addr->v6.sin6_addr, lladdr + 4, sizeof(addr->v6.sin6_addr));
+		addr->v6.sin6_port = htons(kip_addr_qpn(lladdr));
+	}
+}
+
+/**
+ * kip_sockaddr_lladdr - the link-layer address of a node
+ * @lladdr: %KIP_ADDR_LEN octets to write
+ * @addr: where it listens
+ * @flags: of RFC 4755 3.1
+ *
+ * Context: any.
+ * Return: whether it is one that can be reached.
+ */
+bool kip_sockaddr_lladdr(u8 *lladdr, const struct sockaddr *addr, u8 flags)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)addr;
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)addr;
+	u8 gid[16];
+
+	switch (addr->sa_family) {
+	case AF_INET:
+		kip_addr_gid_of_ipv4(gid, v4->sin_addr.s_addr);
+		kip_addr_make(lladdr, ntohs(v4->sin_port), gid, flags);
+		break;
+	case AF_INET6:
+		kip_addr_make(lladdr, ntohs(v6->sin6_port), v6->sin6_addr.s6_addr, flags);
+		break;
+	default:
+		memset(lladdr, 0, KIP_ADDR_LEN);
+		return false;
+	}
+	return kip_addr_is_valid(lladdr);
+}
+
+/**
+ * kip_sockaddr_len - what socket calls want to know
+ * @addr: address
+ *
+ * Context: any.
+ * Return: octets.
+ */
+int kip_sockaddr_len(const union kip_sockaddr *addr)
+{
+	return addr->sa.sa_family == AF_INET ? sizeof(addr->v4) : sizeof(addr->v6);
+}
+
+/**
+ * kip_sockaddr_same_ip - are two of the same family and IP address
+ * @a: address
+ * @b: another
+ *
+ * Context: any.
+ * Return: whether they are; ports do not count.
+ */
+bool kip_sockaddr_same_ip(const union kip_sockaddr *a, const union kip_sockaddr *b)
+{
+	if (a->sa.sa_family != b->sa.sa_family)
+		return false;
+	if (a->sa.sa_family == AF_INET)
+		return a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
+	return a->sa.sa_family == AF_INET6 &&
+	       ipv6_addr_equal(&a->v6.sin6_addr, &b->v6.sin6_addr);
+}
+
+/**
+ * kip_sockaddr_is_multicast - is it a group
+ * @addr: address
+ *
+ * Context: any.
+ * Return: whether it is.
+ */
+bool kip_sockaddr_is_multicast(const union kip_sockaddr *addr)
+{
+	if (addr->sa.sa_family == AF_INET)
+		return ipv4_is_multicast(addr->v4.sin_addr.s_addr);
+	return addr->sa.sa_family == AF_INET6 && ipv6_addr_is_multicast(&addr->v6.sin6_addr);
+}
+
+/**
+ * kip_sockaddr_parse - read an IP address
+ * @addr: to write
+ * @text: one address; the newline of a shell may follow
+ * @port: what to put beside it
+ *
+ * Context: any.
+ * Return: 0 or -EINVAL.
+ */
+int kip_sockaddr_parse(union kip_sockaddr *addr, const char *text, u16 port)
+{
+	const char *end;
+
+	memset(addr, 0, sizeof(*addr));
+	if (in4_pton(text, -1, (u8 *)&addr->v4.sin_addr.s_addr, '\n', &end) && strlen(end) <= 1) {
+		addr->v4.sin_family = AF_INET;
+		addr->v4.sin_port = htons(port);
+		return 0;
+	}
+	memset(addr, 0, sizeof(*addr));
+	if (in6_pton(text, -1, addr->v6.sin6_addr.s6_addr, '\n', &end) && strlen(end) <= 1) {
+		addr->v6.sin6_family = AF_INET6;
+		addr->v6.sin6_port = htons(port);
+		return 0;
+	}
+	memset(addr, 0, sizeof(*addr));
+	return -EINVAL;
+}
+
+static bool find_ipv4(union kip_sockaddr *addr, struct net_device *netdev, u16 port)
+{
+	struct in_device *in_dev = __in_dev_get_rtnl(netdev);
+	const struct in_ifaddr *ifa;
+
+	if (!in_dev)
+		return false;
+	in_dev_for_each_ifa_rtnl(ifa, in_dev) {
+		if (ifa->ifa_flags & IFA_F_SECONDARY || ifa->ifa_scope > RT_SCOPE_UNIVERSE)
+			continue;
+		addr->v4.sin_family = AF_INET;
+		addr->v4.sin_addr.s_addr = ifa->ifa_local;
+		addr->v4.sin_port = htons(port);
+		return true;
+	}
+	return false;
+}
+
+static bool find_ipv6(union kip_sockaddr *addr, struct net_device *netdev, u16 port)
+{
+	struct inet6_dev *idev = __in6_dev_get(netdev);
+	const struct inet6_ifaddr *ifa;
+	bool found = false;
+
+	if (!idev)
+		return false;
+	read_lock_bh(&idev->lock);
+	list_for_each_entry(ifa, &idev->addr_list, if_list) {
+		if (ifa->scope != RT_SCOPE_UNIVERSE ||
+		    ifa->flags & (IFA_F_TENTATIVE | IFA_F_DEPRECATED | IFA_F_TEMPORARY))
+			continue;
+		addr->v6.sin6_family = AF_INET6;
+		addr->v6.sin6_addr = ifa->addr;
+		addr->v6.sin6_port = htons(port);
+		found = true;
+		break;
+	}
+	read_unlock_bh(&idev->lock);
+	return found;
+}
+
+/**
+ * kip_sockaddr_of_netdev - the address that the underlay is used by
+ * @addr: to write; AF_UNSPEC if there is none
+ * @netdev: the underlay
+ * @port: what to put beside it
+ *
+ * The first global address of IPv4, else of IPv6. Link-local ones say nothing to others,
+ * as an address of the link layer has no room for a scope.
+ *
+ * Context: process; RTNL held.
+ * Return: whether there is one.
+ */
+bool kip_sockaddr_of_netdev(union kip_sockaddr *addr, struct net_device *netdev, u16 port)
+{
+	ASSERT_RTNL();
+	memset(addr, 0, sizeof(*addr));
+	return find_ipv4(addr, netdev, port) || find_ipv6(addr, netdev, port);
+}

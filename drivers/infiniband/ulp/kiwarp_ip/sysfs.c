@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Settings: /sys/class/net/NAME/mode, where users of IPoIB look for it, and the files in
+ * /sys/class/net/NAME/kiwarp_ip/. A refusal says why in the kernel log.
+ *
+ * All but mode reach into the underlay, so they need CAP_NET_ADMIN over its network
+ * namespace: an interface may have been given to a container.
+ *
+ * Process context. Written under the RTNL, which is only tried for: whoever removes the
+ * interface holds it and waits for the files.
+ */
+#include "sysfs.h"
+
+#include <linux/capability.h>
+#include <linux/device.h>
+#include <linux/if_arp.h>
+#include <linux/kstrtox.h>
+#include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
+#include <linux/sched/signal.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+#include <net/net_namespace.h>
+
+#include "control.h"
+#include "dev.h"
+#include "proto/wire.h"
+
+typedef int (*store_fn)(struct kip_dev *dev, const char *text);
+
+static struct kip_dev *to_kip(struct device *device)
+{
+	return netdev_priv(to_net_dev(device));
+}
+
+static ssize_t store(struct device *device, const char *text, size_t count, store_fn fn,
+		     struct net *net)
+{
+	struct kip_dev *dev = to_kip(device);
+	int ret;
+
+	if (!ns_capable(net->user_ns, CAP_NET_ADMIN))
+		return -EPERM;
+	if (!rtnl_trylock())
+		return restart_syscall();
+	ret = dev->netdev->reg_state == NETREG_REGISTERED ? fn(dev, text) : -ENODEV;
+	rtnl_unlock();
+	return ret ? ret : count;
+}
+
+static int refuse(struct kip_dev *dev, int ret, const char *why)
+{
+	/* The mode is for those of a container, too, who must not fill the log */
+	if (capable(CAP_NET_ADMIN) || net_ratelimit())
+		netdev_info(dev->netdev, "%s\n", why);
+	return ret;
+}
+
+/* A number within limits, which the interface is restarted for */
+static int parse(struct kip_dev *dev, const char *text, u64 min, u64 max, u64 *value)
+{
+	char why[80];
+	int ret;
+
+	ret = kstrtou64(text, 0, value);
+	if (!ret && *value >= min && *value <= max)
+		return 0;
+	snprintf(why, sizeof(why), "must be a number from %llu to %llu", min, max);
+	return refuse(dev, ret ? ret : -ERANGE, why);
+}
+
+static int store_mode(struct kip_dev *dev, const char *text)
+{
+	bool is_connected;
+
+	if (sysfs_streq(text, "connected"))
+		is_connected = true;
+	else if (sysfs_streq(text, "datagram"))
+		is_connected = false;
+	else
+		return refuse(dev, -EINVAL, "mode is connected or datagram");
+	if (is_connected == dev->settings.is_connected)
+		return 0;
+	dev->settings.is_connected = is_connected;
+	kip_dev_new_address(dev);
+	return 0;
+}
+
+static int store_port(struct kip_dev *dev, const char *text)
+{
+	u64 value;
+	int ret = parse(dev, text, 1, 65535, &value);
+
+	if (ret)
+		return ret;
+	dev->settings.port = value;
+	if (dev->udp.group.sa.sa_family != AF_UNSPEC)
+		dev->udp.group.v4.sin_port = htons(value);
+	kip_dev_new_address(dev);
+	return 0;
+}
+
+static int store_pkey(struct kip_dev *dev, const char *text)
+{
+	u64 value;
+	int ret = parse(dev, text, 1, 0xffff, &value);
+
+	if (ret)
+		return ret;
+	if (!(value & ~KIP_PKEY_FULL))
+		return refuse(dev, -EINVAL, "P_Keys 0 and 0x8000 are not valid");
+	/* RFC 4391 4.1: full membership */
+	dev->settings.pkey = value | KIP_PKEY_FULL;
+	kip_dev_new_address(dev);
+	return 0;
+}
+
+static int store_qkey(struct kip_dev *dev, const char *text)
+{
+	u64 value;
+	int ret = parse(dev, text, 0, U32_MAX, &value);
+
+	if (!ret)
+		WRITE_ONCE(dev->settings.qkey, value | KIP_QKEY_CONTROLLED);
+	return ret;
+}
+
+static int store_datagram_mtu(struct kip_dev *dev, const char *text)
+{
+	u64 value;
+	int ret = parse(dev, text, KIP_DGRAM_MTU_MIN, KIP_DGRAM_MTU_MAX, &value);
+
+	if (!ret)
+		WRITE_ONCE(dev->settings.dgram_mtu, value);
+	return ret;
+}
+
+static int store_rx_depth(struct kip_dev *dev, const char *text)
+{
+	u64 value;
+	int ret = parse(dev, text, 1, KIP_RX_DEPTH_MAX, &value);
+
+	if (ret)
+		return ret;
+	dev->settings.rx_depth = value;
+	kip_control_renew(dev);
+	return 0;
+}
+
+static int store_max_conns(struct kip_dev *dev, const char *text)
+{
+	u64 value;
+	int ret = parse(dev, text, 0, KIP_MAX_PEERS, &value);
+
+	if (!ret)
+		WRITE_ONCE(dev->settings.max_conns, value);
+	return ret;
+}
+
+static int store_rx_mem(struct kip_dev *dev, const char *text)
+{
+	u64 value;
+	int ret = parse(dev, text, 0, 1ULL << 40, &value);
+
+	if (!ret)
+		WRITE_ONCE(dev->settings.rx_mem, value);
+	return ret;
+}
+
+static int store_idle_s(struct kip_dev *dev, const char *text)
+{
+	u64 value;
+	int ret = parse(dev, text, 0, 86400, &value);
+
+	if (!ret)
+		WRITE_ONCE(dev->settings.idle_s, value);
+	return ret;
+}
+
+static int store_bool(struct kip_dev *dev, const char *text, bool *value)
+{
+	return kstrtobool(text, value) ? refuse(dev, -EINVAL, "must be 0 or 1") : 0;
+}
+
+static int store_learn(struct kip_dev *dev, const char *text)
+{
+	return store_bool(dev, text, &dev->settings.has_learning);
+}
+
+static int store_listed_only(struct kip_dev *dev, const char *text)
+{
+	return store_bool(dev, text, &dev->settings.has_listed_only);
+}
+
+static int store_group(struct kip_dev *dev, const char *text)
+{
+	const union kip_sockaddr before = dev->udp.group;
+	union kip_sockaddr group = { };
+	int ret;
+
+	if (!sysfs_streq(text, "") && !sysfs_streq(text, "none")) {
+		if (kip_sockaddr_parse(&group, text, dev->settings.port) ||
+		    !kip_sockaddr_is_multicast(&group))
+			return refuse(dev, -EINVAL, "group is a multicast address, or none");
+		if (dev->local.sa.sa_family != AF_UNSPEC &&
+		    group.sa.sa_family != dev->local.sa.sa_family)
+			return refuse(dev, -EAFNOSUPPORT,
+				      "group is of another address family than the underlying interface's address");
+	}
+	dev->udp.group = group;
+	ret = kip_dev_restart(dev);
+	if (!ret)
+		return 0;
+	refuse(dev, ret, "the group cannot be joined");
+	dev->udp.group = before;
+	kip_dev_restart(dev);
+	return ret;
+}
+
+static int store_peers(struct kip_dev *dev, const char *text)
+{
+	const bool is_gone = *text == '-';
+	union kip_sockaddr addr;
+	u8 lladdr[KIP_ADDR_LEN];
+	int ret;
+
+	if ((*text != '+' && !is_gone) ||
+	    kip_sockaddr_parse(&addr, text + 1, dev->settings.port) ||
+	    !kip_sockaddr_lladdr(lladdr, &addr.sa, 0))
+		return refuse(dev, -EINVAL, "peers takes +ADDRESS or -ADDRESS, a unicast one");
+	ret = is_gone ? kip_udp_unlist(dev, &addr) : kip_udp_list(dev, &addr, false);
+	if (ret == -ENOSPC)
+		return refuse(dev, ret, "there are too many peers");
+	return ret;
+}
+
+static ssize_t group_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	const union kip_sockaddr *group = &to_kip(device)->udp.group;
+
+	if (group->sa.sa_family == AF_INET)
+		return sysfs_emit(buf, "%pI4\n", &group->v4.sin_addr);
+	if (group->sa.sa_family == AF_INET6)
+		return sysfs_emit(buf, "%pI6c\n", &group->v6.sin6_addr);
+	return sysfs_emit(buf, "none\n");
+}
+
+static ssize_t peers_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	struct kip_udp *udp = &to_kip(device)->udp;
+	struct kip_listed *listed;
+	int len = 0;
+
+	spin_lock_bh(&udp->lock);
+	list_for_each_entry(listed, &udp->listed, entry) {
+		const char *how = listed->is_learned ? " learned" : "";
+
+		/* What does not fit on a page is not shown */
+		if (listed->addr.sa.sa_family == AF_INET)
+			len += sysfs_emit_at(buf, len, "%pI4%s\n", &listed->addr.v4.sin_addr, how);
+		else
+			len += sysfs_emit_at(buf, len, "%pI6c%s\n", &listed->addr.v6.sin6_addr,
+					     how);
+	}
+	spin_unlock_bh(&udp->lock);
+	return len;
+}
+
+static ssize_t mode_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, to_kip(device)->settings.is_connected ? "connected\n" :
+								       "datagram\n");
+}
+
+static ssize_t mode_store(struct device *device, struct device_attribute *attr, const char *text,
+			  size_t count)
+{
+	return store(device, text, count, store_mode, dev_net(to_net_dev(device)));
+}
+
+/* To show a setting, a number */
+#define SHOW(name, format, field) \
+static ssize_t name##_show(struct device *device, struct device_attribute *attr, char *buf) \
+{ \
+	return sysfs_emit(buf, format "\n", to_kip(device)->settings.field); \
+}
+
+#define STORE(name) \
+static ssize_t name##_store(struct device *device, struct device_attribute *attr, \
+			    const char *text, size_t count) \
+{ \
+	return store(device, text, count, store_##name, to_kip(device)->net); \
+} \
+static DEVICE_ATTR_RW(name)
+
+SHOW(port, "%u", port)
+STORE(port);
+SHOW(pkey, "0x%04x", pkey)
+STORE(pkey);
+SHOW(qkey, "0x%08x", qkey)
+STORE(qkey);
+SHOW(datagram_mtu, "%u", dgram_mtu)
+STORE(datagram_mtu);
+SHOW(rx_depth, "%u", rx_depth)
+STORE(rx_depth);
+SHOW(max_conns, "%u", max_conns)
+STORE(max_conns);
+SHOW(rx_mem, "%llu", rx_mem)
+STORE(rx_mem);
+SHOW(idle_s, "%u", idle_s)
+STORE(idle_s);
+SHOW(learn, "%u", has_learning)
+STORE(learn);
+SHOW(listed_only, "%u", has_listed_only)
+STORE(listed_only);
+STORE(group);
+STORE(peers);
+static DEVICE_ATTR_RW(mode);
+
+static struct attribute *attrs[] = {
+	&dev_attr_port.attr,
+	&dev_attr_pkey.attr,
+	&dev_attr_qkey.attr,
+	&dev_attr_datagram_mtu.attr,
+	&dev_attr_rx_depth.attr,
+	&dev_attr_max_conns.attr,
+	&dev_attr_rx_mem.attr,
+	&dev_attr_idle_s.attr,
+	&dev_attr_learn.attr,
+	&dev_attr_listed_only.attr,
+	&dev_attr_group.attr,
+	&dev_attr_peers.attr,
+	NULL
+};
+
+static const struct attribute_group group = {
+	.name = "kiwarp_ip",
+	.attrs = attrs,
+};
+
+/**
+ * kip_sysfs_setup - the interface gets its settings when it is registered
+ * @netdev: the interface
+ *
+ * Context: process.
+ */
+void kip_sysfs_setup(struct net_device *netdev)
+{
+	netdev->sysfs_groups[0] = &group;
+}
+
+/**
+ * kip_sysfs_add - add the file that is not in a directory of its own
+ * @netdev: the interface, registered
+ *
+ * It goes with the interface.
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -errno.
+ */
+int kip_sysfs_add(struct net_device *netdev)
+{
+	return device_create_file(&netdev->dev, &dev_attr_mode);
+}

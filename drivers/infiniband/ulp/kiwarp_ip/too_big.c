@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Path MTU: each peer has its own (RFC 4755 7.2), and who sends more is told by ICMP.
+ *
+ * The route of a local sender learns the MTU at once. The message itself comes from a
+ * work: the transmit queue's lock is held when a packet turns out to be too long, and the
+ * message may have to go through the same queue.
+ */
+#include "too_big.h"
+
+#include <linux/icmpv6.h>
+#include <linux/netdevice.h>
+#include <net/dst.h>
+#include <net/icmp.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
+
+#include "dev.h"
+
+/* Senders that wait to be told: others will send again */
+#define QUEUE_MAX	64
+
+/* skb->cb is the route's until the packet is queued */
+static u32 *too_big_mtu(struct sk_buff *skb)
+{
+	return (u32 *)skb->cb;
+}
+
+static void too_big_tell(struct sk_buff *skb)
+{
+	const u32 mtu = *too_big_mtu(skb);
+
+	memset(skb->cb, 0, sizeof(skb->cb));
+	if (skb->protocol == htons(ETH_P_IP))
+		icmp_send(skb, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED, htonl(mtu));
+#if IS_ENABLED(CONFIG_IPV6)
+	else if (skb->protocol == htons(ETH_P_IPV6))
+		icmpv6_send(skb, ICMPV6_PKT_TOOBIG, 0, mtu);
+#endif
+	kfree_skb(skb);
+}
+
+static void too_big_work(struct work_struct *work)
+{
+	struct kip_dev *dev = container_of(work, struct kip_dev, too_big_work);
+	struct sk_buff *skb;
+
+	while ((skb = skb_dequeue(&dev->too_big))) {
+		local_bh_disable();
+		too_big_tell(skb);
+		local_bh_enable();
+	}
+}
+
+/**
+ * kip_too_big - a packet is too long for its peer
+ * @dev: the interface
+ * @skb: at its IP header; freed
+ * @mtu: what the peer takes, octets
+ *
+ * Context: softirq, or process with bottom halves disabled.
+ */
+void kip_too_big(struct kip_dev *dev, struct sk_buff *skb, u32 mtu)
+{
+	kip_count(dev, KIP_STAT_TX_TOO_LONG);
+	DEV_STATS_INC(dev->netdev, tx_dropped);
+	if (!skb_dst(skb) || skb_queue_len(&dev->too_big) >= QUEUE_MAX) {
+		kfree_skb(skb);
+		return;
+	}
+	skb_reset_network_header(skb);
+	skb_dst_update_pmtu_no_confirm(skb, mtu);
+	skb_dst_force(skb);
+	*too_big_mtu(skb) = mtu;
+	skb_queue_tail(&dev->too_big, skb);
+	queue_work(kip_wq, &dev->too_big_work);
+}
+
+/**
+ * kip_too_big_init - before the first packet
+ * @dev: the interface
+ *
+ * Context: process.
+ */
+void kip_too_big_init(struct kip_dev *dev)
+{
+	skb_queue_head_init(&dev->too_big);
+	INIT_WORK(&dev->too_big_work, too_big_work);
+}
+
+/**
+ * kip_too_big_end - no more packets are sent
+ * @dev: the interface
+ *
+ * Context: process, may sleep.
+ */
+void kip_too_big_end(struct kip_dev *dev)
+{
+	cancel_work_sync(&dev->too_big_work);
+	skb_queue_purge(&dev->too_big);
+}

@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The datagram service: broadcast, multicast, address resolution, and unicast packets for
+ * nodes without a connection.
+ *
+ * Two sockets. The one bound to the local address sends everything and takes what is for
+ * this node. The other one is bound to the group's address and takes what is for all; there
+ * is none without a group. Works send and receive: packets are few, and no lock of a socket
+ * nests in those of the sockets above.
+ *
+ * Joining and leaving a group take the RTNL, so that is done in open and stop, which have it.
+ */
+#include "udp.h"
+
+#include <linux/errno.h>
+#include <linux/igmp.h>
+#include <linux/net.h>
+#include <linux/rtnetlink.h>
+#include <linux/slab.h>
+#include <linux/sockptr.h>
+#include <net/addrconf.h>
+#include <net/ipv6_stubs.h>
+#include <net/ipv6.h>
+#include <net/sock.h>
+
+#include "dev.h"
+#include "proto/addr.h"
+#include "proto/msg.h"
+#include "rx.h"
+
+#define QUEUE_MAX	256
+/* Datagrams in one go of the work */
+#define RX_BURST	64
+#define BUFFER		(sizeof(struct kip_wire_dgram) + KIP_DGRAM_MTU_MAX + 1)
+#define RX_HEADROOM	ALIGN(NET_SKB_PAD + KIP_ADDR_LEN, 16)
+/* What a packet needs in front to become a datagram */
+#define TX_HEADROOM	(sizeof(struct kip_wire_dgram) - sizeof(struct kip_wire_hdr))
+
+/**
+ * struct udp_cb - of a packet in the queue
+ * @dst: where to; AF_UNSPEC: to all
+ */
+struct udp_cb {
+	union kip_sockaddr dst;
+};
+
+static struct udp_cb *udp_cb(struct sk_buff *skb)
+{
+	BUILD_BUG_ON(sizeof(struct udp_cb) > sizeof(skb->cb));
+	return (struct udp_cb *)skb->cb;
+}
+
+/* --- who gets copies --------------------------------------------------------------- */
+
+static struct kip_listed *listed_find(struct kip_udp *udp, const union kip_sockaddr *addr)
+{
+	struct kip_listed *listed;
+
+	lockdep_assert_held(&udp->lock);
+	list_for_each_entry(listed, &udp->listed, entry) {
+		if (kip_sockaddr_same_ip(&listed->addr, addr))
+			return listed;
+	}
+	return NULL;
+}
+
+/**
+ * kip_udp_list - a node gets copies of what is for all from now on
+ * @dev: the interface
+ * @addr: where it listens
+ * @is_learned: by a datagram of its; else by the administrator, whose word stays
+ *
+ * Context: any but hard interrupts.
+ * Return: 0, -EEXIST when it is listed already, -ENOSPC when there are too many, -ENOMEM.
+ */
+int kip_udp_list(struct kip_dev *dev, const union kip_sockaddr *addr, bool is_learned)
+{
+	struct kip_listed *listed = kzalloc(sizeof(*listed), GFP_ATOMIC);
+	struct kip_udp *udp = &dev->udp;
+	struct kip_listed *known;
+	int ret = 0;
+
+	if (!listed)
+		return -ENOMEM;
+	listed->addr = *addr;
+	listed->is_learned = is_learned;
+	spin_lock_bh(&udp->lock);
+	known = listed_find(udp, addr);
+	if (known) {
+		ret = -EEXIST;
+		if (known->is_learned && !is_learned) {
+			known->is_learned = false;
+			ret = 0;
+		}
+	} else if (udp->nr_listed >= KIP_LISTED_MAX) {
+		ret = -ENOSPC;
+	} else {
+		list_add_tail(&listed->entry, &udp->listed);
+		udp->nr_listed++;
+		listed = NULL;
+	}
+	spin_unlock_bh(&udp->lock);
+	kfree(listed);
+	return ret;
+}
+
+/**
+ * kip_udp_unlist - a node gets no more copies
+ * @dev: the interface
+ * @addr: its address
+ *
+ * Context: any but hard interrupts.
+ * Return: 0, or -ENOENT when it is not listed.
+ */
+int kip_udp_unlist(struct kip_dev *dev, const union kip_sockaddr *addr)
+{
+	struct kip_udp *udp = &dev->udp;
+	struct kip_listed *listed;
+
+	spin_lock_bh(&udp->lock);
+	listed = listed_find(udp, addr);
+	if (listed) {
+		list_del(&listed->entry);
+		udp->nr_listed--;
+	}
+	spin_unlock_bh(&udp->lock);
+	kfree(listed);
+	return listed ? 0 : -ENOENT;
+}
+
+/* --- sending ------------------------------------------------------------------------ */
+
+static void udp_transmit(struct kip_dev *dev, struct sk_buff *skb, const union kip_sockaddr *dst)
+{
+	union kip_sockaddr to = *dst;
+	struct msghdr msg = {
+		.msg_name = &to,
+		.msg_namelen = kip_sockaddr_len(&to),
+		.msg_flags = MSG_DONTWAIT,
+	};
+	struct kvec kvec = { .iov_base = skb->data, .iov_len = skb->len };
+
+	if (kernel_sendmsg(dev->udp.unicast.sock, &msg, &kvec, 1, skb->len) < 0) {
+		kip_count(dev, KIP_STAT_TX_UDP_ERRORS);
+		return;
+	}
+	kip_count(dev, KIP_STAT_TX_DATAGRAMS);
+}
+
+/* Addresses of up to @max nodes from the @from-th on; returns how many */
+static unsigned int udp_listed(struct kip_udp *udp, union kip_sockaddr *addrs,
+			       unsigned int from, unsigned int max)
+{
+	struct kip_listed *listed;
+	unsigned int i = 0, nr = 0;
+
+	spin_lock_bh(&udp->lock);
+	list_for_each_entry(listed, &udp->listed, entry) {
+		if (i++ < from)
+			continue;
+		addrs[nr++] = listed->addr;
+		if (nr == max)
+			break;
+	}
+	spin_unlock_bh(&udp->lock);
+	return nr;
+}
+
+static void udp_transmit_to_all(struct kip_dev *dev, struct sk_buff *skb)
+{
+	struct kip_udp *udp = &dev->udp;
+	union kip_sockaddr addrs[8];
+	unsigned int i, nr, from = 0;
+	bool is_sent = false;
+
+	if (udp->multicast.sock) {
+		udp_transmit(dev, skb, &udp->joined);
+		is_sent = true;
+	}
+	do {
+		nr = udp_listed(udp, addrs, from, ARRAY_SIZE(addrs));
+		for (i = 0; i < nr; i++)
+			udp_transmit(dev, skb, &addrs[i]);
+		from += nr;
+		is_sent |= nr;
+	} while (nr == ARRAY_SIZE(addrs));
+	if (!is_sent)
+		kip_count(dev, KIP_STAT_TX_NO_GROUP);
+}
+
+static void udp_tx_work(struct work_struct *work)
+{
+	struct kip_dev *dev = container_of(work, struct kip_dev, udp.work);
+	struct sk_buff *skb;
+
+	while ((skb = skb_dequeue(&dev->udp.queue))) {
+		const union kip_sockaddr dst = udp_cb(skb)->dst;
+		const u32 len = skb->len - sizeof(struct kip_wire_dgram);
+
+		if (skb_linearize(skb)) {
+			kip_count(dev, KIP_STAT_TX_NO_MEMORY);
+		} else {
+			if (dst.sa.sa_family == AF_UNSPEC)
+				udp_transmit_to_all(dev, skb);
+			else
+				udp_transmit(dev, skb, &dst);
+			local_bh_disable();
+			dev_sw_netstats_tx_add(dev->netdev, 1, len);
+			local_bh_enable();
+		}
+		consume_skb(skb);
+		cond_resched();
+	}
+}
+
+/**
+ * kip_udp_send - send a packet as a datagram
+ * @dev: the interface
+ * @skb: at its 4-octet header; short enough; taken
+ * @lladdr: a valid address; NULL: to all
+ *
+ * Context: any but hard interrupts.
+ */
+void kip_udp_send(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
+{
+	const u16 type = kip_msg_type(skb->data);
+
+	if (skb_queue_len(&dev->udp.queue) >= QUEUE_MAX || skb_cow_head(skb, TX_HEADROOM)) {
+		kip_count(dev, KIP_STAT_TX_QUEUE_FULL);
+		DEV_STATS_INC(dev->netdev, tx_dropped);
+		kfree_skb(skb);
+		return;
+	}
+	skb_push(skb, TX_HEADROOM);
+	kip_dgram_build((struct kip_wire_dgram *)skb->data, type, dev->settings.pkey,
+			dev->settings.qkey, !lladdr);
+	skb_dst_drop(skb);
+	nf_reset_ct(skb);
+	if (lladdr)
+		kip_sockaddr_of(&udp_cb(skb)->dst, lladdr);
+	else
+		memset(udp_cb(skb), 0, sizeof(struct udp_cb));
+	skb_queue_tail(&dev->udp.queue, skb);
+	queue_work(kip_wq, &dev->udp.work);
+}
+
+/* --- receiving ---------------------------------------------------------------------- */
+
+static bool udp_sender_is_good(struct kip_dev *dev, const union kip_sockaddr *from)
+{
+	struct kip_udp *udp = &dev->udp;
+	u8 lladdr[KIP_ADDR_LEN];
+	bool is_listed;
+
+	if (kip_sockaddr_same_ip(from, &dev->local)) {
+		kip_count(dev, KIP_STAT_RX_UDP_OWN);
+		return false;
+	}
+	spin_lock_bh(&udp->lock);
+	is_listed = listed_find(udp, from);
+	spin_unlock_bh(&udp->lock);
+	if (!kip_sockaddr_lladdr(lladdr, &from->sa, 0) ||
+	    (dev->settings.has_listed_only && !is_listed)) {
+		kip_count(dev, KIP_STAT_RX_UDP_SENDER);
+		return false;
+	}
+	/* With a group, everybody hears of everything anyway */
+	if (!is_listed && dev->settings.has_learning && !udp->multicast.sock &&
+	    !kip_udp_list(dev, from, true))
+		kip_count(dev, KIP_STAT_PEERS_LEARNED);
+	return true;
+}
+
+static bool udp_is_good(struct kip_dev *dev, const u8 *data, unsigned int len, bool *to_group)
+{
+	static const enum kip_stat why[] = {
+		[KIP_DGRAM_SHORT]	= KIP_STAT_RX_UDP_SHORT,
+		[KIP_DGRAM_BAD_VERSION]	= KIP_STAT_RX_UDP_VERSION,
+		[KIP_DGRAM_BAD_PKEY]	= KIP_STAT_RX_UDP_PKEY,
+		[KIP_DGRAM_BAD_QKEY]	= KIP_STAT_RX_UDP_QKEY,
+		[KIP_DGRAM_BAD_TYPE]	= KIP_STAT_RX_UDP_TYPE,
+	};
+	enum kip_dgram kind;
+	u16 type;
+
+	if (len == BUFFER) {
+		kip_count(dev, KIP_STAT_RX_UDP_TOO_LONG);
+		return false;
+	}
+	kind = kip_dgram_parse(data, len, dev->settings.pkey, dev->settings.qkey, &type, to_group);
+	if (kind != KIP_DGRAM_OK) {
+		kip_count(dev, why[kind]);
+		return false;
+	}
+	return true;
+}
+
+static void udp_deliver(struct kip_dev *dev, const u8 *data, unsigned int len, bool to_group)
+{
+	struct sk_buff *skb;
+
+	data += TX_HEADROOM;
+	len -= TX_HEADROOM;
+	skb = alloc_skb(RX_HEADROOM + len, GFP_KERNEL);
+	if (!skb) {
+		kip_count(dev, KIP_STAT_RX_NO_MEMORY);
+		return;
+	}
+	skb_reserve(skb, RX_HEADROOM);
+	skb_put_data(skb, data, len);
+	/* So that what was for all is never forwarded */
+	skb->pkt_type = to_group ? PACKET_MULTICAST : PACKET_HOST;
+	kip_count(dev, KIP_STAT_RX_DATAGRAMS);
+	local_bh_disable();
+	kip_rx_packet(dev, skb);
+	local_bh_enable();
+}
+
+static bool udp_receive_one(struct kip_port *port)
+{
+	struct kip_dev *dev = port->dev;
+	union kip_sockaddr from = { };
+	struct msghdr msg = { .msg_name = &from };
+	struct kvec kvec = { .iov_base = port->buffer, .iov_len = BUFFER };
+	bool to_group;
+	int len;
+
+	len = kernel_recvmsg(port->sock, &msg, &kvec, 1, BUFFER, MSG_DONTWAIT);
+	if (len == -EAGAIN)
+		return false;
+	/* Another error is one that ICMP has reported, for an earlier datagram */
+	if (len >= 0 && udp_is_good(dev, port->buffer, len, &to_group) &&
+	    udp_sender_is_good(dev, &from))
+		udp_deliver(dev, port->buffer, len, to_group);
+	return true;
+}
+
+static void udp_rx_work(struct work_struct *work)
+{
+	struct kip_port *port = container_of(work, struct kip_port, work);
+	unsigned int i;
+
+	for (i = 0; i < RX_BURST; i++) {
+		if (!udp_receive_one(port))
+			return;
+	}
+	queue_work(kip_wq, &port->work);
+}
+
+static void udp_data_ready(struct sock *sk)
+{
+	struct kip_port *port;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	port = sk->sk_user_data;
+	if (port)
+		queue_work(kip_wq, &port->work);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+/* --- sockets ------------------------------------------------------------------------ */
+
+static int udp_set(struct socket *sock, int level, int name, int value)
+{
+	return sock->ops->setsockopt(sock, level, name, KERNEL_SOCKPTR(&value), sizeof(value));
+}
+
+/* Multicasts leave by the underlay, and do not come back */
+static int udp_set_multicast(struct kip_dev *dev, struct socket *sock)
+{
+	struct ip_mreqn mreq = { .imr_ifindex = dev->lower->ifindex };
+	int ret;
+
+	if (dev->local.sa.sa_family == AF_INET) {
+		ret = udp_set(sock, SOL_IP, IP_MULTICAST_LOOP, 0);
+		if (ret)
+			return ret;
+		return sock->ops->setsockopt(sock, SOL_IP, IP_MULTICAST_IF,
+					     KERNEL_SOCKPTR(&mreq), sizeof(mreq));
+	}
+	ret = udp_set(sock, SOL_IPV6, IPV6_MULTICAST_LOOP, 0);
+	return ret ? ret : udp_set(sock, SOL_IPV6, IPV6_MULTICAST_IF, dev->lower->ifindex);
+}
+
+static void port_watch(struct kip_port *port, bool is_watched)
+{
+	struct sock *sk = port->sock->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	if (is_watched) {
+		port->saved_ready = sk->sk_data_ready;
+		sk->sk_data_ready = udp_data_ready;
+		sk->sk_user_data = port;
+	} else if (sk->sk_user_data) {
+		sk->sk_data_ready = port->saved_ready;
+		sk->sk_user_data = NULL;
+	}
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+static int port_open(struct kip_port *port, const union kip_sockaddr *addr)
+{
+	struct kip_dev *dev = port->dev;
+	union kip_sockaddr at = *addr;
+	int ret;
+
+	port->buffer = kmalloc(BUFFER, GFP_KERNEL);
+	if (!port->buffer)
+		return -ENOMEM;
+	ret = sock_create_kern(dev->net, at.sa.sa_family, SOCK_DGRAM, IPPROTO_UDP, &port->sock);
+	if (ret)
+		return ret;
+	/* The same for all sockets of the interface: fragments are wanted (RFC 4391 7) */
+	if (at.sa.sa_family == AF_INET)
+		ret = udp_set(port->sock, SOL_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DONT);
+	if (!ret)
+		ret = udp_set_multicast(dev, port->sock);
+	if (!ret && kip_sockaddr_is_multicast(&at))
+		ret = sock_bindtoindex(port->sock->sk, dev->lower->ifindex, true);
+	if (!ret)
+		ret = kernel_bind(port->sock, &at.sa, kip_sockaddr_len(&at));
+	if (ret)
+		return ret;
+	port_watch(port, true);
+	return 0;
+}
+
+static void port_close(struct kip_port *port)
+{
+	if (port->sock) {
+		port_watch(port, false);
+		cancel_work_sync(&port->work);
+		sock_release(port->sock);
+	}
+	port->sock = NULL;
+	kfree(port->buffer);
+	port->buffer = NULL;
+}
+
+static int group_change(struct kip_dev *dev, bool is_joined)
+{
+	const union kip_sockaddr *group = &dev->udp.joined;
+	struct sock *sk = dev->udp.multicast.sock->sk;
+	struct ip_mreqn mreq = {
+		.imr_multiaddr = group->v4.sin_addr,
+		.imr_ifindex = dev->lower->ifindex,
+	};
+	int ret = -EAFNOSUPPORT;
+
+	ASSERT_RTNL();
+	lock_sock(sk);
+	if (group->sa.sa_family == AF_INET) {
+		ret = is_joined ? ip_mc_join_group(sk, &mreq) : ip_mc_leave_group(sk, &mreq);
+	} else if (IS_ENABLED(CONFIG_IPV6)) {
+		const struct in6_addr *addr = &group->v6.sin6_addr;
+		const int index = dev->lower->ifindex;
+
+		ret = is_joined ? ipv6_stub->ipv6_sock_mc_join(sk, index, addr) :
+				  ipv6_stub->ipv6_sock_mc_drop(sk, index, addr);
+	}
+	release_sock(sk);
+	return ret;
+}
+
+/**
+ * kip_udp_open - begin to send and receive datagrams
+ * @dev: the interface; its local address is set, and that of the group if there is one
+ *
+ * Context: process, may sleep; RTNL held.
+ * Return: 0 or -errno; nothing is open then.
+ */
+int kip_udp_open(struct kip_dev *dev)
+{
+	struct kip_udp *udp = &dev->udp;
+	int ret;
+
+	ret = port_open(&udp->unicast, &dev->local);
+	if (!ret && udp->group.sa.sa_family == dev->local.sa.sa_family) {
+		/* The setting may be another one when this is left */
+		udp->joined = udp->group;
+		ret = port_open(&udp->multicast, &udp->joined);
+		if (!ret)
+			ret = group_change(dev, true);
+		if (ret)
+			port_close(&udp->multicast);
+	}
+	if (ret)
+		port_close(&udp->unicast);
+	return ret;
+}
+
+/**
+ * kip_udp_close - end it
+ * @dev: the interface; nothing is sent any more
+ *
+ * Context: process, may sleep; RTNL held.
+ */
+void kip_udp_close(struct kip_dev *dev)
+{
+	struct kip_udp *udp = &dev->udp;
+
+	cancel_work_sync(&udp->work);
+	skb_queue_purge(&udp->queue);
+	if (udp->multicast.sock)
+		group_change(dev, false);
+	port_close(&udp->multicast);
+	port_close(&udp->unicast);
+}
+
+/**
+ * kip_udp_init - before the interface comes up for the first time
+ * @dev: the interface
+ *
+ * Context: process.
+ */
+void kip_udp_init(struct kip_dev *dev)
+{
+	struct kip_udp *udp = &dev->udp;
+
+	udp->unicast.dev = dev;
+	udp->multicast.dev = dev;
+	INIT_WORK(&udp->unicast.work, udp_rx_work);
+	INIT_WORK(&udp->multicast.work, udp_rx_work);
+	spin_lock_init(&udp->lock);
+	INIT_LIST_HEAD(&udp->listed);
+	skb_queue_head_init(&udp->queue);
+	INIT_WORK(&udp->work, udp_tx_work);
+}
+
+/**
+ * kip_udp_uninit - forget all listed nodes
+ * @dev: the interface, which goes
+ *
+ * Context: process.
+ */
+void kip_udp_uninit(struct kip_dev *dev)
+{
+	struct kip_listed *listed, *next;
+
+	list_for_each_entry_safe(listed, next, &dev->udp.listed, entry)
+		kfree(listed);
+	INIT_LIST_HEAD(&dev->udp.listed);
+}

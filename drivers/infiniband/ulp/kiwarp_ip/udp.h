@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* The datagram service: what UD queue pairs and multicast are elsewhere. */
+#ifndef KIP_UDP_H
+#define KIP_UDP_H
+
+#include <linux/list.h>
+#include <linux/skbuff.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "sockaddr.h"
+
+struct kip_dev;
+struct socket;
+
+#define KIP_LISTED_MAX	1024
+
+/**
+ * struct kip_port - one socket of the service
+ * @dev: the interface
+ * @sock: NULL when it is closed
+ * @saved_ready: what sk_data_ready was
+ * @work: takes datagrams from it
+ * @buffer: of one datagram
+ */
+struct kip_port {
+	struct kip_dev *dev;
+	struct socket *sock;
+	void (*saved_ready)(struct sock *sk);
+	struct work_struct work;
+	u8 *buffer;
+};
+
+/**
+ * struct kip_listed - a node that gets a copy of what is for all
+ * @entry: in the list
+ * @addr: where it listens
+ * @is_learned: by a datagram; else by the administrator
+ */
+struct kip_listed {
+	struct list_head entry;
+	union kip_sockaddr addr;
+	bool is_learned;
+};
+
+/**
+ * struct kip_udp - the service of an interface
+ * @unicast: bound to the local address; all datagrams are sent by it
+ * @multicast: bound to the group's
+ * @group: address of the group, AF_UNSPEC when there is none; RTNL
+ * @joined: the one that @multicast has joined
+ * @lock: protects @listed and @nr_listed
+ * @listed: nodes that get copies
+ * @nr_listed: how many
+ * @queue: packets to be sent
+ * @work: sends them
+ */
+struct kip_udp {
+	struct kip_port unicast;
+	struct kip_port multicast;
+	union kip_sockaddr group;
+	union kip_sockaddr joined;
+	spinlock_t lock;
+	struct list_head listed;
+	unsigned int nr_listed;
+	struct sk_buff_head queue;
+	struct work_struct work;
+};
+
+void kip_udp_init(struct kip_dev *dev);
+void kip_udp_uninit(struct kip_dev *dev);
+int kip_udp_open(struct kip_dev *dev);
+void kip_udp_close(struct kip_dev *dev);
+void kip_udp_send(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr);
+int kip_udp_list(struct kip_dev *dev, const union kip_sockaddr *addr, bool is_learned);
+int kip_udp_unlist(struct kip_dev *dev, const union kip_sockaddr *addr);
+
+#endif /* KIP_UDP_H */
