@@ -1,0 +1,238 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: kiwarp_ip: MTUs, modes, peers, settings and what they refuse
+# TIMEOUT: 120
+# CHECK-KERNELS: uml
+# shellcheck disable=SC2317,SC2119 # t_run calls them; no arguments meant
+# shellcheck source=scripts/selftests/rc
+. "$(dirname "$0")/rc"
+# shellcheck source=scripts/selftests/rc-ip
+. "$SELFTESTS/rc-ip"
+# shellcheck source=scripts/selftests/rc-device
+. "$SELFTESTS/rc-device"
+
+fresh() {
+	on_a ip route flush cache
+	on_a ip neigh flush all
+	on_b ip neigh flush all
+}
+
+route_mtu() { on_a ip route get "$1" | grep -o 'mtu [0-9]*'; }
+
+# --- link ----------------------------------------------------------------------------
+
+links() {
+	refused 'underlying interface is needed' '' on_a ip link add kip1 type kiwarp_ip &&
+		refused 'address follows' '' on_a \
+			ip link add link eth0 name kip1 address 80:00:00:01:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:00:00:01 type kiwarp_ip &&
+		refused 'must not be' '' on_a ip link add link kip0 name kip1 type kiwarp_ip &&
+		refused 'Invalid|less than|MTU' '' on_a ip link set kip0 mtu 1279 &&
+		refused 'Invalid|greater than|MTU' '' on_a ip link set kip0 mtu 65521
+}
+
+# An interface without an address below waits for one
+late_address() {
+	local bad=0
+	on_a ip link add kd0 type dummy && on_a ip link add link kd0 name kip1 type kiwarp_ip &&
+		on_a ip link set kip1 up && on_a ip link set kd0 up || return 1
+	on_a ip link show kip1 | grep -q 'NO-CARRIER' || bad=1
+	on_a ip addr add 10.99.0.7/24 dev kd0 && wait_for 5 kip1_is 0a:63:00:07 || bad=1
+	on_a ip link show kip1 | grep -q 'LOWER_UP' || bad=1
+	on_a ip addr add 10.98.0.8/24 dev kd0 && on_a ip addr del 10.99.0.7/24 dev kd0 &&
+		wait_for 5 kip1_is 0a:62:00:08 || bad=1
+	on_a ip link show kip1
+	on_a ip link del kd0
+	wait_gone 5 on_a ip link show kip1 || bad=1
+	return $bad
+}
+
+kip1_is() { on_a ip link show kip1 | grep -q "ff:ff:$1"; }
+
+# --- settings ------------------------------------------------------------------------
+
+# each: name, bad value, errno, what the log says
+bad_settings() {
+	cat <<-'END'
+	mode|both|Invalid argument|mode is connected or datagram
+	port|0|out of range|from 1 to 65535
+	port|65536|out of range|from 1 to 65535
+	port|x|Invalid argument|from 1 to 65535
+	pkey|0x8000|Invalid argument|not valid
+	pkey|65536|out of range|from 1 to
+	qkey|0x100000000|out of range|from 0 to
+	datagram_mtu|1279|out of range|from 1280 to 9000
+	datagram_mtu|9001|out of range|from 1280 to 9000
+	rx_depth|0|out of range|from 1 to 1024
+	rx_depth|1025|out of range|from 1 to 1024
+	max_conns|4097|out of range|from 0 to 4096
+	idle_s|86401|out of range|from 0 to 86400
+	learn|maybe|Invalid argument|0 or 1
+	listed_only|maybe|Invalid argument|0 or 1
+	group|10.0.0.1|Invalid argument|multicast address, or none
+	group|239.1.1|Invalid argument|multicast address, or none
+	group|ff15::1|not supported|another address family
+	peers|10.0.0.1|Invalid argument|\+ADDRESS or -ADDRESS
+	peers|+239.1.1.1|Invalid argument|\+ADDRESS or -ADDRESS
+	peers|-10.0.0.9|No such file|
+	END
+}
+
+settings_refused() {
+	local name value errno text before
+	while IFS='|' read -r name value errno text; do
+		before=$(kip_get a "$name")
+		refused "$errno" "$text" kip_set a "$name" "$value" || { echo "$name $value"; return 1; }
+		[ "$(kip_get a "$name")" = "$before" ] || { echo "$name changed"; return 1; }
+	done < <(bad_settings)
+}
+
+settings_taken() {
+	local pair
+	for pair in "port 4791" "pkey 0x8123" "qkey 0x80000001" "datagram_mtu 1500" "rx_depth 4" \
+		"max_conns 3" "rx_mem 1000000" "idle_s 7" "learn 0" "listed_only 1" "group none"; do
+		# shellcheck disable=SC2086 # two words
+		set -- $pair
+		kip_set a "$1" "$2" && [ "$(kip_get a "$1")" = "$2" ] || { echo "$pair"; return 1; }
+	done
+	on_a ip link show kip0
+	on_a ip link show kip0 | grep -q '80:00:12:b7:.* brd 00:ff:ff:ff:ff:12:40:1b:81:23:'
+}
+
+# --- MTU -----------------------------------------------------------------------------
+
+# RFC 4755 5.1: both ends use the smaller, whoever connects
+mtu_of_peer() {
+	local mtu=$1
+	on_b ip link set kip0 mtu "$mtu" || return 1
+	kip_set a rx_depth 32
+	kip_set b rx_depth 32
+	fresh
+	kip_pings a $KB4 -s $((mtu - 28)) -M "do" || { echo "exactly the MTU"; return 1; }
+	on_a ping -q -c 2 -i 0.2 -W 1 -s $((mtu - 27)) -M "do" $KB4
+	wait_for 3 has_route_mtu $KB4 "$mtu" || { route_mtu $KB4; return 1; }
+	on_a ping -q -c 3 -i 0.2 -W 1 -s 20000 $KB4 || true
+	kip_pings a $KB4 -s 20000 || { echo "fragments"; return 1; }
+	on_a ping -q -c 2 -i 0.2 -W 1 -s $((mtu - 47)) -M "do" $KB6
+	wait_for 3 has_route_mtu $KB6 "$mtu" && kip_stream a b $KB4 4 && kip_stream b a $KA4 4
+}
+
+has_route_mtu() { [ "$(route_mtu "$1")" = "mtu $2" ]; }
+
+# --- modes ---------------------------------------------------------------------------
+
+# The address says that there are no connections (RFC 4755 3.1)
+datagram_mode() {
+	local before
+	kip_set b mode datagram && on_b ip link show kip0 | grep -q 'infiniband 00:00:fc:f3' || return 1
+	fresh
+	before=$(kip_count a tx_messages)
+	kip_pings a $KB4 -s 1000 && kip_pings b $KA4 -s 2016 -M "do" && kip_pings a $KB6 &&
+		[ "$(kip_count a tx_messages)" = "$before" ] || return 1
+	on_a ping -q -c 2 -i 0.2 -W 1 -s 2017 -M "do" $KB4
+	wait_for 3 has_route_mtu $KB4 2044 && kip_stream a b $KB4 2 && kip_stream b a $KA4 2
+}
+
+connected_again() {
+	kip_set b mode connected && wait_for 5 kip_listens b || return 1
+	fresh
+	kip_pings a $KB4 -s 60000 -M "do"
+}
+
+# --- who hears of everything ---------------------------------------------------------
+
+peers() {
+	kip_set a group none && kip_set b group none || return 1
+	fresh
+	! kip_pings a $KB4 -W 1 || { echo "heard without group and peers"; return 1; }
+	[ "$(kip_count a tx_no_group)" -ge 1 ] && kip_set a peers +10.77.0.2 || return 1
+	fresh
+	kip_pings a $KB4 && kip_pings a ff02::1%kip0 || return 1
+	kip_get b peers
+	kip_get b peers | grep -q '10.77.0.1 learned' && [ "$(kip_count b peers_learned)" = 1 ] &&
+		kip_pings b ff02::1%kip0
+}
+
+listed_only() {
+	kip_set b listed_only 1 && kip_set b peers -10.77.0.1 || return 1
+	fresh
+	! kip_pings a $KB4 -W 1 && [ "$(kip_count b rx_udp_sender)" -ge 1 ] &&
+		kip_set b peers +10.77.0.1 && kip_pings a $KB4
+}
+
+static_neighbours() {
+	local a b
+	kip_set a peers -10.77.0.2 && kip_set b peers -10.77.0.1 && kip_set b listed_only 0 || return 1
+	kip_set b learn 0
+	fresh
+	a=$(on_a cat /sys/class/net/kip0/address 2>/dev/null || true)
+	a=$(_in_sys a "cat /sys/class/net/kip0/address")
+	b=$(_in_sys b "cat /sys/class/net/kip0/address")
+	on_a ip neigh replace $KB4 dev kip0 lladdr "$b" nud permanent &&
+		on_b ip neigh replace $KA4 dev kip0 lladdr "$a" nud permanent &&
+		kip_pings a $KB4 -s 50000 && on_a ip neigh del $KB4 dev kip0 &&
+		on_b ip neigh del $KA4 dev kip0
+}
+
+# Another partition is another link (RFC 4391 4.1)
+partitions() {
+	kip_set a group $KIP_GROUP && kip_set b group $KIP_GROUP && kip_set a pkey 0x8001 || return 1
+	fresh
+	! kip_pings a $KB4 -W 1 && [ "$(kip_count b rx_udp_pkey)" -ge 1 ] || return 1
+	kip_set b pkey 1 && kip_pings a $KB4 -s 5000 || return 1
+	kip_set a qkey 7 || return 1
+	fresh
+	! kip_pings a $KB4 -W 1 && [ "$(kip_count b rx_udp_qkey)" -ge 1 ] &&
+		kip_set b qkey 0x80000007 && kip_pings a $KB4
+}
+
+# --- limits --------------------------------------------------------------------------
+
+# Without room for receives there are datagrams
+no_room() {
+	kip_set b rx_mem 100000 && kip_set b rx_depth 32 && kip_set a rx_depth 32 || return 1
+	fresh
+	wait_for 10 kip_pings a $KB4 -W 1 || return 1
+	[ "$(kip_count b conn_no_room)" -ge 1 ] && [ "$(kip_count a conn_refused_by_peer)" -ge 1 ] &&
+		kip_set b rx_mem 268435456 && kip_set a rx_depth 32 && kip_pings a $KB4 -s 50000
+}
+
+idle() {
+	kip_set a idle_s 1 && kip_pings a $KB4 || return 1
+	wait_for 5 counts_idle && kip_pings a $KB4 -s 50000 && kip_set a idle_s 300
+}
+
+counts_idle() { [ "$(kip_count a conn_idle)" -ge 1 ]; }
+
+# One receive at a time is enough
+depth_one() {
+	kip_set a rx_depth 1 && kip_set b rx_depth 1 && kip_stream a b $KB4 2 && kip_stream b a $KA4 2 &&
+		kip_set a rx_depth 32 && kip_set b rx_depth 32
+}
+
+# ------------------------------------------------------------------------------------
+
+if ! load_ip || ! topo_up || ! rdma_up || ! ip_up; then bail "no interfaces"; fi
+t_run "what ip link refuses" links
+t_run "an underlay that gets its address later" late_address
+t_run "settings: refused" settings_refused
+t_run "MTU 16384 at the other end" mtu_of_peer 16384
+t_run "MTU 1280 at the other end" mtu_of_peer 1280
+on_b ip link set kip0 mtu 65520
+t_run "datagram mode" datagram_mode
+t_run "connected mode again" connected_again
+t_run "peers instead of a group" peers
+t_run "listed peers only" listed_only
+t_run "static neighbours, nothing else" static_neighbours
+t_run "partitions and Q_Keys" partitions
+t_run "no room for receives" no_room
+t_run "an idle connection ends" idle
+t_run "a depth of 1" depth_one
+t_run "nothing was lost" kip_is_sound
+t_run "settings: taken" settings_taken
+diag "a: $(kip_counts a | paste -sd' ')"
+diag "b: $(kip_counts b | paste -sd' ')"
+ip_down
+rdma_down
+topo_down
+t_run "unload" unload_ip
+done_testing
