@@ -29,9 +29,11 @@ checkpatch_ignores=(
 	"*/proto/perr.h|COMPLEX_MACRO,MACRO_ARG_REUSE,MACRO_ARG_UNUSED|one X-macro list gives the errors' enum and table"
 	"*/stats.h|COMPLEX_MACRO,MACRO_ARG_REUSE,MACRO_ARG_UNUSED|one X-macro list gives the counters' enum and names"
 	"*/kiwarp_ip/compat/rtnl.h|MACRO_WITH_FLOW_CONTROL|the macro is a whole function"
+	"*/kiwarp_ip/stats.c|MACRO_ARG_UNUSED|names of the list of counters"
 	"*/verbs_dev.c|COMPLEX_MACRO,MACRO_ARG_UNUSED|a sum over the list of counters"
 	"scripts/fuzz/*|MACRO_ARG_REUSE,NEW_TYPEDEFS,PREFER_DEFINED_ATTRIBUTE_MACRO,PREFER_KERNEL_TYPES|its shims make kernel types of C's"
 	"scripts/verbs/*|PREFER_DEFINED_ATTRIBUTE_MACRO|programs of user space"
+	"scripts/vm/*|PREFER_DEFINED_ATTRIBUTE_MACRO|likewise"
 	"*/compat/*|LINUX_VERSION_CODE|comparing kernel versions is what compat is for"
 )
 

@@ -19,15 +19,15 @@ address() {
 
 # RFC 4755 7: address resolution by datagrams, the packets by the connection
 first_ping() {
-	kip_pings a $KB4 || return 1
-	on_a ip neigh show $KB4 | tee /dev/stderr |
+	kip_pings a "$KB4" || return 1
+	on_a ip neigh show "$KB4" | tee /dev/stderr |
 		grep -q 'lladdr 80:00:fc:f3:00:.*:ff:ff:0a:4d:00:02' || return 1
 	[ "$(kip_count a conn_established)" = 1 ] && [ "$(kip_count b conn_established)" = 1 ] &&
 		[ "$(kip_count a tx_messages)" -ge 1 ] && [ "$(kip_count b rx_messages)" -ge 1 ]
 }
 
 # The interface with IPv6, whose neighbours are found by multicast
-first_ping6() { kip_pings a $KB6; }
+first_ping6() { kip_pings a "$KB6"; }
 
 # By link-local addresses, which follow from the hardware address
 link_local() {
@@ -42,12 +42,12 @@ sizes() {
 	for size in 0 1 2 3 7 8 200 223 224 225 226 228 229 255 256 257 1000 1400 1472 1473 2016 2017 \
 		4000 4068 4069 4095 4096 4097 8000 8191 8192 8193 12000 16383 16384 16385 24000 \
 		32767 32768 32769 50000 65000 $((65520 - overhead)); do
-		kip_pings a "$address" -s $size -M "do" || { echo "size $size"; return 1; }
+		kip_pings a "$address" -s "$size" -M "do" || { echo "size $size"; return 1; }
 	done
 }
 
 one_too_long() {
-	! on_a ping -c 1 -W 1 -s 65493 -M "do" $KB4 >"$T_DIR/ping" 2>&1 && cat "$T_DIR/ping" &&
+	! on_a ping -c 1 -W 1 -s 65493 -M "do" "$KB4" >"$T_DIR/ping" 2>&1 && cat "$T_DIR/ping" &&
 		grep -q 'too long' "$T_DIR/ping"
 }
 

@@ -43,7 +43,7 @@ late_address() {
 	on_a ip link show kip1
 	on_a ip link del kd0
 	wait_gone 5 on_a ip link show kip1 || bad=1
-	return $bad
+	return "$bad"
 }
 
 kip1_is() { on_a ip link show kip1 | grep -q "ff:ff:$1"; }
@@ -92,7 +92,10 @@ settings_taken() {
 		"max_conns 3" "rx_mem 1000000" "idle_s 7" "learn 0" "listed_only 1" "group none"; do
 		# shellcheck disable=SC2086 # two words
 		set -- $pair
-		kip_set a "$1" "$2" && [ "$(kip_get a "$1")" = "$2" ] || { echo "$pair"; return 1; }
+		if ! kip_set a "$1" "$2" || [ "$(kip_get a "$1")" != "$2" ]; then
+			echo "$pair"
+			return 1
+		fi
 	done
 	on_a ip link show kip0
 	on_a ip link show kip0 | grep -q '80:00:12:b7:.* brd 00:ff:ff:ff:ff:12:40:1b:81:23:'
@@ -107,13 +110,13 @@ mtu_of_peer() {
 	kip_set a rx_depth 32
 	kip_set b rx_depth 32
 	fresh
-	kip_pings a $KB4 -s $((mtu - 28)) -M "do" || { echo "exactly the MTU"; return 1; }
-	on_a ping -q -c 2 -i 0.2 -W 1 -s $((mtu - 27)) -M "do" $KB4
-	wait_for 3 has_route_mtu $KB4 "$mtu" || { route_mtu $KB4; return 1; }
-	on_a ping -q -c 3 -i 0.2 -W 1 -s 20000 $KB4 || true
-	kip_pings a $KB4 -s 20000 || { echo "fragments"; return 1; }
-	on_a ping -q -c 2 -i 0.2 -W 1 -s $((mtu - 47)) -M "do" $KB6
-	wait_for 3 has_route_mtu $KB6 "$mtu" && kip_stream a b $KB4 4 && kip_stream b a $KA4 4
+	kip_pings a "$KB4" -s $((mtu - 28)) -M "do" || { echo "exactly the MTU"; return 1; }
+	on_a ping -q -c 2 -i 0.2 -W 1 -s $((mtu - 27)) -M "do" "$KB4"
+	wait_for 3 has_route_mtu "$KB4" "$mtu" || { route_mtu "$KB4"; return 1; }
+	on_a ping -q -c 3 -i 0.2 -W 1 -s 20000 "$KB4" || true
+	kip_pings a "$KB4" -s 20000 || { echo "fragments"; return 1; }
+	on_a ping -q -c 2 -i 0.2 -W 1 -s $((mtu - 47)) -M "do" "$KB6"
+	wait_for 3 has_route_mtu "$KB6" "$mtu" && kip_stream a b "$KB4" 4 && kip_stream b a "$KA4" 4
 }
 
 has_route_mtu() { [ "$(route_mtu "$1")" = "mtu $2" ]; }
@@ -126,16 +129,16 @@ datagram_mode() {
 	kip_set b mode datagram && on_b ip link show kip0 | grep -q 'infiniband 00:00:fc:f3' || return 1
 	fresh
 	before=$(kip_count a tx_messages)
-	kip_pings a $KB4 -s 1000 && kip_pings b $KA4 -s 2016 -M "do" && kip_pings a $KB6 &&
+	kip_pings a "$KB4" -s 1000 && kip_pings b "$KA4" -s 2016 -M "do" && kip_pings a "$KB6" &&
 		[ "$(kip_count a tx_messages)" = "$before" ] || return 1
-	on_a ping -q -c 2 -i 0.2 -W 1 -s 2017 -M "do" $KB4
-	wait_for 3 has_route_mtu $KB4 2044 && kip_stream a b $KB4 2 && kip_stream b a $KA4 2
+	on_a ping -q -c 2 -i 0.2 -W 1 -s 2017 -M "do" "$KB4"
+	wait_for 3 has_route_mtu "$KB4" 2044 && kip_stream a b "$KB4" 2 && kip_stream b a "$KA4" 2
 }
 
 connected_again() {
 	kip_set b mode connected && wait_for 5 kip_listens b || return 1
 	fresh
-	kip_pings a $KB4 -s 60000 -M "do"
+	kip_pings a "$KB4" -s 60000 -M "do"
 }
 
 # --- who hears of everything ---------------------------------------------------------
@@ -143,10 +146,10 @@ connected_again() {
 peers() {
 	kip_set a group none && kip_set b group none || return 1
 	fresh
-	! kip_pings a $KB4 -W 1 || { echo "heard without group and peers"; return 1; }
+	! kip_pings a "$KB4" -W 1 || { echo "heard without group and peers"; return 1; }
 	[ "$(kip_count a tx_no_group)" -ge 1 ] && kip_set a peers +10.77.0.2 || return 1
 	fresh
-	kip_pings a $KB4 && kip_pings a ff02::1%kip0 || return 1
+	kip_pings a "$KB4" && kip_pings a ff02::1%kip0 || return 1
 	kip_get b peers
 	kip_get b peers | grep -q '10.77.0.1 learned' && [ "$(kip_count b peers_learned)" = 1 ] &&
 		kip_pings b ff02::1%kip0
@@ -155,8 +158,8 @@ peers() {
 listed_only() {
 	kip_set b listed_only 1 && kip_set b peers -10.77.0.1 || return 1
 	fresh
-	! kip_pings a $KB4 -W 1 && [ "$(kip_count b rx_udp_sender)" -ge 1 ] &&
-		kip_set b peers +10.77.0.1 && kip_pings a $KB4
+	! kip_pings a "$KB4" -W 1 && [ "$(kip_count b rx_udp_sender)" -ge 1 ] &&
+		kip_set b peers +10.77.0.1 && kip_pings a "$KB4"
 }
 
 static_neighbours() {
@@ -167,22 +170,22 @@ static_neighbours() {
 	a=$(on_a cat /sys/class/net/kip0/address 2>/dev/null || true)
 	a=$(_in_sys a "cat /sys/class/net/kip0/address")
 	b=$(_in_sys b "cat /sys/class/net/kip0/address")
-	on_a ip neigh replace $KB4 dev kip0 lladdr "$b" nud permanent &&
-		on_b ip neigh replace $KA4 dev kip0 lladdr "$a" nud permanent &&
-		kip_pings a $KB4 -s 50000 && on_a ip neigh del $KB4 dev kip0 &&
-		on_b ip neigh del $KA4 dev kip0
+	on_a ip neigh replace "$KB4" dev kip0 lladdr "$b" nud permanent &&
+		on_b ip neigh replace "$KA4" dev kip0 lladdr "$a" nud permanent &&
+		kip_pings a "$KB4" -s 50000 && on_a ip neigh del "$KB4" dev kip0 &&
+		on_b ip neigh del "$KA4" dev kip0
 }
 
 # Another partition is another link (RFC 4391 4.1)
 partitions() {
-	kip_set a group $KIP_GROUP && kip_set b group $KIP_GROUP && kip_set a pkey 0x8001 || return 1
+	kip_set a group "$KIP_GROUP" && kip_set b group "$KIP_GROUP" && kip_set a pkey 0x8001 || return 1
 	fresh
-	! kip_pings a $KB4 -W 1 && [ "$(kip_count b rx_udp_pkey)" -ge 1 ] || return 1
-	kip_set b pkey 1 && kip_pings a $KB4 -s 5000 || return 1
+	! kip_pings a "$KB4" -W 1 && [ "$(kip_count b rx_udp_pkey)" -ge 1 ] || return 1
+	kip_set b pkey 1 && kip_pings a "$KB4" -s 5000 || return 1
 	kip_set a qkey 7 || return 1
 	fresh
-	! kip_pings a $KB4 -W 1 && [ "$(kip_count b rx_udp_qkey)" -ge 1 ] &&
-		kip_set b qkey 0x80000007 && kip_pings a $KB4
+	! kip_pings a "$KB4" -W 1 && [ "$(kip_count b rx_udp_qkey)" -ge 1 ] &&
+		kip_set b qkey 0x80000007 && kip_pings a "$KB4"
 }
 
 # --- limits --------------------------------------------------------------------------
@@ -191,21 +194,21 @@ partitions() {
 no_room() {
 	kip_set b rx_mem 100000 && kip_set b rx_depth 32 && kip_set a rx_depth 32 || return 1
 	fresh
-	wait_for 10 kip_pings a $KB4 -W 1 || return 1
+	wait_for 10 kip_pings a "$KB4" -W 1 || return 1
 	[ "$(kip_count b conn_no_room)" -ge 1 ] && [ "$(kip_count a conn_refused_by_peer)" -ge 1 ] &&
-		kip_set b rx_mem 268435456 && kip_set a rx_depth 32 && kip_pings a $KB4 -s 50000
+		kip_set b rx_mem 268435456 && kip_set a rx_depth 32 && kip_pings a "$KB4" -s 50000
 }
 
 idle() {
-	kip_set a idle_s 1 && kip_pings a $KB4 || return 1
-	wait_for 5 counts_idle && kip_pings a $KB4 -s 50000 && kip_set a idle_s 300
+	kip_set a idle_s 1 && kip_pings a "$KB4" || return 1
+	wait_for 5 counts_idle && kip_pings a "$KB4" -s 50000 && kip_set a idle_s 300
 }
 
 counts_idle() { [ "$(kip_count a conn_idle)" -ge 1 ]; }
 
 # One receive at a time is enough
 depth_one() {
-	kip_set a rx_depth 1 && kip_set b rx_depth 1 && kip_stream a b $KB4 2 && kip_stream b a $KA4 2 &&
+	kip_set a rx_depth 1 && kip_set b rx_depth 1 && kip_stream a b "$KB4" 2 && kip_stream b a "$KA4" 2 &&
 		kip_set a rx_depth 32 && kip_set b rx_depth 32
 }
 

@@ -25,22 +25,27 @@ crossing() {
 	local i a b
 	a=$(_in_sys a "cat /sys/class/net/kip0/address")
 	b=$(_in_sys b "cat /sys/class/net/kip0/address")
-	on_a ip neigh replace $KB4 dev kip0 lladdr "$b" nud permanent
-	on_b ip neigh replace $KA4 dev kip0 lladdr "$a" nud permanent
+	on_a ip neigh replace "$KB4" dev kip0 lladdr "$b" nud permanent
+	on_b ip neigh replace "$KA4" dev kip0 lladdr "$a" nud permanent
 	on_a tc qdisc add dev eth0 root netem delay 40ms
 	on_b tc qdisc add dev eth0 root netem delay 40ms
 	for i in $(seq "$ROUNDS"); do
 		renew || return 1
-		spawn one a ping -q -c 1 -W 5 $KB4
-		spawn other b ping -q -c 1 -W 5 $KA4
-		spawn_wait one 10 && spawn_wait other 10 || { echo "round $i"; spawn_log one; spawn_log other; return 1; }
+		spawn one a ping -q -c 1 -W 5 "$KB4"
+		spawn other b ping -q -c 1 -W 5 "$KA4"
+		if ! spawn_wait one 10 || ! spawn_wait other 10; then
+			echo "round $i"
+			spawn_log one
+			spawn_log other
+			return 1
+		fi
 		wait_for 5 one_each || { echo "round $i: $(qps a) and $(qps b)"; return 1; }
-		on_a ping -q -c 5 -i 0.01 -W 2 $KB4 | grep ' 0% packet loss' || { echo "round $i: loss"; return 1; }
+		on_a ping -q -c 5 -i 0.01 -W 2 "$KB4" | grep ' 0% packet loss' || { echo "round $i: loss"; return 1; }
 	done
 	on_a tc qdisc del dev eth0 root
 	on_b tc qdisc del dev eth0 root
-	on_a ip neigh del $KB4 dev kip0
-	on_b ip neigh del $KA4 dev kip0
+	on_a ip neigh del "$KB4" dev kip0
+	on_b ip neigh del "$KA4" dev kip0
 	diag "crossed: $(sum conn_crossed_won) rejects, $(sum conn_crossed_lost) drops"
 	[ "$(sum conn_crossed_won)" -ge 1 ] && [ "$(sum conn_crossed_lost)" -ge 1 ]
 }
@@ -48,41 +53,41 @@ crossing() {
 # b goes and comes without a word: its Request replaces the connection
 silent_restart() {
 	local before
-	kip_pings a $KB4 || return 1
+	kip_pings a "$KB4" || return 1
 	before=$(kip_count a conn_replaced)
 	on_b tc qdisc add dev eth0 root netem loss 100% || return 1
 	on_b ip link set kip0 down && on_b ip link set kip0 up && on_b ip addr replace fd09::2/64 dev kip0 nodad
 	on_b tc qdisc del dev eth0 root
-	wait_for 10 kip_pings b $KA4 -W 1 || return 1
-	kip_pings a $KB4 -s 50000 && [ $(($(kip_count a conn_replaced) + $(kip_count a conn_accepted))) -gt "$before" ]
+	wait_for 10 kip_pings b "$KA4" -W 1 || return 1
+	kip_pings a "$KB4" -s 50000 && [ $(($(kip_count a conn_replaced) + $(kip_count a conn_accepted))) -gt "$before" ]
 }
 
 orderly_restart() {
-	kip_pings a $KB4 && on_b ip link set kip0 down && on_b ip link set kip0 up || return 1
-	wait_for 10 kip_pings a $KB4 -W 1 -s 40000
+	kip_pings a "$KB4" && on_b ip link set kip0 down && on_b ip link set kip0 up || return 1
+	wait_for 10 kip_pings a "$KB4" -W 1 -s 40000
 }
 
 # Nothing comes back: noticed within 10 seconds, and made again when it is over
 cut() {
-	kip_pings a $KB4 && on_b tc qdisc add dev eth0 root netem loss 100% || return 1
-	spawn pings a ping -q -i 0.2 $KB4
+	kip_pings a "$KB4" && on_b tc qdisc add dev eth0 root netem loss 100% || return 1
+	spawn pings a ping -q -i 0.2 "$KB4"
 	wait_for 20 silent || { spawn_stop pings; on_b tc qdisc del dev eth0 root; return 1; }
 	on_b tc qdisc del dev eth0 root
 	spawn_stop pings
-	wait_for 40 kip_pings a $KB4 -W 1 -s 40000
+	wait_for 40 kip_pings a "$KB4" -W 1 -s 40000
 }
 
 silent() { [ $(($(kip_count a conn_silent) + $(kip_count a conn_failed))) -ge 1 ]; }
 
 # The RDMA device goes: datagrams; it comes: a connection
 rdma_device() {
-	spawn flood a ping -q -f -s 1500 $KB4
+	spawn flood a ping -q -f -s 1500 "$KB4"
 	wait_for 5 sent_more "$(kip_count a tx_messages)" || return 1
-	rdma_del a && wait_for 10 kip_pings a $KB4 -W 1 || return 1
-	rdma_add a && wait_for 40 kip_pings a $KB4 -W 1 -s 40000
+	rdma_del a && wait_for 10 kip_pings a "$KB4" -W 1 || return 1
+	rdma_add a && wait_for 40 kip_pings a "$KB4" -W 1 -s 40000
 	local status=$?
 	spawn_stop flood
-	return $status
+	return "$status"
 }
 
 sent_more() { [ "$(kip_count a tx_messages)" -gt $(($1 + 100)) ]; }
@@ -92,31 +97,31 @@ other_namespace() {
 	local bad=0
 	ip netns add c && on_b ip link set kip0 netns c || return 1
 	ip -n c addr add 10.9.0.2/24 dev kip0 && ip -n c link set lo up && ip -n c link set kip0 up || bad=1
-	wait_for 10 kip_pings a $KB4 -W 1 -s 30000 || bad=1
-	spawn flood a ping -q -f $KB4
+	wait_for 10 kip_pings a "$KB4" -W 1 -s 30000 || bad=1
+	spawn flood a ping -q -f "$KB4"
 	ip netns del c || bad=1
 	spawn_stop flood
 	wait_gone 10 kip_listens b || bad=1
-	kip_add b && kip_set b group $KIP_GROUP && kip_up b && wait_for 10 kip_pings a $KB4 -W 1 || bad=1
-	return $bad
+	kip_add b && kip_set b group "$KIP_GROUP" && kip_up b && wait_for 10 kip_pings a "$KB4" -W 1 || bad=1
+	return "$bad"
 }
 
 deleted() {
-	spawn flood a ping -q -f -s 20000 $KB4
+	spawn flood a ping -q -f -s 20000 "$KB4"
 	wait_for 5 sent_more "$(kip_count a tx_messages)" && on_b ip link del kip0 || return 1
 	spawn_stop flood
-	kip_add b && kip_set b group $KIP_GROUP && kip_up b && wait_for 10 kip_pings a $KB4 -W 1
+	kip_add b && kip_set b group "$KIP_GROUP" && kip_up b && wait_for 10 kip_pings a "$KB4" -W 1
 }
 
 underlay_flaps() {
 	on_b ip link set eth0 down || return 1
 	on_b ip link show kip0 | grep -q NO-CARRIER || return 1
-	on_b ip link set eth0 up && wait_for 40 kip_pings a $KB4 -W 1 -s 30000
+	on_b ip link set eth0 up && wait_for 40 kip_pings a "$KB4" -W 1 -s 30000
 }
 
 # Its interface does not keep the namespace
 namespace_deleted() {
-	spawn flood a ping -q -f -s 20000 $KB4
+	spawn flood a ping -q -f -s 20000 "$KB4"
 	wait_for 5 sent_more "$(kip_count a tx_messages)" || return 1
 	rdma_del b
 	ip netns del b
