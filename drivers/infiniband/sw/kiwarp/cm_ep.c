@@ -437,7 +437,7 @@ static void act(struct kiw_ep *ep, u16 actions, int status)
 		kiw_ep_send_reject(ep);
 	ret = tell(ep, actions, status);
 	if (actions & KIW_CMA_ABORT_QP)
-		kiw_qp_event(ep->qp, KIW_QPE_ABORT);
+		kiw_qp_abort_conn(ep->qp, ep);
 	if (actions & (KIW_CMA_LINGER | KIW_CMA_DROP))
 		end_stream(ep, actions & KIW_CMA_LINGER);
 	if (actions & KIW_CMA_END_STARTUP)

@@ -291,7 +291,7 @@ static int hand_over(struct kiw_ep *ep, bool initiator)
 static void start(struct kiw_ep *ep)
 {
 	let_go_of_stream(ep);
-	kiw_qp_start(ep->qp);
+	kiw_qp_start(ep->qp, ep);
 }
 
 /*

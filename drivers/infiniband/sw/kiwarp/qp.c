@@ -454,9 +454,16 @@ out:
 	return ret;
 }
 
+/* Is this connection the one that the QP has? It has none, or another, after a reset. */
+static bool qp_is_of(const struct kiw_qp *qp, const void *conn)
+{
+	lockdep_assert_held(&qp->mutex);
+	return qp->ks && qp->conn.conn == conn;
+}
+
 static void qp_start(struct kiw_qp *qp)
 {
-	if (!qp->ks || kiw_qp_state(qp) == KIW_QPS_IDLE)
+	if (kiw_qp_state(qp) == KIW_QPS_IDLE)
 		return;
 	if (!kiw_sock_lock(qp->ks)) {
 		kiw_qp_event(qp, KIW_QPE_LLP_LOST);
@@ -471,16 +478,36 @@ static void qp_start(struct kiw_qp *qp)
 /**
  * kiw_qp_start() - full operation begins
  * @qp: the QP, after kiw_qp_connect()
+ * @conn: the connection that it was given then
  *
  * Starts both engines and uses what has arrived already, which TCP does not announce
- * again. Does nothing when the QP was aborted, or even reset, meanwhile.
+ * again. Does nothing when the QP was aborted, or reset, meanwhile.
  *
  * Context: process, may sleep.
  */
-void kiw_qp_start(struct kiw_qp *qp)
+void kiw_qp_start(struct kiw_qp *qp, const void *conn)
 {
 	mutex_lock(&qp->mutex);
-	qp_start(qp);
+	if (qp_is_of(qp, conn))
+		qp_start(qp);
+	mutex_unlock(&qp->mutex);
+}
+
+/**
+ * kiw_qp_abort_conn() - end a connection
+ * @qp: the QP, after kiw_qp_connect()
+ * @conn: the connection that it was given then
+ *
+ * Its closed() follows. Does nothing when the QP was reset meanwhile: closed() has been
+ * called then, and what the QP has now is not this connection.
+ *
+ * Context: process, may sleep; does not wait for the end.
+ */
+void kiw_qp_abort_conn(struct kiw_qp *qp, const void *conn)
+{
+	mutex_lock(&qp->mutex);
+	if (qp_is_of(qp, conn))
+		kiw_qp_event(qp, KIW_QPE_ABORT);
 	mutex_unlock(&qp->mutex);
 }
 

@@ -203,7 +203,8 @@ void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq);
 void kiw_qp_uninit(struct kiw_qp *qp);
 void kiw_qp_reset(struct kiw_qp *qp);
 int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params);
-void kiw_qp_start(struct kiw_qp *qp);
+void kiw_qp_start(struct kiw_qp *qp, const void *conn);
+void kiw_qp_abort_conn(struct kiw_qp *qp, const void *conn);
 int kiw_qp_event_sync(struct kiw_qp *qp, enum kiw_qp_event event);
 
 /* Any context */
