@@ -307,7 +307,7 @@ static void reset_report(struct ktest_pair *p)
 		ktest_expect(p, !a->qp->ks);
 		/* Where the accept finds its stream gone, rdma_cm takes the QP to ERROR. */
 		ktest_expect(p, kiw_qp_state(a->qp) == KIW_QPS_IDLE ||
-				kiw_qp_state(a->qp) == KIW_QPS_ERROR);
+			     kiw_qp_state(a->qp) == KIW_QPS_ERROR);
 	} else {
 		ktest_fail(p, __func__, __LINE__, "a stream", 0);
 		complete(&a->go);
