@@ -113,8 +113,7 @@ mtu_of_peer() {
 	kip_pings a "$KB4" -s $((mtu - 28)) -M "do" || { echo "exactly the MTU"; return 1; }
 	on_a ping -q -c 2 -i 0.2 -W 1 -s $((mtu - 27)) -M "do" "$KB4"
 	wait_for 3 has_route_mtu "$KB4" "$mtu" || { route_mtu "$KB4"; return 1; }
-	on_a ping -q -c 3 -i 0.2 -W 1 -s 20000 "$KB4" || true
-	kip_pings a "$KB4" -s 20000 || { echo "fragments"; return 1; }
+	wait_for 3 kip_pings a "$KB4" -s 20000 || { echo "fragments"; return 1; }
 	on_a ping -q -c 2 -i 0.2 -W 1 -s $((mtu - 47)) -M "do" "$KB6"
 	wait_for 3 has_route_mtu "$KB6" "$mtu" && kip_stream a b "$KB4" 4 && kip_stream b a "$KA4" 4
 }
@@ -167,7 +166,6 @@ static_neighbours() {
 	kip_set a peers -10.77.0.2 && kip_set b peers -10.77.0.1 && kip_set b listed_only 0 || return 1
 	kip_set b learn 0
 	fresh
-	a=$(on_a cat /sys/class/net/kip0/address 2>/dev/null || true)
 	a=$(_in_sys a "cat /sys/class/net/kip0/address")
 	b=$(_in_sys b "cat /sys/class/net/kip0/address")
 	on_a ip neigh replace "$KB4" dev kip0 lladdr "$b" nud permanent &&
