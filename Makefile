@@ -54,6 +54,10 @@ kunit:
 check:
 	scripts/check.sh
 
+# Every system test on every kernel it is for, with all of its cases: hours
+check-all:
+	scripts/selftests/check --all
+
 # The kernel's own users of RDMA: NFS, iSER, NVMe and so on. What 'make check' does with them, on
 # all kernels, and on pairs of guests.
 ULP_TESTS = 31 32 33 34 35
@@ -107,6 +111,7 @@ help:
 	@echo ''
 	@echo 'make demo          see it work, in two throw-away virtual machines'
 	@echo 'make check         all tests: lint, KUnit and system tests'
+	@echo 'make check-all     every system test on every kernel it is for, whole: hours'
 	@echo 'make check-ulp     NFS, iSER, NVMe and so on only, on all kernels and pairs of guests'
 	@echo 'make check-races   what races, on two CPUs with KASAN and lockdep, and with KCSAN'
 	@echo 'make soak          random verbs, attacks, NFS and so on for SOAK_SECONDS (600) each'
@@ -127,4 +132,4 @@ $(KERNELDIR)/Makefile:
 	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
 	@false
 
-.PHONY: all modules clean install uninstall lint kunit check check-ulp check-races fuzz fuzz-forever fuzz-wire pyverbs soak bench demo help
+.PHONY: all modules clean install uninstall lint kunit check check-all check-ulp check-races fuzz fuzz-forever fuzz-wire pyverbs soak bench demo help

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: large segments: MTU 9000 and 65535, where an FPDU is as long as one can be
 # TIMEOUT: 60
-# CHECK-KERNELS: uml-debug 6.1
+# CHECK-KERNELS: uml-debug
 # DMESG-ALLOW: traps: ib_
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"

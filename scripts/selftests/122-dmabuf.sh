@@ -3,7 +3,7 @@
 # DESCRIPTION: regions of dma-bufs
 # TIMEOUT: 60
 # KERNELS: uml uml-debug 6.12
-# CHECK-KERNELS: uml-debug 6.12
+# CHECK-KERNELS: uml-debug
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/verbs.sh

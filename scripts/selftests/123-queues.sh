@@ -3,7 +3,7 @@
 # DESCRIPTION: queues at their limits: overruns, arming, sizes, states, flushing
 # TIMEOUT: 100
 # KERNELS: uml uml-debug 6.12 smp-kcsan
-# CHECK-KERNELS: uml-debug 6.12
+# CHECK-KERNELS: uml-debug
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/verbs.sh

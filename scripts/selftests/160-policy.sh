@@ -3,7 +3,7 @@
 # DESCRIPTION: the policy of a device: shown, changed, refused; what it does to connections
 # TIMEOUT: 90
 # KERNELS: uml 6.1 6.12
-# CHECK-KERNELS: uml 6.1
+# CHECK-KERNELS: uml
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/rc-device

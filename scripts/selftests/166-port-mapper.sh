@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: the iWARP port mapper: ports that TCP has, wanted or not, there or not
+# CHECK-PAIRS: none
 # TIMEOUT: 90
 # KERNELS: uml uml-debug
 # TOPOLOGY: any

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: a process abuses its system calls: responses, mappings, numbers, limits
 # TIMEOUT: 60
-# CHECK-KERNELS: uml-debug 6.12
+# CHECK-KERNELS: uml-debug
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 

@@ -3,9 +3,9 @@
 # DESCRIPTION: NFS/RDMA: files, trees, mapped and direct I/O, locks, two clients, two mounts, nconnect
 # TIMEOUT: 180
 # KERNELS: uml uml-debug 6.1 6.12
-# CHECK-KERNELS: uml uml-debug 6.12
+# CHECK-KERNELS: uml uml-debug
 # SOAK-ONLY: uml+pair
-# CHECK-PAIRS: 6.1
+# CHECK-PAIRS: none
 # TOPOLOGY: any
 #
 # Of the versions some on each kernel; all with KIW_SOAK, whose seconds they share.

@@ -4,7 +4,7 @@
 # TIMEOUT: 120
 # KERNELS: uml uml-debug 6.1
 # CHECK-KERNELS: uml-debug 6.1
-# CHECK-PAIRS: uml
+# CHECK-PAIRS: none
 # SOAK-KERNELS: 6.12
 # TOPOLOGY: any
 # shellcheck disable=SC2086,SC2119 # names without blanks; no arguments meant

@@ -3,6 +3,7 @@
 # DESCRIPTION: kiwarp_ip: packets of all kinds and sizes between two hosts
 # TIMEOUT: 120
 # CHECK-KERNELS: uml
+# CHECK-PAIRS: uml
 # TOPOLOGY: any
 # shellcheck disable=SC2317,SC2119 # t_run calls them; no arguments meant
 # shellcheck source=scripts/selftests/rc

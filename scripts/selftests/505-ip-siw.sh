@@ -3,6 +3,7 @@
 # DESCRIPTION: kiwarp_ip over another driver: packets of all kinds and sizes over siw
 # TIMEOUT: 90
 # CHECK-KERNELS: uml
+# CHECK-PAIRS: uml
 # TOPOLOGY: pair
 KIW_LINK_TYPE=siw
 # shellcheck source=scripts/selftests/500-ip.sh

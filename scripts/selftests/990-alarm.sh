@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: each detector of the kernel reports a fault of its kind, and the check finds it
 # TIMEOUT: 60
-# CHECK-KERNELS: uml-debug 6.1
+# CHECK-KERNELS: uml-debug
 # DMESG-ALLOW: kiwarp_alarm|KASAN|possible (circular|unsafe) lock|Modules linked in|INFO: lockdep is turned off
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
