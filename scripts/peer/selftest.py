@@ -230,7 +230,7 @@ class Itself(unittest.TestCase):
         socks = socket.socketpair()
         said, cases = [], []
         for role, sock, words in (("client", socks[0], client), ("server", socks[1], server)):
-            opt = cli.parser().parse_args([role, "-", "--timeout", "5", *words.split()])
+            opt = cli.parser().parse_args([role, "-", "--timeout", "60", *words.split()])
             cases.append(cli.Case(opt, said.append, sock))
         good = [None, None]
 
