@@ -111,6 +111,33 @@ random() {
 	return "$status"
 }
 
+# unload_meanwhile: while all of that goes on, with devices that come and go, the module is
+# unloaded, or is in use.
+unload_meanwhile() {
+	local status=0 busy=0 unloaded=0
+	attack --startup "$SHORT_MS" vanish "$ATTACK_S" >"$T_DIR/attack.log" 2>&1 &
+	echo $! >"$T_DIR/vanish.pid"
+	while kill -0 "$(cat "$T_DIR/vanish.pid")" 2>/dev/null; do
+		wait_for 2 has_objects "$DEV_A" qp
+		rdma link delete "$DEV_A"
+		rdma link delete "$DEV_B"
+		if rmmod "$KIW_LINK_TYPE" 2>"$T_DIR/rmmod"; then
+			unloaded=$((unloaded + 1))
+			load_kiwarp
+		elif grep -q 'in use' "$T_DIR/rmmod"; then
+			busy=$((busy + 1))
+		else
+			cat "$T_DIR/rmmod"
+			status=1
+		fi
+		rdma_up && startup_is "$SHORT_MS" || { echo "no devices again"; status=1; }
+	done >"$T_DIR/vanish.log" 2>&1
+	spawn_wait vanish 10 || status=$?
+	cat "$T_DIR/attack.log" "$T_DIR/vanish.log"
+	UNLOADS="unloaded $unloaded times, in use $busy times"
+	return "$status"
+}
+
 # none_stuck: all have ended; who waits in the kernel for what does not come is shown
 _attackers() { pgrep -x attack; }
 none_stuck() {
@@ -142,6 +169,10 @@ t_run "nobody is stuck" none_stuck
 t_run "NFS has not noticed" nfs_moves
 t_run "NFS ends" nfs_down
 t_run "nothing is left" nothing_left "$DEV_A" "$DEV_B"
+t_run "the module is unloaded at random, or in use" unload_meanwhile
+diag "$UNLOADS"
+t_run "nobody is stuck then" none_stuck
+t_run "nothing is left then" nothing_left "$DEV_A" "$DEV_B"
 t_run "the device is of use" rping_to b "$B4" -C 5 -S 4000
 rdma_down
 topo_down

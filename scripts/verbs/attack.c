@@ -4,6 +4,7 @@
  *
  *	attack [OPTIONS] case NAME...		directed cases, a line for each
  *	attack [OPTIONS] random SECONDS		everything at random
+ *	attack [OPTIONS] vanish SECONDS		the same while the caller deletes the devices
  *	attack honest				a pair that must not notice, until SIGTERM
  *
  *	--seed N	of all random choices
@@ -285,6 +286,10 @@ static const char * const devices[2] = { "kiwa", "kiwb" };
 static int net[2];
 static __u64 base_seed = 5040;
 static unsigned int spared;
+/* Devices may be deleted at any time: there is nobody to be served, and the numbers of a new
+ * device's QPs have had other owners
+ */
+static bool devices_vanish;
 static unsigned int startup_ms = 10000;
 static int kmsg = -1;
 /* Host of whom a directed case is about; the peers are on the other */
@@ -2002,7 +2007,7 @@ static void judge(struct thread *t, __u32 qpn, const char *what)
 	const struct known *k;
 	unsigned int i;
 
-	for (i = 0; i < KNOWN && i < w->known_count; i++) {
+	for (i = 0; !devices_vanish && i < KNOWN && i < w->known_count; i++) {
 		k = &w->known[i];
 		if (k->qpn != (qpn & 0xffffff) || k->side != t->f->side)
 			continue;
@@ -2607,8 +2612,10 @@ static void family_main(struct family *f, __u32 round)
 	f->ctx = open_device(devices[f->side]);
 	if (f->ctx) {
 		f->pd = ibv_alloc_pd(f->ctx);
-		f->cq = ibv_create_cq(f->ctx, 2048, NULL, NULL, 0);
-		MUST(f->pd && f->cq);
+		f->cq = f->pd ? ibv_create_cq(f->ctx, 2048, NULL, NULL, 0) : NULL;
+		MUST(devices_vanish || f->cq);
+		if (!f->cq)
+			f->ctx = NULL;
 	}
 	for (i = 0; i < THREADS; i++) {
 		threads[i] = (struct thread) {
@@ -2913,7 +2920,8 @@ static int run_random(double seconds)
 	     seconds);
 	for (i = 0; i < 2; i++) {
 		others[i] = actor(peers_main, i);
-		start_server(i);
+		if (!devices_vanish)
+			start_server(i);
 	}
 	for (i = 0; i < FAMILIES; i++)
 		family_start(&w->families[i], i, round);
@@ -3051,9 +3059,10 @@ int main(int argc, char **argv)
 	i = argv + argc - arg;
 	if (i > 1 && !strcmp(arg[0], "case"))
 		return run_cases(arg + 1, i - 1);
-	if (i == 2 && !strcmp(arg[0], "random"))
+	devices_vanish = i == 2 && !strcmp(arg[0], "vanish");
+	if (i == 2 && (devices_vanish || !strcmp(arg[0], "random")))
 		return run_random(atof(arg[1]));
 	if (i == 1 && !strcmp(arg[0], "honest"))
 		return be_honest();
-	fail("attack [OPTIONS] case NAME... | random SECONDS | honest");
+	fail("attack [OPTIONS] case NAME... | random SECONDS | vanish SECONDS | honest");
 }
