@@ -6,7 +6,7 @@
  * keys, lengths and flags that are not theirs; "mmap-destroy": a thread maps the rings that
  * another one makes and destroys; "numbers": a thread connects QPs by number while another
  * makes and destroys them; "accept-destroy": a QP goes while it is accepted with; "memlock":
- * locked memory.
+ * locked memory; "files": a QP is named by who has many files open.
  *
  * What is refused says so with the right errno, and leaves nothing behind; that the kernel stays
  * clean is for the caller to see. KIW_SECONDS: how long races go on, 2 if not given.
@@ -21,6 +21,7 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -686,6 +687,112 @@ static void reg_limited(void)
 	MUST(!ibv_dereg_mr(mr) && !ibv_dereg_mr(more));
 }
 
+/* --- many open files ------------------------------------------------------------------ */
+
+#define FILES		0x100000
+#define LOW_FILES	3000
+#define TRIES		8
+
+static struct ibv_qp *some_qp(struct ibv_pd *pd)
+{
+	struct ibv_cq *cq = ibv_create_cq(pd->context, 2, NULL, NULL, 0);
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 },
+	};
+	struct ibv_qp *qp = cq ? ibv_create_qp(pd, &attr) : NULL;
+
+	MUST(qp);
+	return qp;
+}
+
+/* A child has a file from here on, until its parent ends */
+static int fork_keeps(int fd)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid < 0;
+	/* The parent ends as nobody, and its end has to kill. */
+	MUST(!setresuid(NOBODY, NOBODY, NOBODY) && !prctl(PR_SET_PDEATHSIG, SIGKILL));
+	MUST(fcntl(fd, F_GETFD) >= 0);
+	for (;;)
+		pause();
+}
+
+/* Seconds in which the number of a QP of another file is refused; the least of a few tries */
+static double refusal(struct rdma_event_channel *chan, __u32 qpn)
+{
+	struct rdma_conn_param param = { .qp_num = qpn };
+	struct rdma_cm_id *id;
+	double took, least = 1e9;
+	int i;
+
+	for (i = 0; i < TRIES; i++) {
+		id = with_route(chan);
+		took = now();
+		MUST(rdma_connect(id, &param) && errno == EINVAL);
+		took = now() - took;
+		if (took < least)
+			least = took;
+		MUST(!rdma_destroy_id(id));
+	}
+	return least;
+}
+
+/*
+ * A number is refused with interrupts off, so it must not take longer the more files the caller
+ * may have. And who has the file is found, wherever it is among many.
+ */
+static void look_for_files(void)
+{
+	struct ibv_context *verbs = w.sides[0].listener->verbs;
+	struct ibv_context *other = ibv_open_device(verbs->device);
+	struct rlimit limit = { FILES, FILES };
+	struct rdma_conn_param param = { };
+	struct rdma_event_channel *chan;
+	struct rdma_cm_id *id;
+	__u32 mine, others;
+	double few, wide;
+	int i;
+
+	MUST(other && !setns(w.sides[0].ns, CLONE_NEWNET) && !setrlimit(RLIMIT_NOFILE, &limit));
+	mine = some_qp(w.sides[0].pd)->qp_num;
+	others = some_qp(ibv_alloc_pd(other))->qp_num;
+	/* This process has the file of neither any more, but for one under a high number. */
+	MUST(dup2(verbs->cmd_fd, LOW_FILES + 1000) >= 0);
+	MUST(dup2(0, verbs->cmd_fd) >= 0);
+	MUST(!fork_keeps(other->cmd_fd) && dup2(0, other->cmd_fd) >= 0);
+	MUST(!setresuid(NOBODY, NOBODY, NOBODY));
+	chan = rdma_create_event_channel();
+	MUST(chan);
+	few = refusal(chan, others);
+	MUST(dup2(0, FILES - 1) >= 0);
+	wide = refusal(chan, others);
+	printf("refused in %.6f s, with a large table in %.6f s\n", few, wide);
+	MUST(wide < 10 * few);
+	for (i = 0; i < LOW_FILES; i++)
+		MUST(dup(0) >= 0);
+	refusal(chan, others);
+	id = with_route(chan);
+	param.qp_num = mine;
+	MUST(!rdma_connect(id, &param));
+	await(chan, RDMA_CM_EVENT_REJECTED);
+	MUST(!rdma_destroy_id(id));
+}
+
+static void files(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	MUST(pid >= 0);
+	if (!pid) {
+		look_for_files();
+		_exit(0);
+	}
+	MUST(waitpid(pid, &status, 0) == pid && !status);
+}
+
 /* In a child: privileges do not come back */
 static void memlock(void)
 {
@@ -732,7 +839,7 @@ int main(int argc, char **argv)
 	} parts[] = {
 		{ "responses", responses }, { "mappings", mappings },
 		{ "mmap-destroy", mmap_destroy }, { "numbers", numbers },
-		{ "accept-destroy", accept_destroy }, { "memlock", memlock },
+		{ "accept-destroy", accept_destroy }, { "memlock", memlock }, { "files", files },
 	};
 	size_t i;
 

@@ -28,6 +28,8 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/fdtable.h>
+#include <linux/find.h>
+#include <linux/fs.h>
 #include <linux/sched.h>
 #include <linux/user_namespace.h>
 #include <rdma/ib_verbs.h>
@@ -35,6 +37,10 @@
 #include <rdma/rdma_cm.h>
 
 #include "qp.h"
+
+/* Open files, and numbers of files, that are looked at with a spinlock held */
+#define CALLER_FILES	1024
+#define CALLER_NUMBERS	0x40000
 
 /**
  * kiw_owner_init() - note who creates a QP
@@ -72,30 +78,88 @@ bool kiw_caller_is_process(void)
 	return !(current->flags & PF_KTHREAD);
 }
 
-static int caller_file_is(const void *uverbs_file, struct file *file, unsigned int fd)
+/*
+ * Look for a uverbs file among the caller's from number *@fd on, and move that. No other kind of
+ * file has this object for its private data.
+ * Return: 1: there it is; 0: there is none; -EAGAIN: that was enough in one go.
+ */
+static int caller_look_for(const void *uverbs_file, unsigned int *fd)
 {
-	/* No other kind of file has this object for its private data. */
-	return file->private_data == uverbs_file;
+	struct files_struct *files = current->files;
+	unsigned int left = CALLER_FILES;
+	unsigned int i, end;
+	struct file *file;
+	int ret = 0;
+
+	spin_lock(&files->file_lock);
+	end = files_fdtable(files)->max_fds;
+	if (end > *fd + CALLER_NUMBERS) {
+		end = *fd + CALLER_NUMBERS;
+		ret = -EAGAIN;
+	}
+	for (i = *fd; (i = find_next_bit(files_fdtable(files)->open_fds, end, i)) < end; i++) {
+		/* NULL: the number is taken, the file is yet to come */
+		file = files_lookup_fd_locked(files, i);
+		if (file && file->private_data == uverbs_file) {
+			ret = 1;
+			break;
+		}
+		if (!--left) {
+			ret = -EAGAIN;
+			end = i + 1;
+			break;
+		}
+	}
+	*fd = end;
+	spin_unlock(&files->file_lock);
+	return ret;
+}
+
+/**
+ * kiw_caller_may_ask() - may this caller perhaps name a QP by its number?
+ * @owner: who created the QP
+ *
+ * For iw_cm, which asks with interrupts off, where a process with many open files must not take
+ * its time. Whoever may is told so, and so is who has more files than can be looked at then:
+ * kiw_caller_may_name() has to be asked before anything happens to the QP.
+ *
+ * A QP of a kernel consumer passes: kernel consumers also call from a process, such as
+ * mount's. kiw_caller_may_connect() has the rest of that rule.
+ *
+ * Context: process; does not sleep, takes the spinlock of the caller's file table.
+ * Return: false: the caller may not.
+ */
+bool kiw_caller_may_ask(const struct kiw_owner *owner)
+{
+	unsigned int fd = 0;
+
+	if (!owner->file)
+		return true;
+	if (!kiw_caller_is_process() || !current->files)
+		return false;
+	return caller_look_for(owner->file, &fd) ||
+	       ns_capable_noaudit(owner->user_ns, CAP_SYS_PTRACE);
 }
 
 /**
  * kiw_caller_may_name() - may this caller name a QP by its number?
  * @owner: who created the QP
  *
- * A QP of a kernel consumer passes: kernel consumers also call from a process, such as
- * mount's. kiw_caller_may_connect() has the rest of that rule.
- *
- * Context: process; does not sleep, takes the spinlock of the caller's file table.
- * Return: whether the caller may.
+ * Context: process, may sleep; takes the spinlock of the caller's file table.
+ * Return: whether the caller may; as kiw_caller_may_ask() for a QP of a kernel consumer.
  */
 bool kiw_caller_may_name(const struct kiw_owner *owner)
 {
+	unsigned int fd = 0;
+	int ret;
+
 	if (!owner->file)
 		return true;
 	if (!kiw_caller_is_process() || !current->files)
 		return false;
-	return iterate_fd(current->files, 0, caller_file_is, owner->file) ||
-	       ns_capable_noaudit(owner->user_ns, CAP_SYS_PTRACE);
+	while ((ret = caller_look_for(owner->file, &fd)) == -EAGAIN)
+		cond_resched();
+	return ret || ns_capable_noaudit(owner->user_ns, CAP_SYS_PTRACE);
 }
 
 /* The rdma_cm_id behind an iw_cm_id; NULL if it is not rdma_cm's. */

@@ -27,6 +27,7 @@ void kiw_owner_init(struct kiw_owner *owner, const struct ib_ucontext *uctx);
 void kiw_owner_uninit(struct kiw_owner *owner);
 
 bool kiw_caller_is_process(void);
+bool kiw_caller_may_ask(const struct kiw_owner *owner);
 bool kiw_caller_may_name(const struct kiw_owner *owner);
 bool kiw_caller_may_connect(const struct iw_cm_id *id, const struct kiw_qp *qp);
 struct net *kiw_caller_net(const struct iw_cm_id *id);

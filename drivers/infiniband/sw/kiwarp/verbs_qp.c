@@ -470,7 +470,8 @@ int kiw_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
  *
  * Context: process, the caller's, in an RCU read-side critical section such as that of a
  * spinlock.
- * Return: the QP, or NULL: none is complete, or the caller may not name it.
+ * Return: the QP, or NULL: none is complete, or the caller may not name it. A QP is not yet the
+ * caller's to use: kiw_qp_find() decides that, in the call that follows.
  */
 struct ib_qp *kiw_iw_get_qp(struct ib_device *ibdev, int qpn)
 {
@@ -479,7 +480,7 @@ struct ib_qp *kiw_iw_get_qp(struct ib_device *ibdev, int qpn)
 
 	if (!qp)
 		return NULL;
-	if (!kiw_caller_may_name(&qp->owner)) {
+	if (!kiw_caller_may_ask(&qp->owner)) {
 		kiw_count(&dev->stats, KIW_STAT_CONN_DENIED);
 		return NULL;
 	}
@@ -491,25 +492,28 @@ struct ib_qp *kiw_iw_get_qp(struct ib_device *ibdev, int qpn)
  * @id: the connection
  * @qpn: the number, chosen by the caller, which may be a process
  *
- * Context: process, the caller's.
+ * Context: process, the caller's; may sleep.
  * Return: the QP with a reference of the caller's, or NULL: there is none, or it is not the
  * caller's to use.
  */
 struct kiw_qp *kiw_qp_find(const struct iw_cm_id *id, u32 qpn)
 {
-	struct ib_qp *ibqp;
+	struct kiw_device *dev = to_kiw_device(id->device);
+	struct kiw_qp *qp;
 
 	/* kiw_destroy_qp() waits for this section before it counts references. */
 	rcu_read_lock();
-	ibqp = kiw_iw_get_qp(id->device, qpn);
-	if (ibqp && !kiw_caller_may_connect(id, to_kiw_qp(ibqp))) {
-		kiw_count(&to_kiw_device(id->device)->stats, KIW_STAT_CONN_DENIED);
-		ibqp = NULL;
-	}
-	if (ibqp)
-		kiw_qp_get(to_kiw_qp(ibqp));
+	qp = xa_load(&dev->qps, qpn);
+	if (qp)
+		kiw_qp_get(qp);
 	rcu_read_unlock();
-	return ibqp ? to_kiw_qp(ibqp) : NULL;
+	if (!qp)
+		return NULL;
+	if (kiw_caller_may_name(&qp->owner) && kiw_caller_may_connect(id, qp))
+		return qp;
+	kiw_count(&dev->stats, KIW_STAT_CONN_DENIED);
+	kiw_qp_put(qp);
+	return NULL;
 }
 
 /**
