@@ -7,6 +7,8 @@
 # TOPOLOGY: any
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
+# shellcheck source=scripts/selftests/rc-device
+. "$SELFTESTS/rc-device"
 # shellcheck source=scripts/selftests/verbs.sh
 . "$SELFTESTS/verbs.sh"
 
@@ -17,8 +19,13 @@ CASES=(send_sizes write_sizes read_sizes send_back server_first multi_sge read_i
 	rereg rereg_writable dereg dereg_midway regions_in_turn changing_memory states
 	limits)
 
+# dereg_midway has a stream that never pauses: with KASAN a tick is over before softirqs have
+# used what came in it. Nothing else would run, were the engines not left to a work item.
+gave_way() { [ $(($(counter "$DEV_A" run_deferred) + $(counter "$DEV_B" run_deferred))) -gt 0 ]; }
+
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 verbs_cases "${CASES[@]}"
+[ "$KIW_KERNEL" != uml-debug ] || t_run "softirqs gave way to tasks" gave_way
 rdma_down
 topo_down
 t_run "unload" unload_kiwarp

@@ -36,6 +36,9 @@
 /* An orderly close may take this long before the stream is reset */
 #define QP_CLOSE_MS	5000
 
+/* How long softirqs may run the engines while a task waits for the CPU, in jiffies */
+#define QP_BURST	4
+
 /* How often receives that a process posts in ERROR are looked for; less and less */
 #define QP_SWEEP_MIN_MS	50
 #define QP_SWEEP_MAX_MS	1000
@@ -189,12 +192,58 @@ void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t 
 
 /* Running the engines */
 
-static void qp_run(void *arg)
+/**
+ * kiw_qp_gives_way() - should softirqs leave the engines to the work item?
+ * @qp: the QP, with a stream
+ *
+ * A stream that never pauses can keep softirqs busy for longer than a tick. They would begin
+ * again on the next tick before any task has run, and starve the CPU's tasks, ksoftirqd and
+ * work items among them. So once a burst has lasted for %QP_BURST jiffies and a task waits for
+ * the CPU, the engines run in the work item, which the scheduler treats like any task. Until
+ * then TCP only queues what arrives.
+ *
+ * Context: socket lock held, BHs off.
+ * Return: true: the caller must not run the engines; the work item will.
+ */
+bool kiw_qp_gives_way(struct kiw_qp *qp)
+{
+	unsigned long now = jiffies;
+
+	if (qp->gave_way)
+		return true;
+	/* A pause ends the burst; that a tick or two was late is none. */
+	if (now - qp->burst_last > QP_BURST)
+		qp->burst_start = now;
+	qp->burst_last = now;
+	if (now - qp->burst_start < QP_BURST || !need_resched())
+		return false;
+	qp->gave_way = true;
+	kiw_count(qp->stats, KIW_STAT_RUN_DEFERRED);
+	kiw_qp_todo(qp, KIW_QP_TODO_RUN);
+	return true;
+}
+
+static void qp_run(struct kiw_qp *qp)
+{
+	kiw_rx_run(qp);
+	kiw_tx_run(qp);
+}
+
+static void qp_run_softirq(void *arg)
 {
 	struct kiw_qp *qp = arg;
 
-	kiw_rx_run(qp);
-	kiw_tx_run(qp);
+	if (!kiw_qp_gives_way(qp))
+		qp_run(qp);
+}
+
+static void qp_run_process(void *arg)
+{
+	struct kiw_qp *qp = arg;
+
+	qp->gave_way = false;
+	qp->burst_start = jiffies;
+	qp_run(qp);
 }
 
 /*
@@ -207,7 +256,7 @@ static void qp_run_sleeping(struct kiw_qp *qp)
 
 	while (!done) {
 		local_bh_disable();
-		done = kiw_sock_run_bh(qp->ks, qp_run, qp);
+		done = kiw_sock_run_bh(qp->ks, qp_run_process, qp);
 		local_bh_enable();
 		if (done || !kiw_sock_lock(qp->ks))
 			return;
@@ -220,7 +269,7 @@ static void qp_bh(struct tasklet_struct *bh)
 	struct kiw_qp *qp = from_tasklet(qp, bh, bh);
 	struct kiw_sock *ks = READ_ONCE(qp->ks);
 
-	if (ks && !kiw_sock_run_bh(ks, qp_run, qp))
+	if (ks && !kiw_sock_run_bh(ks, qp_run_softirq, qp))
 		kiw_qp_todo(qp, KIW_QP_TODO_RUN);
 }
 
@@ -442,6 +491,7 @@ int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params)
 	if (ret)
 		goto out;
 	kiw_rx_init(qp);
+	qp->gave_way = false;
 	/* A tasklet that is left from the last stream must find engines that stand still. */
 	smp_store_release(&qp->ks, kiw_sock_get(params->ks));
 	ret = kiw_qp_event(qp, KIW_QPE_CONNECT);

@@ -110,6 +110,9 @@ struct kiw_conn_params {
  * @ks: the stream; set once before START, cleared when the QP is taken back to IDLE
  *	or destroyed; the engines use it under the socket lock
  * @conn: what MPA startup agreed on
+ * @burst_start: when softirqs began to run the engines without a pause, jiffies; socket lock
+ * @burst_last: when they did so last; socket lock
+ * @gave_way: the engines run in @work next, and not before; socket lock
  * @tx: transmit engine; protected by the socket lock
  * @rx: receive engine; protected by the socket lock
  * @user_sq: user ABI: what is mapped
@@ -154,6 +157,9 @@ struct kiw_qp {
 
 	struct kiw_sock *ks;
 	struct kiw_conn_params conn;
+	unsigned long burst_start;
+	unsigned long burst_last;
+	bool gave_way;
 	struct kiw_tx tx;
 	struct kiw_rx rx;
 
@@ -219,6 +225,7 @@ int kiw_qp_post_recv(struct kiw_qp *qp, const struct ib_recv_wr *wr,
 		     const struct ib_recv_wr **bad_wr);
 
 /* Socket lock held, BHs off */
+bool kiw_qp_gives_way(struct kiw_qp *qp);
 void kiw_qp_run_soon(struct kiw_qp *qp);
 void kiw_qp_retry_later(struct kiw_qp *qp);
 void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t head_len);

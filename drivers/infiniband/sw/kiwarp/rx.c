@@ -642,7 +642,8 @@ void kiw_rx_run(struct kiw_qp *qp)
 
 static void rx_readable(void *owner)
 {
-	kiw_rx_run(owner);
+	if (!kiw_qp_gives_way(owner))
+		kiw_rx_run(owner);
 }
 
 static void rx_run_soon(void *owner)
