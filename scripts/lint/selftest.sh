@@ -143,6 +143,21 @@ bad "counters are" "counters.rst:2: rx_two is no counter" "one that is gone"
 counter rx_one rx_one rx_one_more
 bad "counters are" "stats.h:3: rx_one is in no test" "one that is not tested"
 
+# document TEXT WORDS DESCRIPTION - a document that says TEXT
+document() {
+	mkdir -p "$work/tree/Documentation"
+	add_to Documentation/one.rst ".. $licence" "$1"
+	bad "names in" "one.rst:2: .*$2" "$3"
+}
+
+document "\`\`kiw_wire_set()\`\`" "is no function" "a function that is gone"
+document "\`\`main.c\`\`: \`\`kiw_wire_get()\`\`" "is not in .*main.c" "a function of another file"
+document "\`\`proto/wires.c\`\`" "is no file" "a file that is gone"
+document "\`\`rx_wires\`\`" "is in no source" "a counter that is gone"
+document "\`\`scripts/sample --fast\`\`" "no script has an option --fast" "an option that is gone"
+document "see 999-sample.sh" "there is no test 999-sample" "a test that is gone"
+document "\`\`make samples\`\`" "there is no 'make samples'" "a target that is gone"
+
 # layer FILE INCLUDE WORDS DESCRIPTION
 layer() {
 	mkdir -p "$(dirname "$work/tree/$driver/$1")"
