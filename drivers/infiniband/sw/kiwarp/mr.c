@@ -79,9 +79,9 @@ static void trace_mr(const struct kiw_mr *mr, const char *what)
  * @mr: complete but for @mr->ib.lkey and @mr->ib.rkey, which are set here;
  *	@mr->ib.pd must be set already. May be used from the moment it is in the table
  *
- * The key octet is random, so that an STag used after its end rarely hits the next MR
- * at its index, and indices are scrambled: RFC 5042 6.2.1 wants STags that cannot be
- * predicted.
+ * The key byte is random, so that an STag used after its end rarely names the next MR at
+ * its index, and indices are scrambled: RFC 5042 6.1.1 asks for STags that are difficult to
+ * predict.
  *
  * Context: process, may sleep.
  * Return: 0, -ENOMEM, or -EBUSY when all indices are in use.

@@ -8,7 +8,9 @@
  * checked, the payload is copied to where it says, the message is delivered at its last
  * segment. What was used is consumed once a run.
  *
- * Every segment stands for itself: STags are looked up and rights are checked for each.
+ * STags are looked up and rights are checked for each segment that comes here. Segments that
+ * only continue a message where the one before it ended are placed by rx_follow.c, which
+ * checks what can have changed.
  *
  * Context: socket lock held, BHs off; &struct kiw_rx is protected by the former.
  */

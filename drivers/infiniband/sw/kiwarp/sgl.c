@@ -3,8 +3,8 @@
  * A cursor over the local memory of a work request.
  *
  * Owns: nothing; the entries belong to the work request and the position to the caller.
- * Each time octets move through an entry it is looked up and the piece is checked again:
- * its registration may have ended since the message began.
+ * An entry is looked up and checked again in each section of the MR table: its
+ * registration may have ended since the message began.
  *
  * Runs in any context, inside a section of the MR table, without locks.
  */

@@ -2,9 +2,9 @@
 /*
  * A cursor over the local memory of a work request.
  *
- * Owns: the walk over scatter/gather entries, their checks on every use. An
- * entry is looked up and checked each time octets move through it, because its
- * registration may have gone since the work request was posted.
+ * Owns: the walk over scatter/gather entries, and their checks. An entry is looked
+ * up and checked again in each section of the MR table, because its registration may
+ * have gone since the work request was posted.
  */
 #ifndef KIW_SGL_H
 #define KIW_SGL_H

@@ -96,7 +96,10 @@ DECLARE_EVENT_CLASS(kiw_perr_class,
 		  __entry->opcode)
 );
 
-/* A fault of the peer, found here: its Terminate, if one can be sent, says this */
+/*
+ * This end cannot go on: a fault of the peer, or a local one, such as memory of the consumer's
+ * that is not valid or a CQ that was overrun. The Terminate, if one can be sent, says this
+ */
 DEFINE_EVENT(kiw_perr_class, kiw_perr_tx,
 	TP_PROTO(const char *dev, u32 qpn, const char *perr, u8 layer, u8 etype, u8 code,
 		 u8 opcode),

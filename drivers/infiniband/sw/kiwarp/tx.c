@@ -6,8 +6,9 @@
  * the budget is used up: build a batch of FPDUs, hand it to TCP in one call. How
  * work requests end is in tx_done.c.
  *
- * Messages are not interleaved: RFC 5041 5.2 lets a receiver rely on that. Between
- * messages the send queue and the peer's RDMA Reads take turns.
+ * Messages are not interleaved: they are sent in the order in which they were submitted,
+ * and the segments of each in increasing order (RFC 5041 5.3). Between messages the send
+ * queue and the peer's RDMA Reads take turns.
  *
  * Context: socket lock held, BHs off; &struct kiw_tx is protected by the former.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The error taxonomy: every fault a peer can cause or report has one name here,
- * and one row that says which Terminate it is on the wire, which status the
- * work request gets and which counter it moves.
+ * The error taxonomy: every fault that a peer can cause or report has one name here,
+ * and one row that says which Terminate it is on the wire and which status the work
+ * request gets. Its counters follow from its layer and from fault_stats of stats.c.
  */
 #ifndef KIW_PROTO_PERR_H
 #define KIW_PROTO_PERR_H
