@@ -58,8 +58,8 @@ check:
 check-all:
 	scripts/selftests/check --all
 
-# The kernel's own users of RDMA: NFS, iSER, NVMe and so on. What 'make check' does with them, on
-# all kernels, and on pairs of guests.
+# The kernel's own users of RDMA: NFS, iSER, NVMe and so on. More kernels than 'make check' runs
+# them on, and pairs of guests on all of these.
 ULP_TESTS = 31 32 33 34 35
 
 check-ulp:
@@ -110,7 +110,7 @@ help:
 	@echo 'make clean         remove what was built'
 	@echo ''
 	@echo 'make demo          see it work, in two throw-away virtual machines'
-	@echo 'make check         all tests: lint, KUnit and system tests'
+	@echo 'make check         lint, KUnit, fuzzing and system tests'
 	@echo 'make check-all     every system test on every kernel it is for, whole: hours'
 	@echo 'make check-ulp     NFS, iSER, NVMe and so on only, on all kernels and pairs of guests'
 	@echo 'make check-races   what races, on two CPUs with KASAN and lockdep, and with KCSAN'
