@@ -10,7 +10,7 @@
  * STag is valid yet. Rights, the protection domain and bounds of a region do not change while
  * it is, and a region with users to count, of fast registration, is left to rx.c.
  *
- * Whatever is not so is no fault here: the segment stays where it is, and rx.c says.
+ * On any mismatch the segment is left in the queue for rx.c, which decides whether it is a fault.
  *
  * Owns: nothing. Context: socket lock held, BHs off, in the section of the run.
  */

@@ -7,7 +7,7 @@
  * receive queue and a place in it: its linear part or one of its fragments, or those of
  * the buffers that GRO has hung behind it. It only moves forward, and a copy of it goes on
  * from where it was made, so octets far back in a large buffer cost no more than others.
- * What it found it keeps: as long as a position stays in one place, to move it is to count.
+ * The address is cached: within one place, moving a position only changes a count.
  *
  * Buffers that hang behind another may have buffers behind them again: fragments of IP packets
  * that were fragments themselves, as tunnels make them. These are rare, and looked through
