@@ -37,7 +37,7 @@ KUNIT = re.compile(r"(kiwarp\w*)\.(\w+)")
 CALL = re.compile(r"(\w+)\(\)")
 MEMBER = re.compile(r"\b(kiw\w*)\.(\w+)")
 COUNTER = re.compile(r"(conn|linger|tx|rx|wc|fast)_[a-z_]+$")
-OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]+")
+OPTION = re.compile(r"(?<![\w-])--[a-z][\w.-]*\w")
 MAKE = re.compile(r"(?<![\w/.-])make ((?:[\w-]+(?:=\S*)? ?)*)")
 # What may stand between ``file.c``: or ``120-verbs``: and the functions said to be there
 BETWEEN = re.compile(r":?[\s,]*(?:and\s+|or\s+)?")
