@@ -203,9 +203,9 @@ add_all() {
 	add checkpatch "checkpatch --strict" check_checkpatch
 	add kernel-doc "kernel-doc is well formed" check_kernel_doc
 	add docs "kernel-doc on every function" python_check docs.py
+	add names "names in the documents exist" python_check names.py
 	add layers "include layering" python_check layers.py
 	add counters "counters are documented and tested" python_check counters.py
-	add names "names in the documents exist" python_check names.py
 	add sizes "sizes (report)" report_sizes
 	add refused "kernels that are refused" check_refused
 	add shellcheck "shellcheck" check_shellcheck
