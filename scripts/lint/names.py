@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """What a document names exists: functions, structures and their members, files, tests, KUnit
-cases, counters, settings, options of scripts, make targets.
+cases, counters, settings, options of scripts, make targets. And settings and trace events are
+documented; counters.py sees to the counters.
 
 A name is looked for in literals (``two backquotes``, `one` in Markdown) and, where that is safe,
 in literal blocks and in plain text. ``file.c``: ``f()`` says that f() is in that file, and
@@ -26,6 +27,16 @@ BASES = ("", "drivers/infiniband/sw/kiwarp/", "drivers/infiniband/ulp/kiwarp_ip/
 PRODUCT = ("drivers/", "include/")
 TESTS = ("scripts/selftests/", "scripts/verbs/", "scripts/peer/", "ktest/")
 FOREIGN = Path(__file__).with_name("names-foreign.txt")
+
+# Files that list what users see, and where each item has a paragraph or a row
+DRIVER = "drivers/infiniband/sw/kiwarp/"
+LISTS = (
+    (DRIVER + "trace.h", r"(?:TRACE_EVENT\(|DEFINE_EVENT\(\w+, )(\w+)",
+     [("Documentation/tracing.rst", "\n``{}``\n")]),
+    (DRIVER + "policy_sysfs.c", r"= POLICY_ATTR\((\w+)",
+     [("Documentation/policy.rst", "\n``{}``\n"), ("README.md", "\n| `{}` |")]),
+    (DRIVER + "policy.c", r"module_param_cb\((\w+)", [("Documentation/policy.rst", "\n``{}``\n")]),
+)
 
 LITERAL = re.compile(r"``(.+?)``", re.S)
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
@@ -217,10 +228,23 @@ def check_tests(names, document):
             yield f"{document.path}:{document.line(match.start())}: there is no test {match[1]}"
 
 
+def check_undocumented(tree):
+    """The other way round: what users see has its place in the documents."""
+    for path, pattern, documents in LISTS:
+        if path not in tree.files:
+            continue
+        for number, line in enumerate(tree.lines(path), 1):
+            for name in re.findall(pattern, line):
+                for document, form in documents:
+                    if document in tree.files and form.format(name) not in tree.text(document):
+                        yield f"{path}:{number}: {name} is not in {document}"
+
+
 def check(tree):
     paths = [path for path in tree.files if DOCUMENTS.match(path)]
     if not paths:
         return
+    yield from check_undocumented(tree)
     names = Names(tree)
     for path in paths:
         document = Document(tree, path)

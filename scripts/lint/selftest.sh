@@ -157,6 +157,10 @@ document "\`\`rx_wires\`\`" "is in no source" "a counter that is gone"
 document "\`\`scripts/sample --fast\`\`" "no script has an option --fast" "an option that is gone"
 document "see 999-sample.sh" "there is no test 999-sample" "a test that is gone"
 document "\`\`make samples\`\`" "there is no 'make samples'" "a target that is gone"
+mkdir -p "$work/tree/Documentation"
+add_to Documentation/tracing.rst ".. $licence"
+add_to "$driver/trace.h" "/* $licence */" 'TRACE_EVENT(kiw_wire,'
+bad "names in" "trace.h:2: kiw_wire is not in Documentation/tracing.rst" "an event without a word"
 
 # layer FILE INCLUDE WORDS DESCRIPTION
 layer() {
