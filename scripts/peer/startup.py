@@ -75,7 +75,7 @@ FRAME = {
 POINTS = ("before", "in-frame", "in-pdata", "after", "after-reply")
 ENDS = {f"{how}-{point}": (how, point)
         for how in ("fin", "reset", "stall") for point in POINTS}
-OTHERS = ("extra", "rtr-crc", "rtr-payload", "rtr-invalidate", *DRIBBLE)
+OTHERS = ("extra", "rtr-crc", "rtr-payload", "rtr-invalidate", "rtr-send", *DRIBBLE)
 NAMES = (*FRAME, *ENDS, *OTHERS)
 
 
@@ -168,6 +168,10 @@ def _send_rtr(conn, kind, fault):
     if fault == "rtr-invalidate":
         # Empty as an RTR is, but it is none: it asks for something
         conn.stream.send(conn.encode(conn.untagged(rdmap.SEND_INVALIDATE, stag=0x12345600)))
+        raise Stopped(fault, conn)
+    if fault == "rtr-send":
+        # Whatever kind was agreed on
+        conn.send(b"")
         raise Stopped(fault, conn)
     conn.send_rtr(kind)
 

@@ -75,6 +75,9 @@ rtr() {
 	to_server "RTR with a bad CRC" --p2p --fault rtr-crc --expect term:2/0/02 "$AT_ONCE"
 	to_server "RTR that writes nowhere" --p2p --fault rtr-payload --expect term:1/1/00 "$AT_ONCE"
 	to_server "RTR that invalidates" --p2p --fault rtr-invalidate --expect term:0/1/09 "$AT_ONCE"
+	# A message like any other: rping ends, because it is none of its own.
+	to_server "RTR by Send, which was not agreed on" --p2p --rtr write,read --fault rtr-send \
+		--expect ended "$AT_ONCE"
 	to_server "no first message, and none is due" --fault stall-after-reply \
 		--timeout $((2 * SLOW)) --expect timeout
 }

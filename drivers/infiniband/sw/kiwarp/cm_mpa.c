@@ -275,7 +275,7 @@ static int hand_over(struct kiw_ep *ep, bool initiator)
 		.ird = ep->agreed.ird,
 		.ord = ep->agreed.ord,
 		.rtr = initiator && ep->agreed.p2p ? ep->agreed.rtr : 0,
-		.expect_rtr = !initiator && ep->agreed.p2p,
+		.expect_rtr = !initiator && ep->agreed.p2p && (ep->agreed.rtr & KIW_RTR_SEND),
 		.ops = &kiw_ep_conn_ops,
 		.conn = ep,
 	};

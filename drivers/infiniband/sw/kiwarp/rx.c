@@ -257,9 +257,10 @@ static enum kiw_perr rx_invalidate(struct kiw_qp *qp, const struct kiw_ddp_seg *
 }
 
 /*
- * RFC 6581 9.2: a zero-length Send as RTR takes no receive and completes nothing. It asks for
- * nothing: with an STag to invalidate, or with a solicited event, it is a message of the peer's
- * consumer, like any other, and is checked and delivered (RFC 5040 5.3, 7.2).
+ * RFC 6581 9.2: a zero-length Send as RTR takes no receive and completes nothing. It is one where
+ * that kind was agreed on, and asks for nothing: with an STag to invalidate, or with a solicited
+ * event, it is a message of the peer's consumer, like any other, and is checked and delivered
+ * (RFC 5040 5.3, 7.2).
  */
 static bool rx_is_rtr_send(const struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
 {
