@@ -165,6 +165,8 @@ static void cq_free_late(struct ktest_pair *p)
  * @qp: the QP that accepts
  * @sk: socket of the stream
  * @waiters: how many are waited for at the QP's mutex
+ * @params: what the QP was connected with
+ * @is_closed: the QP has ended what took the place of that connection
  */
 struct inside_accept {
 	struct ktest_pair *pair;
@@ -173,6 +175,8 @@ struct inside_accept {
 	struct kiw_qp *qp;
 	struct sock *sk;
 	unsigned int waiters;
+	struct kiw_conn_params params;
+	bool is_closed;
 };
 
 static struct inside_accept inside_accept;
@@ -280,7 +284,10 @@ static const struct ktest_opts inside_opts = {
 	.before_accept = inside_hold_accept,
 };
 
-static void reset_report(struct ktest_pair *p)
+/* Opens a second pair, and calls @race when all but its acceptance is done. */
+static void inside_accepting(struct ktest_pair *p,
+			     void (*race)(struct ktest_pair *p, struct inside_accept *a,
+					  struct inside_thread *opening))
 {
 	struct inside_accept *a = &inside_accept;
 	struct inside_thread opening;
@@ -302,25 +309,99 @@ static void reset_report(struct ktest_pair *p)
 	a->sk = p->has_failed ? NULL : inside_last_sock(to_kiw_device(p->end[1].id->device));
 	if (a->sk) {
 		a->qp = to_kiw_qp(a->pair->end[1].qp);
-		inside_race(p, a);
+		race(p, a, &opening);
 		sock_put(a->sk);
-		ktest_expect(p, !a->qp->ks);
-		/* Where the accept finds its stream gone, rdma_cm takes the QP to ERROR. */
-		ktest_expect(p, kiw_qp_state(a->qp) == KIW_QPS_IDLE ||
-			     kiw_qp_state(a->qp) == KIW_QPS_ERROR);
 	} else {
 		ktest_fail(p, __func__, __LINE__, "a stream", 0);
 		complete(&a->go);
+		inside_join(&opening);
 	}
-	/* It may have come that far before it was ended. */
-	inside_join(&opening);
 	/* This does not return if the connection has not heard of its end. */
 	ktest_pair_close(a->pair);
 	kvfree(a->pair);
 }
 
+static void inside_reset_report(struct ktest_pair *p, struct inside_accept *a,
+				struct inside_thread *opening)
+{
+	inside_race(p, a);
+	ktest_expect(p, !a->qp->ks);
+	/* Where the accept finds its stream gone, rdma_cm takes the QP to ERROR. */
+	ktest_expect(p, kiw_qp_state(a->qp) == KIW_QPS_IDLE ||
+		     kiw_qp_state(a->qp) == KIW_QPS_ERROR);
+	/* It may have come that far before it was ended. */
+	inside_join(opening);
+}
+
+static void reset_report(struct ktest_pair *p)
+{
+	inside_accepting(p, inside_reset_report);
+}
+
+/* An accept fails late, when its QP has the next connection */
+
+static void inside_next_spoken(void *conn)
+{
+}
+
+/* The connection that the QP was made for goes without its end otherwise. */
+static void inside_next_closed(void *conn)
+{
+	struct inside_accept *a = conn;
+
+	WRITE_ONCE(a->is_closed, true);
+	a->params.ops->closed(a->params.conn);
+}
+
+static const struct kiw_conn_ops inside_next_ops = {
+	.spoken = inside_next_spoken,
+	.closed = inside_next_closed,
+};
+
+/*
+ * The accept has connected its QP and is held where it gives the stream to it, with the QP's
+ * mutex. The QP is made believe that it has been reset and connected once more since; and the
+ * stream, that nothing can be sent. So the accept cannot send its Reply and aborts, what is not
+ * its connection any more.
+ *
+ * rdma_cm takes the QP of an identifier to ERROR when it cannot accept. It does not know one that
+ * it is given by number.
+ */
+static void inside_late_abort(struct ktest_pair *p, struct inside_accept *a,
+			      struct inside_thread *opening)
+{
+	struct rdma_cm_id *id = a->pair->end[1].id;
+
+	id->qp = NULL;
+	lock_sock(a->sk);
+	complete(&a->go);
+	if (inside_wait(p, inside_is_connected, a)) {
+		a->params = a->qp->conn;
+		a->qp->conn.ops = &inside_next_ops;
+		a->qp->conn.conn = a;
+		a->sk->sk_shutdown |= SEND_SHUTDOWN;
+	}
+	release_sock(a->sk);
+	ktest_expect_eq(p, inside_join(opening), -EPIPE);
+	flush_work(&a->qp->work);
+	ktest_expect_eq(p, kiw_qp_state(a->qp), KIW_QPS_RTS);
+	ktest_expect(p, !READ_ONCE(a->is_closed));
+	id->qp = &a->qp->ib;
+	if (!a->params.ops)
+		return;
+	mutex_lock(&a->qp->mutex);
+	a->qp->conn = a->params;
+	mutex_unlock(&a->qp->mutex);
+}
+
+static void late_abort(struct ktest_pair *p)
+{
+	inside_accepting(p, inside_late_abort);
+}
+
 const struct ktest_case ktest_cases_inside[] = {
 	{ "cq-free-late", cq_free_late, { .poll = IB_POLL_WORKQUEUE } },
 	{ "reset-report", reset_report, { .poll = IB_POLL_SOFTIRQ } },
+	{ "late-abort", late_abort, { .poll = IB_POLL_SOFTIRQ } },
 	{}
 };

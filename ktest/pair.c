@@ -237,9 +237,11 @@ static int connect(struct ktest_pair *p)
 		ret = wait_cm(&p->end[1], RDMA_CM_EVENT_CONNECT_REQUEST);
 	if (!ret)
 		ret = make_objects(&p->end[1]);
-	if (!ret && p->opts->before_accept)
-		p->opts->before_accept(&p->end[1]);
 	if (!ret) {
+		/* For an identifier that does not know its QP */
+		param.qp_num = p->end[1].qp->qp_num;
+		if (p->opts->before_accept)
+			p->opts->before_accept(&p->end[1]);
 		/* Outside of an event's handler that is for the caller to do. */
 		rdma_lock_handler(p->end[1].id);
 		ret = rdma_accept(p->end[1].id, &param);
