@@ -447,6 +447,8 @@ static void get_event_stall(void)
 		pause();
 	}
 	sleep(4);
+	if (waitpid(pid, NULL, WNOHANG))
+		fail("the process that was to stop in GET_EVENT has ended: is there userfaultfd?");
 	for (i = 0; i < 2; i++)
 		queues[i] = queues_of(&sides[i], 16);
 	if (!conn_open(ends, &sides[0], &sides[1], queues)) {
