@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Fragments that the CPU cannot read, as those of devmem TCP: a stream ends there, and nothing
+ * behind them is taken for data. A socket is made up: its queue, and what tells TCP how much is
+ * in it.
+ */
+#include "../drivers/infiniband/sw/kiwarp/sock_rx.c"
+
+#include "util.h"
+
+/* Octets: in the linear part, and in each fragment */
+#define HEAD_BYTES	16
+#define FRAG_BYTES	100
+#define FIRST_SEQ	0xfffffff0U
+
+#ifdef NET_IOV
+
+/**
+ * struct fake_stream - a stream that nobody connected
+ * @tp: its TCP
+ * @pool: for its counters
+ * @stats: the counters
+ * @ks: the stream
+ * @niov: what an unreadable fragment is made of
+ */
+struct fake_stream {
+	struct tcp_sock tp;
+	struct kiw_sock_pool pool;
+	struct kiw_stats stats;
+	struct kiw_sock ks;
+	struct net_iov niov;
+};
+
+static struct fake_stream *make_stream(struct kunit *test)
+{
+	struct fake_stream *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct sock *sk;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	s->stats.pcpu = __alloc_percpu(KIW_STAT_COUNT * sizeof(u64), __alignof__(u64));
+	KUNIT_ASSERT_NOT_NULL(test, s->stats.pcpu);
+	s->pool.stats = &s->stats;
+	sk = (struct sock *)&s->tp;
+	sk->sk_state = TCP_ESTABLISHED;
+	skb_queue_head_init(&sk->sk_receive_queue);
+	s->tp.copied_seq = FIRST_SEQ;
+	s->tp.rcv_nxt = FIRST_SEQ;
+	s->ks.sk = sk;
+	s->ks.pool = &s->pool;
+	return s;
+}
+
+/* Octet n of a stream is n. */
+static void fill(u8 *data, u32 at, u32 len)
+{
+	while (len--)
+		*data++ = at++;
+}
+
+static struct sk_buff *make_head(struct kunit *test, u32 at)
+{
+	struct sk_buff *skb = alloc_skb(HEAD_BYTES, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	fill(skb_put(skb, HEAD_BYTES), at, HEAD_BYTES);
+	return skb;
+}
+
+static void add_frag(struct kunit *test, struct sk_buff *skb, u32 at)
+{
+	struct page *page = alloc_page(GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	fill(page_address(page), at, FRAG_BYTES);
+	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, 0, FRAG_BYTES, PAGE_SIZE);
+}
+
+/* The last fragment cannot be read from now on. */
+static void spoil(struct fake_stream *s, struct sk_buff *skb)
+{
+	skb_frag_t *frag = &skb_shinfo(skb)->frags[skb_shinfo(skb)->nr_frags - 1];
+
+	__free_page(skb_frag_page(frag));
+	skb_frag_fill_netmem_desc(frag, net_iov_to_netmem(&s->niov), 0, FRAG_BYTES);
+}
+
+/* It is nothing that could be freed. */
+static void unspoil(struct sk_buff *skb)
+{
+	struct sk_buff *part;
+
+	if (skb_shinfo(skb)->nr_frags)
+		skb_shinfo(skb)->nr_frags--;
+	for (part = skb_shinfo(skb)->frag_list; part; part = part->next)
+		unspoil(part);
+}
+
+static void hang_behind(struct sk_buff *skb, struct sk_buff *part)
+{
+	skb_shinfo(skb)->frag_list = part;
+	skb->len += part->len;
+	skb->data_len += part->len;
+}
+
+static void arrive(struct fake_stream *s, struct sk_buff *skb)
+{
+	TCP_SKB_CB(skb)->seq = FIRST_SEQ;
+	TCP_SKB_CB(skb)->end_seq = FIRST_SEQ + skb->len;
+	s->tp.rcv_nxt += skb->len;
+	__skb_queue_tail(&s->ks.sk->sk_receive_queue, skb);
+}
+
+static u64 counted(const struct fake_stream *s)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu_ptr(s->stats.pcpu, cpu)[KIW_STAT_RX_UNREADABLE];
+	return sum;
+}
+
+/* All of it is asked for: @good octets are there, the others are zeroes. */
+static void expect_end(struct kunit *test, struct fake_stream *s, u32 good)
+{
+	struct kiw_rx_cursor cur;
+	u8 want[256], got[256];
+	u32 len;
+
+	kiw_sock_rx_start(&s->ks, &cur);
+	len = cur.avail;
+	KUNIT_ASSERT_LE(test, len, (u32)sizeof(got));
+	KUNIT_ASSERT_LT(test, good, len);
+	memset(got, 0xff, sizeof(got));
+	memset(want, 0, sizeof(want));
+	fill(want, 0, good);
+	kiw_sock_rx_peek(&s->ks, &cur, got, len);
+	KUNIT_EXPECT_MEMEQ(test, got, want, len);
+	KUNIT_EXPECT_TRUE(test, kiw_sock_is_unreadable(&s->ks));
+
+	kiw_sock_rx_skip(&s->ks, &cur, good);
+	KUNIT_EXPECT_FALSE(test, cur.here || kiw_sock_rx_find(&s->ks, &cur));
+	s->tp.copied_seq += good + 1;
+	kiw_sock_rx_start(&s->ks, &cur);
+	KUNIT_EXPECT_FALSE(test, kiw_sock_rx_find(&s->ks, &cur));
+	KUNIT_EXPECT_EQ(test, counted(s), 1);
+}
+
+static void end_stream(struct fake_stream *s, struct sk_buff *skb)
+{
+	unspoil(skb);
+	__skb_queue_purge(&s->ks.sk->sk_receive_queue);
+	free_percpu(s->stats.pcpu);
+}
+
+static void unreadable_fragment_ends_the_stream(struct kunit *test)
+{
+	struct fake_stream *s = make_stream(test);
+	struct sk_buff *skb = make_head(test, 0);
+
+	add_frag(test, skb, HEAD_BYTES);
+	add_frag(test, skb, HEAD_BYTES + FRAG_BYTES);
+	spoil(s, skb);
+	arrive(s, skb);
+	expect_end(test, s, HEAD_BYTES + FRAG_BYTES);
+	end_stream(s, skb);
+}
+
+static void unreadable_fragment_of_fragments_ends_the_stream(struct kunit *test)
+{
+	struct fake_stream *s = make_stream(test);
+	struct sk_buff *skb = make_head(test, 0);
+	struct sk_buff *part = make_head(test, HEAD_BYTES);
+	struct sk_buff *inner = make_head(test, 2 * HEAD_BYTES);
+
+	add_frag(test, inner, 3 * HEAD_BYTES);
+	spoil(s, inner);
+	hang_behind(part, inner);
+	hang_behind(skb, part);
+	arrive(s, skb);
+	expect_end(test, s, 3 * HEAD_BYTES);
+	end_stream(s, skb);
+}
+
+#else /* Kernels whose fragments are all pages */
+
+static void unreadable_fragment_ends_the_stream(struct kunit *test)
+{
+	kunit_skip(test, "no net_iov");
+}
+
+static void unreadable_fragment_of_fragments_ends_the_stream(struct kunit *test)
+{
+	kunit_skip(test, "no net_iov");
+}
+
+#endif
+
+static struct kunit_case sock_rx_cases[] = {
+	KUNIT_CASE(unreadable_fragment_ends_the_stream),
+	KUNIT_CASE(unreadable_fragment_of_fragments_ends_the_stream),
+	{}
+};
+
+static struct kunit_suite sock_rx_suite = {
+	.name = "kiwarp_sock_rx",
+	.test_cases = sock_rx_cases,
+};
+
+kunit_test_suite(sock_rx_suite);
