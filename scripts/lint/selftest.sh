@@ -196,6 +196,17 @@ add_to "$driver/mr.h" '/* none */'
 bad "SPDX" "mr.h:1: no SPDX" "no licence"
 add_to "$driver/mr.h" '/* SPDX-License-Identifier: MIT */'
 bad "SPDX" "licence is 'MIT'" "another licence"
+mkdir -p "$work/tree/Documentation/kernel-faults"
+# shellcheck disable=SC2016 # literal backquotes
+echo '   * - ``kernel-faults/sample.patch``' >"$work/tree/Documentation/kernel-faults.rst"
+cat >"$work/tree/Documentation/kernel-faults/sample.patch" <<-END
+	--- a/drivers/infiniband/core/iwcm.c
+	+++ b/drivers/infiniband/core/iwcm.c
+	@@ -1,2 +1,1 @@
+	 what is not
+	-in that file
+	END
+bad "patches for the kernel" "sample.patch: .*FAILED" "a patch that does not apply"
 add_to "README" "We reci${nothing}eve."
 bad "codespell" "README:2" "a wrong spelling"
 add_to "README" "TO${nothing}DO later"
