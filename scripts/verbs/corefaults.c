@@ -417,9 +417,9 @@ static void *get_event(void *arg)
 /* One process stops in GET_EVENT; then two others, on other devices' files, want to connect */
 static void get_event_stall(void)
 {
-	struct rdma_event_channel *chan = rdma_create_event_channel();
-	struct pollfd pfd = { .fd = chan->fd, .events = POLLIN };
+	struct pollfd pfd = { .events = POLLIN };
 	struct rdma_conn_param param = { };
+	struct rdma_event_channel *chan;
 	struct rdma_cm_id *id, *other;
 	struct queues queues[2];
 	struct end ends[2];
@@ -433,6 +433,10 @@ static void get_event_stall(void)
 	if (!pid) {
 		fd = mute_listener();
 		enter(0);
+		/* rdma_ucm serves only who has opened the file. */
+		chan = rdma_create_event_channel();
+		MUST(chan);
+		pfd.fd = chan->fd;
 		id = with_route(chan, MUTE_PORT);
 		other = with_route(chan, MUTE_PORT);
 		param.qp_num = make_qp(0)->qp_num;
