@@ -12,6 +12,7 @@
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/scatterlist.h>
 #include <linux/string.h>
 #include <net/sock.h>
 
@@ -153,6 +154,29 @@ static void cq_free_late(struct ktest_pair *p)
 	inside_wait(p, inside_sleeps, &freeing);
 	tasklet_enable(notify);
 	inside_join(&freeing);
+}
+
+/* Peers name memory of kernel consumers by its offset in a page, and hear no address. */
+static void fast_offset(struct ktest_pair *p)
+{
+	struct ktest_end *end = &p->end[1];
+	struct scatterlist sg;
+	struct ib_mr *mr;
+
+	if (!inside_is_kiwarp(end->id->device))
+		return;
+	mr = ib_alloc_mr(end->pd, IB_MR_TYPE_MEM_REG, 1);
+	if (IS_ERR(mr)) {
+		ktest_fail(p, __func__, __LINE__, "ib_alloc_mr", PTR_ERR(mr));
+		return;
+	}
+	sg_init_one(&sg, end->mem + PAGE_SIZE + 72, 64);
+	ktest_expect_eq(p, ib_dma_map_sg(end->id->device, &sg, 1, DMA_BIDIRECTIONAL), 1);
+	ktest_expect_eq(p, ib_map_mr_sg(mr, &sg, 1, NULL, PAGE_SIZE), 1);
+	ktest_expect_eq(p, mr->iova, 72);
+	ktest_expect_eq(p, mr->length, 64);
+	ib_dma_unmap_sg(end->id->device, &sg, 1, DMA_BIDIRECTIONAL);
+	ib_dereg_mr(mr);
 }
 
 /* A QP is reset while a connection begins and ends */
@@ -401,6 +425,7 @@ static void late_abort(struct ktest_pair *p)
 
 const struct ktest_case ktest_cases_inside[] = {
 	{ "cq-free-late", cq_free_late, { .poll = IB_POLL_WORKQUEUE } },
+	{ "fast-offset", fast_offset, { .poll = IB_POLL_SOFTIRQ } },
 	{ "reset-report", reset_report, { .poll = IB_POLL_SOFTIRQ } },
 	{ "late-abort", late_abort, { .poll = IB_POLL_SOFTIRQ } },
 	{}
