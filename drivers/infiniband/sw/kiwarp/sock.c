@@ -307,6 +307,7 @@ static int sock_new(struct kiw_sock_pool *pool, const struct kiw_sock_local *loc
 	ret = __sock_create(pool->net, family, SOCK_STREAM, IPPROTO_TCP, sock, !local->is_process);
 	if (ret)
 		return ret;
+	kiw_sock_class_set((*sock)->sk);
 	sock_set_reuse((*sock)->sk, local->is_reserved);
 	sock_set_options((*sock)->sk);
 	if (family == AF_INET6)
@@ -567,6 +568,7 @@ struct kiw_sock *kiw_sock_accept(struct kiw_sock *listener, const struct kiw_soc
 		kfree(ks);
 		return ERR_PTR(ret);
 	}
+	kiw_sock_class_set(sock->sk);
 	sock_set_options(sock->sk);
 	sock_wrap(ks, sock);
 	return ks;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Streams over kernel TCP sockets: sock.c, sock_io.c and sock_rx.c are the only
+ * Streams over kernel TCP sockets: sock.c, sock_class.c, sock_io.c and sock_rx.c are the only
  * files that know TCP.
  *
  * Owns: struct socket, its callbacks, its end. A stream has one owner at a time
@@ -159,6 +159,15 @@ bool kiw_sock_lock(struct kiw_sock *ks);
 void kiw_sock_unlock(struct kiw_sock *ks);
 void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms, unsigned int max);
 void kiw_sock_drop(struct kiw_sock *ks, bool reset);
+
+/* sock_class.c; process context, may sleep */
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+void kiw_sock_class_set(struct sock *sk);
+#else
+static inline void kiw_sock_class_set(struct sock *sk)
+{
+}
+#endif
 
 /* Any context */
 enum kiw_sock_status kiw_sock_status(struct kiw_sock *ks);
