@@ -23,6 +23,9 @@
 #include "too_big.h"
 #include "tx.h"
 
+/* While duplicate address detection runs, whose end is not told */
+#define LOOK_AGAIN	(HZ / 4)
+
 /* All interfaces; RTNL */
 static LIST_HEAD(all_devs);
 
@@ -184,6 +187,13 @@ static u8 dev_flags(const struct kip_dev *dev)
 	return dev->settings.is_connected ? KIP_ADDR_RC : 0;
 }
 
+static void dev_pick_address(struct kip_dev *dev, union kip_sockaddr *addr)
+{
+	const union kip_sockaddr before = dev->local;
+
+	kip_sockaddr_of_netdev(addr, dev->lower, dev->settings.port, &before);
+}
+
 /* Writes the interface's own addresses from the underlay's and the settings */
 static void dev_write_address(struct kip_dev *dev)
 {
@@ -212,12 +222,20 @@ void kip_dev_new_address(struct kip_dev *dev)
 	ASSERT_RTNL();
 	memcpy(before, dev->netdev->dev_addr, KIP_ADDR_LEN);
 	dev_end(dev);
-	kip_sockaddr_of_netdev(&dev->local, dev->lower, dev->settings.port);
+	dev_pick_address(dev, &dev->local);
 	dev_write_address(dev);
 	if (memcmp(before, dev->netdev->dev_addr, KIP_ADDR_LEN))
 		call_netdevice_notifiers(NETDEV_CHANGEADDR, dev->netdev);
 	if (netif_running(dev->netdev) && !dev_begin(dev))
 		call_netdevice_notifiers(NETDEV_NOTIFY_PEERS, dev->netdev);
+}
+
+static void look_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(look, look_work);
+
+static void dev_look_soon(void)
+{
+	mod_delayed_work(system_wq, &look, 0);
 }
 
 /* --- making and ending --------------------------------------------------------------- */
@@ -295,9 +313,11 @@ int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *l
 
 	dev->net = net;
 	dev->lower = lower;
-	kip_sockaddr_of_netdev(&dev->local, lower, dev->settings.port);
+	dev_pick_address(dev, &dev->local);
 	dev_write_address(dev);
 	netif_carrier_off(netdev);
+	/* Until dev_begin(): netpoll does not look at the carrier */
+	netif_tx_stop_all_queues(netdev);
 	ret = register_netdevice(netdev);
 	if (ret)
 		return ret;
@@ -309,6 +329,7 @@ int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *l
 	}
 	netdev_hold(lower, &dev->lower_tracker, GFP_KERNEL);
 	list_add(&dev->entry, &all_devs);
+	dev_look_soon();
 	return 0;
 }
 
@@ -355,6 +376,32 @@ static void lower_is_going(struct net_device *lower)
 	unregister_netdevice_many(&going);
 }
 
+/* The underlay may have another address now */
+static void dev_look_at_address(struct kip_dev *dev)
+{
+	union kip_sockaddr now;
+
+	dev_pick_address(dev, &now);
+	if (!kip_sockaddr_same_ip(&now, &dev->local))
+		kip_dev_new_address(dev);
+}
+
+static void look_work(struct work_struct *work)
+{
+	bool is_pending = false;
+	struct kip_dev *dev;
+
+	rtnl_lock();
+	list_for_each_entry(dev, &all_devs, entry) {
+		dev_look_at_address(dev);
+		is_pending |= dev->local.sa.sa_family == AF_UNSPEC &&
+			      kip_sockaddr_is_pending(dev->lower);
+	}
+	rtnl_unlock();
+	if (is_pending)
+		queue_delayed_work(system_wq, &look, LOOK_AGAIN);
+}
+
 static int on_netdev(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct net_device *netdev = netdev_notifier_info_to_dev(ptr);
@@ -368,8 +415,11 @@ static int on_netdev(struct notifier_block *nb, unsigned long event, void *ptr)
 	case NETDEV_DOWN:
 	case NETDEV_CHANGE:
 		list_for_each_entry(dev, &all_devs, entry) {
-			if (dev->lower == netdev)
-				dev_update_carrier(dev);
+			if (dev->lower != netdev)
+				continue;
+			dev_update_carrier(dev);
+			/* Addresses of IPv6 can be used when the link is there */
+			dev_look_soon();
 		}
 		break;
 	default:
@@ -382,23 +432,27 @@ static int on_netdev(struct notifier_block *nb, unsigned long event, void *ptr)
 static int on_inetaddr(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	const struct in_ifaddr *ifa = ptr;
-	union kip_sockaddr now;
 	struct kip_dev *dev;
 
 	if (event != NETDEV_UP && event != NETDEV_DOWN)
 		return NOTIFY_DONE;
 	list_for_each_entry(dev, &all_devs, entry) {
-		if (dev->lower != ifa->ifa_dev->dev)
-			continue;
-		kip_sockaddr_of_netdev(&now, dev->lower, dev->settings.port);
-		if (!kip_sockaddr_same_ip(&now, &dev->local))
-			kip_dev_new_address(dev);
+		if (dev->lower == ifa->ifa_dev->dev)
+			dev_look_at_address(dev);
 	}
+	return NOTIFY_DONE;
+}
+
+/* Any context, and an address that is new is not to be used yet: it is looked at later */
+static int on_inet6addr(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	dev_look_soon();
 	return NOTIFY_DONE;
 }
 
 static struct notifier_block netdev_nb = { .notifier_call = on_netdev };
 static struct notifier_block inetaddr_nb = { .notifier_call = on_inetaddr };
+static struct notifier_block inet6addr_nb = { .notifier_call = on_inet6addr };
 
 /**
  * kip_dev_module_init - begin to hear of underlays
@@ -415,7 +469,16 @@ int kip_dev_module_init(void)
 		return ret;
 	ret = register_inetaddr_notifier(&inetaddr_nb);
 	if (ret)
-		unregister_netdevice_notifier(&netdev_nb);
+		goto err_netdev;
+	ret = register_inet6addr_notifier(&inet6addr_nb);
+	if (ret)
+		goto err_inetaddr;
+	return 0;
+
+err_inetaddr:
+	unregister_inetaddr_notifier(&inetaddr_nb);
+err_netdev:
+	unregister_netdevice_notifier(&netdev_nb);
 	return ret;
 }
 
@@ -426,6 +489,8 @@ int kip_dev_module_init(void)
  */
 void kip_dev_module_exit(void)
 {
+	unregister_inet6addr_notifier(&inet6addr_nb);
 	unregister_inetaddr_notifier(&inetaddr_nb);
 	unregister_netdevice_notifier(&netdev_nb);
+	cancel_delayed_work_sync(&look);
 }

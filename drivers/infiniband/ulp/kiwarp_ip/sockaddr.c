@@ -181,11 +181,53 @@ static bool find_ipv6(union kip_sockaddr *addr, struct net_device *netdev, u16 p
 	return found;
 }
 
+static bool has_ipv4(struct net_device *netdev, __be32 addr)
+{
+	struct in_device *in_dev = __in_dev_get_rtnl(netdev);
+	const struct in_ifaddr *ifa;
+
+	if (!in_dev)
+		return false;
+	in_dev_for_each_ifa_rtnl(ifa, in_dev) {
+		if (ifa->ifa_local == addr)
+			return true;
+	}
+	return false;
+}
+
+static bool has_ipv6(struct net_device *netdev, const struct in6_addr *addr)
+{
+	struct inet6_dev *idev = __in6_dev_get(netdev);
+	const struct inet6_ifaddr *ifa;
+	bool found = false;
+
+	if (!idev)
+		return false;
+	read_lock_bh(&idev->lock);
+	list_for_each_entry(ifa, &idev->addr_list, if_list)
+		found |= ipv6_addr_equal(&ifa->addr, addr) && !(ifa->flags & IFA_F_TENTATIVE);
+	read_unlock_bh(&idev->lock);
+	return found;
+}
+
+static bool sockaddr_is_of_netdev(const union kip_sockaddr *addr, struct net_device *netdev)
+{
+	switch (addr->sa.sa_family) {
+	case AF_INET:
+		return has_ipv4(netdev, addr->v4.sin_addr.s_addr);
+	case AF_INET6:
+		return has_ipv6(netdev, &addr->v6.sin6_addr);
+	default:
+		return false;
+	}
+}
+
 /**
  * kip_sockaddr_of_netdev - the address that the underlay is used by
  * @addr: to write; AF_UNSPEC if there is none
  * @netdev: the underlay
  * @port: what to put beside it
+ * @before: the one it has been used by, which stays as long as the underlay has it; else any
  *
  * The first global address of IPv4, else of IPv6. Link-local ones say nothing to others,
  * as an address of the link layer has no room for a scope.
@@ -193,9 +235,41 @@ static bool find_ipv6(union kip_sockaddr *addr, struct net_device *netdev, u16 p
  * Context: process; RTNL held.
  * Return: whether there is one.
  */
-bool kip_sockaddr_of_netdev(union kip_sockaddr *addr, struct net_device *netdev, u16 port)
+bool kip_sockaddr_of_netdev(union kip_sockaddr *addr, struct net_device *netdev, u16 port,
+			    const union kip_sockaddr *before)
 {
 	ASSERT_RTNL();
+	if (sockaddr_is_of_netdev(before, netdev)) {
+		*addr = *before;
+		addr->v4.sin_port = htons(port);
+		return true;
+	}
 	memset(addr, 0, sizeof(*addr));
 	return find_ipv4(addr, netdev, port) || find_ipv6(addr, netdev, port);
+}
+
+/**
+ * kip_sockaddr_is_pending - will the underlay have an address in a moment
+ * @netdev: the underlay
+ *
+ * Nobody is told when duplicate address detection ends.
+ *
+ * Context: process; RTNL held.
+ * Return: whether a global address of IPv6 is tentative.
+ */
+bool kip_sockaddr_is_pending(struct net_device *netdev)
+{
+	struct inet6_dev *idev = __in6_dev_get(netdev);
+	const struct inet6_ifaddr *ifa;
+	bool found = false;
+
+	ASSERT_RTNL();
+	if (!idev || !netif_oper_up(netdev))
+		return false;
+	read_lock_bh(&idev->lock);
+	list_for_each_entry(ifa, &idev->addr_list, if_list)
+		found |= ifa->scope == RT_SCOPE_UNIVERSE && ifa->flags & IFA_F_TENTATIVE &&
+			 !(ifa->flags & IFA_F_DADFAILED);
+	read_unlock_bh(&idev->lock);
+	return found;
 }

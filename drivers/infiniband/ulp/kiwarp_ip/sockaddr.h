@@ -28,6 +28,8 @@ int kip_sockaddr_len(const union kip_sockaddr *addr);
 bool kip_sockaddr_same_ip(const union kip_sockaddr *a, const union kip_sockaddr *b);
 bool kip_sockaddr_is_multicast(const union kip_sockaddr *addr);
 int kip_sockaddr_parse(union kip_sockaddr *addr, const char *text, u16 port);
-bool kip_sockaddr_of_netdev(union kip_sockaddr *addr, struct net_device *netdev, u16 port);
+bool kip_sockaddr_of_netdev(union kip_sockaddr *addr, struct net_device *netdev, u16 port,
+			    const union kip_sockaddr *before);
+bool kip_sockaddr_is_pending(struct net_device *netdev);
 
 #endif /* KIP_SOCKADDR_H */
