@@ -6,6 +6,7 @@
     python3 -m peer cases < TABLE               "NAME | ROLE ADDRESS OPTIONS" in each line
     python3 -m peer hostile ADDRESS             faults in great number; see hostile.py
     python3 -m peer mutate ADDRESS              valid sessions, changed; see mutate.py
+    python3 -m peer ip ADDRESS...               kiwarp_ip's other end; see ip.py
     python3 -m peer faults                      the names for --fault
 
 What is expected, by --expect; alternatives are separated by commas:

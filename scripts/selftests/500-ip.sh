@@ -24,7 +24,9 @@ first_ping() {
 	on_a ip neigh show "$KB4" | tee /dev/stderr |
 		grep -q 'lladdr 80:00:fc:f3:00:.*:ff:ff:0a:4d:00:02' || return 1
 	[ "$(kip_count a conn_established)" = 1 ] && [ "$(kip_count b conn_established)" = 1 ] &&
-		[ "$(kip_count a tx_messages)" -ge 1 ] && [ "$(kip_count b rx_messages)" -ge 1 ]
+		[ "$(kip_count a tx_messages)" -ge 1 ] && [ "$(kip_count b rx_messages)" -ge 1 ] &&
+		[ "$(kip_count a tx_control)" -ge 1 ] && [ "$(kip_count b rx_control)" -ge 1 ] &&
+		[ "$(kip_count b rx_datagrams)" -ge 1 ]
 }
 
 # The interface with IPv6, whose neighbours are found by multicast

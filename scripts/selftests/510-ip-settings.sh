@@ -46,6 +46,18 @@ late_address() {
 	return "$bad"
 }
 
+# Two on one underlay need two ports, even in two partitions
+second_link() {
+	local bad=0
+	on_a ip link add link eth0 name kip1 type kiwarp_ip &&
+		refused 'Address already in use' 'cannot open the datagram service' \
+			on_a ip link set kip1 up || bad=1
+	_in_sys a "echo 64756 >/sys/class/net/kip1/kiwarp_ip/port" && on_a ip link set kip1 up || bad=1
+	on_a ip link show kip1 | grep -q '80:00:fc:f4:' || bad=1
+	on_a ip link del kip1
+	return "$bad"
+}
+
 kip1_is() { on_a ip link show kip1 | grep -q "ff:ff:$1"; }
 
 # --- settings ------------------------------------------------------------------------
@@ -66,7 +78,7 @@ bad_settings() {
 	rx_depth|1025|out of range|from 1 to 1024
 	max_conns|4097|out of range|from 0 to 4096
 	idle_s|86401|out of range|from 0 to 86400
-	learn|maybe|Invalid argument|0 or 1
+	learn|maybe|Invalid argument|from 0 to 86400
 	listed_only|maybe|Invalid argument|0 or 1
 	group|10.0.0.1|Invalid argument|multicast address, or none
 	group|239.1.1|Invalid argument|multicast address, or none
@@ -115,7 +127,7 @@ mtu_of_peer() {
 	wait_for 3 has_route_mtu "$KB4" "$mtu" || { route_mtu "$KB4"; return 1; }
 	wait_for 3 kip_pings a "$KB4" -s 20000 || { echo "fragments"; return 1; }
 	on_a ping -q -c 2 -i 0.2 -W 1 -s $((mtu - 47)) -M "do" "$KB6"
-	wait_for 3 has_route_mtu "$KB6" "$mtu" && kip_stream a b "$KB4" 4 && kip_stream b a "$KA4" 4
+	wait_for 3 has_route_mtu "$KB6" "$mtu" && has_counted a tx_too_long && kip_stream a b "$KB4" 4 && kip_stream b a "$KA4" 4
 }
 
 has_route_mtu() { [ "$(route_mtu "$1")" = "mtu $2" ]; }
@@ -154,17 +166,39 @@ peers() {
 		kip_pings b ff02::1%kip0
 }
 
+# Whoever is learned has to go on being heard of: senders of datagrams can be false
+learned_expire() {
+	local status
+	kip_set b learn 1 && kip_pings a "$KB4" || return 1
+	b_has_learned || { echo "forgotten while there is a connection"; return 1; }
+	kip_set b rx_mem 0 && kip_set b rx_depth 32 && wait_gone 10 b_has_learned
+	status=$?
+	kip_set b rx_mem 268435456 && kip_set b learn 0 && return "$status"
+}
+
+b_has_learned() { kip_get b peers | grep 'learned'; }
+
 listed_only() {
-	kip_set b listed_only 1 && kip_set b peers -10.77.0.1 || return 1
+	kip_set b listed_only 1 || return 1
 	fresh
 	! kip_pings a "$KB4" -W 1 && [ "$(kip_count b rx_udp_sender)" -ge 1 ] &&
 		kip_set b peers +10.77.0.1 && kip_pings a "$KB4"
 }
 
+# A Request needs no datagram where neighbours are static
+unlisted_request() {
+	local lladdr
+	lladdr=$(_in_sys b "cat /sys/class/net/kip0/address")
+	kip_set b peers -10.77.0.1 && kip_set a rx_depth 32 && kip_set b rx_depth 32 &&
+		on_a ip neigh replace "$KB4" dev kip0 lladdr "$lladdr" nud permanent || return 1
+	! kip_pings a "$KB4" -W 2 && [ "$(kip_count b conn_unlisted)" -ge 1 ] &&
+		on_a ip neigh del "$KB4" dev kip0 && kip_set b peers +10.77.0.1 &&
+		kip_set a rx_depth 32 && wait_for 10 kip_pings a "$KB4" -W 1
+}
+
 static_neighbours() {
 	local a b
 	kip_set a peers -10.77.0.2 && kip_set b peers -10.77.0.1 && kip_set b listed_only 0 || return 1
-	kip_set b learn 0
 	fresh
 	a=$(_in_sys a "cat /sys/class/net/kip0/address")
 	b=$(_in_sys b "cat /sys/class/net/kip0/address")
@@ -187,6 +221,68 @@ partitions() {
 }
 
 # --- limits --------------------------------------------------------------------------
+
+# The way to the peer leads through the interface itself: no deadlock, and over when it is over
+loop() {
+	kip_pings a "$KB4" -s 30000 && on_a ip route add 10.77.0.2/32 dev kip0 || return 1
+	on_a ping -q -c 5 -i 0.05 -W 1 "$KB4"
+	on_a ip route del 10.77.0.2/32 dev kip0
+	[ "$(kip_count a tx_loop)" -ge 1 ] && wait_for 20 kip_pings a "$KB4" -W 1 -s 30000
+}
+
+# A packet socket can write what it likes in front of a packet
+bad_frames() {
+	on_a python3 -c '
+import socket
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(("kip0", 0))
+own = bytes.fromhex("8000fcf3" + "00" * 10 + "ffff" + "0a4d0001")
+peer = own[:-1] + b"\2"
+ip = b"\x08\0\0\0"
+for address in (own, peer[:2] + b"\0\0" + peer[4:], b"\0" * 20, peer[:-4] + b"\x7f\0\0\1"):
+    s.send(address + ip + bytes(40))
+for head in (b"\x12\x34\0\0", b"\x88\xb5\0\0", b"\x08\0\0\1"):
+    s.send(peer + head + bytes(40))
+' && [ "$(kip_count a tx_bad_address)" = 4 ] && [ "$(kip_count a tx_bad_type)" = 3 ]
+}
+
+# UDP does not send to a broadcast address; and to itself
+bad_peers() {
+	kip_set a peers +10.77.0.255 && kip_set a peers +10.77.0.1 || return 1
+	on_a ping -q -c 1 -W 1 ff02::1%kip0
+	wait_for 5 has_counted a tx_udp_errors && wait_for 5 has_counted a rx_udp_own &&
+		kip_set a peers -10.77.0.255 && kip_set a peers -10.77.0.1
+}
+
+has_counted() { [ "$(kip_count "$1" "$2")" -ge 1 ]; }
+
+# In more pieces than the device gathers: two sockets of one process take turns
+many_pieces() {
+	kip_pings a "$KB4" && on_a python3 -c '
+import socket
+UDP_CORK = 1
+both = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
+for s in both:
+    s.connect(("10.9.0.2", 9))
+    s.setsockopt(socket.IPPROTO_UDP, UDP_CORK, 1)
+for _ in range(16):
+    for s in both:
+        s.send(bytes(1000))
+for s in both:
+    s.setsockopt(socket.IPPROTO_UDP, UDP_CORK, 0)' && wait_for 5 has_counted a tx_linearized
+}
+
+# Whoever is root in a user namespace of his own cannot have more than the default
+rx_mem_of_user() {
+	unshare -Urnm bash -e -c '
+		mount -t sysfs sysfs /sys
+		ip link add kd0 type dummy
+		ip link add link kd0 name kip1 type kiwarp_ip
+		echo 1000 >/sys/class/net/kip1/kiwarp_ip/rx_mem
+		echo 268435456 >/sys/class/net/kip1/kiwarp_ip/rx_mem
+		! echo 268435457 >/sys/class/net/kip1/kiwarp_ip/rx_mem
+		cat /sys/class/net/kip1/kiwarp_ip/rx_mem' | tee /dev/stderr | grep -qx 268435456
+}
 
 # Without room for receives there are datagrams
 no_room() {
@@ -215,6 +311,7 @@ depth_one() {
 if ! load_ip || ! topo_up || ! rdma_up || ! ip_up; then bail "no interfaces"; fi
 t_run "what ip link refuses" links
 t_run "an underlay that gets its address later" late_address
+t_run "two interfaces on one underlay" second_link
 t_run "settings: refused" settings_refused
 t_run "MTU 16384 at the other end" mtu_of_peer 16384
 t_run "MTU 1280 at the other end" mtu_of_peer 1280
@@ -222,10 +319,17 @@ on_b ip link set kip0 mtu 65520
 t_run "datagram mode" datagram_mode
 t_run "connected mode again" connected_again
 t_run "peers instead of a group" peers
+t_run "learned peers are forgotten" learned_expire
 t_run "listed peers only" listed_only
+t_run "Requests of listed peers only" unlisted_request
 t_run "static neighbours, nothing else" static_neighbours
 t_run "partitions and Q_Keys" partitions
 t_run "no room for receives" no_room
+t_run "frames with bad addresses and types" bad_frames
+t_run "peers that cannot be" bad_peers
+t_run "packets in many pieces" many_pieces
+t_run "a route through the interface itself" loop
+t_run "memory in another user namespace" rx_mem_of_user
 t_run "an idle connection ends" idle
 t_run "a depth of 1" depth_one
 t_run "nothing was lost" kip_is_sound

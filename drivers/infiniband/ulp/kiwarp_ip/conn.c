@@ -127,7 +127,7 @@ void kip_conn_give_up(struct kip_dev *dev, struct kip_conn *conn)
 		dev->rx_mem -= conn->rx_bytes;
 		dev->nr_conns--;
 	}
-	queue_work(kip_wq, &conn->reap);
+	queue_work(kip_reap_wq, &conn->reap);
 }
 
 static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);

@@ -69,6 +69,7 @@ struct kip_rx_slot {
  * @cqe: leads back here
  * @conn: whose it is
  * @skb: the packet
+ * @wr: its Send
  * @nr_sge: pieces
  * @sge: these
  */
@@ -76,6 +77,7 @@ struct kip_tx_slot {
 	struct ib_cqe cqe;
 	struct kip_conn *conn;
 	struct sk_buff *skb;
+	struct ib_send_wr wr;
 	unsigned int nr_sge;
 	struct ib_sge sge[KIP_TX_SGE];
 };
@@ -116,6 +118,7 @@ struct kip_tx_control {
  * @pd: protection domain, its own
  * @cq: completion queue, its own
  * @rx_bytes: memory that its receives are accounted for
+ * @foreign_bytes: likewise, over all interfaces of other user namespaces than the first
  * @rx_mtu: its Receive MTU
  * @plan: pieces of a receive
  * @rx: the receives
@@ -132,7 +135,7 @@ struct kip_tx_control {
  * @blocked_at: in jiffies
  * @heard_at: when something came last, in jiffies
  * @sent_at: when data was sent last, in jiffies
- * @probed_at: when a PROBE was sent last, in jiffies
+ * @probed_at: when a PROBE was asked for last, in jiffies
  * @data_at: when data went either way last, in jiffies
  */
 struct kip_conn {
@@ -155,6 +158,7 @@ struct kip_conn {
 	struct ib_cq *cq;
 
 	u64 rx_bytes;
+	u64 foreign_bytes;
 	u32 rx_mtu;
 	struct kip_rxplan plan;
 	struct kip_rx_slot *rx;

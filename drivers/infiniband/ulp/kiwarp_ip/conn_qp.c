@@ -9,6 +9,7 @@
  */
 #include <linux/errno.h>
 #include <linux/slab.h>
+#include <linux/user_namespace.h>
 
 #include "conn.h"
 #include "dev.h"
@@ -60,13 +61,30 @@ static int make_qp(struct kip_conn *conn)
 			.max_recv_wr = conn->nr_rx,
 			.max_send_sge = conn->max_sge,
 			.max_recv_sge = conn->plan.nr + 1,
-			.max_rdma_ctxs = 1,
 		},
-		.sq_sig_type = IB_SIGNAL_ALL_WR,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,
 	};
 
 	return rdma_create_qp(conn->id, conn->pd, &attr);
+}
+
+/*
+ * Octets of the receives of all interfaces whose underlay belongs to another user namespace
+ * than the first. Who is root there can make as many interfaces as he likes.
+ */
+static atomic64_t foreign_bytes;
+
+static int take_foreign(struct kip_dev *dev, struct kip_conn *conn, u64 bytes)
+{
+	if (dev->net->user_ns == &init_user_ns)
+		return 0;
+	if (atomic64_add_return(bytes, &foreign_bytes) > KIP_RX_MEM) {
+		atomic64_sub(bytes, &foreign_bytes);
+		return -ENOBUFS;
+	}
+	conn->foreign_bytes = bytes;
+	return 0;
 }
 
 static int take_memory(struct kip_dev *dev, struct kip_conn *conn)
@@ -83,6 +101,8 @@ static int take_memory(struct kip_dev *dev, struct kip_conn *conn)
 	bytes = (u64)conn->nr_rx * kip_rxplan_bytes(&conn->plan);
 	if (dev->nr_conns >= dev->settings.max_conns ||
 	    dev->rx_mem + bytes > dev->settings.rx_mem)
+		return -ENOBUFS;
+	if (take_foreign(dev, conn, bytes))
 		return -ENOBUFS;
 	conn->rx_bytes = bytes;
 	dev->rx_mem += bytes;
@@ -139,4 +159,5 @@ void kip_conn_qp_free(struct kip_conn *conn)
 	kip_rx_free(conn);
 	if (conn->pd)
 		ib_dealloc_pd(conn->pd);
+	atomic64_sub(conn->foreign_bytes, &foreign_bytes);
 }

@@ -23,7 +23,9 @@
 #include "tx.h"
 
 #define TICK			(HZ / 4)
-#define RELISTEN		HZ
+/* The first one waits for the end of the listener before it, which has the port */
+#define RELISTEN_MIN		(HZ / 32)
+#define RELISTEN_MAX		HZ
 /* RFC 4755 7.1: short against the times of TCP above, long against those of TCP below */
 #define PROBE_AFTER		(2 * HZ)
 #define SILENT_AFTER		(5 * HZ)
@@ -152,6 +154,15 @@ static void control_accept(struct kip_dev *dev, struct kip_peer *peer, struct ki
 	kip_count(dev, KIP_STAT_CONN_ACCEPTED);
 }
 
+/* Its time runs from here on, whether it can be posted now or not */
+static void control_probe(struct kip_conn *conn)
+{
+	if (conn->credit.is_probing || conn->credit.has_probe)
+		return;
+	kip_credit_ask(&conn->credit);
+	conn->probed_at = jiffies;
+}
+
 static void control_publish(struct kip_dev *dev, struct kip_peer *peer)
 {
 	struct kip_conn *conn = peer->conn;
@@ -172,7 +183,7 @@ static void control_publish(struct kip_dev *dev, struct kip_peer *peer)
 	conn->is_up = true;
 	/* So that the responder may speak */
 	if (conn->role == KIP_INITIATOR)
-		kip_credit_ask(&conn->credit);
+		control_probe(conn);
 	kip_tx_run(dev, peer);
 	spin_unlock_bh(&peer->lock);
 }
@@ -266,6 +277,10 @@ static enum kip_reason request_check(struct kip_dev *dev, struct kip_conn *conn,
 	if (!kip_sockaddr_lladdr(lladdr, &from.sa, 0) ||
 	    kip_addr_same(lladdr, dev->netdev->dev_addr))
 		return KIP_REASON_FORMAT;
+	if (dev->settings.has_listed_only && !kip_udp_is_listed(dev, &from)) {
+		kip_count(dev, KIP_STAT_CONN_UNLISTED);
+		return KIP_REASON_BUSY;
+	}
 	if (!dev->settings.is_connected)
 		return KIP_REASON_BUSY;
 	return KIP_REASON_NONE;
@@ -296,6 +311,20 @@ static enum kip_peer_event request_event(struct kip_dev *dev, const struct kip_p
 	return is_smaller ? KIP_PE_REQ_SMALLER : KIP_PE_REQ_GREATER;
 }
 
+/* A node can claim to be as many as there are ports; others shall find room, too */
+static struct kip_peer *request_peer(struct kip_dev *dev, const u8 *lladdr)
+{
+	struct kip_peer *peer;
+
+	rcu_read_lock();
+	peer = kip_peer_find(dev, lladdr);
+	if (!peer && kip_peer_count(dev, lladdr) < KIP_MAX_PEERS_PER_GID)
+		peer = kip_peer_get(dev, lladdr);
+	rcu_read_unlock();
+	/* Only this work removes peers */
+	return peer;
+}
+
 static void on_request(struct kip_dev *dev, struct kip_conn *conn)
 {
 	struct kip_pdata pdata;
@@ -308,10 +337,7 @@ static void on_request(struct kip_dev *dev, struct kip_conn *conn)
 		control_reject(dev, conn, reason);
 		return;
 	}
-	rcu_read_lock();
-	peer = kip_peer_get(dev, lladdr);
-	rcu_read_unlock();
-	/* Only this work removes peers */
+	peer = request_peer(dev, lladdr);
 	if (!peer)
 		control_reject(dev, conn, KIP_REASON_FULL);
 	else
@@ -418,13 +444,15 @@ static enum kip_peer_event conn_watch(struct kip_dev *dev, struct kip_conn *conn
 		kip_count(dev, KIP_STAT_CONN_STALLED);
 		return KIP_PE_FAULT;
 	}
-	if (conn->credit.is_probing && time_after(now, conn->probed_at + SILENT_AFTER)) {
+	/* A PROBE may even have to wait for those control messages that TCP has not sent yet */
+	if ((conn->credit.is_probing || conn->credit.has_probe) &&
+	    time_after(now, conn->probed_at + SILENT_AFTER)) {
 		kip_count(dev, KIP_STAT_CONN_SILENT);
 		return KIP_PE_FAULT;
 	}
 	if (time_after(conn->sent_at, conn->heard_at) &&
 	    time_after(now, conn->heard_at + PROBE_AFTER))
-		kip_credit_ask(&conn->credit);
+		control_probe(conn);
 	if (dev->settings.idle_s &&
 	    time_after(now, conn->data_at + dev->settings.idle_s * HZ)) {
 		kip_count(dev, KIP_STAT_CONN_IDLE);
@@ -476,10 +504,23 @@ static void listen(struct kip_dev *dev)
 	    time_before(jiffies, dev->relisten_at))
 		return;
 	listener = kip_conn_listen(dev);
-	if (IS_ERR(listener))
-		dev->relisten_at = jiffies + RELISTEN;
-	else
+	if (IS_ERR(listener)) {
+		dev->relisten_at = jiffies + dev->relisten_wait;
+		dev->relisten_wait = min_t(unsigned long, dev->relisten_wait * 2, RELISTEN_MAX);
+	} else {
 		dev->listener = listener;
+		dev->relisten_wait = RELISTEN_MIN;
+	}
+}
+
+/* Until the work looks again by itself */
+static unsigned long control_delay(const struct kip_dev *dev)
+{
+	unsigned long delay = READ_ONCE(dev->nr_peers) ? TICK : RELISTEN_MAX;
+
+	if (dev->listener || !dev->settings.is_connected)
+		return delay;
+	return min(delay, dev->relisten_wait);
 }
 
 static void give_up_all(struct kip_dev *dev)
@@ -526,7 +567,7 @@ static void control_work(struct work_struct *work)
 		on_events(dev, conn, events);
 	control_wishes(dev);
 	tick(dev);
-	queue_delayed_work(kip_wq, &dev->work, READ_ONCE(dev->nr_peers) ? TICK : RELISTEN);
+	queue_delayed_work(kip_wq, &dev->work, control_delay(dev));
 }
 
 /**
@@ -557,6 +598,7 @@ void kip_control_start(struct kip_dev *dev)
 	dev->instance = get_random_u32();
 	dev->serial = 0;
 	dev->relisten_at = jiffies;
+	dev->relisten_wait = RELISTEN_MIN;
 	atomic_set(&dev->nr_requests, 0);
 	WRITE_ONCE(dev->is_running, true);
 	mod_delayed_work(kip_wq, &dev->work, 0);

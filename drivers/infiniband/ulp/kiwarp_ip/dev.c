@@ -3,7 +3,7 @@
  * The interface as the network stack sees it, and what it does when its underlay changes.
  *
  * Between open and stop there are the sockets, the pollers and the work of control.c. The
- * order of stop: no more packets come from the stack; no datagrams; no connections; no
+ * order of stop: no more packets come from the stack; no connections; no datagrams; no
  * pollers. All of that under the RTNL, and nothing waits for a peer.
  */
 #include "dev.h"
@@ -68,8 +68,9 @@ static void dev_end(struct kip_dev *dev)
 	netif_tx_disable(dev->netdev);
 	/* Whoever has passed the check of the queue's state is done now */
 	synchronize_net();
-	kip_udp_close(dev);
+	/* Connections that fail send what waited for them as datagrams */
 	kip_control_stop(dev);
+	kip_udp_close(dev);
 	kip_rx_close(dev);
 	kip_too_big_end(dev);
 	dev_update_carrier(dev);
@@ -128,13 +129,20 @@ static int netdev_init(struct net_device *netdev)
 	dev->stats = alloc_percpu(struct kip_stats);
 	if (!dev->stats)
 		return -ENOMEM;
+	dev->is_posting = alloc_percpu(bool);
+	if (!dev->is_posting)
+		goto err_stats;
 	netdev->tstats = netdev_alloc_pcpu_stats(struct pcpu_sw_netstats);
-	if (!netdev->tstats) {
-		free_percpu(dev->stats);
-		return -ENOMEM;
-	}
+	if (!netdev->tstats)
+		goto err_posting;
 	netdev_lockdep_set_classes(netdev);
 	return 0;
+
+err_posting:
+	free_percpu(dev->is_posting);
+err_stats:
+	free_percpu(dev->stats);
+	return -ENOMEM;
 }
 
 static void netdev_free(struct net_device *netdev)
@@ -143,6 +151,7 @@ static void netdev_free(struct net_device *netdev)
 
 	kip_udp_uninit(dev);
 	free_percpu(netdev->tstats);
+	free_percpu(dev->is_posting);
 	free_percpu(dev->stats);
 }
 
@@ -252,7 +261,7 @@ static void settings_init(struct kip_settings *settings)
 		.idle_s = KIP_IDLE_S,
 		.rx_mem = KIP_RX_MEM,
 		.is_connected = true,
-		.has_learning = true,
+		.learn_s = KIP_LEARN_S,
 	};
 }
 

@@ -27,7 +27,12 @@ struct kip_conn;
 #define KIP_RX_MEM		(256UL << 20)
 #define KIP_MAX_CONNS		128
 #define KIP_MAX_PEERS		4096
+/* Of one IP address, which can claim to be as many as it has ports */
+#define KIP_MAX_PEERS_PER_GID	32
 #define KIP_IDLE_S		300
+#define KIP_LEARN_S		300
+/* Octets of packets that wait for connections, over all peers */
+#define KIP_QUEUES_BYTES	(64U << 20)
 #define KIP_POLLERS		4
 #define KIP_HASH_BITS		8
 
@@ -56,9 +61,9 @@ struct kip_poller {
  * @max_conns: connections at most
  * @idle_s: seconds after which an unused one ends; 0: never
  * @rx_mem: octets that receives may take
+ * @learn_s: seconds for which the sender of a good datagram becomes a peer; 0: it does not
  * @is_connected: mode: connections are made
- * @has_listed_only: datagrams of others than listed peers are dropped
- * @has_learning: senders of good datagrams become peers of the group
+ * @has_listed_only: datagrams and Requests of others than listed peers are refused
  */
 struct kip_settings {
 	u16 port;
@@ -69,9 +74,9 @@ struct kip_settings {
 	u32 max_conns;
 	u32 idle_s;
 	u64 rx_mem;
+	u32 learn_s;
 	bool is_connected;
 	bool has_listed_only;
-	bool has_learning;
 };
 
 /**
@@ -88,10 +93,12 @@ struct kip_settings {
  * @serial: Requests made since; the work only
  * @nr_requests: those of peers that wait for the work
  * @stats: counters
+ * @is_posting: of each CPU: it posts to a connection; bottom halves are disabled
  * @udp: the datagram service
  * @lock: protects @peers for writing, @nr_peers, @wishes and their entries
  * @peers: by address; read under RCU
  * @nr_peers: how many
+ * @queues_bytes: octets in the queues of all peers
  * @wishes: peers with packets and no connection
  * @event_lock: protects @events, and events and event_entry of connections; any context
  * @events: connections to which something has happened
@@ -101,6 +108,7 @@ struct kip_settings {
  * @rx_mem: octets of these
  * @listener: NULL when there is none; the work, or stop
  * @relisten_at: when to try again, in jiffies
+ * @relisten_wait: and how long later once more, if that fails
  * @pollers: of completions
  * @nr_pollers: how many are used
  * @next_poller: for the next connection
@@ -120,11 +128,13 @@ struct kip_dev {
 	u32 serial;
 	atomic_t nr_requests;
 	struct kip_stats __percpu *stats;
+	bool __percpu *is_posting;
 	struct kip_udp udp;
 
 	spinlock_t lock;
 	DECLARE_HASHTABLE(peers, KIP_HASH_BITS);
 	unsigned int nr_peers;
+	atomic_t queues_bytes;
 	struct list_head wishes;
 
 	spinlock_t event_lock;
@@ -135,6 +145,7 @@ struct kip_dev {
 	u64 rx_mem;
 	struct kip_conn *listener;
 	unsigned long relisten_at;
+	unsigned long relisten_wait;
 
 	struct kip_poller pollers[KIP_POLLERS];
 	unsigned int nr_pollers;
@@ -145,6 +156,7 @@ struct kip_dev {
 };
 
 extern struct workqueue_struct *kip_wq;
+extern struct workqueue_struct *kip_reap_wq;
 
 static inline void kip_count(struct kip_dev *dev, enum kip_stat stat)
 {

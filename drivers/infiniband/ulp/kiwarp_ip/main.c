@@ -14,8 +14,10 @@
 #include "netlink.h"
 #include "netns.h"
 
-/* Everything that may sleep; the end of a connection may take seconds */
+/* What may sleep, but never waits for a peer */
 struct workqueue_struct *kip_wq;
+/* The ends of connections, each of which may take seconds; nothing else waits behind them */
+struct workqueue_struct *kip_reap_wq;
 
 static int __init kip_init(void)
 {
@@ -24,9 +26,13 @@ static int __init kip_init(void)
 	kip_wq = alloc_workqueue("kiwarp_ip", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!kip_wq)
 		return -ENOMEM;
+	ret = -ENOMEM;
+	kip_reap_wq = alloc_workqueue("kiwarp_ip_reap", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!kip_reap_wq)
+		goto err_wq;
 	ret = kip_netns_module_init();
 	if (ret)
-		goto err_wq;
+		goto err_reap_wq;
 	ret = kip_dev_module_init();
 	if (ret)
 		goto err_netns;
@@ -39,6 +45,8 @@ err_dev:
 	kip_dev_module_exit();
 err_netns:
 	kip_netns_module_exit();
+err_reap_wq:
+	destroy_workqueue(kip_reap_wq);
 err_wq:
 	destroy_workqueue(kip_wq);
 	return ret;
@@ -49,6 +57,7 @@ static void __exit kip_exit(void)
 	kip_netlink_uninit();
 	kip_dev_module_exit();
 	destroy_workqueue(kip_wq);
+	destroy_workqueue(kip_reap_wq);
 	/* Peers that RCU still keeps are freed by the kernel's own code */
 	kip_netns_module_exit();
 }

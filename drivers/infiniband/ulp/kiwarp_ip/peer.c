@@ -93,15 +93,38 @@ void kip_peer_wish(struct kip_dev *dev, struct kip_peer *peer)
 }
 
 /**
+ * kip_peer_count - how many peers have one IP address
+ * @dev: the interface
+ * @lladdr: an address with that GID
+ *
+ * Context: process; the interface's work.
+ * Return: their number.
+ */
+unsigned int kip_peer_count(struct kip_dev *dev, const u8 *lladdr)
+{
+	struct kip_peer *peer;
+	unsigned int bucket;
+	unsigned int nr = 0;
+
+	rcu_read_lock();
+	hash_for_each_rcu(dev->peers, bucket, peer, node)
+		nr += kip_addr_same_gid(peer->lladdr, lladdr);
+	rcu_read_unlock();
+	return nr;
+}
+
+/**
  * kip_peer_purge - drop the packets that wait
+ * @dev: the interface
  * @peer: its lock is held
  *
  * Context: any but hard interrupts.
  */
-void kip_peer_purge(struct kip_peer *peer)
+void kip_peer_purge(struct kip_dev *dev, struct kip_peer *peer)
 {
 	lockdep_assert_held(&peer->lock);
 	__skb_queue_purge(&peer->queue);
+	atomic_sub(peer->queue_bytes, &dev->queues_bytes);
 	peer->queue_bytes = 0;
 }
 
@@ -114,14 +137,18 @@ void kip_peer_purge(struct kip_peer *peer)
  */
 void kip_peer_remove(struct kip_dev *dev, struct kip_peer *peer)
 {
-	spin_lock_bh(&peer->lock);
-	peer->is_dead = true;
-	kip_peer_purge(peer);
-	spin_unlock_bh(&peer->lock);
+	/* First, so that whoever finds it dead finds another one, or none, when he looks again */
 	spin_lock_bh(&dev->lock);
 	hash_del_rcu(&peer->node);
-	list_del_init(&peer->wish_entry);
 	dev->nr_peers--;
+	spin_unlock_bh(&dev->lock);
+	spin_lock_bh(&peer->lock);
+	peer->is_dead = true;
+	kip_peer_purge(dev, peer);
+	spin_unlock_bh(&peer->lock);
+	/* Nobody wishes anything for a dead one */
+	spin_lock_bh(&dev->lock);
+	list_del_init(&peer->wish_entry);
 	spin_unlock_bh(&dev->lock);
 	kfree_rcu(peer, rcu);
 }

@@ -373,9 +373,7 @@ static void rx_one(struct kip_dev *dev, struct kip_conn *conn, const struct ib_w
 		if (skb)
 			__skb_queue_tail(came, skb);
 	} else {
-		skb = kip_tx_done(conn, wc);
-		if (skb)
-			__skb_queue_tail(sent, skb);
+		kip_tx_done(conn, wc, sent);
 	}
 }
 
@@ -408,8 +406,11 @@ static int rx_poll_conn(struct kip_poller *poller, struct kip_conn *conn, int ro
 	nr = ib_poll_cq(conn->cq, most, wc);
 	spin_lock(&peer->lock);
 	if (nr > 0 && peer->conn == conn) {
+		/* A receive that is posted may open TCP's window, which is told */
+		this_cpu_write(*dev->is_posting, true);
 		for (i = 0; i < nr; i++)
 			rx_one(dev, conn, &wc[i], &came, &sent);
+		this_cpu_write(*dev->is_posting, false);
 		kip_tx_run(dev, peer);
 	}
 	spin_unlock(&peer->lock);

@@ -26,6 +26,7 @@
 	X(CONN_STALLED,		"conn_stalled") \
 	X(CONN_SILENT,		"conn_silent") \
 	X(CONN_NO_ROOM,		"conn_no_room") \
+	X(CONN_UNLISTED,	"conn_unlisted") \
 	X(BAD_PDATA,		"bad_private_data") \
 	X(BAD_QPN,		"bad_qpn") \
 	X(BAD_PKEY,		"bad_pkey") \
@@ -42,6 +43,7 @@
 	X(TX_NO_GROUP,		"tx_no_group") \
 	X(TX_BAD_ADDRESS,	"tx_bad_address") \
 	X(TX_BAD_TYPE,		"tx_bad_type") \
+	X(TX_LOOP,		"tx_loop") \
 	X(TX_UDP_ERRORS,	"tx_udp_errors") \
 	X(RX_MESSAGES,		"rx_messages") \
 	X(RX_DATAGRAMS,		"rx_datagrams") \

@@ -14,6 +14,7 @@
 #include <linux/capability.h>
 #include <linux/device.h>
 #include <linux/if_arp.h>
+#include <linux/inet.h>
 #include <linux/kstrtox.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
@@ -25,6 +26,9 @@
 #include "control.h"
 #include "dev.h"
 #include "proto/wire.h"
+
+/* Octets of a line of "peers", at most: an address of IPv6, " learned", newline */
+#define PEERS_LINE	(INET6_ADDRSTRLEN + 10)
 
 typedef int (*store_fn)(struct kip_dev *dev, const char *text);
 
@@ -162,9 +166,13 @@ static int store_rx_mem(struct kip_dev *dev, const char *text)
 	u64 value;
 	int ret = parse(dev, text, 0, 1ULL << 40, &value);
 
-	if (!ret)
-		WRITE_ONCE(dev->settings.rx_mem, value);
-	return ret;
+	if (ret)
+		return ret;
+	/* No memory cgroup pays for it */
+	if (value > KIP_RX_MEM && !capable(CAP_NET_ADMIN))
+		return refuse(dev, -EPERM, "more memory than the default is for the host's administrator");
+	WRITE_ONCE(dev->settings.rx_mem, value);
+	return 0;
 }
 
 static int store_idle_s(struct kip_dev *dev, const char *text)
@@ -184,7 +192,12 @@ static int store_bool(struct kip_dev *dev, const char *text, bool *value)
 
 static int store_learn(struct kip_dev *dev, const char *text)
 {
-	return store_bool(dev, text, &dev->settings.has_learning);
+	u64 value;
+	int ret = parse(dev, text, 0, 86400, &value);
+
+	if (!ret)
+		WRITE_ONCE(dev->settings.learn_s, value);
+	return ret;
 }
 
 static int store_listed_only(struct kip_dev *dev, const char *text)
@@ -251,11 +264,14 @@ static ssize_t peers_show(struct device *device, struct device_attribute *attr, 
 	struct kip_listed *listed;
 	int len = 0;
 
+	kip_udp_expire(to_kip(device));
 	spin_lock_bh(&udp->lock);
 	list_for_each_entry(listed, &udp->listed, entry) {
 		const char *how = listed->is_learned ? " learned" : "";
 
 		/* What does not fit on a page is not shown */
+		if (len > PAGE_SIZE - PEERS_LINE)
+			break;
 		if (listed->addr.sa.sa_family == AF_INET)
 			len += sysfs_emit_at(buf, len, "%pI4%s\n", &listed->addr.v4.sin_addr, how);
 		else
@@ -309,7 +325,7 @@ SHOW(rx_mem, "%llu", rx_mem)
 STORE(rx_mem);
 SHOW(idle_s, "%u", idle_s)
 STORE(idle_s);
-SHOW(learn, "%u", has_learning)
+SHOW(learn, "%u", learn_s)
 STORE(learn);
 SHOW(listed_only, "%u", has_listed_only)
 STORE(listed_only);

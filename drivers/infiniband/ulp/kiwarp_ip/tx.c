@@ -25,6 +25,9 @@
 
 /* Octets that kip_msg_way() wants to see, behind the header */
 #define WAY_OCTETS	41
+/* Packets in one call of the driver, and how many of them have one completion */
+#define CHAIN_MAX	16
+#define SIGNAL_EVERY	8
 /* Failures after which senders of long packets are told, whose routes remember it */
 #define TELL_AFTER	3
 
@@ -118,56 +121,57 @@ static bool tx_is_mappable(struct kip_dev *dev, struct kip_conn *conn, struct sk
 	return !skb_linearize(skb);
 }
 
-static int tx_post(struct kip_conn *conn, struct ib_cqe *cqe, struct ib_sge *sge, int nr_sge)
+/* What was not posted goes with the connection */
+static bool tx_post(struct kip_conn *conn, const struct ib_send_wr *wr)
 {
-	struct ib_send_wr wr = {
-		.wr_cqe = cqe,
-		.sg_list = sge,
-		.num_sge = nr_sge,
-		.opcode = IB_WR_SEND,
-		.send_flags = IB_SEND_SIGNALED,
-	};
-
-	return ib_post_send(conn->id->qp, &wr, NULL);
+	if (!ib_post_send(conn->id->qp, wr, NULL))
+		return true;
+	kip_conn_note(conn, KIP_CE_FAULT);
+	conn->is_up = false;
+	return false;
 }
 
-static void tx_post_packet(struct kip_dev *dev, struct kip_conn *conn, struct sk_buff *skb)
+/* Takes the next slot for a packet, which is dropped if that is not possible */
+static struct kip_tx_slot *tx_fill_slot(struct kip_dev *dev, struct kip_conn *conn,
+					struct sk_buff *skb)
 {
 	struct kip_tx_slot *slot = &conn->tx[conn->tx_head % KIP_TX_RING];
-	const unsigned int len = tx_len(skb);
 
 	if (!tx_is_mappable(dev, conn, skb)) {
 		tx_drop(dev, skb, KIP_STAT_TX_NO_MEMORY);
-		return;
+		return NULL;
 	}
 	slot->skb = skb;
 	if (!tx_map(conn, slot)) {
 		slot->skb = NULL;
 		tx_drop(dev, skb, KIP_STAT_TX_NO_MEMORY);
-		return;
+		return NULL;
 	}
+	slot->wr = (struct ib_send_wr) {
+		.wr_cqe = &slot->cqe,
+		.sg_list = slot->sge,
+		.num_sge = slot->nr_sge,
+		.opcode = IB_WR_SEND,
+	};
 	skb_dst_drop(skb);
 	nf_reset_ct(skb);
-	if (tx_post(conn, &slot->cqe, slot->sge, slot->nr_sge)) {
-		tx_unmap(conn, slot);
-		slot->skb = NULL;
-		tx_drop(dev, skb, KIP_STAT_TX_NO_MEMORY);
-		kip_conn_note(conn, KIP_CE_FAULT);
-		conn->is_up = false;
-		return;
-	}
 	conn->tx_head++;
 	kip_credit_send(&conn->credit);
-	conn->sent_at = jiffies;
-	conn->data_at = jiffies;
 	kip_count(dev, KIP_STAT_TX_MESSAGES);
-	dev_sw_netstats_tx_add(dev->netdev, 1, len);
+	dev_sw_netstats_tx_add(dev->netdev, 1, tx_len(skb));
+	return slot;
+}
+
+static bool tx_has_room(const struct kip_conn *conn)
+{
+	return kip_credit_left(&conn->credit) && conn->tx_head - conn->tx_tail < KIP_TX_RING;
 }
 
 static void tx_run_control(struct kip_dev *dev, struct kip_conn *conn)
 {
 	struct ib_device *device = conn->id->device;
 	struct kip_tx_control *control;
+	struct ib_send_wr wr;
 	struct ib_sge sge;
 	u32 value;
 	u8 op;
@@ -188,24 +192,63 @@ static void tx_run_control(struct kip_dev *dev, struct kip_conn *conn)
 			.length = sizeof(control->wire),
 			.lkey = conn->pd->local_dma_lkey,
 		};
-		if (tx_post(conn, &control->cqe, &sge, 1)) {
-			kip_conn_note(conn, KIP_CE_FAULT);
-			conn->is_up = false;
+		wr = (struct ib_send_wr) {
+			.wr_cqe = &control->cqe,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = IB_WR_SEND,
+			.send_flags = IB_SEND_SIGNALED,
+		};
+		if (!tx_post(conn, &wr))
 			return;
-		}
 		control->is_busy = true;
-		if (op == KIP_OP_PROBE)
-			conn->probed_at = jiffies;
 		kip_count(dev, KIP_STAT_TX_CONTROL);
 	}
 }
 
-static struct sk_buff *tx_dequeue(struct kip_peer *peer)
+static struct sk_buff *tx_dequeue(struct kip_dev *dev, struct kip_peer *peer)
 {
 	struct sk_buff *skb = __skb_dequeue(&peer->queue);
 
 	peer->queue_bytes -= skb->len;
+	atomic_sub(skb->len, &dev->queues_bytes);
 	return skb;
+}
+
+/*
+ * Posts a chain of packets. Its last Send is signalled, and so is every SIGNAL_EVERYth: their
+ * completions stand for those before them.
+ */
+static void tx_post_chain(struct kip_dev *dev, struct kip_peer *peer)
+{
+	struct kip_conn *conn = peer->conn;
+	struct kip_tx_slot *slot, *first = NULL, *last = NULL;
+	struct sk_buff *skb;
+	unsigned int nr = 0;
+
+	while (nr < CHAIN_MAX && !skb_queue_empty(&peer->queue) && tx_has_room(conn)) {
+		skb = tx_dequeue(dev, peer);
+		if (tx_len(skb) > peer->mtu) {
+			tx_tell_too_big(dev, skb, peer->mtu);
+			continue;
+		}
+		slot = tx_fill_slot(dev, conn, skb);
+		if (!slot)
+			continue;
+		if (++nr % SIGNAL_EVERY == 0)
+			slot->wr.send_flags = IB_SEND_SIGNALED;
+		if (last)
+			last->wr.next = &slot->wr;
+		else
+			first = slot;
+		last = slot;
+	}
+	if (!first)
+		return;
+	last->wr.send_flags = IB_SEND_SIGNALED;
+	conn->sent_at = jiffies;
+	conn->data_at = jiffies;
+	tx_post(conn, &first->wr);
 }
 
 static bool tx_may_send(const struct kip_conn *conn)
@@ -226,20 +269,15 @@ static bool tx_may_send(const struct kip_conn *conn)
 void kip_tx_run(struct kip_dev *dev, struct kip_peer *peer)
 {
 	struct kip_conn *conn = peer->conn;
-	struct sk_buff *skb;
 
 	lockdep_assert_held(&peer->lock);
 	if (!tx_may_send(conn))
 		return;
+	this_cpu_write(*dev->is_posting, true);
 	tx_run_control(dev, conn);
-	while (conn->is_up && !skb_queue_empty(&peer->queue) &&
-	       kip_credit_left(&conn->credit) && conn->tx_head - conn->tx_tail < KIP_TX_RING) {
-		skb = tx_dequeue(peer);
-		if (tx_len(skb) > peer->mtu)
-			tx_tell_too_big(dev, skb, peer->mtu);
-		else
-			tx_post_packet(dev, conn, skb);
-	}
+	while (conn->is_up && !skb_queue_empty(&peer->queue) && tx_has_room(conn))
+		tx_post_chain(dev, peer);
+	this_cpu_write(*dev->is_posting, false);
 	if (skb_queue_empty(&peer->queue) || kip_credit_left(&conn->credit)) {
 		conn->is_blocked = false;
 	} else if (!conn->is_blocked) {
@@ -250,31 +288,31 @@ void kip_tx_run(struct kip_dev *dev, struct kip_peer *peer)
 }
 
 /**
- * kip_tx_done - a Send has completed
+ * kip_tx_done - a Send has completed, and all before it
  * @conn: the connection; its peer's lock is held
  * @wc: its completion, a good one
+ * @sent: gets the packets, for the caller to free
  *
  * Context: softirq.
- * Return: the packet, for the caller to free; NULL for a control message.
  */
-struct sk_buff *kip_tx_done(struct kip_conn *conn, const struct ib_wc *wc)
+void kip_tx_done(struct kip_conn *conn, const struct ib_wc *wc, struct sk_buff_head *sent)
 {
 	struct kip_tx_control *control;
-	struct kip_tx_slot *slot;
-	struct sk_buff *skb;
+	struct kip_tx_slot *last, *slot;
 
 	control = container_of(wc->wr_cqe, struct kip_tx_control, cqe);
 	if (control >= conn->control && control < conn->control + KIP_TX_CONTROL) {
 		control->is_busy = false;
-		return NULL;
+		return;
 	}
-	slot = container_of(wc->wr_cqe, struct kip_tx_slot, cqe);
-	tx_unmap(conn, slot);
-	skb = slot->skb;
-	slot->skb = NULL;
-	while (conn->tx_tail != conn->tx_head && !conn->tx[conn->tx_tail % KIP_TX_RING].skb)
+	last = container_of(wc->wr_cqe, struct kip_tx_slot, cqe);
+	do {
+		slot = &conn->tx[conn->tx_tail % KIP_TX_RING];
+		tx_unmap(conn, slot);
+		__skb_queue_tail(sent, slot->skb);
+		slot->skb = NULL;
 		conn->tx_tail++;
-	return skb;
+	} while (slot != last);
 }
 
 /**
@@ -295,6 +333,7 @@ void kip_tx_datagrams(struct kip_dev *dev, struct kip_peer *peer)
 	__skb_queue_head_init(&queue);
 	spin_lock_bh(&peer->lock);
 	skb_queue_splice_init(&peer->queue, &queue);
+	atomic_sub(peer->queue_bytes, &dev->queues_bytes);
 	peer->queue_bytes = 0;
 	spin_unlock_bh(&peer->lock);
 	local_bh_disable();
@@ -312,12 +351,14 @@ void kip_tx_datagrams(struct kip_dev *dev, struct kip_peer *peer)
 static void tx_enqueue(struct kip_dev *dev, struct kip_peer *peer, struct sk_buff *skb)
 {
 	if (skb_queue_len(&peer->queue) >= KIP_QUEUE_MAX ||
-	    peer->queue_bytes + skb->len > KIP_QUEUE_BYTES) {
+	    peer->queue_bytes + skb->len > KIP_QUEUE_BYTES ||
+	    atomic_read(&dev->queues_bytes) + skb->len > KIP_QUEUES_BYTES) {
 		tx_drop(dev, skb, KIP_STAT_TX_QUEUE_FULL);
 		return;
 	}
 	skb_dst_force(skb);
 	peer->queue_bytes += skb->len;
+	atomic_add(skb->len, &dev->queues_bytes);
 	__skb_queue_tail(&peer->queue, skb);
 }
 
@@ -348,17 +389,29 @@ static bool tx_by_connection(struct kip_dev *dev, struct kip_peer *peer, struct 
 	return false;
 }
 
+/* The peer, locked; one that is being removed is not in the table any more. Or NULL */
+static struct kip_peer *tx_lock_peer(struct kip_dev *dev, const u8 *lladdr)
+{
+	struct kip_peer *peer;
+
+	while ((peer = kip_peer_get(dev, lladdr))) {
+		spin_lock_bh(&peer->lock);
+		if (!peer->is_dead)
+			break;
+		spin_unlock_bh(&peer->lock);
+	}
+	return peer;
+}
+
 static void tx_unicast(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
 {
 	struct kip_peer *peer;
 	bool done = false;
 
 	rcu_read_lock();
-	peer = kip_peer_get(dev, lladdr);
+	peer = tx_lock_peer(dev, lladdr);
 	if (peer) {
-		spin_lock_bh(&peer->lock);
-		if (!peer->is_dead)
-			done = tx_by_connection(dev, peer, skb);
+		done = tx_by_connection(dev, peer, skb);
 		spin_unlock_bh(&peer->lock);
 	} else {
 		kip_count(dev, KIP_STAT_TX_NO_PEER);
@@ -403,6 +456,14 @@ netdev_tx_t kip_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	const struct kip_wire_hdr *hdr;
 	u8 lladdr[KIP_ADDR_LEN];
 
+	/*
+	 * What a post sends comes back here if the way to the peer leads through this very
+	 * interface. The peer's lock is held then.
+	 */
+	if (this_cpu_read(*dev->is_posting)) {
+		tx_drop(dev, skb, KIP_STAT_TX_LOOP);
+		return NETDEV_TX_OK;
+	}
 	if (skb->len <= KIP_HARD_LEN || !pskb_may_pull(skb, KIP_HARD_LEN)) {
 		tx_drop(dev, skb, KIP_STAT_TX_BAD_ADDRESS);
 		return NETDEV_TX_OK;

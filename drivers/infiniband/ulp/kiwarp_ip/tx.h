@@ -15,7 +15,7 @@ int kip_tx_make(struct kip_conn *conn);
 void kip_tx_free(struct kip_conn *conn);
 netdev_tx_t kip_tx_xmit(struct sk_buff *skb, struct net_device *netdev);
 void kip_tx_run(struct kip_dev *dev, struct kip_peer *peer);
-struct sk_buff *kip_tx_done(struct kip_conn *conn, const struct ib_wc *wc);
+void kip_tx_done(struct kip_conn *conn, const struct ib_wc *wc, struct sk_buff_head *sent);
 void kip_tx_datagrams(struct kip_dev *dev, struct kip_peer *peer);
 
 #endif /* KIP_TX_H */

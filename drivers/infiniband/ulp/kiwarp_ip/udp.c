@@ -24,8 +24,10 @@
 #include <net/sock.h>
 
 #include "dev.h"
+#include "peer.h"
 #include "proto/addr.h"
 #include "proto/msg.h"
+#include "proto/peer_fsm.h"
 #include "rx.h"
 
 #define QUEUE_MAX	256
@@ -64,6 +66,56 @@ static struct kip_listed *listed_find(struct kip_udp *udp, const union kip_socka
 	return NULL;
 }
 
+static bool listed_is_connected(struct kip_dev *dev, const struct kip_listed *listed)
+{
+	const struct kip_peer *peer;
+	u8 lladdr[KIP_ADDR_LEN];
+	bool is_up;
+
+	kip_sockaddr_lladdr(lladdr, &listed->addr.sa, 0);
+	rcu_read_lock();
+	peer = kip_peer_find(dev, lladdr);
+	is_up = peer && READ_ONCE(peer->state) == KIP_PS_UP;
+	rcu_read_unlock();
+	return is_up;
+}
+
+/* The sender of a datagram can be false. One that is learned has to go on being heard of. */
+static void listed_expire(struct kip_dev *dev)
+{
+	const unsigned long time = (unsigned long)READ_ONCE(dev->settings.learn_s) * HZ;
+	struct kip_udp *udp = &dev->udp;
+	struct kip_listed *listed, *next;
+
+	lockdep_assert_held(&udp->lock);
+	list_for_each_entry_safe(listed, next, &udp->listed, entry) {
+		if (!listed->is_learned || time_before(jiffies, listed->heard_at + time))
+			continue;
+		if (time && listed_is_connected(dev, listed)) {
+			listed->heard_at = jiffies;
+			continue;
+		}
+		list_del(&listed->entry);
+		udp->nr_listed--;
+		kfree(listed);
+	}
+}
+
+/**
+ * kip_udp_expire - forget the learned nodes that were not heard of for long
+ * @dev: the interface
+ *
+ * One to which there is a connection is not forgotten.
+ *
+ * Context: any but hard interrupts.
+ */
+void kip_udp_expire(struct kip_dev *dev)
+{
+	spin_lock_bh(&dev->udp.lock);
+	listed_expire(dev);
+	spin_unlock_bh(&dev->udp.lock);
+}
+
 /**
  * kip_udp_list - a node gets copies of what is for all from now on
  * @dev: the interface
@@ -84,7 +136,9 @@ int kip_udp_list(struct kip_dev *dev, const union kip_sockaddr *addr, bool is_le
 		return -ENOMEM;
 	listed->addr = *addr;
 	listed->is_learned = is_learned;
+	listed->heard_at = jiffies;
 	spin_lock_bh(&udp->lock);
+	listed_expire(dev);
 	known = listed_find(udp, addr);
 	if (known) {
 		ret = -EEXIST;
@@ -126,6 +180,29 @@ int kip_udp_unlist(struct kip_dev *dev, const union kip_sockaddr *addr)
 	spin_unlock_bh(&udp->lock);
 	kfree(listed);
 	return listed ? 0 : -ENOENT;
+}
+
+/**
+ * kip_udp_is_listed - is a node in the list
+ * @dev: the interface
+ * @addr: its address
+ *
+ * One that was learned has been heard of now.
+ *
+ * Context: any but hard interrupts.
+ * Return: whether it is.
+ */
+bool kip_udp_is_listed(struct kip_dev *dev, const union kip_sockaddr *addr)
+{
+	struct kip_udp *udp = &dev->udp;
+	struct kip_listed *listed;
+
+	spin_lock_bh(&udp->lock);
+	listed = listed_find(udp, addr);
+	if (listed)
+		listed->heard_at = jiffies;
+	spin_unlock_bh(&udp->lock);
+	return listed;
 }
 
 /* --- sending ------------------------------------------------------------------------ */
@@ -173,6 +250,7 @@ static void udp_transmit_to_all(struct kip_dev *dev, struct sk_buff *skb)
 	unsigned int i, nr, from = 0;
 	bool is_sent = false;
 
+	kip_udp_expire(dev);
 	if (udp->multicast.sock) {
 		udp_transmit(dev, skb, &udp->joined);
 		is_sent = true;
@@ -256,16 +334,14 @@ static bool udp_sender_is_good(struct kip_dev *dev, const union kip_sockaddr *fr
 		kip_count(dev, KIP_STAT_RX_UDP_OWN);
 		return false;
 	}
-	spin_lock_bh(&udp->lock);
-	is_listed = listed_find(udp, from);
-	spin_unlock_bh(&udp->lock);
+	is_listed = kip_udp_is_listed(dev, from);
 	if (!kip_sockaddr_lladdr(lladdr, &from->sa, 0) ||
 	    (dev->settings.has_listed_only && !is_listed)) {
 		kip_count(dev, KIP_STAT_RX_UDP_SENDER);
 		return false;
 	}
 	/* With a group, everybody hears of everything anyway */
-	if (!is_listed && dev->settings.has_learning && !udp->multicast.sock &&
+	if (!is_listed && dev->settings.learn_s && !udp->multicast.sock &&
 	    !kip_udp_list(dev, from, true))
 		kip_count(dev, KIP_STAT_PEERS_LEARNED);
 	return true;
@@ -415,7 +491,8 @@ static int port_open(struct kip_port *port, const union kip_sockaddr *addr)
 		ret = udp_set(port->sock, SOL_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DONT);
 	if (!ret)
 		ret = udp_set_multicast(dev, port->sock);
-	if (!ret && kip_sockaddr_is_multicast(&at))
+	/* Neither in nor out by another way, nor through this very interface */
+	if (!ret)
 		ret = sock_bindtoindex(port->sock->sk, dev->lower->ifindex, true);
 	if (!ret)
 		ret = kernel_bind(port->sock, &at.sa, kip_sockaddr_len(&at));

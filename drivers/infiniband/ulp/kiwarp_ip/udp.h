@@ -36,11 +36,13 @@ struct kip_port {
  * @entry: in the list
  * @addr: where it listens
  * @is_learned: by a datagram; else by the administrator
+ * @heard_at: when its last good datagram came, in jiffies; of those that are learned
  */
 struct kip_listed {
 	struct list_head entry;
 	union kip_sockaddr addr;
 	bool is_learned;
+	unsigned long heard_at;
 };
 
 /**
@@ -74,5 +76,7 @@ void kip_udp_close(struct kip_dev *dev);
 void kip_udp_send(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr);
 int kip_udp_list(struct kip_dev *dev, const union kip_sockaddr *addr, bool is_learned);
 int kip_udp_unlist(struct kip_dev *dev, const union kip_sockaddr *addr);
+void kip_udp_expire(struct kip_dev *dev);
+bool kip_udp_is_listed(struct kip_dev *dev, const union kip_sockaddr *addr);
 
 #endif /* KIP_UDP_H */

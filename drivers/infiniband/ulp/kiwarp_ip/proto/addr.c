@@ -60,6 +60,19 @@ bool kip_addr_same(const u8 *a, const u8 *b)
 }
 
 /**
+ * kip_addr_same_gid - have two addresses one GID
+ * @a: address
+ * @b: another
+ *
+ * Context: any.
+ * Return: whether they have; QPN and flags do not count.
+ */
+bool kip_addr_same_gid(const u8 *a, const u8 *b)
+{
+	return !memcmp(a + GID_OFFSET, b + GID_OFFSET, KIP_ADDR_LEN - GID_OFFSET);
+}
+
+/**
  * kip_addr_compare - which of two addresses is numerically smaller
  * @a: address
  * @b: another

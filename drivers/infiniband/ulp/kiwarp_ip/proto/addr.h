@@ -10,6 +10,7 @@
 void kip_addr_make(u8 *lladdr, u32 qpn, const u8 *gid, u8 flags);
 void kip_addr_key(u8 *key, const u8 *lladdr);
 bool kip_addr_same(const u8 *a, const u8 *b);
+bool kip_addr_same_gid(const u8 *a, const u8 *b);
 int kip_addr_compare(const u8 *a, const u8 *b);
 u32 kip_addr_qpn(const u8 *lladdr);
 bool kip_addr_is_multicast(const u8 *lladdr);
