@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Includes point down only; each layer sees what it needs and no more.
 
-The two tables below are the rule. A new file gets its line in LAYERS first:
-that is the moment to decide where it belongs.
+The tables below are the rule, one of each kind per module. A new file gets its line in the
+LAYERS of its module first: that is the moment to decide where it belongs.
 """
 
 import posixpath
 import re
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import source
@@ -52,6 +53,31 @@ RULES = [
      "the verbs never see bytes"),
 ]
 
+IP_DRIVER = "drivers/infiniband/ulp/kiwarp_ip/"
+
+IP_LAYERS = [
+    (0, "proto/wire"),
+    (1, "proto/*"),
+    (2, "stats sockaddr netns"),
+    (3, "conn conn_qp peer rx tx udp too_big"),
+    (4, "control"),
+    (5, "dev ethtool netlink sysfs main"),
+]
+
+# What an interface consists of
+IP_HEADER_LAYERS = {"dev.h": 3}
+
+IP_RULES = [
+    ("proto/*",
+     "linux/types.h linux/bits.h linux/build_bug.h linux/minmax.h linux/string.h"
+     " linux/unaligned.h asm/byteorder.h proto/*",
+     "",
+     "proto/ is bytes and numbers only"),
+    ("conn conn_qp peer control rx", None, "net/*", "connections know no sockets"),
+    ("udp dev sysfs sockaddr too_big netlink", None, "rdma/* conn.h",
+     "only connections know RDMA"),
+]
+
 # trace.c must define CREATE_TRACE_POINTS and see the types before trace.h.
 OWN_HEADER_FIRST_EXEMPT = {"trace.c"}
 
@@ -63,18 +89,33 @@ def matches(name, patterns):
     return any(fnmatchcase(name, pattern) for pattern in patterns.split())
 
 
-def layer_of(name):
-    """Layer of a file below DRIVER, or None if the table does not know it."""
-    if name in HEADER_LAYERS:
-        return HEADER_LAYERS[name]
-    stem = posixpath.splitext(name)[0]
-    for layer, patterns in LAYERS:
-        if matches(stem, patterns):
-            return layer
-    return None
+@dataclass
+class Module:
+    """A directory, and its tables."""
+
+    driver: str
+    layers: list
+    header_layers: dict
+    rules: list
+
+    def layer_of(self, name):
+        """Layer of a file below driver, or None if the table does not know it."""
+        if name in self.header_layers:
+            return self.header_layers[name]
+        stem = posixpath.splitext(name)[0]
+        for layer, patterns in self.layers:
+            if matches(stem, patterns):
+                return layer
+        return None
 
 
-def includes(tree, path):
+MODULES = [
+    Module(DRIVER, LAYERS, HEADER_LAYERS, RULES),
+    Module(IP_DRIVER, IP_LAYERS, IP_HEADER_LAYERS, IP_RULES),
+]
+
+
+def includes(tree, path, driver):
     """(line, name, is_quoted) of each include; our headers by path below DRIVER."""
     folder = posixpath.dirname(path)
     text = source.without_comments(tree.text(path), keep_strings=True)
@@ -84,52 +125,56 @@ def includes(tree, path):
             continue
         name, is_quoted = match["name"], match["open"] == '"'
         if is_quoted:
-            for base in (folder, DRIVER):
+            for base in (folder, driver):
                 full = posixpath.normpath(posixpath.join(base, name))
-                if full in tree.files and full.startswith(DRIVER):
-                    name = full[len(DRIVER):]
+                if full in tree.files and full.startswith(driver):
+                    name = full[len(driver):]
                     break
         yield number, name, is_quoted
 
 
-def check_file(tree, path):
-    name = path[len(DRIVER):]
+def check_file(tree, path, module):
+    driver = module.driver
+    name = path[len(driver):]
     stem, suffix = posixpath.splitext(name)
-    own_layer = layer_of(name)
+    own_layer = module.layer_of(name)
     if own_layer is None:
         yield f"{path}:1: not in the layer table; give it a line in scripts/lint/layers.py"
         return
     first_quoted = None
-    for number, include, is_quoted in includes(tree, path):
+    for number, include, is_quoted in includes(tree, path, driver):
         where = f"{path}:{number}: includes {include}"
+        if is_quoted and driver + include not in tree.files:
+            yield f"{where}, which is no header of its module"
         if is_quoted and first_quoted is None:
             first_quoted = include
             own = stem + ".h"
-            if (suffix == ".c" and include != own and DRIVER + own in tree.files
+            if (suffix == ".c" and include != own and driver + own in tree.files
                     and name not in OWN_HEADER_FIRST_EXEMPT):
                 yield f"{where} before its own {own}"
-        for files, may, must_not, reason in RULES:
+        for files, may, must_not, reason in module.rules:
             if not matches(stem, files):
                 continue
             if matches(include, must_not) or (may and not matches(include, may)):
                 yield f"{where}: {reason}"
-        if DRIVER + include not in tree.files or include.startswith("compat/"):
+        if driver + include not in tree.files or include.startswith("compat/"):
             continue
-        layer = layer_of(include)
+        layer = module.layer_of(include)
         if layer is not None and layer > own_layer:
             yield f"{where} of layer {layer}, itself being of layer {own_layer}"
 
 
 def check(tree):
     for path in tree.c_files():
-        if path.startswith(DRIVER + "compat/"):
+        if any(path.startswith(module.driver + "compat/") for module in MODULES):
             continue
         text = source.without_comments(tree.text(path))
         for number, line in enumerate(text.splitlines(), 1):
             if VERSION.search(line):
                 yield f"{path}:{number}: kernel versions are compared in compat/ only"
-        if path.startswith(DRIVER):
-            yield from check_file(tree, path)
+        for module in MODULES:
+            if path.startswith(module.driver):
+                yield from check_file(tree, path, module)
 
 
 if __name__ == "__main__":

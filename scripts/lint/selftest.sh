@@ -185,6 +185,7 @@ layer cq.c '"qp.h"' "of layer 4" "qp.h in cq"
 layer sundry.c '<linux/types.h>' "not in the layer table" "a file without a layer"
 touch "$work/tree/$driver/mr.h" "$work/tree/$driver/cq.h"
 layer mr.c '"cq.h"' "before its own mr.h" "own header not first"
+driver=drivers/infiniband/ulp/kiwarp_ip layer rx.c '"qp.h"' "no header of its module" "kiwarp's in kiwarp_ip"
 add_to "$driver/main.c" '#if KERNEL_VERSION(6, 2, 0)' '#endif'
 bad "include layering" "in compat/ only" "a version outside of compat"
 
