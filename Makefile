@@ -13,12 +13,14 @@ INSTALL_MOD_DIR ?= updates
 TOP := $(CURDIR)
 KBUILD = $(MAKE) -C $(KERNELDIR) M=$(TOP)
 KO := drivers/infiniband/sw/kiwarp/kiwarp.ko
+# Only there where the kernel has rdma_cm
+KO_IP := drivers/infiniband/ulp/kiwarp_ip/kiwarp_ip.ko
 # The kernel of KERNELDIR, which need not be the one that runs. This header is what modules
 # are stamped with; the kernel's `make kernelrelease` says something else on Debian 12, which
 # is also why its modules_install is no good: it would install where nobody looks.
 UTSRELEASE = $(KERNELDIR)/include/generated/utsrelease.h
 RELEASE = $(or $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(UTSRELEASE) 2>/dev/null),$(KERNELRELEASE))
-INSTALLED = $(INSTALL_MOD_PATH)/lib/modules/$(RELEASE)/$(INSTALL_MOD_DIR)/kiwarp.ko
+INSTALLED = $(INSTALL_MOD_PATH)/lib/modules/$(RELEASE)/$(INSTALL_MOD_DIR)/
 DEPMOD = depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(RELEASE)
 
 all: modules
@@ -35,11 +37,12 @@ install: $(KO)
 		echo "kiwarp.ko was built for $$1, not $(RELEASE): run 'make clean; make' first" >&2; \
 		exit 1; \
 	fi
-	install -D -m 0644 $(KO) $(INSTALLED)
+	install -d $(INSTALLED)
+	install -m 0644 $(KO) $(wildcard $(KO_IP)) $(INSTALLED)
 	$(DEPMOD)
 
 uninstall:
-	rm -f $(INSTALLED)
+	rm -f $(INSTALLED)kiwarp.ko $(INSTALLED)kiwarp_ip.ko
 	$(DEPMOD)
 
 $(KO): | $(KERNELDIR)/Makefile
@@ -104,9 +107,9 @@ demo:
 	scripts/demo.sh
 
 help:
-	@echo 'make               build kiwarp.ko for the running kernel'
-	@echo 'make install       install it (as root), then: modprobe kiwarp'
-	@echo 'make uninstall     remove it again (as root)'
+	@echo 'make               build kiwarp.ko and kiwarp_ip.ko for the running kernel'
+	@echo 'make install       install them (as root), then: modprobe kiwarp'
+	@echo 'make uninstall     remove them again (as root)'
 	@echo 'make clean         remove what was built'
 	@echo ''
 	@echo 'make demo          see it work, in two throw-away virtual machines'
