@@ -57,6 +57,19 @@ static void the_most_significant_octet_decides(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kip_addr_compare(a, a), 0);
 }
 
+static void a_gid_is_same_whatever_the_qpn(struct kunit *test)
+{
+	u8 a[KIP_ADDR_LEN], b[KIP_ADDR_LEN];
+	unsigned int i;
+
+	for (i = 0; i < KIP_ADDR_LEN; i++) {
+		memset(a, 0x7f, sizeof(a));
+		memset(b, 0x7f, sizeof(b));
+		b[i] = 0x80;
+		KUNIT_EXPECT_EQ(test, kip_addr_same_gid(a, b), i < 4);
+	}
+}
+
 struct validity {
 	u8 lladdr[KIP_ADDR_LEN];
 	bool is_valid;
@@ -108,6 +121,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(an_address_is_flags_qpn_and_gid),
 	KUNIT_CASE(no_flag_tells_two_addresses_apart),
 	KUNIT_CASE(the_most_significant_octet_decides),
+	KUNIT_CASE(a_gid_is_same_whatever_the_qpn),
 	KUNIT_CASE(only_addresses_that_can_be_reached_are_valid),
 	KUNIT_CASE(the_broadcast_address_is_that_of_the_partition),
 	{ }

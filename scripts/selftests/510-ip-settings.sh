@@ -21,6 +21,10 @@ route_mtu() { on_a ip route get "$1" | grep -o 'mtu [0-9]*'; }
 
 # --- link ----------------------------------------------------------------------------
 
+first_link() { must_fail ip_is_loaded && ip_up && ip_is_loaded; }
+
+ip_is_loaded() { grep '^kiwarp_ip ' /proc/modules; }
+
 links() {
 	refused 'underlying interface is needed' '' on_a ip link add kip1 type kiwarp_ip &&
 		refused 'address follows' '' on_a \
@@ -224,6 +228,10 @@ partitions() {
 
 # The way to the peer leads through the interface itself: no deadlock, and over when it is over
 loop() {
+	if [ "$KIW_KERNEL" = uml-debug ]; then
+		skip_this "on one CPU, spinlock debugging takes the queue's trylock that fails for a bug"
+		return
+	fi
 	kip_pings a "$KB4" -s 30000 && on_a ip route add 10.77.0.2/32 dev kip0 || return 1
 	on_a ping -q -c 5 -i 0.05 -W 1 "$KB4"
 	on_a ip route del 10.77.0.2/32 dev kip0
@@ -308,7 +316,8 @@ depth_one() {
 
 # ------------------------------------------------------------------------------------
 
-if ! load_ip || ! topo_up || ! rdma_up || ! ip_up; then bail "no interfaces"; fi
+if ! load_kiwarp || ! topo_up || ! rdma_up; then bail "no devices"; fi
+t_run "the first link loads the module" first_link
 t_run "what ip link refuses" links
 t_run "an underlay that gets its address later" late_address
 t_run "two interfaces on one underlay" second_link
