@@ -170,7 +170,7 @@ static int store_rx_mem(struct kip_dev *dev, const char *text)
 		return ret;
 	/* No memory cgroup pays for it */
 	if (value > KIP_RX_MEM && !capable(CAP_NET_ADMIN))
-		return refuse(dev, -EPERM, "more memory than the default is for the host's administrator");
+		return refuse(dev, -EPERM, "more than the default is for the host's administrator");
 	WRITE_ONCE(dev->settings.rx_mem, value);
 	return 0;
 }
