@@ -229,10 +229,11 @@ err_count:
  * @udata: not used
  *
  * Aborts the connection when there is one. The phases, and why each may begin:
- * 1. Nobody finds the QP any more. iw_cm looks a QP up and takes its reference within
- *    one section of a spinlock, which is a section of RCU too: when those of before
- *    are over, whoever found the QP has its reference. Expedited, because a server may
- *    have thousands of QPs to destroy.
+ * 1. Nobody finds the QP any more. iw_cm looks a QP up and takes its reference within one
+ *    critical section of a spinlock, which is an RCU read-side critical section, too. After a
+ *    grace period, whoever found the QP has a reference. It is expedited, because a server may
+ *    have thousands of QPs to destroy. The number stays taken until the end: iw_cm looks it up
+ *    before the driver does, and both must find the same QP or none.
  * 2. A connection that is starting up for it fails. kiw_qp_uninit() waits for the last
  *    reference, so nothing of ours runs for the QP nor posts a completion of it.
  * 3. So its completions can be taken out of the queues for good, and the rings freed.
@@ -245,7 +246,8 @@ int kiw_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct kiw_device *dev = to_kiw_device(ibqp->device);
 	struct kiw_qp *qp = to_kiw_qp(ibqp);
 
-	xa_erase(&dev->qps, ibqp->qp_num);
+	/* The entry of a number that is in use takes no memory to be written. */
+	xa_store(&dev->qps, ibqp->qp_num, NULL, GFP_KERNEL);
 	synchronize_rcu_expedited();
 	kiw_cm_forget_qp(dev, qp);
 	kiw_qp_uninit(qp);
@@ -253,6 +255,7 @@ int kiw_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	kiw_cq_forget_qp(qp->rcq, ibqp);
 	free_rings(qp);
 	kiw_owner_uninit(&qp->owner);
+	xa_erase(&dev->qps, ibqp->qp_num);
 	atomic_dec(&dev->num_qp);
 	return 0;
 }
