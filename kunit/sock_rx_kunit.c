@@ -38,7 +38,7 @@ static struct fake_stream *make_stream(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	s->stats.pcpu = __alloc_percpu(KIW_STAT_COUNT * sizeof(u64), __alignof__(u64));
-	KUNIT_ASSERT_NOT_NULL(test, s->stats.pcpu);
+	KUNIT_ASSERT_TRUE(test, !!s->stats.pcpu);
 	s->pool.stats = &s->stats;
 	sk = (struct sock *)&s->tp;
 	sk->sk_state = TCP_ESTABLISHED;

@@ -130,7 +130,7 @@ unload_meanwhile() {
 			cat "$T_DIR/rmmod"
 			status=1
 		fi
-		rdma_up && startup_is "$SHORT_MS" || { echo "no devices again"; status=1; }
+		{ rdma_up && startup_is "$SHORT_MS"; } || { echo "no devices again"; status=1; }
 	done >"$T_DIR/vanish.log" 2>&1
 	spawn_wait vanish 10 || status=$?
 	cat "$T_DIR/attack.log" "$T_DIR/vanish.log"

@@ -3,7 +3,7 @@
 # DESCRIPTION: kiwarp_ip: a peer that knows the RFC only, breaks the rules of credit, lies, floods
 # TIMEOUT: 90
 # CHECK-KERNELS: uml-debug
-# shellcheck disable=SC2317,SC2119 # t_run calls them; no arguments meant
+# shellcheck disable=SC2317,SC2119,SC2086 # t_run calls them; no arguments; no blanks
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/rc-ip

@@ -3,7 +3,7 @@
 # DESCRIPTION: kiwarp_ip: IPv6 below it; forwarding to and from a third host
 # TIMEOUT: 90
 # CHECK-KERNELS: uml-debug
-# shellcheck disable=SC2317,SC2119 # t_run calls them; no arguments meant
+# shellcheck disable=SC2317,SC2119,SC2086,SC2016 # t_run calls them; no arguments; no blanks; awk
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/rc-ip

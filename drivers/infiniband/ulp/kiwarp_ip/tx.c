@@ -389,33 +389,31 @@ static bool tx_by_connection(struct kip_dev *dev, struct kip_peer *peer, struct 
 	return false;
 }
 
-/* The peer, locked; one that is being removed is not in the table any more. Or NULL */
-static struct kip_peer *tx_lock_peer(struct kip_dev *dev, const u8 *lladdr)
+/* Return: whether the peer's connection took the packet; a peer that is being removed takes none */
+static bool tx_by_peer(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
 {
 	struct kip_peer *peer;
+	bool is_dead, done;
 
+	/* The next look at the table finds or makes another peer. */
 	while ((peer = kip_peer_get(dev, lladdr))) {
 		spin_lock_bh(&peer->lock);
-		if (!peer->is_dead)
-			break;
+		is_dead = peer->is_dead;
+		done = !is_dead && tx_by_connection(dev, peer, skb);
 		spin_unlock_bh(&peer->lock);
+		if (!is_dead)
+			return done;
 	}
-	return peer;
+	kip_count(dev, KIP_STAT_TX_NO_PEER);
+	return false;
 }
 
 static void tx_unicast(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
 {
-	struct kip_peer *peer;
-	bool done = false;
+	bool done;
 
 	rcu_read_lock();
-	peer = tx_lock_peer(dev, lladdr);
-	if (peer) {
-		done = tx_by_connection(dev, peer, skb);
-		spin_unlock_bh(&peer->lock);
-	} else {
-		kip_count(dev, KIP_STAT_TX_NO_PEER);
-	}
+	done = tx_by_peer(dev, skb, lladdr);
 	rcu_read_unlock();
 	if (!done)
 		tx_datagram(dev, skb, lladdr);
