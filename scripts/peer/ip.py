@@ -42,7 +42,8 @@ def case(name, **moves):
 
 
 def on_a(*command, check=True):
-    done = subprocess.run([*ON_A, *command], capture_output=True, text=True, check=False)
+    done = subprocess.run([*ON_A, *command], capture_output=True, text=True, check=False,
+                          timeout=30)
     if check and done.returncode:
         raise Wrong(f"{command}: {done.stdout}{done.stderr}")
     return done.stdout
@@ -263,7 +264,8 @@ def bad_messages():
     with request(pdata()) as conn:
         starts(conn)
         for message in (b"\x08", b"\x08\0\0\0", struct.pack(">HH", ARP, 0) + bytes(28),
-                        struct.pack(">HH", 0x1234, 0) + bytes(28), struct.pack(">HH", IPV4, 0) + bytes(65600)):
+                        struct.pack(">HH", 0x1234, 0) + bytes(28),
+                        struct.pack(">HH", IPV4, 0) + bytes(65600)):
             burst(conn, message)
             is_alive(conn)
 
@@ -404,8 +406,8 @@ def run_case(name, run, moves):
         before = counters()
         run()
         wait_moves(before, moves)
-    except (Wrong, OSError, EOFError, *cli.FAILURES, rdmap.Terminated, startup.Rejected,
-            mpa.MpaError) as err:
+    except (Wrong, OSError, EOFError, subprocess.TimeoutExpired, *cli.FAILURES,
+            rdmap.Terminated, startup.Rejected, mpa.MpaError) as err:
         print(f"{type(err).__name__}: {err}\n{moved(before, counters())}")
         print("not ok", name, flush=True)
         return
