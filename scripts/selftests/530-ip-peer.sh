@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: kiwarp_ip: a peer that knows the RFC only, breaks the rules of credit, lies, floods
 # TIMEOUT: 90
-# CHECK-KERNELS: uml-debug
+# CHECK-KERNELS: uml
 # shellcheck disable=SC2317,SC2119,SC2086 # t_run calls them; no arguments; no blanks
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"

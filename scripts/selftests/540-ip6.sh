@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: kiwarp_ip: IPv6 below it; forwarding to and from a third host
 # TIMEOUT: 90
-# CHECK-KERNELS: uml-debug
+# CHECK-KERNELS: uml
 # shellcheck disable=SC2317,SC2119,SC2086,SC2016 # t_run calls them; no arguments; no blanks; awk
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
