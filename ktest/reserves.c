@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * kiwarp_reserves: what streams do at the min watermark, without the shortage.
+ * kiwarp_reserves: what streams do at the min watermark, without the shortage or with it.
  *
  * A buffer from the kernel's reserves of memory is marked, and TCP drops it unless the
  * socket may use the reserves. Segments of IPv4 that arrive on interface `ifindex`, of
  * whatever network namespace, are marked here. Resets that are sent from process context
  * are counted, and among them those whose memory could be reclaimed by I/O.
  *
- * Owns: the two hooks of each namespace. Context: softirq or process, as IP calls them; the
- * counters race, and are only compared with 0.
+ * For the real thing, `take` MiB of memory are taken away.
+ *
+ * Owns: the two hooks of each namespace, and the pages that were taken. Context: softirq or
+ * process, as IP calls the hooks; the counters race, and are only compared with 0.
  */
+#include <linux/gfp.h>
 #include <linux/ip.h>
+#include <linux/list.h>
+#include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter_ipv4.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
+#include <linux/sizes.h>
 #include <linux/tcp.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
@@ -48,6 +55,60 @@ static const struct kernel_param_ops memalloc_ops = {
 
 module_param_cb(memalloc, &memalloc_ops, NULL, 0444);
 MODULE_PARM_DESC(memalloc, "whether there is a socket that may use the reserves");
+
+/* Serialises writers of @take; protects the pages that were taken */
+static DEFINE_MUTEX(take_lock);
+static LIST_HEAD(taken);
+static unsigned int num_taken;
+
+#define PAGES_PER_MIB	(SZ_1M / PAGE_SIZE)
+
+static bool take_page(struct list_head *pages, gfp_t gfp)
+{
+	struct page *page = alloc_page(gfp | __GFP_NOWARN);
+
+	if (page)
+		list_add(&page->lru, pages);
+	return page;
+}
+
+static void give_page(struct list_head *pages)
+{
+	struct page *page = list_first_entry(pages, struct page, lru);
+
+	list_del(&page->lru);
+	__free_page(page);
+}
+
+static int take_set(const char *val, const struct kernel_param *kp)
+{
+	unsigned int mib;
+	int ret;
+
+	ret = kstrtouint(val, 0, &mib);
+	if (ret)
+		return ret;
+	mutex_lock(&take_lock);
+	while (num_taken < mib * PAGES_PER_MIB && take_page(&taken, GFP_KERNEL | __GFP_NORETRY))
+		num_taken++;
+	for (; num_taken > mib * PAGES_PER_MIB; num_taken--)
+		give_page(&taken);
+	mutex_unlock(&take_lock);
+	return 0;
+}
+
+static int take_get(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%u\n", num_taken / (unsigned int)PAGES_PER_MIB);
+}
+
+static const struct kernel_param_ops take_ops = {
+	.set = take_set,
+	.get = take_get,
+};
+
+module_param_cb(take, &take_ops, NULL, 0644);
+MODULE_PARM_DESC(take, "MiB of memory taken away");
 
 static unsigned int mark_segment(void *priv, struct sk_buff *skb,
 				 const struct nf_hook_state *state)
@@ -109,6 +170,8 @@ static int __init reserves_init(void)
 static void __exit reserves_exit(void)
 {
 	unregister_pernet_subsys(&reserves_net_ops);
+	while (!list_empty(&taken))
+		give_page(&taken);
 }
 
 module_init(reserves_init);
