@@ -135,6 +135,7 @@ unload_meanwhile() {
 	spawn_wait vanish 10 || status=$?
 	cat "$T_DIR/attack.log" "$T_DIR/vanish.log"
 	UNLOADS="unloaded $unloaded times, in use $busy times"
+	[ $((unloaded + busy)) -gt 0 ] || { echo "never tried"; return 1; }
 	return "$status"
 }
 
