@@ -158,7 +158,8 @@ static bool find_ipv4(union kip_sockaddr *addr, struct net_device *netdev, u16 p
 	return false;
 }
 
-static bool find_ipv6(union kip_sockaddr *addr, struct net_device *netdev, u16 port)
+/* The first global address of IPv6 that has all of the flags @with and none of @without */
+static bool find_ipv6(struct in6_addr *addr, struct net_device *netdev, u32 with, u32 without)
 {
 	struct inet6_dev *idev = __in6_dev_get(netdev);
 	const struct inet6_ifaddr *ifa;
@@ -168,12 +169,10 @@ static bool find_ipv6(union kip_sockaddr *addr, struct net_device *netdev, u16 p
 		return false;
 	read_lock_bh(&idev->lock);
 	list_for_each_entry(ifa, &idev->addr_list, if_list) {
-		if (ifa->scope != RT_SCOPE_UNIVERSE ||
-		    ifa->flags & (IFA_F_TENTATIVE | IFA_F_DEPRECATED | IFA_F_TEMPORARY))
+		if (ifa->scope != RT_SCOPE_UNIVERSE || (ifa->flags & with) != with ||
+		    ifa->flags & without)
 			continue;
-		addr->v6.sin6_family = AF_INET6;
-		addr->v6.sin6_addr = ifa->addr;
-		addr->v6.sin6_port = htons(port);
+		*addr = ifa->addr;
 		found = true;
 		break;
 	}
@@ -245,7 +244,14 @@ bool kip_sockaddr_of_netdev(union kip_sockaddr *addr, struct net_device *netdev,
 		return true;
 	}
 	memset(addr, 0, sizeof(*addr));
-	return find_ipv4(addr, netdev, port) || find_ipv6(addr, netdev, port);
+	if (find_ipv4(addr, netdev, port))
+		return true;
+	if (!find_ipv6(&addr->v6.sin6_addr, netdev, 0,
+		       IFA_F_TENTATIVE | IFA_F_DEPRECATED | IFA_F_TEMPORARY))
+		return false;
+	addr->v6.sin6_family = AF_INET6;
+	addr->v6.sin6_port = htons(port);
+	return true;
 }
 
 /**
@@ -259,17 +265,9 @@ bool kip_sockaddr_of_netdev(union kip_sockaddr *addr, struct net_device *netdev,
  */
 bool kip_sockaddr_is_pending(struct net_device *netdev)
 {
-	struct inet6_dev *idev = __in6_dev_get(netdev);
-	const struct inet6_ifaddr *ifa;
-	bool found = false;
+	struct in6_addr addr;
 
 	ASSERT_RTNL();
-	if (!idev || !netif_oper_up(netdev))
-		return false;
-	read_lock_bh(&idev->lock);
-	list_for_each_entry(ifa, &idev->addr_list, if_list)
-		found |= ifa->scope == RT_SCOPE_UNIVERSE && ifa->flags & IFA_F_TENTATIVE &&
-			 !(ifa->flags & IFA_F_DADFAILED);
-	read_unlock_bh(&idev->lock);
-	return found;
+	return netif_oper_up(netdev) &&
+	       find_ipv6(&addr, netdev, IFA_F_TENTATIVE, IFA_F_DADFAILED);
 }
