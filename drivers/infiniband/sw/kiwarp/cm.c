@@ -364,6 +364,7 @@ static int start_connect(struct kiw_ep *ep)
 		return ret;
 	kiw_ep_step(ep, KIW_CME_CONNECT, 0);
 	kiw_ep_arm(ep, kiw_policy_get(&ep->dev->policy, KIW_POLICY_STARTUP_MS));
+	kiw_ep_join_qp(ep);
 	/* The QP is being destroyed, and kiw_cm_forget_qp() may have looked before */
 	if (xa_load(&ep->dev->qps, ep->qp->ib.qp_num) != ep->qp)
 		kiw_ep_step(ep, KIW_CME_DESTROY, -ECONNABORTED);
@@ -625,14 +626,6 @@ int kiw_cm_destroy_listen(struct iw_cm_id *id)
 	return 0;
 }
 
-static void forget_qp(struct kiw_ep *ep, const struct kiw_qp *qp)
-{
-	mutex_lock(&ep->lock);
-	if (ep->qp == qp && (ep->state == KIW_CMS_CONNECTING || ep->state == KIW_CMS_WAIT_REPLY))
-		kiw_ep_step(ep, KIW_CME_DESTROY, -ECONNABORTED);
-	mutex_unlock(&ep->lock);
-}
-
 /**
  * kiw_cm_forget_qp() - a QP goes: end the startup of a connection for it
  * @dev: the device
@@ -645,16 +638,16 @@ static void forget_qp(struct kiw_ep *ep, const struct kiw_qp *qp)
  *
  * Context: process, may sleep, does not wait for the peer.
  */
-void kiw_cm_forget_qp(struct kiw_device *dev, const struct kiw_qp *qp)
+void kiw_cm_forget_qp(struct kiw_device *dev, struct kiw_qp *qp)
 {
-	unsigned long id = 0;
 	struct kiw_ep *ep;
 
-	/* Only the consumer knows it. */
-	if (kref_read(&qp->ref) == 1)
-		return;
-	while ((ep = kiw_ep_next(dev, &id))) {
-		forget_qp(ep, qp);
+	while ((ep = kiw_ep_first_startup(dev, qp))) {
+		mutex_lock(&ep->lock);
+		/* It may have ended while the lock was waited for. */
+		if (ep->startup)
+			kiw_ep_step(ep, KIW_CME_DESTROY, -ECONNABORTED);
+		mutex_unlock(&ep->lock);
 		kiw_ep_put(ep);
 	}
 }

@@ -23,7 +23,7 @@ int kiw_cm_create_listen(struct iw_cm_id *id, int backlog);
 int kiw_cm_destroy_listen(struct iw_cm_id *id);
 
 /* Process context, may sleep; before kiw_qp_uninit() */
-void kiw_cm_forget_qp(struct kiw_device *dev, const struct kiw_qp *qp);
+void kiw_cm_forget_qp(struct kiw_device *dev, struct kiw_qp *qp);
 
 /* Process context, may sleep; after the device is unregistered, before its streams go */
 void kiw_cm_drain(struct kiw_device *dev);

@@ -20,6 +20,7 @@
  */
 #include "cm_ep.h"
 
+#include <linux/list.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
@@ -64,6 +65,7 @@ struct kiw_ep *kiw_ep_new(struct kiw_device *dev)
 	mutex_init(&ep->lock);
 	spin_lock_init(&ep->half_lock);
 	INIT_LIST_HEAD(&ep->children);
+	INIT_LIST_HEAD(&ep->startup_link);
 	ep->startup->tos = -1;
 	INIT_WORK(&ep->work, ep_work);
 	timer_setup(&ep->deadline, ep_deadline, 0);
@@ -364,9 +366,54 @@ static int tell(struct kiw_ep *ep, u16 actions, int status)
 
 /* Taking steps */
 
+/**
+ * kiw_ep_join_qp() - whoever destroys the QP has to know of this startup
+ * @ep: endpoint in CONNECTING
+ *
+ * It is known until the startup ends, in whatever way.
+ *
+ * Context: process; @ep's lock held.
+ */
+void kiw_ep_join_qp(struct kiw_ep *ep)
+{
+	lockdep_assert_held(&ep->lock);
+	spin_lock(&ep->dev->startups_lock);
+	list_add_tail(&ep->startup_link, &ep->qp->startups);
+	spin_unlock(&ep->dev->startups_lock);
+}
+
+static void leave_qp(struct kiw_ep *ep)
+{
+	spin_lock(&ep->dev->startups_lock);
+	list_del_init(&ep->startup_link);
+	spin_unlock(&ep->dev->startups_lock);
+}
+
+/**
+ * kiw_ep_first_startup() - one of those that connect for a QP
+ * @dev: the device
+ * @qp: the QP
+ *
+ * Context: process.
+ * Return: an endpoint with a reference of the caller's, or NULL if there is none.
+ */
+struct kiw_ep *kiw_ep_first_startup(struct kiw_device *dev, struct kiw_qp *qp)
+{
+	struct kiw_ep *ep;
+
+	spin_lock(&dev->startups_lock);
+	/* As long as it is in the list, it has its own reference. */
+	ep = list_first_entry_or_null(&qp->startups, struct kiw_ep, startup_link);
+	if (ep)
+		kiw_ep_get(ep);
+	spin_unlock(&dev->startups_lock);
+	return ep;
+}
+
 static void end_startup(struct kiw_ep *ep)
 {
 	ep_disarm(ep);
+	leave_qp(ep);
 	free_startup(ep);
 }
 

@@ -87,7 +87,8 @@ struct kiw_ep_accept {
  * @dev: the device; outlives the endpoint
  * @lock: protects everything below but what says otherwise; taken by works and
  *	downcalls, never by callbacks. Order: listener's @lock, child's @lock, then
- *	listener's @half_lock or the socket lock, then the device's @half_open_lock
+ *	listener's @half_lock or the socket lock, then the device's @half_open_lock or
+ *	@startups_lock
  * @state: &enum kiw_cm_state; written by kiw_ep_step()
  * @agreed: what the frames led to
  * @facts: %KIW_EPF_ bits, atomic
@@ -102,6 +103,8 @@ struct kiw_ep_accept {
  * @listener: the listener it came from, referenced; NULL once the consumer has it
  * @link: in @listener's @children; protected by @listener's @half_lock
  * @half_link: in the device's @half_open as long as @link is; protected by its lock
+ * @startup_link: initiator: in the QP's list of startups until this one has ended; protected
+ *	by the device's @startups_lock
  * @children: listener: connections that the consumer has not been told of
  * @num_children: listener: how many
  * @backlog: listener: how many the consumer allows for; the policy adds to it
@@ -129,6 +132,7 @@ struct kiw_ep {
 	struct kiw_ep *listener;
 	struct list_head link;
 	struct list_head half_link;
+	struct list_head startup_link;
 
 	struct list_head children;
 	unsigned int num_children;
@@ -149,11 +153,13 @@ void kiw_ep_kick(struct kiw_ep *ep);
 struct kiw_ep *kiw_ep_new(struct kiw_device *dev);
 struct kiw_ep *kiw_ep_find(const struct iw_cm_id *id);
 struct kiw_ep *kiw_ep_next(struct kiw_device *dev, unsigned long *id);
+struct kiw_ep *kiw_ep_first_startup(struct kiw_device *dev, struct kiw_qp *qp);
 
 /* cm_ep.c; process context, the endpoint's lock held */
 void kiw_ep_arm(struct kiw_ep *ep, unsigned int timeout_ms);
 void kiw_ep_step(struct kiw_ep *ep, enum kiw_cm_event event, int status);
 void kiw_ep_progress(struct kiw_ep *ep);
+void kiw_ep_join_qp(struct kiw_ep *ep);
 
 /* cm.c; process context, the endpoint's lock held */
 void kiw_ep_try_accept(struct kiw_ep *listener);

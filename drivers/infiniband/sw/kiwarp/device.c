@@ -160,6 +160,7 @@ static int device_init(struct kiw_device *dev, const char *name)
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC);
 	spin_lock_init(&dev->half_open_lock);
 	INIT_LIST_HEAD(&dev->half_open);
+	spin_lock_init(&dev->startups_lock);
 	INIT_LIST_HEAD(&dev->link);
 	INIT_WORK(&dev->leave_work, leave_work);
 	kiw_policy_defaults(&dev->policy);

@@ -53,6 +53,7 @@
  * @half_open_lock: protects the next two; innermost
  * @half_open: connections to listeners whose Request has not been delivered, oldest first
  * @num_half_open: how many
+ * @startups_lock: protects the list of startups of each QP; innermost
  * @num_pd: protection domains, against %KIW_MAX_PD
  * @num_mr: memory regions, against %KIW_MAX_MR
  * @num_qp: queue pairs, against %KIW_MAX_QP
@@ -82,6 +83,7 @@ struct kiw_device {
 	spinlock_t half_open_lock;
 	struct list_head half_open;
 	unsigned int num_half_open;
+	spinlock_t startups_lock;
 	atomic_t num_pd;
 	atomic_t num_mr;
 	atomic_t num_qp;

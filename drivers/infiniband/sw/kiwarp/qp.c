@@ -576,6 +576,7 @@ void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq)
 	init_completion(&qp->gone);
 	mutex_init(&qp->mutex);
 	spin_lock_init(&qp->lock);
+	INIT_LIST_HEAD(&qp->startups);
 	qp->state = KIW_QPS_IDLE;
 	qp->fault_event = IB_EVENT_QP_FATAL;
 	qp->sweep_ms = QP_SWEEP_MIN_MS;

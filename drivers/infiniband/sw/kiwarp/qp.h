@@ -15,6 +15,7 @@
 #include <linux/completion.h>
 #include <linux/interrupt.h>
 #include <linux/kref.h>
+#include <linux/list.h>
 #include <linux/mutex.h>
 #include <rdma/ib_verbs.h>
 
@@ -111,6 +112,7 @@ struct kiw_conn_params {
  * @ks: the stream; set once before START, cleared when the QP is taken back to IDLE
  *	or destroyed; the engines use it under the socket lock
  * @conn: what MPA startup agreed on
+ * @startups: endpoints that connect for this QP; protected by the device's @startups_lock
  * @burst_start: when softirqs began to run the engines without a pause, jiffies; socket lock
  * @burst_last: when they did so last; socket lock
  * @gave_way: the engines run in @work next, and not before; socket lock
@@ -158,6 +160,7 @@ struct kiw_qp {
 
 	struct kiw_sock *ks;
 	struct kiw_conn_params conn;
+	struct list_head startups;
 	unsigned long burst_start;
 	unsigned long burst_last;
 	bool gave_way;

@@ -245,9 +245,11 @@ int kiw_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct kiw_device *dev = to_kiw_device(ibqp->device);
 	struct kiw_qp *qp = to_kiw_qp(ibqp);
+	void *old;
 
 	/* The entry of a number that is in use takes no memory to be written. */
-	xa_store(&dev->qps, ibqp->qp_num, NULL, GFP_KERNEL);
+	old = xa_store(&dev->qps, ibqp->qp_num, NULL, GFP_KERNEL);
+	WARN_ON_ONCE(old != qp);
 	synchronize_rcu_expedited();
 	kiw_cm_forget_qp(dev, qp);
 	kiw_qp_uninit(qp);
