@@ -17,7 +17,7 @@ refused() {
 	before=$(counter "$DEV_A" wr_invalid)
 	"$PROGRAMS/hostile" refused || return 1
 	after=$(counter "$DEV_A" wr_invalid)
-	[ $((after - before)) = 20 ] || { echo "wr_invalid: $before, then $after"; return 1; }
+	[ $((after - before)) = 31 ] || { echo "wr_invalid: $before, then $after"; return 1; }
 }
 
 # The neighbour's data is verified all along.

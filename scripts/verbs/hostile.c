@@ -312,6 +312,12 @@ static void entries_are_refused(void)
 		snprintf(name, sizeof(name), "opcode %u", opcodes[i]);
 		malformed(sqe, name);
 	}
+	for (i = 5; i < 16; i++) {
+		sqe = plain(0);
+		sqe.flags |= 1 << i;
+		snprintf(name, sizeof(name), "flag %zu", i);
+		malformed(sqe, name);
+	}
 	sqe = plain(0);
 	sqe.num_sge = MAX_SGE + 1;
 	malformed(sqe, "7 SGEs");

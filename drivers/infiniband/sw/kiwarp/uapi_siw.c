@@ -296,6 +296,9 @@ static int translate_sges(struct kiw_sge *to, const struct kiwarp_sge *from, uns
 	return total;
 }
 
+#define SQE_FLAGS	(KIWARP_WQE_VALID | KIWARP_WQE_INLINE | KIWARP_WQE_SIGNALED | \
+			 KIWARP_WQE_SOLICITED | KIWARP_WQE_READ_FENCE)
+
 static u16 translate_flags(u16 flags)
 {
 	u16 to = 0;
@@ -359,6 +362,8 @@ static int translate_sqe(const struct kiw_sq *sq, struct kiw_swqe *wqe,
 	ret = translate_op(sqe->opcode, &wqe->op);
 	if (ret)
 		return ret;
+	if (sqe->flags & ~SQE_FLAGS)
+		return -EINVAL;
 	if (wqe->flags & KIW_WRF_INLINE) {
 		ret = translate_inline(wqe, sqe, sq->max_inline);
 	} else {
