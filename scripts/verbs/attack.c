@@ -96,6 +96,9 @@
 #define GOOD_PORT	7990
 #define HONEST_PORT	7991
 
+/* Calls that random has to try at least */
+#define RANDOM_CALLS	1000
+
 #define FAMILIES	5
 #define THREADS		3
 #define CHANNELS	3
@@ -2907,10 +2910,32 @@ static void print_counts(void)
 	printf("\n");
 }
 
+static unsigned long calls_tried(void)
+{
+	unsigned long sum = 0;
+	int i;
+
+	for (i = 0; i < OPS; i++)
+		sum += w->tried[i];
+	return sum;
+}
+
+static bool family_has_begun(const struct family *f)
+{
+	int i;
+
+	for (i = 0; i <= THREADS; i++) {
+		if (f->notes[i].count)
+			return true;
+	}
+	return false;
+}
+
+/* On a slow machine it goes on until enough was tried. */
 static int run_random(double seconds)
 {
 	struct rng rng = rng_of(9999, 0);
-	double until = now() + seconds;
+	double until = now() + seconds, give_up = until + 6 * patience();
 	pid_t others[4];
 	int bad = 0, i;
 	__u32 round = 0;
@@ -2925,9 +2950,13 @@ static int run_random(double seconds)
 	}
 	for (i = 0; i < FAMILIES; i++)
 		family_start(&w->families[i], i, round);
-	while (now() < until && !w->wrong && !bad) {
+	while ((now() < until || (calls_tried() < RANDOM_CALLS && now() < give_up)) &&
+	       !w->wrong && !bad) {
 		pause_ms(100 + choose(&rng, 300));
 		i = choose(&rng, FAMILIES);
+		/* Or else a slow machine would kill all of them before they do anything */
+		if (!family_has_begun(&w->families[i]) && choose(&rng, 16))
+			continue;
 		bad = !family_kill(&w->families[i]);
 		if (!bad)
 			family_start(&w->families[i], i, ++round);
@@ -2939,6 +2968,10 @@ static int run_random(double seconds)
 	for (i = 0; i < 2; i++)
 		kill(others[i], SIGKILL);
 	print_counts();
+	if (!w->wrong && !bad && calls_tried() < RANDOM_CALLS) {
+		printf("only %lu calls were tried\n", calls_tried());
+		bad = 1;
+	}
 	if (w->wrong) {
 		printf("%s\n", w->words);
 		print_family(&w->families[w->wrong - 1]);
