@@ -65,7 +65,10 @@ class Worker(threading.Thread):
             return False
         finally:
             view.release()
-            self.longest = max(self.longest, time.monotonic() - began)
+            took = time.monotonic() - began
+            self.longest = max(self.longest, took)
+            if not os.path.exists(self.args.stop):
+                time.sleep(min(self.args.rest * took, 0.1))
 
     def write(self, at, count):
         """A new number in these sectors."""
@@ -117,6 +120,7 @@ def options():
     p.add_argument("--size", type=octets, required=True)
     p.add_argument("--block", type=octets, default=octets("128K"), help="largest operation")
     p.add_argument("--depth", type=int, default=4, help="operations at once")
+    p.add_argument("--rest", type=float, default=0, help="pause after an operation, in times of its length")
     p.add_argument("--stop", required=True, help="ends when this appears")
     p.add_argument("--progress", required=True, help="has the number of operations that succeeded")
     p.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "little"))

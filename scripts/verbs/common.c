@@ -86,6 +86,19 @@ double now(void)
 }
 
 /**
+ * slowness - how slow this guest is
+ *
+ * Context: user space.
+ * Return: how many times as long as on a fast one things may take.
+ */
+int slowness(void)
+{
+	const char *slow = getenv("KIW_SLOW");
+
+	return slow ? atoi(slow) : 1;
+}
+
+/**
  * patience - how long anything may take here
  *
  * Context: user space.
@@ -93,9 +106,7 @@ double now(void)
  */
 double patience(void)
 {
-	const char *slow = getenv("KIW_SLOW");
-
-	return SECONDS * (slow ? atoi(slow) : 1);
+	return SECONDS * slowness();
 }
 
 /**

@@ -82,6 +82,7 @@ void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn
 void seed(__u64 value);
 __u32 pick(__u32 count);
 double now(void);
+int slowness(void);
 double patience(void);
 void *pages(size_t size);
 
