@@ -5,16 +5,14 @@
 #include "proto/qp_fsm.h"
 
 /**
- * struct life - of one QP, from START or the beginning to CLEAN
- * @started: there was a START
- * @stopped: STOP_RX; nothing may be placed any more
+ * struct life - of one QP, from the beginning to CLEAN
+ * @started: it was in RTS
  * @flushed: FLUSH
  * @reported: REPORT
  * @fatal: EVENT_FATAL
  */
 struct life {
 	bool started;
-	bool stopped;
 	bool flushed;
 	bool reported;
 	bool fatal;
@@ -36,14 +34,14 @@ static void follow(struct life *life, enum kiw_qp_state state, struct kiw_qp_ste
 		memset(life, 0, sizeof(*life));
 		return;
 	}
-	once(&life->started, step.actions, KIW_QPA_START);
-	once(&life->stopped, step.actions, KIW_QPA_STOP_RX);
+	life->started |= step.next == KIW_QPS_RTS;
 	once(&life->flushed, step.actions, KIW_QPA_FLUSH);
 	once(&life->reported, step.actions, KIW_QPA_REPORT);
 	once(&life->fatal, step.actions, KIW_QPA_EVENT_FATAL);
 	FUZZ_CHECK(life->started ||
 		   !(step.actions & ~(KIW_QPA_FLUSH | KIW_QPA_EVENT_FATAL)));
-	FUZZ_CHECK(!life->started || !life->flushed || (life->stopped && life->reported));
+	FUZZ_CHECK(!life->started || !life->flushed || life->reported);
+	FUZZ_CHECK(!life->flushed || !kiw_qp_state_sends(step.next));
 	FUZZ_CHECK((step.next == KIW_QPS_ERROR) == life->flushed);
 	if (step.next != state)
 		FUZZ_CHECK(step.legal);

@@ -6,16 +6,19 @@
  * callbacks, in the poster's context, in the QP's tasklet, or, when a process owns the
  * socket at that moment, in the QP's work. Everything that ends a QP goes through
  * kiw_qp_event(): it writes the state, which stops the engines at once, and leaves the
- * rest to the work, which does it in order and never twice at a time:
+ * actions of the step to the QP's work item. It does them in the order of their bits
+ * (proto/qp_fsm.h), and never runs twice at a time:
  *
- *   SHUTDOWN  start the clock of an orderly close and let the engines finish
- *   FLUSH     with the socket lock held, so that no engine runs: give all work back
- *   DROP      end the stream, with a reset if an FPDU was cut in the middle
- *   REPORT    tell the connection: its closed() is the last that it hears
+ *   CLEAN        forget the stream, drop what was posted
+ *   SHUTDOWN     start the timer of an orderly close and let the engines finish
+ *   FLUSH        with the socket lock held, so that no engine runs: give all work back
+ *   EVENT_FATAL  raise the consumer's asynchronous event
+ *   DROP         reset the stream, rather than close it, if an FPDU was cut in the middle
+ *   REPORT       release the stream and tell the connection: closed() is its last callback
  *
- * Whoever does this work holds the QP's mutex: the work itself, or kiw_qp_reset(). A QP
- * enters RTS and leaves ERROR with the mutex held only. Hence who holds it and finds IDLE or
- * ERROR may do what is due, and knows that no further REPORT becomes due until it lets go.
+ * qp_act() executes them with the QP's mutex held, for the work item or for kiw_qp_reset(). A
+ * QP enters RTS and leaves ERROR only with the mutex held. Hence who holds it and finds IDLE
+ * or ERROR may execute what is due, and knows that no further REPORT becomes due meanwhile.
  *
  * Lifetime: the consumer's reference ends with kiw_qp_uninit(), which aborts the QP, lets
  * the work finish, and waits for the references of iw_cm and of the endpoint. Those are
@@ -45,10 +48,6 @@
 
 /* When the engines try again after memory was short */
 #define QP_RETRY_MS	2
-
-/* What a step leaves to the work; the rest is done by whoever raises the event */
-#define QP_WORK_ACTIONS	(KIW_QPA_FLUSH | KIW_QPA_SHUTDOWN | KIW_QPA_DROP | KIW_QPA_REPORT | \
-			 KIW_QPA_EVENT_FATAL)
 
 static const char *qp_dev_name(const struct kiw_qp *qp)
 {
@@ -115,9 +114,9 @@ int kiw_qp_event(struct kiw_qp *qp, enum kiw_qp_event event)
 	step = kiw_qp_fsm(old, event);
 	if (step.legal)
 		qp_set_state(qp, step.next);
-	qp->todo |= step.actions & QP_WORK_ACTIONS;
+	qp->todo |= step.actions;
 	/* Under the lock: who sees the state can wait for the work; steps are traced in order. */
-	if (step.actions & QP_WORK_ACTIONS)
+	if (step.actions)
 		queue_work(qp->wq, &qp->work);
 	if (step.next != old)
 		trace_kiw_qp_state(qp_dev_name(qp), qp->ib.qp_num, kiw_qp_state_name(old),
@@ -177,7 +176,7 @@ void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t 
 	const struct kiw_perr_info *info = kiw_perr_info(perr);
 	u8 opcode = head_len > 3 ? head[3] & KIW_RDMAP_OPCODE_MASK : 0;
 
-	if (kiw_qp_state(qp) != KIW_QPS_RTS && kiw_qp_state(qp) != KIW_QPS_CLOSING)
+	if (!kiw_qp_state_places(kiw_qp_state(qp)))
 		return;
 	if (head)
 		kiw_count_fault(qp->stats, perr);
@@ -379,64 +378,7 @@ static unsigned long qp_again_todo(struct kiw_qp *qp)
 	return KIW_QPA_FLUSH;
 }
 
-/* All that is due */
-static void qp_do(struct kiw_qp *qp)
-{
-	unsigned long todo = qp_take_todo(qp);
-	bool was_cut = false;
-
-	lockdep_assert_held(&qp->mutex);
-	if (todo & KIW_QP_TODO_AGAIN)
-		todo |= qp_again_todo(qp);
-	if (todo & KIW_QP_TODO_FATAL)
-		qp_fatal(qp);
-	if (todo & KIW_QPA_SHUTDOWN && kiw_qp_state(qp) != KIW_QPS_ERROR)
-		mod_delayed_work(qp->wq, &qp->close_timer, msecs_to_jiffies(QP_CLOSE_MS));
-	if (todo & (KIW_QPA_SHUTDOWN | KIW_QP_TODO_RUN))
-		qp_run_sleeping(qp);
-	if (todo & KIW_QPA_FLUSH && kiw_qp_state(qp) == KIW_QPS_ERROR)
-		was_cut = qp_flush(qp);
-	if (todo & KIW_QPA_EVENT_FATAL)
-		qp_async_event(qp, qp->fault_event);
-	if (todo & KIW_QPA_FLUSH && kiw_qp_state(qp) == KIW_QPS_ERROR)
-		qp_last_wqe(qp);
-	if (todo & KIW_QPA_REPORT)
-		qp_report(qp, was_cut && todo & KIW_QPA_DROP);
-}
-
-static void qp_work(struct work_struct *work)
-{
-	struct kiw_qp *qp = container_of(work, struct kiw_qp, work);
-	/* Reclaim may wait for this QP, and releasing its stream may need memory. */
-	unsigned int noio = memalloc_noio_save();
-
-	mutex_lock(&qp->mutex);
-	qp_do(qp);
-	mutex_unlock(&qp->mutex);
-	memalloc_noio_restore(noio);
-}
-
-static void qp_close_timer(struct work_struct *work)
-{
-	struct kiw_qp *qp = container_of(to_delayed_work(work), struct kiw_qp, close_timer);
-
-	kiw_qp_event(qp, KIW_QPE_LLP_LOST);
-}
-
-/*
- * The engines lacked memory; or, in ERROR, a process may have posted receives: the stock
- * provider rings no doorbell for those, so they would wait for their completion forever.
- */
-static void qp_again(struct work_struct *work)
-{
-	struct kiw_qp *qp = container_of(to_delayed_work(work), struct kiw_qp, again);
-
-	kiw_qp_todo(qp, KIW_QP_TODO_AGAIN);
-}
-
-/* Connecting */
-
-/* Whoever calls the engines from now on calls in vain, and they call nobody. */
+/* From now on the engines do nothing when they are called, and call nobody. */
 static void qp_stop_engines(struct kiw_qp *qp)
 {
 	bool locked;
@@ -461,11 +403,99 @@ static void qp_forget_stream(struct kiw_qp *qp)
 		return;
 	qp_stop_engines(qp);
 	WRITE_ONCE(qp->ks, NULL);
-	/* Who saw the stream in qp_kick_stream() has done with it. */
+	/* Readers in qp_kick_stream() have left their read-side critical sections. */
 	synchronize_rcu_expedited();
 	kiw_tx_uninit(qp);
 	kiw_sock_put(ks);
 }
+
+/*
+ * A reset drops what was posted and not begun, without completions. A process may go on
+ * posting, hence the bound.
+ */
+static void qp_drop_posted(struct kiw_qp *qp)
+{
+	struct kiw_swqe swqe;
+	struct kiw_rwqe rwqe;
+	u32 n;
+
+	for (n = 0; n < qp->sq.size && kiw_sq_fetch(&qp->sq, &swqe); n++)
+		;
+	for (n = 0; n < qp->rq.size && kiw_rq_fetch(&qp->rq, &rwqe); n++)
+		;
+}
+
+/* Back to the beginning. Nobody reads what is set here while there is no stream. */
+static void qp_clean(struct kiw_qp *qp)
+{
+	qp_forget_stream(qp);
+	qp_drop_posted(qp);
+	qp->has_left_srq = false;
+	WRITE_ONCE(qp->term, 0);
+	qp->fault_event = IB_EVENT_QP_FATAL;
+	qp->sweep_ms = QP_SWEEP_MIN_MS;
+}
+
+/* Execute all actions that are due, in the order of their bits. */
+static void qp_act(struct kiw_qp *qp)
+{
+	unsigned long todo = qp_take_todo(qp);
+	bool is_over, was_cut = false;
+
+	lockdep_assert_held(&qp->mutex);
+	if (todo & KIW_QPA_CLEAN)
+		qp_clean(qp);
+	if (todo & KIW_QP_TODO_AGAIN)
+		todo |= qp_again_todo(qp);
+	if (todo & KIW_QP_TODO_FATAL)
+		qp_fatal(qp);
+	if (todo & KIW_QPA_SHUTDOWN && kiw_qp_state(qp) != KIW_QPS_ERROR)
+		mod_delayed_work(qp->wq, &qp->close_timer, msecs_to_jiffies(QP_CLOSE_MS));
+	if (todo & (KIW_QPA_SHUTDOWN | KIW_QP_TODO_RUN))
+		qp_run_sleeping(qp);
+	/* A QP that was reset after somebody had found it in ERROR has nothing to flush. */
+	is_over = kiw_qp_state(qp) == KIW_QPS_ERROR;
+	if (todo & KIW_QPA_FLUSH && is_over)
+		was_cut = qp_flush(qp);
+	if (todo & KIW_QPA_EVENT_FATAL)
+		qp_async_event(qp, qp->fault_event);
+	if (todo & KIW_QPA_FLUSH && is_over)
+		qp_last_wqe(qp);
+	if (todo & KIW_QPA_REPORT)
+		qp_report(qp, was_cut && todo & KIW_QPA_DROP);
+}
+
+static void qp_work(struct work_struct *work)
+{
+	struct kiw_qp *qp = container_of(work, struct kiw_qp, work);
+	/* Reclaim may wait for this QP, and releasing its stream may need memory. */
+	unsigned int noio = memalloc_noio_save();
+
+	mutex_lock(&qp->mutex);
+	qp_act(qp);
+	mutex_unlock(&qp->mutex);
+	memalloc_noio_restore(noio);
+}
+
+static void qp_close_timer(struct work_struct *work)
+{
+	struct kiw_qp *qp = container_of(to_delayed_work(work), struct kiw_qp, close_timer);
+
+	kiw_qp_event(qp, KIW_QPE_LLP_LOST);
+}
+
+/*
+ * The engines lacked memory; or, in ERROR, a process may have posted receives: the stock
+ * provider rings no doorbell for those, so they would wait for their completion forever.
+ */
+static void qp_again(struct work_struct *work)
+{
+	struct kiw_qp *qp = container_of(to_delayed_work(work), struct kiw_qp, again);
+
+	kiw_qp_todo(qp, KIW_QP_TODO_AGAIN);
+}
+
+/* Connecting */
 
 /**
  * kiw_qp_connect() - MPA startup hands an established stream over
@@ -649,22 +679,6 @@ static bool qp_is_quiet(const struct kiw_qp *qp)
 	       !delayed_work_pending(&qp->again) && !delayed_work_pending(&qp->close_timer);
 }
 
-/*
- * What was posted and not begun is gone with a reset, without a completion. A process may go
- * on posting, hence the bound.
- */
-static void qp_drop_posted(struct kiw_qp *qp)
-{
-	struct kiw_swqe swqe;
-	struct kiw_rwqe rwqe;
-	u32 n;
-
-	for (n = 0; n < qp->sq.size && kiw_sq_fetch(&qp->sq, &swqe); n++)
-		;
-	for (n = 0; n < qp->rq.size && kiw_rq_fetch(&qp->rq, &rwqe); n++)
-		;
-}
-
 /**
  * kiw_qp_reset() - take a QP back to its beginning
  * @qp: the QP
@@ -688,15 +702,10 @@ void kiw_qp_reset(struct kiw_qp *qp)
 	mutex_lock(&qp->mutex);
 	if (kiw_qp_state(qp) != KIW_QPS_IDLE)
 		kiw_qp_event(qp, KIW_QPE_ABORT);
-	qp_do(qp);
+	qp_act(qp);
 	/* Legal: only an abort or a fatal event can have come, which lead to ERROR. */
 	WARN_ON_ONCE(kiw_qp_event(qp, KIW_QPE_RESET));
-	qp_forget_stream(qp);
-	qp_drop_posted(qp);
-	qp->has_left_srq = false;
-	WRITE_ONCE(qp->term, 0);
-	qp->fault_event = IB_EVENT_QP_FATAL;
-	qp->sweep_ms = QP_SWEEP_MIN_MS;
+	qp_act(qp);
 	mutex_unlock(&qp->mutex);
 	memalloc_noio_restore(noio);
 }

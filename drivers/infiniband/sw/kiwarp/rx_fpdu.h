@@ -54,9 +54,7 @@ void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
 /* Nothing is placed before a QP is connected, nor after its end. */
 static inline bool kiw_rx_may_place(const struct kiw_qp *qp)
 {
-	enum kiw_qp_state state = kiw_qp_state(qp);
-
-	return state == KIW_QPS_RTS || state == KIW_QPS_CLOSING;
+	return kiw_qp_state_places(kiw_qp_state(qp));
 }
 
 /* May the run go on? */

@@ -584,14 +584,7 @@ static bool tx_is_drained(struct kiw_qp *qp)
 
 static bool tx_may_run(const struct kiw_qp *qp)
 {
-	switch (kiw_qp_state(qp)) {
-	case KIW_QPS_RTS:
-	case KIW_QPS_CLOSING:
-	case KIW_QPS_TERMINATE:
-		return qp->tx.is_running;
-	default:
-		return false;
-	}
+	return kiw_qp_state_sends(kiw_qp_state(qp)) && qp->tx.is_running;
 }
 
 /**

@@ -2,59 +2,46 @@
 /*
  * The life of a QP (RFC 5040 5.4, 6.2 and 7.1; the RDMA verbs' QP states).
  *
- *	event \ state	IDLE	RTS		CLOSING		TERMINATE	ERROR
- *	CONNECT		RTS a	-		-		-		-
- *	CLOSE		-	CLOSING b	.		.		.
- *	ABORT		ERROR f	ERROR d		ERROR d		ERROR e		.
- *	RESET		IDLE r	-		-		-		IDLE r
- *	FAULT		-	TERMINATE t	TERMINATE t	.		.
- *	PEER_TERMINATE	-	ERROR p		ERROR p		.		.
- *	PEER_FIN	-	CLOSING b	.		.		.
- *	LLP_LOST	-	ERROR d		ERROR d		ERROR e		.
- *	FATAL		ERROR h	ERROR i		ERROR i		.		.
- *	DRAINED		-	-		ERROR c		ERROR g		.
+ *	event \ state	IDLE		RTS		CLOSING		TERMINATE	ERROR
+ *	CONNECT		RTS		-		-		-		-
+ *	CLOSE		-		CLOSING shut	.		.		.
+ *	ABORT		ERROR flush	ERROR cut	ERROR cut	ERROR cut	.
+ *	RESET		IDLE clean	-		-		-		IDLE clean
+ *	FAULT		-		TERMINATE fatal	TERMINATE fatal	.		.
+ *	PEER_TERMINATE	-		ERROR end*	ERROR end*	.		.
+ *	PEER_FIN	-		CLOSING shut	.		.		.
+ *	LLP_LOST	-		ERROR cut	ERROR cut	ERROR cut	.
+ *	FATAL		ERROR flush*	ERROR cut*	ERROR cut*	.		.
+ *	DRAINED		-		-		ERROR end	ERROR end	.
  *
  *	-  must not happen: nothing changes		.  legal, nothing to do
- *	a  START
- *	b  SHUTDOWN: what is queued goes out, then FIN
- *	c  STOP_RX, FLUSH, REPORT
- *	d  STOP_RX, FLUSH, DROP, REPORT
- *	e  FLUSH, DROP, REPORT: reception has been stopped
- *	f  FLUSH: there is no stream
- *	g  FLUSH, REPORT
- *	h  FLUSH, EVENT_FATAL: there is no stream
- *	i  STOP_RX, FLUSH, DROP, REPORT, EVENT_FATAL
- *	p  STOP_RX, FLUSH, SHUTDOWN, REPORT, EVENT_FATAL
- *	r  CLEAN
- *	t  TERMINATE, STOP_RX, SHUTDOWN, EVENT_FATAL
+ *	shut   SHUTDOWN: what is queued is sent, then FIN
+ *	fatal  SHUTDOWN, EVENT_FATAL: the Terminate is sent, then FIN
+ *	flush  FLUSH: there is no stream
+ *	end    FLUSH, REPORT		cut  FLUSH, DROP, REPORT
+ *	clean  CLEAN			*    and EVENT_FATAL
  *
- * Every way from RTS to ERROR has one FLUSH and one REPORT, on the step that
- * enters ERROR, at most one EVENT_FATAL, and STOP_RX no later than FLUSH: nothing
- * is placed into work that has been given back.
+ * Every way from RTS to ERROR has one FLUSH and one REPORT, on the step that enters ERROR,
+ * and at most one EVENT_FATAL. Nothing is placed in TERMINATE and ERROR, hence nothing into
+ * work that has been given back.
  *
- * The first fault is the one that is told (RFC 5040 7.1 rule 4), so a second in
- * TERMINATE is nothing, and a Terminate is not answered. CLOSE on a QP without a
- * connection is refused: SQD is reached from RTS only. A QP is reset from where
- * it does nothing; a consumer that wants it sooner aborts first. In ERROR the
- * stream may still be on its way down, hence its events are legal there. FATAL comes
- * after a FAULT, if that can be sent, and is for the QPs where it cannot.
+ * The peer is told the first fault (RFC 5040 7.1 rule 4): a second one in TERMINATE is
+ * ignored, and a Terminate is not answered. CLOSE on a QP without a connection is refused:
+ * SQD is reached from RTS only. A QP is reset in a state where it does nothing; a consumer
+ * that wants it sooner aborts first. In ERROR the stream may not have ended yet, so its
+ * events are legal there. FATAL follows a FAULT if that can be sent, and is for the QPs
+ * where it cannot.
  */
 #include "qp_fsm.h"
 
-/* The letters above */
-#define ACT_A	KIW_QPA_START
-#define ACT_B	KIW_QPA_SHUTDOWN
-#define ACT_C	(KIW_QPA_STOP_RX | KIW_QPA_FLUSH | KIW_QPA_REPORT)
-#define ACT_D	(KIW_QPA_STOP_RX | KIW_QPA_FLUSH | KIW_QPA_DROP | KIW_QPA_REPORT)
-#define ACT_E	(KIW_QPA_FLUSH | KIW_QPA_DROP | KIW_QPA_REPORT)
-#define ACT_F	KIW_QPA_FLUSH
-#define ACT_G	(KIW_QPA_FLUSH | KIW_QPA_REPORT)
-#define ACT_H	(KIW_QPA_FLUSH | KIW_QPA_EVENT_FATAL)
-#define ACT_I	(ACT_D | KIW_QPA_EVENT_FATAL)
-#define ACT_P	(KIW_QPA_STOP_RX | KIW_QPA_FLUSH | KIW_QPA_SHUTDOWN | KIW_QPA_REPORT | \
-		 KIW_QPA_EVENT_FATAL)
-#define ACT_R	KIW_QPA_CLEAN
-#define ACT_T	(KIW_QPA_TERMINATE | KIW_QPA_STOP_RX | KIW_QPA_SHUTDOWN | KIW_QPA_EVENT_FATAL)
+/* As in the table above */
+#define SHUT		KIW_QPA_SHUTDOWN
+#define FATAL		(KIW_QPA_SHUTDOWN | KIW_QPA_EVENT_FATAL)
+#define FLUSH		KIW_QPA_FLUSH
+#define END		(KIW_QPA_FLUSH | KIW_QPA_REPORT)
+#define CUT		(KIW_QPA_FLUSH | KIW_QPA_DROP | KIW_QPA_REPORT)
+#define CLEAN		KIW_QPA_CLEAN
+#define EVENT		KIW_QPA_EVENT_FATAL
 
 #define GO(state, acts)	{ .legal = true, .next = KIW_QPS_##state, .actions = (acts) }
 #define STAY(state)	GO(state, 0)
@@ -62,44 +49,44 @@
 /* Cells that are not written are illegal */
 static const struct kiw_qp_step fsm_table[KIW_QPS_COUNT][KIW_QPE_COUNT] = {
 	[KIW_QPS_IDLE] = {
-		[KIW_QPE_CONNECT]		= GO(RTS, ACT_A),
-		[KIW_QPE_ABORT]			= GO(ERROR, ACT_F),
-		[KIW_QPE_RESET]			= GO(IDLE, ACT_R),
-		[KIW_QPE_FATAL]			= GO(ERROR, ACT_H),
+		[KIW_QPE_CONNECT]		= GO(RTS, 0),
+		[KIW_QPE_ABORT]			= GO(ERROR, FLUSH),
+		[KIW_QPE_RESET]			= GO(IDLE, CLEAN),
+		[KIW_QPE_FATAL]			= GO(ERROR, FLUSH | EVENT),
 	},
 	[KIW_QPS_RTS] = {
-		[KIW_QPE_CLOSE]			= GO(CLOSING, ACT_B),
-		[KIW_QPE_ABORT]			= GO(ERROR, ACT_D),
-		[KIW_QPE_FAULT]			= GO(TERMINATE, ACT_T),
-		[KIW_QPE_PEER_TERMINATE]	= GO(ERROR, ACT_P),
-		[KIW_QPE_PEER_FIN]		= GO(CLOSING, ACT_B),
-		[KIW_QPE_LLP_LOST]		= GO(ERROR, ACT_D),
-		[KIW_QPE_FATAL]			= GO(ERROR, ACT_I),
+		[KIW_QPE_CLOSE]			= GO(CLOSING, SHUT),
+		[KIW_QPE_ABORT]			= GO(ERROR, CUT),
+		[KIW_QPE_FAULT]			= GO(TERMINATE, FATAL),
+		[KIW_QPE_PEER_TERMINATE]	= GO(ERROR, END | EVENT),
+		[KIW_QPE_PEER_FIN]		= GO(CLOSING, SHUT),
+		[KIW_QPE_LLP_LOST]		= GO(ERROR, CUT),
+		[KIW_QPE_FATAL]			= GO(ERROR, CUT | EVENT),
 	},
 	[KIW_QPS_CLOSING] = {
 		[KIW_QPE_CLOSE]			= STAY(CLOSING),
-		[KIW_QPE_ABORT]			= GO(ERROR, ACT_D),
-		[KIW_QPE_FAULT]			= GO(TERMINATE, ACT_T),
-		[KIW_QPE_PEER_TERMINATE]	= GO(ERROR, ACT_P),
+		[KIW_QPE_ABORT]			= GO(ERROR, CUT),
+		[KIW_QPE_FAULT]			= GO(TERMINATE, FATAL),
+		[KIW_QPE_PEER_TERMINATE]	= GO(ERROR, END | EVENT),
 		[KIW_QPE_PEER_FIN]		= STAY(CLOSING),
-		[KIW_QPE_LLP_LOST]		= GO(ERROR, ACT_D),
-		[KIW_QPE_FATAL]			= GO(ERROR, ACT_I),
-		[KIW_QPE_DRAINED]		= GO(ERROR, ACT_C),
+		[KIW_QPE_LLP_LOST]		= GO(ERROR, CUT),
+		[KIW_QPE_FATAL]			= GO(ERROR, CUT | EVENT),
+		[KIW_QPE_DRAINED]		= GO(ERROR, END),
 	},
 	[KIW_QPS_TERMINATE] = {
 		[KIW_QPE_CLOSE]			= STAY(TERMINATE),
-		[KIW_QPE_ABORT]			= GO(ERROR, ACT_E),
+		[KIW_QPE_ABORT]			= GO(ERROR, CUT),
 		[KIW_QPE_FAULT]			= STAY(TERMINATE),
 		[KIW_QPE_PEER_TERMINATE]	= STAY(TERMINATE),
 		[KIW_QPE_PEER_FIN]		= STAY(TERMINATE),
-		[KIW_QPE_LLP_LOST]		= GO(ERROR, ACT_E),
+		[KIW_QPE_LLP_LOST]		= GO(ERROR, CUT),
 		[KIW_QPE_FATAL]			= STAY(TERMINATE),
-		[KIW_QPE_DRAINED]		= GO(ERROR, ACT_G),
+		[KIW_QPE_DRAINED]		= GO(ERROR, END),
 	},
 	[KIW_QPS_ERROR] = {
 		[KIW_QPE_CLOSE]			= STAY(ERROR),
 		[KIW_QPE_ABORT]			= STAY(ERROR),
-		[KIW_QPE_RESET]			= GO(IDLE, ACT_R),
+		[KIW_QPE_RESET]			= GO(IDLE, CLEAN),
 		[KIW_QPE_FAULT]			= STAY(ERROR),
 		[KIW_QPE_PEER_TERMINATE]	= STAY(ERROR),
 		[KIW_QPE_PEER_FIN]		= STAY(ERROR),
@@ -135,7 +122,8 @@ static const char * const event_names[KIW_QPE_COUNT] = {
  * @state: where the QP is
  * @event: what happens
  *
- * RFC 5040 5.4, 6.2 and 7.1. The caller writes the state and does the actions.
+ * RFC 5040 5.4, 6.2 and 7.1. The caller writes the state and does the actions, all of which the
+ * QP's work executes.
  *
  * Context: any.
  * Return: the step; when it is not legal, @next is @state and there is nothing

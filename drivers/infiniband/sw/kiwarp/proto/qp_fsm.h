@@ -55,16 +55,15 @@ enum kiw_qp_event {
 	KIW_QPE_COUNT,
 };
 
-/* What the engine does on a transition, in this order */
-#define KIW_QPA_START		BIT(0)	/* start both engines */
-#define KIW_QPA_TERMINATE	BIT(1)	/* queue the Terminate as the next FPDU */
-#define KIW_QPA_STOP_RX		BIT(2)	/* place nothing more */
-#define KIW_QPA_FLUSH		BIT(3)	/* complete all work as flushed */
-#define KIW_QPA_SHUTDOWN	BIT(4)	/* close our half when TCP has it all */
-#define KIW_QPA_DROP		BIT(5)	/* reset the stream */
-#define KIW_QPA_REPORT		BIT(6)	/* tell the connection manager: closed */
-#define KIW_QPA_EVENT_FATAL	BIT(7)	/* async event: QP fatal */
-#define KIW_QPA_CLEAN		BIT(8)	/* empty the rings, forget the stream */
+/* What a step asks for, in the order in which the QP's work does it. What a state alone
+ * decides is no action: see kiw_qp_state_places() and kiw_qp_state_sends().
+ */
+#define KIW_QPA_CLEAN		BIT(0)	/* forget the stream, drop what was posted */
+#define KIW_QPA_SHUTDOWN	BIT(1)	/* close our half when TCP has it all, in bounded time */
+#define KIW_QPA_FLUSH		BIT(2)	/* complete all work as flushed */
+#define KIW_QPA_EVENT_FATAL	BIT(3)	/* raise the asynchronous event of the fault */
+#define KIW_QPA_DROP		BIT(4)	/* with REPORT: reset the stream if an FPDU was cut */
+#define KIW_QPA_REPORT		BIT(5)	/* release the stream, tell the connection: closed */
 
 /**
  * struct kiw_qp_step - one cell of the table
@@ -79,6 +78,35 @@ struct kiw_qp_step {
 };
 
 struct kiw_qp_step kiw_qp_fsm(enum kiw_qp_state state, enum kiw_qp_event event);
+/**
+ * kiw_qp_state_places - may received data be placed in this state?
+ * @state: where the QP is
+ *
+ * RFC 5040 7.1: nothing is placed once a Terminate was sent or received, nor before the
+ * connection is handed over.
+ *
+ * Context: any.
+ * Return: whether it may.
+ */
+static inline bool kiw_qp_state_places(enum kiw_qp_state state)
+{
+	return state == KIW_QPS_RTS || state == KIW_QPS_CLOSING;
+}
+
+/**
+ * kiw_qp_state_sends - is there anything to be sent in this state?
+ * @state: where the QP is
+ *
+ * In %KIW_QPS_TERMINATE it is what has been begun, and the Terminate behind it.
+ *
+ * Context: any.
+ * Return: whether the transmit engine runs.
+ */
+static inline bool kiw_qp_state_sends(enum kiw_qp_state state)
+{
+	return kiw_qp_state_places(state) || state == KIW_QPS_TERMINATE;
+}
+
 const char *kiw_qp_state_name(enum kiw_qp_state state);
 const char *kiw_qp_event_name(enum kiw_qp_event event);
 
