@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Every non-static function has a kernel-doc block directly above its definition,
-and every lock in a structure has its line in one, saying what it protects.
+and every lock in a structure has its line in one, saying what it protects. Who
+promises to be called with the socket lock held asserts it.
 
 kernel-doc itself checks the blocks that exist; it never asks for one.
 """
@@ -39,6 +40,22 @@ def check_functions(tree):
             yield f"{where} has a block above it that does not start with ' * {function.name}() - '"
 
 
+def check_socket_lock(tree):
+    """The block says "Context: socket lock held", the body asserts it, or neither."""
+    for function in tree.functions():
+        lines = tree.lines(function.path)
+        block = " ".join(block_above(lines, function.first) or [])
+        promises = re.search(r"Context: (process; )?socket lock held", block) is not None
+        body = "\n".join(lines[function.line:function.end])
+        asserts = "kiw_sock_assert_held(" in body
+        if promises and not asserts:
+            yield (f"{function.path}:{function.line}: {function.name}() says that the socket "
+                   "lock is held and does not assert it")
+        elif asserts and not promises and not function.is_static:
+            yield (f"{function.path}:{function.line}: {function.name}() asserts the socket "
+                   "lock, its kernel-doc does not say so")
+
+
 def check_locks(tree):
     for path in tree.c_files():
         text = tree.text(path)
@@ -51,6 +68,7 @@ def check_locks(tree):
 def check(tree):
     yield from check_functions(tree)
     yield from check_locks(tree)
+    yield from check_socket_lock(tree)
 
 
 if __name__ == "__main__":

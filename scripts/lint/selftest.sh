@@ -127,6 +127,10 @@ add_to "$driver/main.c" '/**' ' * kiw_g() - b' ' */' 'int kiw_f(void)' '{' '}'
 bad "kernel-doc on" "does not start with ' \* kiw_f" "the block of another function"
 add_to "$driver/main.c" 'struct kiw_x {' '	spinlock_t lock;' '};'
 bad "kernel-doc on" "lock has no kernel-doc line" "a lock that protects what?"
+add_to "$driver/main.c" '/**' ' * kiw_f() - b' ' *' ' * Context: socket lock held.' ' */' 'int kiw_f(void)' '{' '}'
+bad "kernel-doc on" "does not assert it" "a promise without its assertion"
+add_to "$driver/main.c" '/**' ' * kiw_f() - b' ' */' 'int kiw_f(void)' '{' '	kiw_sock_assert_held(0);' '}'
+bad "kernel-doc on" "its kernel-doc does not say so" "an assertion of no promise"
 
 # counter NAME DOCUMENTED TESTED - a list of one counter
 counter() {

@@ -176,6 +176,7 @@ void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t 
 	const struct kiw_perr_info *info = kiw_perr_info(perr);
 	u8 opcode = head_len > 3 ? head[3] & KIW_RDMAP_OPCODE_MASK : 0;
 
+	kiw_sock_assert_held(qp->ks);
 	if (!kiw_qp_state_places(kiw_qp_state(qp)))
 		return;
 	if (head)
@@ -208,6 +209,7 @@ bool kiw_qp_gives_way(struct kiw_qp *qp)
 {
 	unsigned long now = jiffies;
 
+	kiw_sock_assert_held(qp->ks);
 	if (qp->gave_way)
 		return true;
 	/* A pause ends the burst; that a tick or two was late is none. */

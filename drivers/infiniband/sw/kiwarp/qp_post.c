@@ -116,6 +116,7 @@ int kiw_qp_post_recv(struct kiw_qp *qp, const struct ib_recv_wr *wr,
  */
 int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe)
 {
+	kiw_sock_assert_held(qp->ks);
 	if (qp->srq)
 		return kiw_srq_fetch(qp->srq, wqe);
 	return kiw_rq_fetch(&qp->rq, wqe);
@@ -134,6 +135,7 @@ int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe)
  */
 void kiw_qp_post_completion(struct kiw_qp *qp, struct kiw_cq *cq, const struct kiw_wc *wc)
 {
+	kiw_sock_assert_held(qp->ks);
 	if (kiw_cq_post(cq, wc))
 		return;
 	kiw_qp_fault(qp, KIW_PERR_RDMAP_CATASTROPHIC, NULL, 0);

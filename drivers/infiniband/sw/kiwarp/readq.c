@@ -161,7 +161,7 @@ void kiw_irq_uninit(struct kiw_irq *irq)
  * kiw_pend_ready() - see to it that a pend ring has slots
  * @ring: the ring; one without slots is full
  *
- * Context: socket lock held.
+ * Context: serialised by the caller.
  * Return: false: there is no memory at this moment.
  */
 bool kiw_pend_ready(struct kiw_pend_ring *ring)
@@ -177,7 +177,7 @@ bool kiw_pend_ready(struct kiw_pend_ring *ring)
  * kiw_orq_ready() - see to it that an ORQ has slots
  * @orq: the queue
  *
- * Context: socket lock held.
+ * Context: serialised by the caller.
  * Return: false: there is no memory at this moment.
  */
 bool kiw_orq_ready(struct kiw_orq *orq)
@@ -191,7 +191,7 @@ bool kiw_orq_ready(struct kiw_orq *orq)
  * kiw_irq_ready() - see to it that an IRQ has slots
  * @irq: the queue
  *
- * Context: socket lock held.
+ * Context: serialised by the caller.
  * Return: false: there is no memory at this moment.
  */
 bool kiw_irq_ready(struct kiw_irq *irq)
@@ -206,7 +206,7 @@ bool kiw_irq_ready(struct kiw_irq *irq)
  * kiw_pend_is_full() - may another work request begin
  * @ring: the ring
  *
- * Context: socket lock held.
+ * Context: serialised by the caller.
  * Return: true: not before one completes.
  */
 bool kiw_pend_is_full(const struct kiw_pend_ring *ring)
@@ -218,7 +218,7 @@ bool kiw_pend_is_full(const struct kiw_pend_ring *ring)
  * kiw_pend_is_empty() - is no work request between its begin and its completion
  * @ring: the ring
  *
- * Context: socket lock held.
+ * Context: serialised by the caller.
  * Return: whether.
  */
 bool kiw_pend_is_empty(const struct kiw_pend_ring *ring)
@@ -232,7 +232,7 @@ bool kiw_pend_is_empty(const struct kiw_pend_ring *ring)
  * @wqe: the work request
  * @is_signaled: its success is to be reported
  *
- * Context: socket lock held. Its counter is @ring->put - 1 afterwards.
+ * Context: serialised by the caller. Its counter is @ring->put - 1 afterwards.
  */
 void kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool is_signaled)
 {
@@ -253,7 +253,7 @@ void kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool i
  * @ring: the ring
  * @pos: free-running counter
  *
- * Context: socket lock held.
+ * Context: serialised by the caller.
  * Return: the entry.
  */
 struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos)
@@ -266,7 +266,7 @@ struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos)
  * @pend: the work request; done, or younger than 2^31 octets
  * @end: how far TCP has the stream, as &struct kiw_tx.offset counts
  *
- * Context: socket lock held.
+ * Context: serialised by the caller.
  * Return: whether; also when it is done and nothing will be sent.
  */
 bool kiw_pend_is_sent(const struct kiw_pend *pend, u32 end)
@@ -279,7 +279,7 @@ bool kiw_pend_is_sent(const struct kiw_pend *pend, u32 end)
  * @ring: the ring
  * @end: that place, as &struct kiw_tx.offset counts; other octets will follow there
  *
- * Context: socket lock held.
+ * Context: serialised by the caller.
  */
 void kiw_pend_cut(struct kiw_pend_ring *ring, u32 end)
 {
@@ -315,7 +315,7 @@ static bool orq_has_sges(const struct kiw_orq *orq, u32 count)
  * As many are as were negotiated, or those that are have so many SGEs that there may be no
  * room for one more's.
  *
- * Context: socket lock held.
+ * Context: serialised by the caller.
  * Return: whether; always when ORD is 0.
  */
 bool kiw_orq_is_full(const struct kiw_orq *orq)
@@ -328,7 +328,7 @@ bool kiw_orq_is_full(const struct kiw_orq *orq)
  * kiw_orq_is_empty() - is no Read outstanding
  * @orq: the queue
  *
- * Context: socket lock held.
+ * Context: serialised by the caller.
  * Return: whether.
  */
 bool kiw_orq_is_empty(const struct kiw_orq *orq)
@@ -342,7 +342,7 @@ bool kiw_orq_is_empty(const struct kiw_orq *orq)
  * @sge: where the octets go; copied
  * @num_sge: entries of @sge, at most %KIW_MAX_SGE
  *
- * Context: socket lock held.
+ * Context: serialised by the caller.
  * Return: its entry, zero but for the SGEs, for the caller to fill.
  */
 struct kiw_read *kiw_orq_add(struct kiw_orq *orq, const struct kiw_sge *sge, u8 num_sge)
@@ -367,7 +367,7 @@ struct kiw_read *kiw_orq_add(struct kiw_orq *orq, const struct kiw_sge *sge, u8 
  * kiw_orq_oldest() - the Read that the next Response answers, RFC 5040 5.5
  * @orq: the queue
  *
- * Context: socket lock held.
+ * Context: serialised by the caller.
  * Return: its entry, or NULL.
  */
 struct kiw_read *kiw_orq_oldest(struct kiw_orq *orq)
@@ -381,7 +381,7 @@ struct kiw_read *kiw_orq_oldest(struct kiw_orq *orq)
  * kiw_orq_done() - the oldest Read has been answered
  * @orq: the queue, not empty
  *
- * Context: socket lock held.
+ * Context: serialised by the caller.
  */
 void kiw_orq_done(struct kiw_orq *orq)
 {
@@ -395,7 +395,7 @@ void kiw_orq_done(struct kiw_orq *orq)
  * @req: its request
  * @ddp: its DDP header, %KIW_DDP_UNTAGGED_HDR octets
  *
- * Context: socket lock held.
+ * Context: serialised by the caller.
  * Return: false: the peer has more outstanding than was negotiated.
  */
 bool kiw_irq_add(struct kiw_irq *irq, const struct kiw_read_req *req, const u8 *ddp)
@@ -414,7 +414,7 @@ bool kiw_irq_add(struct kiw_irq *irq, const struct kiw_read_req *req, const u8 *
  * kiw_irq_oldest() - the request to answer next
  * @irq: the queue
  *
- * Context: socket lock held.
+ * Context: serialised by the caller.
  * Return: it, or NULL.
  */
 struct kiw_peer_read *kiw_irq_oldest(struct kiw_irq *irq)
@@ -428,7 +428,7 @@ struct kiw_peer_read *kiw_irq_oldest(struct kiw_irq *irq)
  * kiw_irq_done() - the oldest request has been answered
  * @irq: the queue, not empty
  *
- * Context: socket lock held.
+ * Context: serialised by the caller.
  */
 void kiw_irq_done(struct kiw_irq *irq)
 {

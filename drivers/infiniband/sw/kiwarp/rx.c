@@ -618,6 +618,7 @@ void kiw_rx_run(struct kiw_qp *qp)
 	struct kiw_rx_fpdu in;
 	u32 start;
 
+	kiw_sock_assert_held(qp->ks);
 	if (!qp->rx.is_running)
 		return;
 	kiw_sock_rx_start(qp->ks, &in.cur);
@@ -696,6 +697,7 @@ bool kiw_rx_flush(struct kiw_qp *qp)
 	u32 left = qp->rq.size;
 	struct kiw_rwqe recv;
 
+	kiw_sock_assert_held(qp->ks);
 	if (qp->rx.has_recv)
 		rx_flush_one(qp, qp->rx.recv.wr_id);
 	if (qp->srq)

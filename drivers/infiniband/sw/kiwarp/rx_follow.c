@@ -153,6 +153,7 @@ void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 	struct rx_sink sink;
 	u32 placed;
 
+	kiw_sock_assert_held(qp->ks);
 	if (!in->seg.payload_len || !rx_find_sink(qp, in, &sink))
 		return;
 	if (qp->conn.rx_markers)

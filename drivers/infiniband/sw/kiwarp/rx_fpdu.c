@@ -48,6 +48,7 @@ static enum kiw_mpa_rx rx_frame_marked(struct kiw_qp *qp, struct kiw_rx_fpdu *in
  */
 enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
+	kiw_sock_assert_held(qp->ks);
 	if (qp->conn.rx_markers)
 		return rx_frame_marked(qp, in);
 	in->head_len = min_t(u32, in->cur.avail, KIW_FPDU_HDR_MAX);
@@ -69,6 +70,7 @@ u32 kiw_rx_frame_alike(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 	u32 offset = kiw_rx_offset(qp, &in->cur);
 	u32 size = kiw_mpa_fpdu_size(in->extent.ulpdu_len);
 
+	kiw_sock_assert_held(qp->ks);
 	in->extent.total = kiw_mpa_marked_size(offset, size);
 	return kiw_mpa_to_marker(offset);
 }
@@ -91,6 +93,7 @@ bool kiw_rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
 	const u8 *data;
 	u32 here;
 
+	kiw_sock_assert_held(qp->ks);
 	for (; left; left -= here) {
 		data = kiw_sock_rx_take(qp->ks, &at, left, &here);
 		if (!data)
@@ -116,6 +119,7 @@ bool kiw_rx_scattered_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
 	struct kiw_wire_marker marker;
 	u32 left;
 
+	kiw_sock_assert_held(qp->ks);
 	for (left = in->extent.total; gap < left; gap = KIW_MARKER_INTERVAL) {
 		kiw_sock_rx_skip(qp->ks, &at, gap);
 		left -= gap;
@@ -139,5 +143,6 @@ bool kiw_rx_scattered_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
  */
 void kiw_rx_skip_marked(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len)
 {
+	kiw_sock_assert_held(qp->ks);
 	kiw_sock_rx_skip(qp->ks, cur, kiw_mpa_marked_size(kiw_rx_offset(qp, cur), len));
 }

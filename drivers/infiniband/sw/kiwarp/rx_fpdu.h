@@ -81,6 +81,7 @@ static inline u32 kiw_rx_offset(const struct kiw_qp *qp, const struct kiw_rx_cur
  */
 static inline bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
 {
+	kiw_sock_assert_held(qp->ks);
 	if (in->cur.here < in->extent.total)
 		return kiw_rx_scattered_agree(qp, in);
 	return kiw_mpa_markers_agree(in->cur.data, in->extent.total,
@@ -99,6 +100,7 @@ static inline bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_f
  */
 static inline enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
 {
+	kiw_sock_assert_held(qp->ks);
 	if (qp->conn.crc && !kiw_rx_crc_holds(qp, in))
 		return KIW_PERR_MPA_CRC;
 	if (qp->conn.rx_markers && !kiw_rx_markers_agree(qp, in))
@@ -121,6 +123,7 @@ static inline bool kiw_rx_goes_on(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
 	u32 plain = in->cur.here;
 
+	kiw_sock_assert_held(qp->ks);
 	if (in->seg.last)
 		return false;
 	if (qp->conn.rx_markers)
@@ -140,6 +143,7 @@ static inline bool kiw_rx_goes_on(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
  */
 static inline void kiw_rx_skip(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len)
 {
+	kiw_sock_assert_held(qp->ks);
 	if (qp->conn.rx_markers && len > kiw_mpa_to_marker(kiw_rx_offset(qp, cur)))
 		kiw_rx_skip_marked(qp, cur, len);
 	else
@@ -158,6 +162,7 @@ static inline u32 kiw_rx_pass_marker(struct kiw_qp *qp, struct kiw_rx_cursor *cu
 {
 	u32 gap = kiw_mpa_to_marker(kiw_rx_offset(qp, cur));
 
+	kiw_sock_assert_held(qp->ks);
 	if (gap)
 		return gap;
 	kiw_sock_rx_skip(qp->ks, cur, KIW_MARKER_SIZE);
@@ -177,6 +182,7 @@ static inline u32 kiw_rx_pass_marker(struct kiw_qp *qp, struct kiw_rx_cursor *cu
 static inline const u8 *kiw_rx_take(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len,
 				    u32 *num)
 {
+	kiw_sock_assert_held(qp->ks);
 	if (qp->conn.rx_markers)
 		len = min(len, kiw_rx_pass_marker(qp, cur));
 	return kiw_sock_rx_take(qp->ks, cur, len, num);

@@ -22,6 +22,7 @@
 #include <linux/skbuff.h>
 #include <linux/socket.h>
 #include <linux/workqueue.h>
+#include <net/sock.h>
 
 #include "stats.h"
 
@@ -178,6 +179,20 @@ void kiw_sock_put(struct kiw_sock *ks);
 /* BHs off */
 bool kiw_sock_run_bh(struct kiw_sock *ks, void (*fn)(void *arg), void *arg);
 
+/**
+ * kiw_sock_assert_held() - the caller holds the socket lock
+ * @ks: the stream, or NULL: a QP that has none is protected by its mutex
+ *
+ * A stream whose socket was released has no lock any more. Nothing without lockdep.
+ *
+ * Context: any.
+ */
+static inline void kiw_sock_assert_held(const struct kiw_sock *ks)
+{
+	if (IS_ENABLED(CONFIG_LOCKDEP) && ks && READ_ONCE(ks->sock))
+		sock_owned_by_me(ks->sk);
+}
+
 /* sock_io.c; socket lock held, BHs off */
 u32 kiw_sock_emss(struct kiw_sock *ks);
 u32 kiw_sock_burst(struct kiw_sock *ks);
@@ -229,6 +244,7 @@ void kiw_sock_rx_want(struct kiw_sock *ks, u32 len);
  */
 static inline void kiw_sock_rx_skip(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len)
 {
+	kiw_sock_assert_held(ks);
 	cur->seq += len;
 	cur->avail -= len;
 	if (len < cur->here) {
@@ -256,6 +272,7 @@ static inline const u8 *kiw_sock_rx_take(struct kiw_sock *ks, struct kiw_rx_curs
 {
 	const u8 *data;
 
+	kiw_sock_assert_held(ks);
 	if (!cur->here && !kiw_sock_rx_find(ks, cur))
 		return NULL;
 	data = cur->data;
@@ -276,6 +293,7 @@ static inline const u8 *kiw_sock_rx_take(struct kiw_sock *ks, struct kiw_rx_curs
  */
 static inline bool kiw_sock_is_unreadable(const struct kiw_sock *ks)
 {
+	kiw_sock_assert_held(ks);
 	return ks->is_unreadable;
 }
 

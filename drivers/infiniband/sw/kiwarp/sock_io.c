@@ -144,6 +144,7 @@ int kiw_sock_error(struct kiw_sock *ks)
  */
 u32 kiw_sock_emss(struct kiw_sock *ks)
 {
+	kiw_sock_assert_held(ks);
 	return tcp_sk(ks->sk)->mss_cache;
 }
 
@@ -159,6 +160,7 @@ u32 kiw_sock_emss(struct kiw_sock *ks)
  */
 u32 kiw_sock_burst(struct kiw_sock *ks)
 {
+	kiw_sock_assert_held(ks);
 	return clamp(ks->sk->sk_gso_max_size / kiw_sock_emss(ks), 1U,
 		     max_t(u32, ks->sk->sk_gso_max_segs, 1));
 }
@@ -172,6 +174,7 @@ u32 kiw_sock_burst(struct kiw_sock *ks)
  */
 bool kiw_sock_has_room(struct kiw_sock *ks)
 {
+	kiw_sock_assert_held(ks);
 	if (sk_stream_memory_free(ks->sk))
 		return true;
 	set_bit(SOCK_NOSPACE, &ks->sock->flags);
@@ -187,6 +190,7 @@ bool kiw_sock_has_room(struct kiw_sock *ks)
  */
 bool kiw_sock_is_quiet(struct kiw_sock *ks)
 {
+	kiw_sock_assert_held(ks);
 	return tcp_rtx_and_write_queues_empty(ks->sk);
 }
 
@@ -213,6 +217,7 @@ int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int nu
 {
 	int ret;
 
+	kiw_sock_assert_held(ks);
 	/*
 	 * When TCP has no memory and nothing queued, it says at once that there is room, to wake
 	 * up a poller. For the owner that would be a call to try again without the delay.

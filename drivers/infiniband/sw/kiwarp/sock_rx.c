@@ -46,6 +46,7 @@ void kiw_sock_rx_start(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 	int avail = tcp_inq(sk);
 	u32 off;
 
+	kiw_sock_assert_held(ks);
 	cur->seq = tcp_sk(sk)->copied_seq;
 	cur->avail = max(avail, 0);
 	sock_rx_begin(cur, cur->avail ? tcp_recv_skb(sk, cur->seq, &off) : NULL);
@@ -204,6 +205,7 @@ bool kiw_sock_rx_find(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 {
 	u32 off = sock_rx_settle(ks, cur);
 
+	kiw_sock_assert_held(ks);
 	cur->here = 0;
 	cur->data = cur->skb ? sock_rx_place(cur, off, &cur->here) : NULL;
 	return likely(cur->data) || sock_rx_lost(ks, cur);
@@ -224,6 +226,7 @@ void kiw_sock_rx_peek(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u8 *
 	const u8 *data;
 	u32 here;
 
+	kiw_sock_assert_held(ks);
 	for (; len; len -= here, buf += here) {
 		data = kiw_sock_rx_take(ks, &at, len, &here);
 		if (!data) {
@@ -254,6 +257,7 @@ void kiw_sock_rx_room(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u32 
 	int limit = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_rmem[2]);
 	int room;
 
+	kiw_sock_assert_held(ks);
 	if (!cur->avail || !cur->skb || cur->seq == TCP_SKB_CB(cur->skb)->seq)
 		return;
 	/* A buffer is larger than what is in it; TCP takes it for twice as large at first. */
@@ -272,6 +276,7 @@ void kiw_sock_rx_room(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u32 
  */
 void kiw_sock_rx_consume(struct kiw_sock *ks, u32 len)
 {
+	kiw_sock_assert_held(ks);
 	tcp_read_done(ks->sk, len);
 }
 
@@ -286,6 +291,7 @@ void kiw_sock_rx_consume(struct kiw_sock *ks, u32 len)
  */
 void kiw_sock_rx_want(struct kiw_sock *ks, u32 len)
 {
+	kiw_sock_assert_held(ks);
 	if (!ks->sock || ks->sk->sk_rcvlowat == len)
 		return;
 	ks->in_want = true;

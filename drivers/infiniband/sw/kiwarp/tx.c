@@ -599,6 +599,7 @@ void kiw_tx_run(struct kiw_qp *qp)
 	unsigned int left = TX_RUN_BATCHES;
 	int ret;
 
+	kiw_sock_assert_held(qp->ks);
 	while (tx_may_run(qp)) {
 		ret = tx_push(qp);
 		if (ret == -EAGAIN) {

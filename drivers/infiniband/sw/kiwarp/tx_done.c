@@ -38,6 +38,7 @@ void kiw_tx_complete(struct kiw_qp *qp)
 	struct kiw_pend_ring *ring = &qp->tx.pend;
 	struct kiw_pend *pend;
 
+	kiw_sock_assert_held(qp->ks);
 	while (!kiw_pend_is_empty(ring)) {
 		pend = kiw_pend_at(ring, ring->get);
 		if (!pend->is_done)
@@ -64,6 +65,7 @@ void kiw_tx_taken(struct kiw_qp *qp)
 	u32 end = qp->tx.offset - qp->tx.buf.len;
 	struct kiw_pend *pend;
 
+	kiw_sock_assert_held(qp->ks);
 	for (; ring->taken != ring->put; ring->taken++) {
 		pend = kiw_pend_at(ring, ring->taken);
 		if (!kiw_pend_is_sent(pend, end))
@@ -132,6 +134,7 @@ void kiw_tx_refused(struct kiw_qp *qp, const struct kiw_term *term, enum kiw_wcs
 {
 	struct kiw_pend *pend = NULL;
 
+	kiw_sock_assert_held(qp->ks);
 	if (term->is_untagged)
 		pend = tx_find_msn(qp, term->qn, term->msn);
 	if (!pend && term->is_read)
@@ -177,6 +180,7 @@ bool kiw_tx_flush(struct kiw_qp *qp)
 	struct kiw_pend pend = { .status = KIW_WCS_FLUSHED };
 	u32 left = qp->sq.size;
 
+	kiw_sock_assert_held(qp->ks);
 	kiw_txbuf_drop(&tx->buf);
 	tx_flush_pend(qp);
 	if (tx->has_wqe && tx->kind != KIW_TX_WR) {

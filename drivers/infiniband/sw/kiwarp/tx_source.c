@@ -43,6 +43,7 @@ static void source_init(struct kiw_tx_source *src, struct kiw_qp *qp, int access
 void kiw_tx_source_sgl(struct kiw_tx_source *src, struct kiw_qp *qp, const struct kiw_sge *sge,
 		       u8 num_sge, u32 offset)
 {
+	kiw_sock_assert_held(qp->ks);
 	source_init(src, qp, 0);
 	src->sgl.sge = sge;
 	src->sgl.num_sge = num_sge;
@@ -61,6 +62,7 @@ void kiw_tx_source_sgl(struct kiw_tx_source *src, struct kiw_qp *qp, const struc
  */
 void kiw_tx_source_region(struct kiw_tx_source *src, struct kiw_qp *qp, u32 stag, u64 to, u32 len)
 {
+	kiw_sock_assert_held(qp->ks);
 	source_init(src, qp, IB_ACCESS_REMOTE_READ);
 	src->region = (struct kiw_sge) { .addr = to, .length = len, .lkey = stag };
 	src->sgl.sge = &src->region;
@@ -115,7 +117,7 @@ static enum kiw_mem_fault source_look(struct kiw_tx_source *src, u32 len)
  * @dst: where to
  * @len: octets
  *
- * Context: socket lock held, BHs off, within the engine's section of the MR table.
+ * Context: as kiw_tx_source_sgl(), which set @src up.
  * Return: false: they may not be read, @src->fault says why.
  */
 bool kiw_tx_source_read_on(struct kiw_tx_source *src, void *dst, u32 len)

@@ -48,7 +48,7 @@ bool kiw_tx_source_read_on(struct kiw_tx_source *src, void *dst, u32 len);
  *
  * Most lie in the current piece and do not end it.
  *
- * Context: socket lock held, BHs off, within the engine's section of the MR table.
+ * Context: as kiw_tx_source_sgl(), which set @src up.
  * Return: false: they may not be read, @src->fault says why.
  */
 static inline bool kiw_tx_source_read(struct kiw_tx_source *src, void *dst, u32 len)

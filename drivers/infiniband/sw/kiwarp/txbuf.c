@@ -192,6 +192,7 @@ int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks)
 {
 	int ret;
 
+	kiw_sock_assert_held(ks);
 	while (buf->len) {
 		ret = kiw_sock_send_pages(ks, &buf->bv[buf->first], buf->num - buf->first,
 					  buf->len);
