@@ -22,7 +22,7 @@ LAYERS = [
     (2, "proto/*"),
     (3, "mr mr_fast umem dmabuf sgl cq srq readq txbuf policy sock sock_*"),
     (4, "caller qp qp_post doorbell tx tx_done tx_fpdu tx_source rx rx_fpdu rx_follow wr"),
-    (5, "cm cm_* verbs verbs_* uapi uapi_* device policy_sysfs netlink stats trace main"),
+    (5, "cm cm_* verbs verbs_* uapi uapi_* device policy_sysfs monitor_sysfs netlink stats trace main"),
 ]
 
 # Headers that may be used further down than the file they belong to.
@@ -49,7 +49,8 @@ RULES = [
      "engines know neither connection management nor the device's internals"),
     ("cm cm_*", None, "tx.h rx.h",
      "cm drives the QP, never its engines"),
-    ("verbs verbs_* uapi uapi_* device policy_sysfs netlink main", None, "proto/wire.h",
+    ("verbs verbs_* uapi uapi_* device policy_sysfs monitor_sysfs netlink main", None,
+     "proto/wire.h",
      "the verbs never see bytes"),
 ]
 

@@ -42,6 +42,7 @@
 #include <rdma/iw_cm.h>
 
 #include "cm.h"
+#include "monitor_sysfs.h"
 #include "verbs.h"
 
 static DEFINE_MUTEX(devices_lock);	/* protects devices, see above */
@@ -355,6 +356,7 @@ static struct kiw_device *make_device(const char *name, struct net_device *ndev)
 		goto err_uninit;
 	/* From here on ib_dealloc_device() calls kiw_device_dealloc() */
 	ib_set_device_ops(&dev->ib, &kiw_device_ops);
+	kiw_monitor_add_identity(&dev->ib);
 	kiw_compat_fill_res_srq(&dev->ib, kiw_fill_res_srq_entry);
 	return dev;
 

@@ -18,6 +18,7 @@
 #include "cm.h"
 #include "cq.h"
 #include "device.h"
+#include "monitor_sysfs.h"
 #include "mr_fast.h"
 #include "policy_sysfs.h"
 #include "qp.h"
@@ -280,6 +281,7 @@ const struct ib_device_ops kiw_device_ops = {
 	.fill_res_cm_id_entry = kiw_fill_res_cm_id_entry,
 	.get_dev_fw_str = kiw_get_dev_fw_str,
 	.device_group = &kiw_policy_group,
+	.port_groups = kiw_monitor_port_groups,
 	.alloc_hw_port_stats = alloc_port_stats,
 	.get_hw_stats = get_stats,
 

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What monitoring programs read: /sys/class/infiniband/DEVICE/ports/1/counters/NAME, board_id and
+ * hca_type.
+ *
+ * Programs such as node_exporter expect these of every RDMA device. Some give up on all devices of
+ * the host when one of them lacks the directory. ib_core makes it for drivers that have a
+ * performance management agent, which iWARP has not; so the driver does. The names and units are
+ * those of InfiniBand's PortCountersExtended attribute, with an FPDU for a packet. A counter of
+ * InfiniBand that has no meaning here has no file.
+ *
+ * Owns nothing: the values are sums of those in stats.c. ib_core makes and removes the files with
+ * the device, so none is open in our code when that goes. Process context.
+ */
+#include "monitor_sysfs.h"
+
+#include <linux/build_bug.h>
+#include <linux/container_of.h>
+#include <linux/device.h>
+#include <linux/kernel.h>
+#include <linux/stringify.h>
+#include <linux/sysfs.h>
+#include <rdma/ib_sysfs.h>
+#include <rdma/ib_verbs.h>
+
+#include "device.h"
+#include "stats.h"
+
+#define MAX_SUMMANDS	4
+
+/**
+ * struct monitor_counter - a file
+ * @attr: sysfs's part
+ * @shift: the sum is divided by two to the power of this
+ * @count: of @stats
+ * @stats: what is added up
+ */
+struct monitor_counter {
+	struct ib_port_attribute attr;
+	unsigned int shift;
+	unsigned int count;
+	enum kiw_stat stats[MAX_SUMMANDS];
+};
+
+static ssize_t monitor_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr,
+			    char *buf)
+{
+	const struct monitor_counter *counter = container_of(attr, struct monitor_counter, attr);
+	const struct kiw_stats *stats = &to_kiw_device(ibdev)->stats;
+	unsigned int i;
+	u64 sum = 0;
+
+	for (i = 0; i < counter->count; i++)
+		sum += kiw_stats_read(stats, counter->stats[i]);
+	return sysfs_emit(buf, "%llu\n", sum >> counter->shift);
+}
+
+#define MONITOR_ATTR(_name) \
+	.attr = { \
+		.attr = { .name = __stringify(_name), .mode = 0444 }, \
+		.show = monitor_show, \
+	}
+
+/* The value of one counter */
+#define MONITOR_COUNTER(_name, _stat) \
+	{ MONITOR_ATTR(_name), .count = 1, .stats = { _stat } }
+
+/* A counter of bytes, in units of 4 bytes */
+#define MONITOR_DATA(_name, _stat) \
+	{ MONITOR_ATTR(_name), .shift = 2, .count = 1, .stats = { _stat } }
+
+static struct monitor_counter port_xmit_data =
+	MONITOR_DATA(port_xmit_data, KIW_STAT_TX_BYTES);
+static struct monitor_counter port_rcv_data =
+	MONITOR_DATA(port_rcv_data, KIW_STAT_RX_BYTES);
+static struct monitor_counter port_xmit_packets =
+	MONITOR_COUNTER(port_xmit_packets, KIW_STAT_TX_FPDUS);
+static struct monitor_counter port_rcv_packets =
+	MONITOR_COUNTER(port_rcv_packets, KIW_STAT_RX_FPDUS);
+static struct monitor_counter unicast_xmit_packets =
+	MONITOR_COUNTER(unicast_xmit_packets, KIW_STAT_TX_FPDUS);
+static struct monitor_counter unicast_rcv_packets =
+	MONITOR_COUNTER(unicast_rcv_packets, KIW_STAT_RX_FPDUS);
+static struct monitor_counter port_xmit_discards =
+	MONITOR_COUNTER(port_xmit_discards, KIW_STAT_TX_DISCARDED);
+
+static struct monitor_counter port_rcv_errors = {
+	MONITOR_ATTR(port_rcv_errors),
+	.count = MAX_SUMMANDS,
+	.stats = {
+		KIW_STAT_RX_CRC_ERRORS,
+		KIW_STAT_RX_MPA_ERRORS,
+		KIW_STAT_RX_DDP_ERRORS,
+		KIW_STAT_RX_RDMAP_ERRORS,
+	},
+};
+
+static struct attribute *counter_attrs[] = {
+	&port_xmit_data.attr.attr,
+	&port_rcv_data.attr.attr,
+	&port_xmit_packets.attr.attr,
+	&port_rcv_packets.attr.attr,
+	&unicast_xmit_packets.attr.attr,
+	&unicast_rcv_packets.attr.attr,
+	&port_xmit_discards.attr.attr,
+	&port_rcv_errors.attr.attr,
+	NULL
+};
+
+static const struct attribute_group counters_group = {
+	.name = "counters",
+	.attrs = counter_attrs,
+};
+
+const struct attribute_group *kiw_monitor_port_groups[] = {
+	&counters_group,
+	NULL
+};
+
+/* The same for both: there is no board, and one kind of device. */
+static ssize_t identity_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "kiwarp\n");
+}
+
+static struct device_attribute board_id_attr = __ATTR(board_id, 0444, identity_show, NULL);
+static struct device_attribute hca_type_attr = __ATTR(hca_type, 0444, identity_show, NULL);
+
+static struct attribute *identity_attrs[] = {
+	&board_id_attr.attr,
+	&hca_type_attr.attr,
+	NULL
+};
+
+static const struct attribute_group identity_group = {
+	.attrs = identity_attrs,
+};
+
+/**
+ * kiw_monitor_add_identity - give a device the files board_id and hca_type
+ * @ibdev: allocated, not yet registered
+ *
+ * ib_device_ops has room for one group, which is the policy. The core's array has four places: its
+ * own group, that one, one for counters of whole devices, which this driver has not, and the end.
+ *
+ * Context: process.
+ */
+void kiw_monitor_add_identity(struct ib_device *ibdev)
+{
+	BUILD_BUG_ON(ARRAY_SIZE(ibdev->groups) < 4);
+	ibdev->groups[2] = &identity_group;
+}
