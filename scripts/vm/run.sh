@@ -12,7 +12,7 @@
 #   --out DIR       gets what the guest left in /out, and stdout, dmesg,
 #                   console, status
 # KIW_ROOT=trixie in the environment: the guest has Debian 13's rdma-core (root.sh).
-# scripts/selftests, scripts/peer, scripts/pyverbs and the page of the counters are in /host
+# scripts/selftests, scripts/peer, scripts/pyverbs, packaging and the page of the counters are in /host
 # in the guest, the programs of scripts/verbs, compiled, in /host/verbs.
 
 set -u
