@@ -9,6 +9,9 @@ DESTDIR ?=
 INSTALL_MOD_PATH ?= $(DESTDIR)
 # Below /lib/modules/RELEASE. "updates" is looked up before the kernel's own modules.
 INSTALL_MOD_DIR ?= updates
+# Of "make install-tools"; Debian and others differ
+UNIT_DIR ?= /usr/lib/systemd/system
+DOC_NAME ?= kiwarp-tools
 
 TOP := $(CURDIR)
 KBUILD = $(MAKE) -C $(KERNELDIR) M=$(TOP)
@@ -21,6 +24,13 @@ KO_IP := drivers/infiniband/ulp/kiwarp_ip/kiwarp_ip.ko
 UTSRELEASE = $(KERNELDIR)/include/generated/utsrelease.h
 RELEASE = $(or $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(UTSRELEASE) 2>/dev/null),$(KERNELRELEASE))
 INSTALLED = $(INSTALL_MOD_PATH)/lib/modules/$(RELEASE)/$(INSTALL_MOD_DIR)/
+# What DKMS builds from
+VERSION := $(shell cat VERSION)
+DKMS_SRC = $(DESTDIR)/usr/src/kiwarp-$(VERSION)
+# With what "make sign" signs: the keys that DKMS makes, unless told otherwise
+SIGN_KEY ?= /var/lib/dkms/mok.key
+SIGN_CERT ?= /var/lib/dkms/mok.pub
+SIGN_HASH ?= sha256
 DEPMOD = depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(RELEASE)
 
 all: modules
@@ -47,6 +57,43 @@ uninstall:
 
 $(KO): | $(KERNELDIR)/Makefile
 	+$(KBUILD) modules
+
+# Signs what was built, for kernels that load signed modules only; before "make install"
+sign: $(KO)
+	@test -r $(SIGN_KEY) && test -r $(SIGN_CERT) || { \
+		echo "cannot read $(SIGN_KEY) and $(SIGN_CERT): give SIGN_KEY= and SIGN_CERT=" >&2; \
+		echo "(Documentation/operations.rst, Secure Boot)" >&2; exit 1; }
+	for ko in $(wildcard drivers/infiniband/*/*/*.ko); do \
+		$(KERNELDIR)/scripts/sign-file $(SIGN_HASH) $(SIGN_KEY) $(SIGN_CERT) $$ko || exit 1; \
+	done
+
+# The sources of the modules, without tests, where DKMS looks for them
+install-dkms:
+	install -d $(DKMS_SRC)
+	cp -r --preserve=timestamps Kbuild Makefile LICENSE VERSION drivers include $(DKMS_SRC)
+	find $(DKMS_SRC) -type f ! -name '*.[ch]' ! -name Kbuild ! -name Makefile ! -name LICENSE \
+		! -name VERSION -delete
+	find $(DKMS_SRC) -name '*.mod.c' -delete
+	sed 's/#MODULE_VERSION#/$(VERSION)/' packaging/dkms.conf >$(DKMS_SRC)/dkms.conf
+
+# What makes links last, and the man pages
+install-tools:
+	install -D -m 0755 packaging/kiwarp-link $(DESTDIR)/usr/lib/kiwarp/kiwarp-link
+	install -D -m 0644 -t $(DESTDIR)$(UNIT_DIR) packaging/systemd/kiwarp@.service
+	install -D -m 0644 -t $(DESTDIR)/usr/share/man/man7 man/kiwarp.7 man/kiwarp_ip.7
+	install -D -m 0644 -t $(DESTDIR)/usr/share/doc/$(DOC_NAME)/samples packaging/samples/*.conf
+	install -d $(DESTDIR)/etc/kiwarp
+
+# Tarball and sums, and the packages, in dist/
+dist:
+	scripts/release/dist.sh
+
+deb:
+	scripts/release/deb.sh
+
+# What takes too long for "make check": packages installed, used and purged in guests
+check-release:
+	scripts/release/check.sh
 
 lint:
 	scripts/lint/check.sh
@@ -112,6 +159,12 @@ help:
 	@echo 'make uninstall     remove them again (as root)'
 	@echo 'make clean         remove what was built'
 	@echo ''
+	@echo 'make install-tools persistent links and man pages: see man/kiwarp.7'
+	@echo 'make install-dkms  the sources to /usr/src, for dkms'
+	@echo 'make sign          sign what was built, for Secure Boot: SIGN_KEY=, SIGN_CERT='
+	@echo 'make deb           Debian packages, in dist/'
+	@echo 'make dist          a tarball of the last commit and its sums, in dist/'
+	@echo ''
 	@echo 'make demo          see it work, in two throw-away virtual machines'
 	@echo 'make check         lint, KUnit, fuzzing and system tests'
 	@echo 'make check-all     every system test on every kernel it is for, whole: hours'
@@ -119,6 +172,7 @@ help:
 	@echo 'make check-races   what races, on two CPUs with KASAN and lockdep, and with KCSAN'
 	@echo 'make soak          random verbs, attacks, NFS and so on for SOAK_SECONDS (600) each'
 	@echo 'make bench         throughput and cost beside siw, rxe and TCP'
+	@echo 'make check-release the packages, installed and used in guests'
 	@echo 'make lint          static checks only'
 	@echo 'make kunit         KUnit suites only, in seconds'
 	@echo 'make fuzz          the parsers under libFuzzer, a few seconds each'
@@ -127,7 +181,7 @@ help:
 	@echo 'make pyverbs       the tests of rdma-core itself, on siw and on kiwarp'
 	@echo ''
 	@echo 'Variables: KERNELRELEASE or KERNELDIR (another kernel), DESTDIR or'
-	@echo 'INSTALL_MOD_PATH (another root), INSTALL_MOD_DIR (default: updates)'
+	@echo 'INSTALL_MOD_PATH (another root), INSTALL_MOD_DIR (default: updates), KIWARP_TESTS=n'
 
 # An order-only prerequisite, for a message that helps
 $(KERNELDIR)/Makefile:
@@ -135,4 +189,4 @@ $(KERNELDIR)/Makefile:
 	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
 	@false
 
-.PHONY: all modules clean install uninstall lint kunit check check-all check-ulp check-races fuzz fuzz-forever fuzz-wire pyverbs soak bench demo help
+.PHONY: all modules clean install uninstall sign install-dkms install-tools dist deb check-release lint kunit check check-all check-ulp check-races fuzz fuzz-forever fuzz-wire pyverbs soak bench demo help

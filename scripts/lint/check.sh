@@ -232,6 +232,7 @@ add_all() {
 	add names "names in the documents exist" python_check names.py
 	add layers "include layering" python_check layers.py
 	add counters "counters are documented and tested" python_check counters.py
+	add packaging "packages are up to date" python_check packaging.py
 	add sizes "sizes (report)" report_sizes
 	add refused "kernels that are refused" check_refused
 	add patches "patches for the kernel apply" check_patches

@@ -11,7 +11,7 @@ LICENCE = "GPL-2.0 OR BSD-3-Clause"
 # What programs outside the kernel include carries the kernel's exception.
 UAPI_LICENCE = "(GPL-2.0 WITH Linux-syscall-note) OR BSD-3-Clause"
 # Licence texts, and formats that have no comments.
-EXEMPT = re.compile(r"^(LICENSES/|COPYING$|LICENSE$|VERSION$)|\.(json|patch|diff)$")
+EXEMPT = re.compile(r"^(LICENSES/|COPYING$|LICENSE$|VERSION$|debian/(changelog|copyright|source/format)$)|\.(json|patch|diff)$")
 TAG = re.compile(r"SPDX-License-Identifier:\s*(.*?)\s*(\*/|-->|\"\"\")?$")
 
 
