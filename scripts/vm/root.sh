@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# root.sh [bookworm|trixie]: prints the directory that holds root.sqfs, the root
+# root.sh [bookworm|trixie|host]: prints the directory that holds root.sqfs, the root
 # file system of guests, and busybox for their initrd; made by debootstrap when it
 # is not in the cache. Guests see it through an overlay and never change it. All
-# guests have bookworm; trixie is a small one, for the suite of its rdma-core.
+# guests have bookworm; trixie is a small one, for the suite of its rdma-core, and host a
+# bookworm with systemd and DKMS, for `make check-release`.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -72,7 +73,7 @@ make_tree() {
 }
 
 build_root() {
-	as_root "$KIW_VM/root.sh" --tree "$1" "$SUITE"
+	as_root "$KIW_VM/root.sh" --tree "$1" "$2"
 }
 
 # suite NAME
@@ -80,7 +81,8 @@ suite() {
 	case $1 in
 	bookworm) ;;
 	trixie) SUITE=trixie LIST=$KIW_VM/packages-trixie.list ;;
-	*) die "usage: root.sh [bookworm|trixie]" ;;
+	host) LIST=$KIW_VM/packages-host.list ;;
+	*) die "usage: root.sh [bookworm|trixie|host]" ;;
 	esac
 }
 
@@ -94,7 +96,7 @@ main() {
 	need_packages debootstrap debian-archive-keyring squashfs-tools ||
 		die "packages missing"
 	cached root "$(content_key "$LIST" \
-		"$SUITE $(declare -f no_services trim_root make_tree)")" build_root
+		"$SUITE $(declare -f no_services trim_root make_tree)")" build_root "${1:-bookworm}"
 }
 
 main "$@"
