@@ -38,7 +38,7 @@ static size_t log_len;
 static struct dentry *dir;
 
 /**
- * ktest_fail - note that something is not as it should be
+ * ktest_fail() - note that something is not as it should be
  * @p: where
  * @func: name of the caller
  * @line: of its file

@@ -61,7 +61,7 @@ static int wait_cm(struct ktest_end *end, enum rdma_cm_event_type event)
 }
 
 /**
- * ktest_wait_cm_event - an event of rdma_cm has to come
+ * ktest_wait_cm_event() - an event of rdma_cm has to come
  * @end: there
  * @event: that; or it has come already
  *
@@ -74,7 +74,7 @@ void ktest_wait_cm_event(struct ktest_end *end, enum rdma_cm_event_type event)
 }
 
 /**
- * ktest_wait_qp_event - an asynchronous event of the QP has to come
+ * ktest_wait_qp_event() - an asynchronous event of the QP has to come
  * @end: there
  * @event: that; or it has come already
  *
@@ -253,7 +253,7 @@ static int connect(struct ktest_pair *p)
 }
 
 /**
- * ktest_pair_open - make two ends and connect them
+ * ktest_pair_open() - make two ends and connect them
  * @p: zeroed, but for @p->net, @p->opts, @p->with and @p->pd_flags
  *
  * Context: process, may sleep.
@@ -304,7 +304,7 @@ static void free_end(struct ktest_end *end)
 }
 
 /**
- * ktest_pair_close - end what ktest_pair_open() began
+ * ktest_pair_close() - end what ktest_pair_open() began
  * @p: nothing of it remains but the structure itself
  *
  * Context: process, may sleep.
@@ -316,7 +316,7 @@ void ktest_pair_close(struct ktest_pair *p)
 }
 
 /**
- * ktest_pair_reopen - a new connection for the same case
+ * ktest_pair_reopen() - a new connection for the same case
  * @p: what was is closed
  *
  * Context: process, may sleep.

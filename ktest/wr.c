@@ -22,7 +22,7 @@ static void on_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * ktest_wr_init - make ready for a work request
+ * ktest_wr_init() - make ready for a work request
  * @end: where it is going to be posted
  * @w: whose @cqe it gets
  *
@@ -37,7 +37,7 @@ void ktest_wr_init(struct ktest_end *end, struct ktest_wr *w)
 }
 
 /**
- * ktest_spare - a work request that need not outlive its wait
+ * ktest_spare() - a work request that need not outlive its wait
  * @end: where it is going to be posted
  *
  * A case that has failed does not wait, so none may be on a stack.
@@ -51,7 +51,7 @@ struct ktest_wr *ktest_spare(struct ktest_end *end)
 }
 
 /**
- * ktest_post - post a work request that has to be taken
+ * ktest_post() - post a work request that has to be taken
  * @end: there
  * @w: initialised here
  * @wr: its @wr_cqe is set here, and that it is signaled
@@ -68,7 +68,7 @@ void ktest_post(struct ktest_end *end, struct ktest_wr *w, struct ib_send_wr *wr
 }
 
 /**
- * ktest_post_recv - post a receive that has to be taken
+ * ktest_post_recv() - post a receive that has to be taken
  * @end: there, to the shared queue if it has one
  * @w: initialised here
  * @offset: into @end's memory
@@ -91,7 +91,7 @@ void ktest_post_recv(struct ktest_end *end, struct ktest_wr *w, u32 offset, u32 
 }
 
 /**
- * ktest_post_both - post Sends of each end to the other, and receives for them
+ * ktest_post_both() - post Sends of each end to the other, and receives for them
  * @p: the ends
  * @count: of each, at most %KTEST_DEPTH
  * @source: offset of what is sent into each end's memory
@@ -135,7 +135,7 @@ static bool wait_direct(struct ktest_wr *w)
 }
 
 /**
- * ktest_wait_any - wait for a completion, whatever it says
+ * ktest_wait_any() - wait for a completion, whatever it says
  * @w: of that
  *
  * Context: process, may sleep.
@@ -156,7 +156,7 @@ void ktest_wait_any(struct ktest_wr *w)
 }
 
 /**
- * ktest_wait - wait for a completion
+ * ktest_wait() - wait for a completion
  * @w: of that
  * @status: it has to have
  *
@@ -172,7 +172,7 @@ void ktest_wait(struct ktest_wr *w, enum ib_wc_status status)
 }
 
 /**
- * ktest_register - post the registration of memory that was mapped for a region
+ * ktest_register() - post the registration of memory that was mapped for a region
  * @end: there
  * @mr: with its current key; from ib_alloc_mr()
  * @w: initialised here
@@ -193,7 +193,7 @@ void ktest_register(struct ktest_end *end, struct ib_mr *mr, struct ktest_wr *w,
 }
 
 /**
- * ktest_expose - let the peer name all memory of an end by @end->mr
+ * ktest_expose() - let the peer name all memory of an end by @end->mr
  * @end: whose
  * @access: enum ib_access_flags
  *

@@ -20,7 +20,7 @@ static double ticks_per_second;
 static int host = -1;
 
 /**
- * ticks_now - the time, at no cost
+ * ticks_now() - the time, at no cost
  *
  * Context: user space.
  * Return: ticks, for seconds_of() a difference.
@@ -31,7 +31,7 @@ __u64 ticks_now(void)
 }
 
 /**
- * seconds_of - ticks in seconds
+ * seconds_of() - ticks in seconds
  * @ticks: a difference
  *
  * Context: user space.
@@ -53,7 +53,7 @@ static void host_open(const char *path)
 }
 
 /**
- * clock_start - learn how fast the ticks are, and whether a host listens
+ * clock_start() - learn how fast the ticks are, and whether a host listens
  *
  * Context: user space.
  */
@@ -88,7 +88,7 @@ static void ask_host(char *line, size_t size)
 }
 
 /**
- * cpus_take - how much each CPU of this guest had of the host so far
+ * cpus_take() - how much each CPU of this guest had of the host so far
  * @numbers: filled in: of each, microseconds it ran, and was ready while something else ran
  * @count: how many numbers there is room for
  *
@@ -112,7 +112,7 @@ __u32 cpus_take(double *numbers, __u32 count)
 }
 
 /**
- * stamp_take - now, and how much of the host's CPU went by so far
+ * stamp_take() - now, and how much of the host's CPU went by so far
  * @stamp: filled in
  *
  * Context: user space.
@@ -132,7 +132,7 @@ void stamp_take(struct stamp *stamp)
 }
 
 /**
- * stamp_print - what went on between two moments, a part of the JSON line
+ * stamp_print() - what went on between two moments, a part of the JSON line
  * @from: the first
  * @to: the second
  * @ops: operations done between them
@@ -161,7 +161,7 @@ static int compare_ticks(const void *a, const void *b)
 }
 
 /**
- * print_latency - of round trips the latency one way, a part of the JSON line
+ * print_latency() - of round trips the latency one way, a part of the JSON line
  * @ticks: of each; sorted afterwards
  * @count: how many
  *
@@ -177,7 +177,7 @@ void print_latency(__u64 *ticks, __u32 count)
 }
 
 /**
- * address_of - of a host
+ * address_of() - of a host
  * @ns: its network namespace
  *
  * Context: user space.
@@ -229,7 +229,7 @@ static const struct {
 };
 
 /**
- * arm_alarm - whatever waits for too long ends the program
+ * arm_alarm() - whatever waits for too long ends the program
  * @o: what is to be measured
  *
  * Context: user space; each process that measures needs it.
@@ -242,7 +242,7 @@ void arm_alarm(const struct options *o)
 }
 
 /**
- * main - see the head of the file
+ * main() - see the head of the file
  * @argc: number of arguments
  * @argv: arguments
  *

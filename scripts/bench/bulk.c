@@ -241,7 +241,7 @@ static void start(struct bench *b)
 }
 
 /**
- * bulk_start - connections for bulk_slice()
+ * bulk_start() - connections for bulk_slice()
  * @o: what is to be measured
  *
  * Context: user space.
@@ -259,7 +259,7 @@ void *bulk_start(const struct options *o)
 }
 
 /**
- * bulk_slice - messages of one size and kind
+ * bulk_slice() - messages of one size and kind
  * @context: of bulk_start()
  * @seconds: for how long
  * @ticks: filled in: how long it was
@@ -283,7 +283,7 @@ __u64 bulk_slice(void *context, double seconds, __u64 *ticks)
 }
 
 /**
- * bulk - messages of one size and kind
+ * bulk() - messages of one size and kind
  * @o: what is to be measured
  *
  * Context: user space.

@@ -6,7 +6,7 @@
 #include "flow.h"
 
 /**
- * connect_rate - connections per second
+ * connect_rate() - connections per second
  * @o: what is to be measured
  *
  * Context: user space.

@@ -38,7 +38,7 @@ static double memory_used(void)
 }
 
 /**
- * set_sides - the hosts
+ * set_sides() - the hosts
  * @set: the connections to be
  * @o: which
  *
@@ -55,7 +55,7 @@ void set_sides(struct set *set, const struct options *o)
 }
 
 /**
- * set_memory - what messages are in, at both ends
+ * set_memory() - what messages are in, at both ends
  * @set: with its hosts
  * @size: octets of a message
  *
@@ -139,7 +139,7 @@ static __u32 cq_entries(const struct options *o)
 }
 
 /**
- * set_open - hosts, memory and connections
+ * set_open() - hosts, memory and connections
  * @set: zero
  * @o: which
  *
@@ -161,7 +161,7 @@ void set_open(struct set *set, const struct options *o)
 }
 
 /**
- * set_open_both - the same for both ends to send and receive
+ * set_open_both() - the same for both ends to send and receive
  * @set: zero
  * @o: which
  *
@@ -174,7 +174,7 @@ void set_open_both(struct set *set, const struct options *o)
 }
 
 /**
- * set_close - the reverse of set_open(), as far as it matters
+ * set_close() - the reverse of set_open(), as far as it matters
  * @set: without work
  *
  * Context: user space.
@@ -192,7 +192,7 @@ void set_close(struct set *set)
 }
 
 /**
- * set_arm - the next completion is to wake the thread
+ * set_arm() - the next completion is to wake the thread
  * @set: the connections
  * @end: of which end
  *
@@ -204,7 +204,7 @@ void set_arm(struct set *set, int end)
 }
 
 /**
- * set_sleep - until there is a completion, or there was one
+ * set_sleep() - until there is a completion, or there was one
  * @set: after set_arm() and another look
  * @end: of which end
  *
@@ -229,7 +229,7 @@ static void await(struct set *set)
 }
 
 /**
- * set_flush - all that was written has been placed
+ * set_flush() - all that was written has been placed
  * @set: connections without work
  *
  * A Read is answered after what came before it was placed.
@@ -281,7 +281,7 @@ static struct ibv_sge slot_at(const struct set *set, int end, size_t at)
 }
 
 /**
- * flow_post - messages
+ * flow_post() - messages
  * @set: the connections
  * @f: the one
  * @opcode: of the work requests
@@ -335,7 +335,7 @@ static void post_receives(struct set *set, struct flow *f, __u32 count)
 }
 
 /**
- * flow_offer - a receive has completed, or none is posted yet
+ * flow_offer() - a receive has completed, or none is posted yet
  * @set: the connections
  * @f: the one
  *

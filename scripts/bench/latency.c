@@ -111,7 +111,7 @@ static __u64 trip(struct game *g, __u32 number)
 }
 
 /**
- * pingpong - the latency of small messages
+ * pingpong() - the latency of small messages
  * @o: what is to be measured
  *
  * Context: user space.

@@ -143,7 +143,7 @@ static void slice(const struct worker *workers, __u32 count, struct sum *sum)
 }
 
 /**
- * parallel - several flows at once
+ * parallel() - several flows at once
  * @o: what is to be measured
  *
  * Context: user space.

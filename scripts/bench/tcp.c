@@ -164,7 +164,7 @@ static void stream_open(struct pair *p, const struct options *o)
 }
 
 /**
- * tcp_start - a connection for tcp_slice()
+ * tcp_start() - a connection for tcp_slice()
  * @o: what is to be measured
  *
  * Context: user space.
@@ -180,7 +180,7 @@ void *tcp_start(const struct options *o)
 }
 
 /**
- * tcp_slice - messages of the same size, one at a time
+ * tcp_slice() - messages of the same size, one at a time
  * @context: of tcp_start()
  * @seconds: for how long
  * @ticks: filled in: how long it was
@@ -198,7 +198,7 @@ __u64 tcp_slice(void *context, double seconds, __u64 *ticks)
 }
 
 /**
- * tcp_stream - messages of the same size, one at a time
+ * tcp_stream() - messages of the same size, one at a time
  * @o: what is to be measured
  *
  * Context: user space.
@@ -224,7 +224,7 @@ void tcp_stream(const struct options *o)
 }
 
 /**
- * tcp_pingpong - a message there and one back, and so on
+ * tcp_pingpong() - a message there and one back, and so on
  * @o: what is to be measured
  *
  * Context: user space.
@@ -260,7 +260,7 @@ void tcp_pingpong(const struct options *o)
 }
 
 /**
- * tcp_connect_rate - connections, one after another
+ * tcp_connect_rate() - connections, one after another
  * @o: what is to be measured
  *
  * Context: user space.
@@ -307,7 +307,7 @@ static void crc_pass(struct pass *p)
 }
 
 /**
- * crc_start - memory for crc_slice()
+ * crc_start() - memory for crc_slice()
  * @o: what is to be measured
  *
  * Context: user space.
@@ -324,7 +324,7 @@ void *crc_start(const struct options *o)
 }
 
 /**
- * crc_slice - CRCs, each over one message, in the cache as far as the region is
+ * crc_slice() - CRCs, each over one message, in the cache as far as the region is
  * @context: of crc_start()
  * @seconds: for how long
  * @ticks: filled in: how long it was
@@ -344,7 +344,7 @@ __u64 crc_slice(void *context, double seconds, __u64 *ticks)
 }
 
 /**
- * crc_rate - what a CRC over one message costs
+ * crc_rate() - what a CRC over one message costs
  * @o: what is to be measured
  *
  * Context: user space.

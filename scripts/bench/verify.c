@@ -82,7 +82,7 @@ static void one(struct work *w, __u32 size, size_t from, size_t to)
 }
 
 /**
- * verify - is what arrives what was sent
+ * verify() - is what arrives what was sent
  * @o: what is to be measured
  *
  * Context: user space.

@@ -75,7 +75,7 @@ static bool may_come(u8 event, u16 before)
 }
 
 /**
- * fuzz_one - one input of libFuzzer's
+ * fuzz_one() - one input of libFuzzer's
  * @data: events
  * @size: how many
  *

@@ -69,7 +69,7 @@ static void followed(const u8 *good, const struct kiw_ddp_seg *seg, u8 version, 
 }
 
 /**
- * fuzz_one - one input of libFuzzer's
+ * fuzz_one() - one input of libFuzzer's
  * @data: an FPDU from its length field on
  * @size: octets of it
  *

@@ -106,7 +106,7 @@ static void mulpdu(u32 emss)
 }
 
 /**
- * fuzz_one - one input of libFuzzer's
+ * fuzz_one() - one input of libFuzzer's
  * @data: a piece of a stream
  * @size: octets of it
  *

@@ -180,7 +180,7 @@ static void two_ends(const struct kiw_mpa_local *one, const struct kiw_mpa_local
 }
 
 /**
- * fuzz_one - one input of libFuzzer's
+ * fuzz_one() - one input of libFuzzer's
  * @data: the start of a stream; the wishes of two ends are in the parameters
  * @size: octets of it
  *

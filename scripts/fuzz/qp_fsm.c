@@ -48,7 +48,7 @@ static void follow(struct life *life, enum kiw_qp_state state, struct kiw_qp_ste
 }
 
 /**
- * fuzz_one - one input of libFuzzer's
+ * fuzz_one() - one input of libFuzzer's
  * @data: events
  * @size: how many
  *

@@ -62,7 +62,7 @@ static void order(const struct fuzz_input *in)
 }
 
 /**
- * fuzz_one - one input of libFuzzer's
+ * fuzz_one() - one input of libFuzzer's
  * @data: a Read Request header, and what comes on a queue
  * @size: octets of it
  *

@@ -42,7 +42,7 @@ static void use(const struct fuzz_input *in, u32 size)
 }
 
 /**
- * fuzz_one - one input of libFuzzer's
+ * fuzz_one() - one input of libFuzzer's
  * @data: what happens at a ring
  * @size: octets of it
  *

@@ -5,7 +5,7 @@
 #include "proto/stag.h"
 
 /**
- * fuzz_one - one input of libFuzzer's
+ * fuzz_one() - one input of libFuzzer's
  * @data: table indices, four octets each; the key is in the parameters
  * @size: octets of it
  *

@@ -84,7 +84,7 @@ static void first(const struct fuzz_input *in)
 }
 
 /**
- * fuzz_one - one input of libFuzzer's
+ * fuzz_one() - one input of libFuzzer's
  * @data: the payload of a Terminate, or an FPDU to complain about
  * @size: octets of it
  *

@@ -239,6 +239,7 @@ add_all() {
 	add shellcheck "shellcheck" check_shellcheck
 	add python "python compiles" check_python
 	add spdx "SPDX" python_check spdx.py
+	add maintainers "every file has a maintainer" python_check maintainers.py
 	add codespell "codespell" check_codespell
 	add text "words, paths, blanks" python_check text.py
 }

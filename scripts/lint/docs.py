@@ -36,7 +36,7 @@ def check_functions(tree):
             yield f"{where} has no kernel-doc block directly above it"
         elif block[0].strip() != "/**":
             yield f"{where} has a comment above it that does not start with '/**'"
-        elif len(block) < 2 or not re.match(rf" \* {function.name}(\(\))? - ", block[1]):
+        elif len(block) < 2 or not re.match(rf" \* {function.name}\(\) - ", block[1]):
             yield f"{where} has a block above it that does not start with ' * {function.name}() - '"
 
 

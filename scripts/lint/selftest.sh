@@ -125,6 +125,8 @@ add_to "$driver/main.c" '/* kiw_f() - b */' 'int kiw_f(void)' '{' '}'
 bad "kernel-doc on" "does not start with '/\*\*'" "a plain comment"
 add_to "$driver/main.c" '/**' ' * kiw_g() - b' ' */' 'int kiw_f(void)' '{' '}'
 bad "kernel-doc on" "does not start with ' \* kiw_f" "the block of another function"
+add_to "$driver/main.c" '/**' ' * kiw_f - b' ' */' 'int kiw_f(void)' '{' '}'
+bad "kernel-doc on" "does not start with ' \* kiw_f" "a name without parentheses"
 add_to "$driver/main.c" 'struct kiw_x {' '	spinlock_t lock;' '};'
 bad "kernel-doc on" "lock has no kernel-doc line" "a lock that protects what?"
 add_to "$driver/main.c" '/**' ' * kiw_f() - b' ' *' ' * Context: socket lock held.' ' */' 'int kiw_f(void)' '{' '}'
@@ -220,6 +222,12 @@ add_to "README" "see /${nothing}work/x"
 bad "words" "machine path" "a machine path"
 add_to "README" "see "
 bad "words" "trailing whitespace" "a trailing blank"
+add_to "README.md" "<!-- $licence -->" "$(printf 'word %.0s' {1..30})word"
+bad "words" "154 columns" "a long line of prose"
+add_to MAINTAINERS "# $licence" "F:	MAINTAINERS" "F:	README" "F:	$driver/main.c"
+bad "every file" "wire.h:1: no entry" "a file that nobody maintains"
+add_to MAINTAINERS "# $licence" "F:	MAINTAINERS" "F:	README" "F:	drivers/" "F:	gone/"
+bad "every file" "MAINTAINERS:5: no file is gone/" "an entry of nothing"
 
 {
 	printf 'void f(void)\n{\n'

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""No promises for later, no path of one machine, no trailing whitespace."""
+"""No promises for later, no path of one machine, no trailing whitespace, no long lines of prose."""
 
 import re
 
@@ -14,6 +14,13 @@ MACHINE = re.compile(r'(?<![\w.}*)$~/>-])(?<![\w})]")/(?:work|root|home)\b(?!-)'
 MACHINE_EXEMPT = ("scripts/vm/guest/", "scripts/selftests/")
 # Context lines of a patch may end in a blank.
 BLANKS_EXEMPT = (".patch", ".diff")
+PROSE = (".rst", ".md")
+COLUMNS = 100
+
+
+def is_too_long(line):
+    """Prose: not what is indented as literal text, nor a table, whose columns are two blanks apart."""
+    return len(line) > COLUMNS and not line.startswith("    ") and "  " not in line
 
 
 def check(tree):
@@ -29,6 +36,8 @@ def check(tree):
                 yield f"{path}:{number}: machine path {match[0]}"
             if line != line.rstrip() and not path.endswith(BLANKS_EXEMPT):
                 yield f"{path}:{number}: trailing whitespace"
+            if path.endswith(PROSE) and is_too_long(line):
+                yield f"{path}:{number}: {len(line)} columns, more than {COLUMNS}"
 
 
 if __name__ == "__main__":

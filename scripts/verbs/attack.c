@@ -3071,7 +3071,7 @@ static char **options(char **arg)
 }
 
 /**
- * main - see the head of the file
+ * main() - see the head of the file
  * @argc: number of arguments
  * @argv: arguments
  *

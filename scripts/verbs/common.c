@@ -25,7 +25,7 @@
 static __u64 random_state = 5040;
 
 /**
- * fail - end the program
+ * fail() - end the program
  * @format: what is wrong, as for printf()
  *
  * Context: user space.
@@ -43,7 +43,7 @@ void fail(const char *format, ...)
 }
 
 /**
- * seed - begin the random numbers anew
+ * seed() - begin the random numbers anew
  * @value: the same gives the same
  *
  * Context: user space.
@@ -54,7 +54,7 @@ void seed(__u64 value)
 }
 
 /**
- * pick - a random number
+ * pick() - a random number
  * @count: how many there are to choose from, not 0
  *
  * Context: user space.
@@ -72,7 +72,7 @@ __u32 pick(__u32 count)
 }
 
 /**
- * now - the time
+ * now() - the time
  *
  * Context: user space.
  * Return: seconds since some moment.
@@ -86,7 +86,7 @@ double now(void)
 }
 
 /**
- * slowness - how slow this guest is
+ * slowness() - how slow this guest is
  *
  * Context: user space.
  * Return: how many times as long as on a fast one things may take.
@@ -99,7 +99,7 @@ int slowness(void)
 }
 
 /**
- * patience - how long anything may take here
+ * patience() - how long anything may take here
  *
  * Context: user space.
  * Return: seconds.
@@ -110,7 +110,7 @@ double patience(void)
 }
 
 /**
- * pages - memory of its own pages
+ * pages() - memory of its own pages
  * @size: octets
  *
  * Context: user space.
@@ -138,7 +138,7 @@ static struct sockaddr_in address(const char *addr, __u16 port)
 }
 
 /**
- * side_open - one of the two hosts
+ * side_open() - one of the two hosts
  * @side: written whole
  * @ns: name of its network namespace
  * @addr: its address; not copied
@@ -168,7 +168,7 @@ void side_open(struct side *side, const char *ns, const char *addr, __u16 port)
 }
 
 /**
- * reg - register memory
+ * reg() - register memory
  * @pd: protection domain
  * @addr: memory
  * @size: octets
@@ -187,7 +187,7 @@ struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t size, int access)
 }
 
 /**
- * queues_of - queues for one end of one connection
+ * queues_of() - queues for one end of one connection
  * @side: where
  * @depth: slots of the send and the receive queue
  *
@@ -209,7 +209,7 @@ struct queues queues_of(const struct side *side, __u32 depth)
 }
 
 /**
- * queues_close - the reverse of queues_of()
+ * queues_close() - the reverse of queues_of()
  * @queues: without QPs
  *
  * Context: user space.
@@ -235,7 +235,7 @@ static struct rdma_cm_event *event_of(struct rdma_event_channel *chan, double se
 }
 
 /**
- * end_event - the next event of an end
+ * end_event() - the next event of an end
  * @end: the end
  * @seconds: how long to wait
  *
@@ -334,7 +334,7 @@ static bool answer(struct end *end, const struct side *side, const struct queues
 }
 
 /**
- * conn_open - a connection
+ * conn_open() - a connection
  * @ends: both ends; the first is of @from, which asks
  * @from: one side
  * @to: the other, or the same
@@ -353,7 +353,7 @@ bool conn_open(struct end *ends, const struct side *from, const struct side *to,
 }
 
 /**
- * end_close - one end goes, whatever state it is in
+ * end_close() - one end goes, whatever state it is in
  * @end: the end; may have been closed already
  *
  * Context: user space.
@@ -370,7 +370,7 @@ void end_close(struct end *end)
 }
 
 /**
- * rest - between two looks at something that has not happened yet
+ * rest() - between two looks at something that has not happened yet
  *
  * The kernel may have to run for it, on this only CPU.
  *
@@ -387,7 +387,7 @@ void rest(void)
 }
 
 /**
- * poll_one - wait for a completion
+ * poll_one() - wait for a completion
  * @cq: where
  * @wc: filled in
  * @seconds: for how long
@@ -411,7 +411,7 @@ bool poll_one(struct ibv_cq *cq, struct ibv_wc *wc, double seconds)
 }
 
 /**
- * complete - the next completion, which is to come
+ * complete() - the next completion, which is to come
  * @cq: where
  * @wc: filled in
  *

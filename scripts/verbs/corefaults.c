@@ -524,7 +524,7 @@ static void port_mapper(void)
 }
 
 /**
- * main - see the head of the file
+ * main() - see the head of the file
  * @argc: number of arguments
  * @argv: arguments
  *

@@ -123,7 +123,7 @@ static const struct {
 };
 
 /**
- * main - see the head of the file
+ * main() - see the head of the file
  * @argc: 3
  * @argv: the way and the number of rounds
  *

@@ -857,7 +857,7 @@ static void traffic(void)
 }
 
 /**
- * main - see the head of the file
+ * main() - see the head of the file
  * @argc: number of arguments
  * @argv: arguments
  *

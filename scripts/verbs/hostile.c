@@ -514,7 +514,7 @@ static void attack(double seconds)
 }
 
 /**
- * main - see the head of the file
+ * main() - see the head of the file
  * @argc: number of arguments
  * @argv: arguments
  *

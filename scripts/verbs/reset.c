@@ -155,7 +155,7 @@ static void connect_once(void)
 }
 
 /**
- * main - see the head of the file
+ * main() - see the head of the file
  * @argc: number of arguments
  * @argv: the arguments
  *

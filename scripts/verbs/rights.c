@@ -266,7 +266,7 @@ static int try_use(enum use use, int rights, int active)
 }
 
 /**
- * main - see the head of the file
+ * main() - see the head of the file
  *
  * Context: user space.
  * Return: 0, or 1 when something was wrong.

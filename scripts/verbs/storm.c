@@ -764,7 +764,7 @@ static void host_open(struct host *h, const char *ns, const char *addr)
 }
 
 /**
- * main - see the head of the file
+ * main() - see the head of the file
  * @argc: number of arguments
  * @argv: arguments
  *

@@ -311,7 +311,7 @@ static void open_world(void)
 }
 
 /**
- * main - see the head of the file
+ * main() - see the head of the file
  * @argc: number of arguments
  * @argv: arguments
  *

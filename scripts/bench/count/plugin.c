@@ -70,7 +70,7 @@ static void translate(__u64 id, struct qemu_plugin_tb *tb)
 }
 
 /**
- * qemu_plugin_install - called by QEMU
+ * qemu_plugin_install() - called by QEMU
  * @id: of this plugin
  * @info: about the emulator
  * @argc: number of arguments

@@ -71,7 +71,7 @@ static void notify(struct tasklet_struct *tasklet)
 }
 
 /**
- * kiw_cq_kernel_ring - memory for a completion ring in the kernel format
+ * kiw_cq_kernel_ring() - memory for a completion ring in the kernel format
  * @size: slots
  *
  * Context: process; may sleep.
@@ -83,7 +83,7 @@ void *kiw_cq_kernel_ring(u32 size)
 }
 
 /**
- * kiw_cq_init - make a completion queue usable
+ * kiw_cq_init() - make a completion queue usable
  * @cq: the queue; its @ib is the core's and set up already
  * @ops: format of @ring
  * @ring: zeroed; stays the caller's, valid until kiw_cq_uninit() has returned; in the
@@ -113,7 +113,7 @@ void kiw_cq_init(struct kiw_cq *cq, const struct kiw_cq_ops *ops, void *ring, u3
 }
 
 /**
- * kiw_cq_uninit - the end of a completion queue
+ * kiw_cq_uninit() - the end of a completion queue
  * @cq: the queue; no QP uses it any more, so nothing is posted to it
  *
  * Afterwards neither handler of the consumer runs nor will be called. The ring is
@@ -141,7 +141,7 @@ static void tell_overrun(struct kiw_cq *cq)
 }
 
 /**
- * kiw_cq_post - append a completion
+ * kiw_cq_post() - append a completion
  * @cq: the queue
  * @wc: the completion; copied
  *
@@ -175,7 +175,7 @@ bool kiw_cq_post(struct kiw_cq *cq, const struct kiw_wc *wc)
 }
 
 /**
- * kiw_cq_forget_qp - drop the completions of a QP that is about to be freed
+ * kiw_cq_forget_qp() - drop the completions of a QP that is about to be freed
  * @cq: the queue
  * @qp: the QP; it posts no more
  *
@@ -227,7 +227,7 @@ static struct kiw_wc *move_locked(struct kiw_cq *cq, struct kiw_wc *ring, u32 si
 }
 
 /**
- * kiw_cq_resize - give a queue in the kernel format another number of slots
+ * kiw_cq_resize() - give a queue in the kernel format another number of slots
  * @cq: the queue; may be posted to, polled and armed meanwhile
  * @size: slots, a power of two
  *
@@ -269,7 +269,7 @@ static void translate(struct ib_wc *to, const struct kiw_wc *from)
 }
 
 /**
- * kiw_poll_cq - take completions, oldest first
+ * kiw_poll_cq() - take completions, oldest first
  * @ibcq: a kernel consumer's queue; one that user space has mapped is polled there
  * @num_entries: room in @wc, completions
  * @wc: where to
@@ -297,7 +297,7 @@ int kiw_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 }
 
 /**
- * kiw_req_notify_cq - arm a queue for one call of its completion handler
+ * kiw_req_notify_cq() - arm a queue for one call of its completion handler
  * @ibcq: a kernel consumer's queue; one that user space has mapped is armed there
  * @flags: IB_CQ_SOLICITED or IB_CQ_NEXT_COMP, and IB_CQ_REPORT_MISSED_EVENTS
  *

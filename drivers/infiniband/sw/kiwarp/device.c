@@ -204,7 +204,7 @@ static void check_balances(struct kiw_device *dev)
 }
 
 /**
- * kiw_device_dealloc - ib_device_ops.dealloc_driver: give everything back
+ * kiw_device_dealloc() - ib_device_ops.dealloc_driver: give everything back
  * @ibdev: no operation runs on it any more, all its objects are gone; its memory stays
  *	until the list lets go of it
  *
@@ -383,7 +383,7 @@ static void leave(struct kiw_device *dev)
 }
 
 /**
- * kiw_device_add - make a device on a netdev
+ * kiw_device_add() - make a device on a netdev
  * @name: of the device; valid (see netlink.c)
  * @ndev: the netdev; a reference is held by the caller, another taken here
  *
@@ -530,7 +530,7 @@ static struct pernet_operations namespace_ops = {
 };
 
 /**
- * kiw_device_module_init - start following netdevs and namespaces
+ * kiw_device_module_init() - start following netdevs and namespaces
  *
  * Context: process, may sleep; takes the RTNL.
  * Return: 0 or -errno. Undone by kiw_device_module_exit().
@@ -558,7 +558,7 @@ err_wq:
 }
 
 /**
- * kiw_device_module_exit - take all devices down and stop following
+ * kiw_device_module_exit() - take all devices down and stop following
  *
  * No device may be added any more. Devices first: who leaves a notifier chain is told that
  * every netdev is going.

@@ -91,7 +91,7 @@ static int check_part(const struct dma_buf *buf, u64 offset, u64 length, bool is
 }
 
 /**
- * kiw_dmabuf_map - map a part of a dma-buf
+ * kiw_dmabuf_map() - map a part of a dma-buf
  * @fd: of the current process
  * @offset: octets from the start of the buffer
  * @length: octets; not 0
@@ -138,7 +138,7 @@ err_free:
 }
 
 /**
- * kiw_dmabuf_unmap - undo kiw_dmabuf_map()
+ * kiw_dmabuf_unmap() - undo kiw_dmabuf_map()
  * @part: nobody copies any more; NULL is fine
  *
  * Context: process, may sleep.

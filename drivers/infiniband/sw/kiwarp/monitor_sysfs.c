@@ -137,7 +137,7 @@ static const struct attribute_group identity_group = {
 };
 
 /**
- * kiw_monitor_add_identity - give a device the files board_id and hca_type
+ * kiw_monitor_add_identity() - give a device the files board_id and hca_type
  * @ibdev: allocated, not yet registered
  *
  * ib_device_ops has room for one group, which is the policy. The core's array has four places: its

@@ -31,7 +31,7 @@ static unsigned long table_index(const struct kiw_mr_table *table, u32 stag)
 }
 
 /**
- * kiw_mr_table_init - make the table of a device
+ * kiw_mr_table_init() - make the table of a device
  * @table: to be made
  *
  * Context: process, may sleep.
@@ -56,7 +56,7 @@ int kiw_mr_table_init(struct kiw_mr_table *table)
 }
 
 /**
- * kiw_mr_table_uninit - free the table of a device
+ * kiw_mr_table_uninit() - free the table of a device
  * @table: made by kiw_mr_table_init(); all MRs were retracted
  *
  * Context: process, may sleep.
@@ -74,7 +74,7 @@ static void trace_mr(const struct kiw_mr *mr, const char *what)
 }
 
 /**
- * kiw_mr_publish - give an MR its STag and make it known
+ * kiw_mr_publish() - give an MR its STag and make it known
  * @table: of the device
  * @mr: complete but for @mr->ib.lkey and @mr->ib.rkey, which are set here;
  *	@mr->ib.pd must be set already. May be used from the moment it is in the table
@@ -110,7 +110,7 @@ int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr)
 }
 
 /**
- * kiw_mr_retract - end the validity of an MR's STag
+ * kiw_mr_retract() - end the validity of an MR's STag
  * @table: of the device
  * @mr: published in @table
  *
@@ -133,7 +133,7 @@ void kiw_mr_retract(struct kiw_mr_table *table, struct kiw_mr *mr)
 }
 
 /**
- * kiw_mr_at - the MR at the index of an STag
+ * kiw_mr_at() - the MR at the index of an STag
  * @table: of the device
  * @stag: its key octet does not matter
  *
@@ -147,7 +147,7 @@ struct kiw_mr *kiw_mr_at(struct kiw_mr_table *table, u32 stag)
 }
 
 /**
- * kiw_mr_look_up - kiw_mr_use(), of any region
+ * kiw_mr_look_up() - kiw_mr_use(), of any region
  * @section: of the data path, entered
  * @stag: all 32 bits must match
  *
@@ -180,7 +180,7 @@ struct kiw_mr *kiw_mr_look_up(struct kiw_mr_section *section, u32 stag)
 }
 
 /**
- * kiw_mr_done_fast - kiw_mr_done(), of a fast region
+ * kiw_mr_done_fast() - kiw_mr_done(), of a fast region
  * @mr: from kiw_mr_use()
  *
  * Context: BHs off, in the section of kiw_mr_use().
@@ -197,7 +197,7 @@ static void *kernel_address(u64 addr)
 }
 
 /**
- * kiw_mr_copy_to_other - kiw_mr_copy_to(), of what is not pinned pages
+ * kiw_mr_copy_to_other() - kiw_mr_copy_to(), of what is not pinned pages
  * @mr: from kiw_mr_use()
  * @addr: tagged offset; with @len, checked by kiw_mr_check() in the same section
  * @src: what
@@ -216,7 +216,7 @@ void kiw_mr_copy_to_other(const struct kiw_mr *mr, u64 addr, const void *src, u3
 }
 
 /**
- * kiw_mr_copy_from - read from an MR's memory
+ * kiw_mr_copy_from() - read from an MR's memory
  * @mr: from kiw_mr_use()
  * @addr: tagged offset; with @len, checked by kiw_mr_check() in the same section
  * @dst: where to

@@ -135,7 +135,7 @@ void kiw_mr_copy_to_other(const struct kiw_mr *mr, u64 addr, const void *src, u3
 void kiw_mr_copy_from(const struct kiw_mr *mr, u64 addr, void *dst, u32 len);
 
 /**
- * kiw_mr_use - look an STag up, in order to touch what it names
+ * kiw_mr_use() - look an STag up, in order to touch what it names
  * @section: of the data path, entered
  * @stag: all 32 bits must match
  *
@@ -155,7 +155,7 @@ static inline struct kiw_mr *kiw_mr_use(struct kiw_mr_section *section, u32 stag
 }
 
 /**
- * kiw_mr_done - no longer touch what an MR names
+ * kiw_mr_done() - no longer touch what an MR names
  * @mr: from kiw_mr_use(); NULL is fine
  *
  * Context: BHs off, in the section of kiw_mr_use().
@@ -187,7 +187,7 @@ static inline bool kiw_mr_in_bounds(const struct kiw_mr *mr, u64 addr, u64 len)
 }
 
 /**
- * kiw_mr_check - may this memory be touched?
+ * kiw_mr_check() - may this memory be touched?
  * @mr: from kiw_mr_use()
  * @pd: protection domain of the QP that wants it
  * @access: enum ib_access_flags, all of which are needed; local reading needs none
@@ -214,7 +214,7 @@ static inline enum kiw_mem_fault kiw_mr_check(const struct kiw_mr *mr, const str
 }
 
 /**
- * kiw_mr_copy_to - write to an MR's memory
+ * kiw_mr_copy_to() - write to an MR's memory
  * @mr: from kiw_mr_use()
  * @addr: tagged offset; with @len, checked by kiw_mr_check() in the same section
  * @src: what

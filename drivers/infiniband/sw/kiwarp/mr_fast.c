@@ -30,7 +30,7 @@
 #include "trace.h"
 
 /**
- * kiw_fast_alloc - what a fast-registration region needs
+ * kiw_fast_alloc() - what a fast-registration region needs
  * @max_pages: most pages of a registration, 1..%KIW_FAST_MAX_PAGES
  *
  * Context: process, may sleep.
@@ -55,7 +55,7 @@ struct kiw_fast *kiw_fast_alloc(u32 max_pages)
 }
 
 /**
- * kiw_fast_free - undo kiw_fast_alloc()
+ * kiw_fast_free() - undo kiw_fast_alloc()
  * @fast: nobody uses it any more; NULL is fine
  *
  * Context: process, may sleep.
@@ -79,7 +79,7 @@ static int set_page(struct ib_mr *ibmr, u64 addr)
 }
 
 /**
- * kiw_fast_map - name the memory of the next registration
+ * kiw_fast_map() - name the memory of the next registration
  * @mr: of this kind; its @ib.page_size is set
  * @sg: mapped for the device, which means kernel addresses
  * @num: entries
@@ -157,7 +157,7 @@ static void grant(struct kiw_mr *mr, u32 qpn, u32 stag, int access)
 }
 
 /**
- * kiw_fast_register - execute a work request that registers memory
+ * kiw_fast_register() - execute a work request that registers memory
  * @table: of the device
  * @qp: whose work request it is
  * @stag: index of the region, and the key it is to have from now on
@@ -222,7 +222,7 @@ static enum kiw_mem_fault revoke(struct kiw_mr *mr, u32 qpn, u32 stag, int right
 }
 
 /**
- * kiw_fast_invalidate - end a registration
+ * kiw_fast_invalidate() - end a registration
  * @table: of the device
  * @qp: whose work request it is, or whose peer asks for it
  * @stag: all 32 bits must match
@@ -262,7 +262,7 @@ static void *piece(const struct kiw_fast *fast, u64 pos, u32 *len)
 }
 
 /**
- * kiw_fast_copy_to - write to a region's memory
+ * kiw_fast_copy_to() - write to a region's memory
  * @fast: of a region in use, see kiw_mr_use()
  * @offset: octets from the start of the region; with @len, checked by the caller
  * @src: what
@@ -284,7 +284,7 @@ void kiw_fast_copy_to(const struct kiw_fast *fast, u64 offset, const void *src, 
 }
 
 /**
- * kiw_fast_copy_from - read from a region's memory
+ * kiw_fast_copy_from() - read from a region's memory
  * @fast: of a region in use, see kiw_mr_use()
  * @offset: octets from the start of the region; with @len, checked by the caller
  * @dst: where to

@@ -52,7 +52,7 @@ static struct rdma_link_ops link_ops = {
 };
 
 /**
- * kiw_netlink_init - let links be added
+ * kiw_netlink_init() - let links be added
  *
  * Context: process, may sleep. Undone by kiw_netlink_uninit().
  */
@@ -62,7 +62,7 @@ void kiw_netlink_init(void)
 }
 
 /**
- * kiw_netlink_uninit - let no more links be added
+ * kiw_netlink_uninit() - let no more links be added
  *
  * When it returns none is being added.
  *

@@ -152,7 +152,7 @@ static int flag_parse(const char *text, unsigned int *value)
 }
 
 /**
- * kiw_policy_set - change a setting
+ * kiw_policy_set() - change a setting
  * @policy: of which
  * @item: the setting
  * @text: its new value, as a person writes it; may end in a newline
@@ -182,7 +182,7 @@ int kiw_policy_set(struct kiw_policy *policy, enum kiw_policy_item item, const c
 }
 
 /**
- * kiw_policy_show - write a setting as a person reads it
+ * kiw_policy_show() - write a setting as a person reads it
  * @policy: of which
  * @item: the setting
  * @buf: where to, a page
@@ -205,7 +205,7 @@ int kiw_policy_show(const struct kiw_policy *policy, enum kiw_policy_item item, 
 }
 
 /**
- * kiw_policy_range - what a setting may be
+ * kiw_policy_range() - what a setting may be
  * @item: the setting
  * @buf: scratch
  * @size: of @buf, octets; 64 are enough
@@ -228,7 +228,7 @@ const char *kiw_policy_range(enum kiw_policy_item item, char *buf, size_t size)
 }
 
 /**
- * kiw_policy_defaults - what the module parameters say now
+ * kiw_policy_defaults() - what the module parameters say now
  * @policy: to be filled
  *
  * Context: any.

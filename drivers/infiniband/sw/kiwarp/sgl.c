@@ -11,7 +11,7 @@
 #include "sgl.h"
 
 /**
- * kiw_sgl_check - may all of this memory be touched?
+ * kiw_sgl_check() - may all of this memory be touched?
  * @sgl: entries; the position does not matter
  * @access: enum ib_access_flags needed: IB_ACCESS_LOCAL_WRITE to receive into it, or 0
  *
@@ -39,7 +39,7 @@ enum kiw_mem_fault kiw_sgl_check(const struct kiw_sgl *sgl, int access)
 }
 
 /**
- * kiw_sgl_seek - set the position
+ * kiw_sgl_seek() - set the position
  * @sgl: entries
  * @offset: octets from the start of the first entry; beyond the last: the end
  *

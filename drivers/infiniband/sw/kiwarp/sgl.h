@@ -50,7 +50,7 @@ static inline bool kiw_sgl_is_dma_lkey(const struct kiw_sgl *sgl, u32 lkey)
 }
 
 /**
- * kiw_sgl_find - find and check a piece of an entry
+ * kiw_sgl_find() - find and check a piece of an entry
  * @sgl: whose
  * @sge: the entry
  * @access: enum ib_access_flags needed
@@ -78,7 +78,7 @@ static inline enum kiw_mem_fault kiw_sgl_find(const struct kiw_sgl *sgl,
 }
 
 /**
- * kiw_sgl_settle - go on to the entry that the next octet is in
+ * kiw_sgl_settle() - go on to the entry that the next octet is in
  * @sgl: entries and position
  *
  * Context: any.
@@ -94,7 +94,7 @@ static inline bool kiw_sgl_settle(struct kiw_sgl *sgl)
 }
 
 /**
- * kiw_sgl_at - the memory at the position, to be written to
+ * kiw_sgl_at() - the memory at the position, to be written to
  * @sgl: entries and position, which stays
  * @len: octets wanted, at least 1; set to how many of them the entry has
  * @addr: set to their address in the region
@@ -118,7 +118,7 @@ static inline enum kiw_mem_fault kiw_sgl_at(struct kiw_sgl *sgl, u32 *len, u64 *
 }
 
 /**
- * kiw_sgl_write - write to what kiw_sgl_at() has found
+ * kiw_sgl_write() - write to what kiw_sgl_at() has found
  * @mr: its region, or NULL: the address is the kernel's own
  * @addr: where
  * @src: what

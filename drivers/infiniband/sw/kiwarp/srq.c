@@ -28,7 +28,7 @@ static void raise_limit_event(struct work_struct *work)
 }
 
 /**
- * kiw_srq_init - make a shared receive queue usable
+ * kiw_srq_init() - make a shared receive queue usable
  * @srq: the queue; its @ib is the core's and set up already
  * @ops: format of @ring
  * @ring: zeroed; stays the caller's, valid until kiw_srq_uninit() has returned
@@ -54,7 +54,7 @@ void kiw_srq_init(struct kiw_srq *srq, const struct kiw_rq_ops *ops, void *ring,
 }
 
 /**
- * kiw_srq_uninit - the end of a shared receive queue
+ * kiw_srq_uninit() - the end of a shared receive queue
  * @srq: the queue; no QP uses it any more, so nothing is fetched from it
  *
  * Afterwards the consumer's handler neither runs nor will be called. Receives that
@@ -68,7 +68,7 @@ void kiw_srq_uninit(struct kiw_srq *srq)
 }
 
 /**
- * kiw_srq_fetch - take the oldest receive
+ * kiw_srq_fetch() - take the oldest receive
  * @srq: the queue
  * @wqe: where to copy it
  *
@@ -102,7 +102,7 @@ int kiw_srq_fetch(struct kiw_srq *srq, struct kiw_rwqe *wqe)
 }
 
 /**
- * kiw_srq_set_limit - arm or disarm the limit event
+ * kiw_srq_set_limit() - arm or disarm the limit event
  * @srq: the queue
  * @limit: raise the event once when a message finds fewer receives left after it;
  *	0: disarm

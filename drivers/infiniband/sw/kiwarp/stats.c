@@ -49,7 +49,7 @@ static const enum kiw_stat layer_stats[] = {
 };
 
 /**
- * kiw_stats_init - make a device's counters, all zero
+ * kiw_stats_init() - make a device's counters, all zero
  * @stats: to be made
  *
  * Context: process, may sleep.
@@ -62,7 +62,7 @@ int kiw_stats_init(struct kiw_stats *stats)
 }
 
 /**
- * kiw_stats_uninit - free a device's counters
+ * kiw_stats_uninit() - free a device's counters
  * @stats: nobody counts any more; never made, but zeroed, is fine
  *
  * Context: process.
@@ -74,7 +74,7 @@ void kiw_stats_uninit(struct kiw_stats *stats)
 }
 
 /**
- * kiw_stats_read - value of a counter
+ * kiw_stats_read() - value of a counter
  * @stats: the device's counters
  * @stat: which
  *
@@ -92,7 +92,7 @@ u64 kiw_stats_read(const struct kiw_stats *stats, enum kiw_stat stat)
 }
 
 /**
- * kiw_count_fault - count a fault of the peer
+ * kiw_count_fault() - count a fault of the peer
  * @stats: the device's counters
  * @perr: the fault
  *

@@ -51,7 +51,7 @@ struct kiw_user_ring {
 };
 
 /**
- * kiw_udata_check - is the driver's part of a user request what we speak
+ * kiw_udata_check() - is the driver's part of a user request what we speak
  * @udata: the request
  * @resp_bytes: octets the response takes
  * @stats: the device's counters
@@ -74,7 +74,7 @@ int kiw_udata_check(struct ib_udata *udata, size_t resp_bytes, struct kiw_stats 
 }
 
 /**
- * kiw_udata_context - whose request this is
+ * kiw_udata_context() - whose request this is
  * @udata: the request, or NULL for a kernel consumer
  *
  * Context: process.
@@ -110,7 +110,7 @@ static struct page *page_of(void *mem)
 }
 
 /**
- * kiw_user_ring_alloc - make a ring that a process can map
+ * kiw_user_ring_alloc() - make a ring that a process can map
  * @uctx: the process's context
  * @bytes: octets
  * @ring: where to store the kernel's address of it; zeroed memory
@@ -148,7 +148,7 @@ err_free:
 }
 
 /**
- * kiw_user_ring_free - the kernel is done with a ring
+ * kiw_user_ring_free() - the kernel is done with a ring
  * @entry: as returned by kiw_user_ring_alloc(), or NULL
  *
  * It cannot be mapped any more. What is mapped stays until it is unmapped.
@@ -161,7 +161,7 @@ void kiw_user_ring_free(struct rdma_user_mmap_entry *entry)
 }
 
 /**
- * kiw_ring_free - free a ring of either format
+ * kiw_ring_free() - free a ring of either format
  * @entry: the entry of a ring made by kiw_user_ring_alloc(), or NULL
  * @ring: its address; from kvmalloc() when there is no @entry; NULL is nothing
  *
@@ -176,7 +176,7 @@ void kiw_ring_free(struct rdma_user_mmap_entry *entry, void *ring)
 }
 
 /**
- * kiw_user_sq_bytes - what a send ring takes
+ * kiw_user_sq_bytes() - what a send ring takes
  * @size: slots
  *
  * Context: any.
@@ -188,7 +188,7 @@ size_t kiw_user_sq_bytes(u32 size)
 }
 
 /**
- * kiw_user_rq_bytes - what a receive ring takes
+ * kiw_user_rq_bytes() - what a receive ring takes
  * @size: slots
  *
  * Context: any.
@@ -200,7 +200,7 @@ size_t kiw_user_rq_bytes(u32 size)
 }
 
 /**
- * kiw_user_cq_bytes - what a completion ring takes, the arming word behind it included
+ * kiw_user_cq_bytes() - what a completion ring takes, the arming word behind it included
  * @size: slots
  *
  * Context: any.
@@ -225,7 +225,7 @@ static int map_pages(struct vm_area_struct *vma, void *mem)
 }
 
 /**
- * kiw_mmap - map a ring: ib_device_ops.mmap
+ * kiw_mmap() - map a ring: ib_device_ops.mmap
  * @uctx: the process's context
  * @vma: where; shared, of the ring's length in pages, its offset the ring's key
  *
@@ -249,7 +249,7 @@ int kiw_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 }
 
 /**
- * kiw_mmap_free - the last reference on a ring is gone: ib_device_ops.mmap_free
+ * kiw_mmap_free() - the last reference on a ring is gone: ib_device_ops.mmap_free
  * @entry: the ring's
  *
  * Every mapping has references of its own on the pages.

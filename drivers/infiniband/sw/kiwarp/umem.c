@@ -29,7 +29,7 @@ static void list_pages(struct kiw_umem *umem)
 }
 
 /**
- * kiw_umem_pin - pin memory of the current process
+ * kiw_umem_pin() - pin memory of the current process
  * @ibdev: the device it is for
  * @start: user address of the first octet
  * @length: octets, 1..%KIW_UMEM_MAX_BYTES
@@ -67,7 +67,7 @@ struct kiw_umem *kiw_umem_pin(struct ib_device *ibdev, u64 start, u64 length, in
 }
 
 /**
- * kiw_umem_share - another region is of the same pages
+ * kiw_umem_share() - another region is of the same pages
  * @umem: from kiw_umem_pin()
  *
  * Context: any.
@@ -80,7 +80,7 @@ struct kiw_umem *kiw_umem_share(struct kiw_umem *umem)
 }
 
 /**
- * kiw_umem_unpin - let go of pinned memory
+ * kiw_umem_unpin() - let go of pinned memory
  * @umem: from kiw_umem_pin() or kiw_umem_share(); who calls does not copy any more; NULL
  *	is fine
  *
@@ -101,7 +101,7 @@ static u32 in_page(u64 pos, u32 len)
 }
 
 /**
- * kiw_umem_copy_to - write to pinned memory
+ * kiw_umem_copy_to() - write to pinned memory
  * @umem: where, pinned for writing
  * @offset: octets from the start of the region; with @len, checked by the caller
  * @src: what
@@ -123,7 +123,7 @@ void kiw_umem_copy_to(const struct kiw_umem *umem, u64 offset, const void *src, 
 }
 
 /**
- * kiw_umem_copy_from - read from pinned memory
+ * kiw_umem_copy_from() - read from pinned memory
  * @umem: where
  * @offset: octets from the start of the region; with @len, checked by the caller
  * @dst: where to

@@ -69,7 +69,7 @@ err_ring:
 }
 
 /**
- * kiw_create_cq - ib_device_ops.create_cq
+ * kiw_create_cq() - ib_device_ops.create_cq
  * @ibcq: the core's part; gets the true number of entries
  * @attr: what the consumer wants; no flags are supported
  * @arg: the user's request, in the form of this kernel; NULL for a kernel consumer
@@ -107,7 +107,7 @@ err_count:
 }
 
 /**
- * kiw_resize_cq - ib_device_ops.resize_cq
+ * kiw_resize_cq() - ib_device_ops.resize_cq
  * @ibcq: the core's part; gets the true number of entries
  * @cqe: entries wanted
  * @udata: the user's request, or NULL for a kernel consumer
@@ -131,7 +131,7 @@ int kiw_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 }
 
 /**
- * kiw_destroy_cq - ib_device_ops.destroy_cq
+ * kiw_destroy_cq() - ib_device_ops.destroy_cq
  * @ibcq: the core's part; no QP uses the queue
  * @udata: not used
  *

@@ -13,7 +13,7 @@
 #include "verbs.h"
 
 /**
- * kiw_alloc_ucontext - a process opens the device: ib_device_ops.alloc_ucontext
+ * kiw_alloc_ucontext() - a process opens the device: ib_device_ops.alloc_ucontext
  * @uctx: the core's part
  * @udata: the request
  *
@@ -42,7 +42,7 @@ int kiw_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata)
 }
 
 /**
- * kiw_dealloc_ucontext - a process closes the device: ib_device_ops.dealloc_ucontext
+ * kiw_dealloc_ucontext() - a process closes the device: ib_device_ops.dealloc_ucontext
  * @uctx: the core's part
  *
  * Its objects, and their rings with them, have been destroyed. The module may go from
@@ -56,7 +56,7 @@ void kiw_dealloc_ucontext(struct ib_ucontext *uctx)
 }
 
 /**
- * kiw_disassociate_ucontext - the device goes away under a process
+ * kiw_disassociate_ucontext() - the device goes away under a process
  * @uctx: the core's part
  *
  * Having ib_device_ops.disassociate_ucontext is what lets the core go ahead without

@@ -45,7 +45,7 @@ static u64 fw_version(void)
 }
 
 /**
- * kiw_query_device - true limits of a device
+ * kiw_query_device() - true limits of a device
  * @ibdev: the device
  * @attr: to be filled; zero before
  * @udata: there is no driver's part; NULL from some kernels
@@ -102,7 +102,7 @@ static void ask_speed(struct kiw_device *dev, u32 port)
 }
 
 /**
- * kiw_query_port - what the port is like, which is what the netdev is like
+ * kiw_query_port() - what the port is like, which is what the netdev is like
  * @ibdev: the device
  * @port: 1
  * @attr: to be filled
@@ -131,7 +131,7 @@ int kiw_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
 }
 
 /**
- * kiw_get_port_immutable - what never changes about the port
+ * kiw_get_port_immutable() - what never changes about the port
  * @ibdev: the device
  * @port: 1
  * @imm: to be filled
@@ -147,7 +147,7 @@ int kiw_get_port_immutable(struct ib_device *ibdev, u32 port, struct ib_port_imm
 }
 
 /**
- * kiw_query_gid - GID 0, by which rdma_cm finds the device
+ * kiw_query_gid() - GID 0, by which rdma_cm finds the device
  * @ibdev: the device
  * @port: 1
  * @index: 0
@@ -166,7 +166,7 @@ int kiw_query_gid(struct ib_device *ibdev, u32 port, int index, union ib_gid *gi
 }
 
 /**
- * kiw_get_netdev - the netdev below a port
+ * kiw_get_netdev() - the netdev below a port
  * @ibdev: the device
  * @port: 1
  *
@@ -182,7 +182,7 @@ struct net_device *kiw_get_netdev(struct ib_device *ibdev, u32 port)
 }
 
 /**
- * kiw_get_dev_fw_str - the version, as text
+ * kiw_get_dev_fw_str() - the version, as text
  * @ibdev: the device
  * @str: %IB_FW_VERSION_NAME_MAX octets
  *
@@ -194,7 +194,7 @@ void kiw_get_dev_fw_str(struct ib_device *ibdev, char *str)
 }
 
 /**
- * kiw_alloc_pd - make a protection domain
+ * kiw_alloc_pd() - make a protection domain
  * @ibpd: to be made
  * @udata: there is no driver's part
  *
@@ -209,7 +209,7 @@ int kiw_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 }
 
 /**
- * kiw_dealloc_pd - end of a protection domain
+ * kiw_dealloc_pd() - end of a protection domain
  * @ibpd: nothing is in it any more; freed by the core
  * @udata: not used
  *

@@ -75,7 +75,7 @@ static struct ib_mr *mr_add(struct kiw_device *dev, struct kiw_mr *mr, int ret)
 }
 
 /**
- * kiw_get_dma_mr - register the whole of kernel memory
+ * kiw_get_dma_mr() - register the whole of kernel memory
  * @ibpd: protection domain
  * @access: enum ib_access_flags
  *
@@ -158,7 +158,7 @@ static int mr_attach(struct kiw_mr *mr, u64 start, u64 length, u64 virt_addr, in
 }
 
 /**
- * kiw_reg_user_mr - register memory of the current process
+ * kiw_reg_user_mr() - register memory of the current process
  * @ibpd: protection domain
  * @start: user address of the first octet
  * @length: octets; not 0
@@ -232,7 +232,7 @@ static int mr_reattach(struct kiw_mr *mr, const struct kiw_mr *old, int flags, u
 }
 
 /**
- * kiw_rereg_user_mr - register memory anew
+ * kiw_rereg_user_mr() - register memory anew
  * @ibmr: from kiw_reg_user_mr() or here
  * @flags: IB_MR_REREG_TRANS, IB_MR_REREG_PD, IB_MR_REREG_ACCESS: which of those change:
  * @start: user address of the first octet
@@ -291,7 +291,7 @@ static int mr_attach_dmabuf(struct kiw_mr *mr, u64 offset, u64 length, u64 virt_
 }
 
 /**
- * kiw_reg_user_mr_dmabuf - register a part of a dma-buf
+ * kiw_reg_user_mr_dmabuf() - register a part of a dma-buf
  * @ibpd: protection domain
  * @offset: octets from the start of the buffer
  * @length: octets; not 0
@@ -323,7 +323,7 @@ struct ib_mr *kiw_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length,
 }
 
 /**
- * kiw_alloc_mr - make a region for fast registration
+ * kiw_alloc_mr() - make a region for fast registration
  * @ibpd: protection domain
  * @type: IB_MR_TYPE_MEM_REG
  * @max_num_sg: most pages of a registration, 1..%KIW_FAST_MAX_PAGES
@@ -351,7 +351,7 @@ struct ib_mr *kiw_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num
 }
 
 /**
- * kiw_map_mr_sg - name the memory that the next registration of a region is for
+ * kiw_map_mr_sg() - name the memory that the next registration of a region is for
  * @ibmr: from kiw_alloc_mr()
  * @sg: mapped for the device
  * @num: entries
@@ -368,7 +368,7 @@ int kiw_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int num, unsigned 
 }
 
 /**
- * kiw_dereg_mr - deregister memory
+ * kiw_dereg_mr() - deregister memory
  * @ibmr: of any kind; freed here
  * @udata: not used
  *

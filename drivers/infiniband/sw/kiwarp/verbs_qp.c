@@ -171,7 +171,7 @@ static void get_caps(const struct kiw_qp *qp, struct ib_qp_cap *cap)
 }
 
 /**
- * kiw_create_qp - ib_device_ops.create_qp
+ * kiw_create_qp() - ib_device_ops.create_qp
  * @ibqp: the core's part
  * @attr: what the consumer wants; gets what it has got
  * @udata: the user's request, or NULL for a kernel consumer
@@ -224,7 +224,7 @@ err_count:
 }
 
 /**
- * kiw_destroy_qp - ib_device_ops.destroy_qp
+ * kiw_destroy_qp() - ib_device_ops.destroy_qp
  * @ibqp: the core's part
  * @udata: not used
  *
@@ -263,7 +263,7 @@ int kiw_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 }
 
 /**
- * kiw_fail_qps_of - end all QPs that complete to a queue
+ * kiw_fail_qps_of() - end all QPs that complete to a queue
  * @cq: the queue; was overrun
  *
  * Each QP does so in its work, if it has not ended already. One that is being made or
@@ -334,7 +334,7 @@ static int modify_state(struct kiw_qp *qp, enum ib_qp_state state)
 }
 
 /**
- * kiw_modify_qp - ib_device_ops.modify_qp
+ * kiw_modify_qp() - ib_device_ops.modify_qp
  * @ibqp: the core's part
  * @attr: new values
  * @mask: what of @attr is meant; nothing at all is fine
@@ -378,7 +378,7 @@ int kiw_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 }
 
 /**
- * kiw_query_qp - ib_device_ops.query_qp
+ * kiw_query_qp() - ib_device_ops.query_qp
  * @ibqp: the core's part
  * @attr: filled
  * @mask: not used; everything is told
@@ -419,7 +419,7 @@ int kiw_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 }
 
 /**
- * kiw_post_send - ib_device_ops.post_send
+ * kiw_post_send() - ib_device_ops.post_send
  * @ibqp: the core's part
  * @wr: list of work requests, or NULL: a user consumer's doorbell
  * @bad_wr: on failure the first that was not posted; not touched by a doorbell
@@ -446,7 +446,7 @@ int kiw_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 }
 
 /**
- * kiw_post_recv - ib_device_ops.post_recv
+ * kiw_post_recv() - ib_device_ops.post_recv
  * @ibqp: the core's part
  * @wr: list of receives
  * @bad_wr: on failure the first that was not posted
@@ -466,7 +466,7 @@ int kiw_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 }
 
 /**
- * kiw_iw_get_qp - find a QP by its number: ib_device_ops.iw_get_qp
+ * kiw_iw_get_qp() - find a QP by its number: ib_device_ops.iw_get_qp
  * @ibdev: the device
  * @qpn: the number, chosen by the caller, which may be a process
  *
@@ -493,7 +493,7 @@ struct ib_qp *kiw_iw_get_qp(struct ib_device *ibdev, int qpn)
 }
 
 /**
- * kiw_qp_find - find the QP for a connection and keep it
+ * kiw_qp_find() - find the QP for a connection and keep it
  * @id: the connection
  * @qpn: the number, chosen by the caller, which may be a process
  *
@@ -522,7 +522,7 @@ struct kiw_qp *kiw_qp_find(const struct iw_cm_id *id, u32 qpn)
 }
 
 /**
- * kiw_iw_add_ref - take a reference: ib_device_ops.iw_add_ref
+ * kiw_iw_add_ref() - take a reference: ib_device_ops.iw_add_ref
  * @ibqp: the QP, from kiw_iw_get_qp() in the same section of RCU
  *
  * Context: any.
@@ -533,7 +533,7 @@ void kiw_iw_add_ref(struct ib_qp *ibqp)
 }
 
 /**
- * kiw_iw_rem_ref - give a reference back: ib_device_ops.iw_rem_ref
+ * kiw_iw_rem_ref() - give a reference back: ib_device_ops.iw_rem_ref
  * @ibqp: the QP; may be gone afterwards
  *
  * Context: any.

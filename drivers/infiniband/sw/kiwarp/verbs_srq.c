@@ -54,7 +54,7 @@ err_ring:
 }
 
 /**
- * kiw_create_srq - ib_device_ops.create_srq
+ * kiw_create_srq() - ib_device_ops.create_srq
  * @ibsrq: the core's part
  * @attr: what the consumer wants; gets what it has got. The limit is not looked at:
  *	it is set by modify
@@ -93,7 +93,7 @@ err_count:
 }
 
 /**
- * kiw_modify_srq - ib_device_ops.modify_srq
+ * kiw_modify_srq() - ib_device_ops.modify_srq
  * @ibsrq: the core's part
  * @attr: the new limit, receives
  * @mask: what of @attr is meant; only IB_SRQ_LIMIT is supported
@@ -113,7 +113,7 @@ int kiw_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_a
 }
 
 /**
- * kiw_query_srq - ib_device_ops.query_srq
+ * kiw_query_srq() - ib_device_ops.query_srq
  * @ibsrq: the core's part
  * @attr: filled; the limit is 0 after its event was raised
  *
@@ -131,7 +131,7 @@ int kiw_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
 }
 
 /**
- * kiw_destroy_srq - ib_device_ops.destroy_srq
+ * kiw_destroy_srq() - ib_device_ops.destroy_srq
  * @ibsrq: the core's part; no QP uses the queue
  * @udata: not used
  *
@@ -151,7 +151,7 @@ int kiw_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 }
 
 /**
- * kiw_post_srq_recv - ib_device_ops.post_srq_recv
+ * kiw_post_srq_recv() - ib_device_ops.post_srq_recv
  * @ibsrq: a kernel consumer's queue; user space posts to its mapped ring
  * @wr: list of receives
  * @bad_wr: on failure the first that was not posted; those before it were

@@ -160,7 +160,7 @@ static int translate_send(const struct kiw_sq *sq, struct kiw_swqe *wqe,
 }
 
 /**
- * kiw_sq_kernel_ring - memory for a send ring in the kernel format
+ * kiw_sq_kernel_ring() - memory for a send ring in the kernel format
  * @size: slots
  *
  * Context: process; may sleep.
@@ -172,7 +172,7 @@ void *kiw_sq_kernel_ring(u32 size)
 }
 
 /**
- * kiw_rq_kernel_ring - memory for a receive ring in the kernel format
+ * kiw_rq_kernel_ring() - memory for a receive ring in the kernel format
  * @size: slots
  *
  * Context: process; may sleep.
@@ -184,7 +184,7 @@ void *kiw_rq_kernel_ring(u32 size)
 }
 
 /**
- * kiw_sq_post - append one work request of a kernel consumer
+ * kiw_sq_post() - append one work request of a kernel consumer
  * @sq: send queue in the kernel format
  * @wr: the work request; its @next is not looked at
  *
@@ -226,7 +226,7 @@ static int translate_recv(const struct kiw_rq *rq, struct kiw_rwqe *wqe,
 }
 
 /**
- * kiw_rq_post - append one receive of a kernel consumer
+ * kiw_rq_post() - append one receive of a kernel consumer
  * @rq: receive queue in the kernel format, of a QP or shared
  * @wr: the work request; its @next is not looked at
  *
@@ -249,7 +249,7 @@ int kiw_rq_post(struct kiw_rq *rq, const struct ib_recv_wr *wr)
 }
 
 /**
- * kiw_sq_fetch - take the oldest entry out of a send queue
+ * kiw_sq_fetch() - take the oldest entry out of a send queue
  * @sq: send queue of either format
  * @wqe: where to copy it
  *
@@ -269,7 +269,7 @@ int kiw_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 }
 
 /**
- * kiw_rq_fetch - take the oldest entry out of a receive queue
+ * kiw_rq_fetch() - take the oldest entry out of a receive queue
  * @rq: receive queue of either format, of a QP or shared
  * @wqe: where to copy it
  *

@@ -50,7 +50,7 @@ static void conn_note_locked(struct kip_dev *dev, struct kip_conn *conn, unsigne
 }
 
 /**
- * kip_conn_note - something has happened to a connection
+ * kip_conn_note() - something has happened to a connection
  * @conn: the connection
  * @events: %KIP_CE_ bits
  *
@@ -100,7 +100,7 @@ static struct kip_conn *conn_alloc(struct kip_dev *dev, enum kip_role role)
 }
 
 /**
- * kip_conn_give_up - the interface has done with a connection
+ * kip_conn_give_up() - the interface has done with a connection
  * @dev: the interface
  * @conn: the connection, or the listener; no peer uses it any more
  *
@@ -223,7 +223,7 @@ static struct kip_conn *conn_with_id(struct kip_dev *dev, enum kip_role role)
 }
 
 /**
- * kip_conn_listen - accept Requests
+ * kip_conn_listen() - accept Requests
  * @dev: the interface; its local address is where
  *
  * RFC 4755 3.5: the Service-ID is that of the QPN; here both are the port.
@@ -249,7 +249,7 @@ struct kip_conn *kip_conn_listen(struct kip_dev *dev)
 }
 
 /**
- * kip_conn_resolve - begin to make a connection
+ * kip_conn_resolve() - begin to make a connection
  * @dev: the interface
  * @lladdr: to whom
  *
@@ -288,7 +288,7 @@ static void conn_params(struct rdma_conn_param *param, const struct kip_wire_pda
 }
 
 /**
- * kip_conn_connect - send the Request
+ * kip_conn_connect() - send the Request
  * @conn: the way is known, and it has its QP
  * @pdata: of the Request
  *
@@ -304,7 +304,7 @@ int kip_conn_connect(struct kip_conn *conn, const struct kip_wire_pdata *pdata)
 }
 
 /**
- * kip_conn_accept - send the Reply
+ * kip_conn_accept() - send the Reply
  * @conn: of a Request; it has its QP
  * @pdata: of the Reply
  *
@@ -324,7 +324,7 @@ int kip_conn_accept(struct kip_conn *conn, const struct kip_wire_pdata *pdata)
 }
 
 /**
- * kip_conn_reject - send a reject
+ * kip_conn_reject() - send a reject
  * @conn: of a Request; the caller gives it up
  * @pdata: RFC 4755 3.2: the QPN has to be in there
  *

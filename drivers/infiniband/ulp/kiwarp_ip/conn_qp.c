@@ -111,7 +111,7 @@ static int take_memory(struct kip_dev *dev, struct kip_conn *conn)
 }
 
 /**
- * kip_conn_qp_make - make all that a connection needs to run, and post its receives
+ * kip_conn_qp_make() - make all that a connection needs to run, and post its receives
  * @dev: the interface
  * @conn: its cm_id is bound to a device
  *
@@ -142,7 +142,7 @@ int kip_conn_qp_make(struct kip_dev *dev, struct kip_conn *conn)
 }
 
 /**
- * kip_conn_qp_free - free what kip_conn_qp_make() has made, all or a part
+ * kip_conn_qp_free() - free what kip_conn_qp_make() has made, all or a part
  * @conn: given up; nobody else uses it
  *
  * Context: process, may sleep.

@@ -571,7 +571,7 @@ static void control_work(struct work_struct *work)
 }
 
 /**
- * kip_control_init - before the interface comes up for the first time
+ * kip_control_init() - before the interface comes up for the first time
  * @dev: the interface
  *
  * Context: process.
@@ -588,7 +588,7 @@ void kip_control_init(struct kip_dev *dev)
 }
 
 /**
- * kip_control_start - begin to make connections
+ * kip_control_start() - begin to make connections
  * @dev: the interface; everything else is up
  *
  * Context: process; RTNL held.
@@ -605,7 +605,7 @@ void kip_control_start(struct kip_dev *dev)
 }
 
 /**
- * kip_control_stop - end all connections and forget all peers
+ * kip_control_stop() - end all connections and forget all peers
  * @dev: the interface; nothing is sent any more
  *
  * When it returns, nothing of a connection leads to the interface. What is slow goes on
@@ -623,7 +623,7 @@ void kip_control_stop(struct kip_dev *dev)
 }
 
 /**
- * kip_control_renew - end the connections that there are, and let new ones be made
+ * kip_control_renew() - end the connections that there are, and let new ones be made
  * @dev: the interface
  *
  * For settings that a connection has from its beginning. Context: process; RTNL held.

@@ -88,7 +88,7 @@ static int netdev_stop(struct net_device *netdev)
 }
 
 /**
- * kip_dev_restart - take up settings that are used from open on
+ * kip_dev_restart() - take up settings that are used from open on
  * @dev: the interface
  *
  * Context: process, may sleep; RTNL held.
@@ -217,7 +217,7 @@ static void dev_write_address(struct kip_dev *dev)
 }
 
 /**
- * kip_dev_new_address - the link-layer address may be another one now
+ * kip_dev_new_address() - the link-layer address may be another one now
  * @dev: the interface; its settings or the underlay have changed
  *
  * Peers are told, if the interface is up.
@@ -266,7 +266,7 @@ static void settings_init(struct kip_settings *settings)
 }
 
 /**
- * kip_dev_setup - rtnl_link_ops.setup
+ * kip_dev_setup() - rtnl_link_ops.setup
  * @netdev: zeroed, but for what the core has written
  *
  * Context: process; RTNL held.
@@ -305,7 +305,7 @@ void kip_dev_setup(struct net_device *netdev)
 }
 
 /**
- * kip_dev_add - make an interface
+ * kip_dev_add() - make an interface
  * @net: network namespace of the underlay
  * @netdev: kip_dev_setup() is done
  * @lower: the underlay
@@ -343,7 +343,7 @@ int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *l
 }
 
 /**
- * kip_dev_del - rtnl_link_ops.dellink
+ * kip_dev_del() - rtnl_link_ops.dellink
  * @netdev: the interface
  * @head: for unregister_netdevice_queue()
  *
@@ -360,7 +360,7 @@ void kip_dev_del(struct net_device *netdev, struct list_head *head)
 }
 
 /**
- * kip_dev_is_ours - is it an interface of this module
+ * kip_dev_is_ours() - is it an interface of this module
  * @netdev: any
  *
  * Context: any.
@@ -464,7 +464,7 @@ static struct notifier_block inetaddr_nb = { .notifier_call = on_inetaddr };
 static struct notifier_block inet6addr_nb = { .notifier_call = on_inet6addr };
 
 /**
- * kip_dev_module_init - begin to hear of underlays
+ * kip_dev_module_init() - begin to hear of underlays
  *
  * Context: process, may sleep.
  * Return: 0 or -errno.
@@ -492,7 +492,7 @@ err_netdev:
 }
 
 /**
- * kip_dev_module_exit - hear no more of them
+ * kip_dev_module_exit() - hear no more of them
  *
  * Context: process, may sleep; no interface is left.
  */

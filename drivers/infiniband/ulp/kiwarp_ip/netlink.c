@@ -65,7 +65,7 @@ static struct rtnl_link_ops link_ops = {
 };
 
 /**
- * kip_netlink_init - let interfaces be made
+ * kip_netlink_init() - let interfaces be made
  *
  * Context: process, may sleep.
  * Return: 0 or -errno.
@@ -76,7 +76,7 @@ int kip_netlink_init(void)
 }
 
 /**
- * kip_netlink_uninit - end all interfaces, and let no more be made
+ * kip_netlink_uninit() - end all interfaces, and let no more be made
  *
  * Context: process, may sleep.
  */

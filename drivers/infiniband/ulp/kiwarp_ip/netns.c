@@ -29,7 +29,7 @@ struct kip_netns {
 static unsigned int netns_id;
 
 /**
- * kip_netns_hold - a cm_id keeps a namespace from now on
+ * kip_netns_hold() - a cm_id keeps a namespace from now on
  * @net: the namespace
  *
  * Context: any.
@@ -42,7 +42,7 @@ void kip_netns_hold(struct net *net)
 }
 
 /**
- * kip_netns_drop - a cm_id is about to let go of a namespace
+ * kip_netns_drop() - a cm_id is about to let go of a namespace
  * @net: the namespace, which the cm_id still keeps
  *
  * Context: any.
@@ -55,7 +55,7 @@ void kip_netns_drop(struct net *net)
 }
 
 /**
- * kip_netns_is_left - do only cm_ids of this module keep a namespace
+ * kip_netns_is_left() - do only cm_ids of this module keep a namespace
  * @net: the namespace
  *
  * Context: any.
@@ -76,7 +76,7 @@ static struct pernet_operations netns_ops = {
 };
 
 /**
- * kip_netns_module_init - begin to count
+ * kip_netns_module_init() - begin to count
  *
  * Context: process, may sleep.
  * Return: 0 or -errno.
@@ -87,7 +87,7 @@ int kip_netns_module_init(void)
 }
 
 /**
- * kip_netns_module_exit - count no more
+ * kip_netns_module_exit() - count no more
  *
  * Context: process, may sleep; no cm_id is left.
  */

@@ -21,7 +21,7 @@ static u32 peer_hash(const u8 *lladdr)
 }
 
 /**
- * kip_peer_find - look a peer up
+ * kip_peer_find() - look a peer up
  * @dev: the interface
  * @lladdr: its address; flags do not count
  *
@@ -40,7 +40,7 @@ struct kip_peer *kip_peer_find(struct kip_dev *dev, const u8 *lladdr)
 }
 
 /**
- * kip_peer_get - look a peer up, make it if there is none
+ * kip_peer_get() - look a peer up, make it if there is none
  * @dev: the interface
  * @lladdr: its address, which is valid; flags do not count
  *
@@ -77,7 +77,7 @@ struct kip_peer *kip_peer_get(struct kip_dev *dev, const u8 *lladdr)
 }
 
 /**
- * kip_peer_wish - there are packets for a peer, and no connection
+ * kip_peer_wish() - there are packets for a peer, and no connection
  * @dev: the interface
  * @peer: the peer
  *
@@ -93,7 +93,7 @@ void kip_peer_wish(struct kip_dev *dev, struct kip_peer *peer)
 }
 
 /**
- * kip_peer_count - how many peers have one IP address
+ * kip_peer_count() - how many peers have one IP address
  * @dev: the interface
  * @lladdr: an address with that GID
  *
@@ -114,7 +114,7 @@ unsigned int kip_peer_count(struct kip_dev *dev, const u8 *lladdr)
 }
 
 /**
- * kip_peer_purge - drop the packets that wait
+ * kip_peer_purge() - drop the packets that wait
  * @dev: the interface
  * @peer: its lock is held
  *
@@ -129,7 +129,7 @@ void kip_peer_purge(struct kip_dev *dev, struct kip_peer *peer)
 }
 
 /**
- * kip_peer_remove - forget a peer
+ * kip_peer_remove() - forget a peer
  * @dev: the interface
  * @peer: it has no connection
  *

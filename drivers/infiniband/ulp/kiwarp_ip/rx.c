@@ -144,7 +144,7 @@ static int rx_post(struct kip_conn *conn, struct kip_rx_slot *slot)
 }
 
 /**
- * kip_rx_make - make and post all receives of a connection
+ * kip_rx_make() - make and post all receives of a connection
  * @conn: the connection; its plan is made, and it has its queue pair
  *
  * Context: process, may sleep.
@@ -170,7 +170,7 @@ int kip_rx_make(struct kip_conn *conn)
 }
 
 /**
- * kip_rx_free - free the receives of a connection
+ * kip_rx_free() - free the receives of a connection
  * @conn: the connection; its queue pair is gone
  *
  * Context: process, may sleep.
@@ -291,7 +291,7 @@ static void rx_dress(struct kip_dev *dev, struct sk_buff *skb)
 }
 
 /**
- * kip_rx_packet - a packet has come as a datagram
+ * kip_rx_packet() - a packet has come as a datagram
  * @dev: the interface
  * @skb: at its 4-octet header; the type of the packet is set
  *
@@ -327,7 +327,7 @@ static bool rx_make_ready(struct kip_conn *conn)
 }
 
 /**
- * kip_rx_ready - ib_comp_handler
+ * kip_rx_ready() - ib_comp_handler
  * @cq: has completions
  * @context: the connection
  *
@@ -437,7 +437,7 @@ static int rx_poll(struct napi_struct *napi, int budget)
 }
 
 /**
- * kip_rx_open - begin to poll
+ * kip_rx_open() - begin to poll
  * @dev: the interface
  *
  * Context: process; RTNL held.
@@ -456,7 +456,7 @@ void kip_rx_open(struct kip_dev *dev)
 }
 
 /**
- * kip_rx_close - no connection is left
+ * kip_rx_close() - no connection is left
  * @dev: the interface
  *
  * Context: process, may sleep; RTNL held.

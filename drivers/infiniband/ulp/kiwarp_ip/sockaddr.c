@@ -17,7 +17,7 @@
 #include "proto/addr.h"
 
 /**
- * kip_sockaddr_of - where the node of a link-layer address listens
+ * kip_sockaddr_of() - where the node of a link-layer address listens
  * @addr: to write
  * @lladdr: kip_addr_is_valid() of it
  *
@@ -38,7 +38,7 @@ void kip_sockaddr_of(union kip_sockaddr *addr, const u8 *lladdr)
 }
 
 /**
- * kip_sockaddr_lladdr - the link-layer address of a node
+ * kip_sockaddr_lladdr() - the link-layer address of a node
  * @lladdr: %KIP_ADDR_LEN octets to write
  * @addr: where it listens
  * @flags: of RFC 4755 3.1
@@ -68,7 +68,7 @@ bool kip_sockaddr_lladdr(u8 *lladdr, const struct sockaddr *addr, u8 flags)
 }
 
 /**
- * kip_sockaddr_len - what socket calls want to know
+ * kip_sockaddr_len() - what socket calls want to know
  * @addr: address
  *
  * Context: any.
@@ -80,7 +80,7 @@ int kip_sockaddr_len(const union kip_sockaddr *addr)
 }
 
 /**
- * kip_sockaddr_same_ip - are two of the same family and IP address
+ * kip_sockaddr_same_ip() - are two of the same family and IP address
  * @a: address
  * @b: another
  *
@@ -98,7 +98,7 @@ bool kip_sockaddr_same_ip(const union kip_sockaddr *a, const union kip_sockaddr 
 }
 
 /**
- * kip_sockaddr_is_multicast - is it a group
+ * kip_sockaddr_is_multicast() - is it a group
  * @addr: address
  *
  * Context: any.
@@ -112,7 +112,7 @@ bool kip_sockaddr_is_multicast(const union kip_sockaddr *addr)
 }
 
 /**
- * kip_sockaddr_parse - read an IP address
+ * kip_sockaddr_parse() - read an IP address
  * @addr: to write
  * @text: one address; the newline of a shell may follow
  * @port: what to put beside it
@@ -222,7 +222,7 @@ static bool sockaddr_is_of_netdev(const union kip_sockaddr *addr, struct net_dev
 }
 
 /**
- * kip_sockaddr_of_netdev - the address that the underlay is used by
+ * kip_sockaddr_of_netdev() - the address that the underlay is used by
  * @addr: to write; AF_UNSPEC if there is none
  * @netdev: the underlay
  * @port: what to put beside it
@@ -255,7 +255,7 @@ bool kip_sockaddr_of_netdev(union kip_sockaddr *addr, struct net_device *netdev,
 }
 
 /**
- * kip_sockaddr_is_pending - will the underlay have an address in a moment
+ * kip_sockaddr_is_pending() - will the underlay have an address in a moment
  * @netdev: the underlay
  *
  * Nobody is told when duplicate address detection ends.

@@ -11,7 +11,7 @@ static const char * const names[KIP_STAT_COUNT] = {
 };
 
 /**
- * kip_stat_sum - a counter over all CPUs
+ * kip_stat_sum() - a counter over all CPUs
  * @stats: of an interface
  * @stat: which
  *
@@ -29,7 +29,7 @@ u64 kip_stat_sum(struct kip_stats __percpu *stats, enum kip_stat stat)
 }
 
 /**
- * kip_stat_name - a counter's name
+ * kip_stat_name() - a counter's name
  * @stat: which
  *
  * Context: any.

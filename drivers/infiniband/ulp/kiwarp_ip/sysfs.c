@@ -355,7 +355,7 @@ static const struct attribute_group group = {
 };
 
 /**
- * kip_sysfs_setup - the interface gets its settings when it is registered
+ * kip_sysfs_setup() - the interface gets its settings when it is registered
  * @netdev: the interface
  *
  * Context: process.
@@ -366,7 +366,7 @@ void kip_sysfs_setup(struct net_device *netdev)
 }
 
 /**
- * kip_sysfs_add - add the file that is not in a directory of its own
+ * kip_sysfs_add() - add the file that is not in a directory of its own
  * @netdev: the interface, registered
  *
  * It goes with the interface.

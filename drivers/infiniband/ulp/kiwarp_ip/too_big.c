@@ -53,7 +53,7 @@ static void too_big_work(struct work_struct *work)
 }
 
 /**
- * kip_too_big - a packet is too long for its peer
+ * kip_too_big() - a packet is too long for its peer
  * @dev: the interface
  * @skb: at its IP header; freed
  * @mtu: what the peer takes, octets
@@ -77,7 +77,7 @@ void kip_too_big(struct kip_dev *dev, struct sk_buff *skb, u32 mtu)
 }
 
 /**
- * kip_too_big_init - before the first packet
+ * kip_too_big_init() - before the first packet
  * @dev: the interface
  *
  * Context: process.
@@ -89,7 +89,7 @@ void kip_too_big_init(struct kip_dev *dev)
 }
 
 /**
- * kip_too_big_end - no more packets are sent
+ * kip_too_big_end() - no more packets are sent
  * @dev: the interface
  *
  * Context: process, may sleep.

@@ -258,7 +258,7 @@ static bool tx_may_send(const struct kip_conn *conn)
 }
 
 /**
- * kip_tx_run - send what can be sent now
+ * kip_tx_run() - send what can be sent now
  * @dev: the interface
  * @peer: its lock is held
  *
@@ -288,7 +288,7 @@ void kip_tx_run(struct kip_dev *dev, struct kip_peer *peer)
 }
 
 /**
- * kip_tx_done - a Send has completed, and all before it
+ * kip_tx_done() - a Send has completed, and all before it
  * @conn: the connection; its peer's lock is held
  * @wc: its completion, a good one
  * @sent: gets the packets, for the caller to free
@@ -316,7 +316,7 @@ void kip_tx_done(struct kip_conn *conn, const struct ib_wc *wc, struct sk_buff_h
 }
 
 /**
- * kip_tx_datagrams - there will be no connection now for what waits for one
+ * kip_tx_datagrams() - there will be no connection now for what waits for one
  * @dev: the interface
  * @peer: whose lock is not held
  *
@@ -441,7 +441,7 @@ static void tx_route(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
 }
 
 /**
- * kip_tx_xmit - ndo_start_xmit
+ * kip_tx_xmit() - ndo_start_xmit
  * @skb: destination, header, packet
  * @netdev: the interface
  *
@@ -480,7 +480,7 @@ netdev_tx_t kip_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
 /* --- the ring ---------------------------------------------------------------------- */
 
 /**
- * kip_tx_make - make what Sends need
+ * kip_tx_make() - make what Sends need
  * @conn: the connection; has its protection domain
  *
  * Context: process, may sleep.
@@ -507,7 +507,7 @@ int kip_tx_make(struct kip_conn *conn)
 }
 
 /**
- * kip_tx_free - free what kip_tx_make() has made, and what is on its way
+ * kip_tx_free() - free what kip_tx_make() has made, and what is on its way
  * @conn: the connection; its queue pair is gone
  *
  * Context: process, may sleep.

@@ -102,7 +102,7 @@ static void listed_expire(struct kip_dev *dev)
 }
 
 /**
- * kip_udp_expire - forget the learned nodes that were not heard of for long
+ * kip_udp_expire() - forget the learned nodes that were not heard of for long
  * @dev: the interface
  *
  * One to which there is a connection is not forgotten.
@@ -117,7 +117,7 @@ void kip_udp_expire(struct kip_dev *dev)
 }
 
 /**
- * kip_udp_list - a node gets copies of what is for all from now on
+ * kip_udp_list() - a node gets copies of what is for all from now on
  * @dev: the interface
  * @addr: where it listens
  * @is_learned: by a datagram of its; else by the administrator, whose word stays
@@ -159,7 +159,7 @@ int kip_udp_list(struct kip_dev *dev, const union kip_sockaddr *addr, bool is_le
 }
 
 /**
- * kip_udp_unlist - a node gets no more copies
+ * kip_udp_unlist() - a node gets no more copies
  * @dev: the interface
  * @addr: its address
  *
@@ -183,7 +183,7 @@ int kip_udp_unlist(struct kip_dev *dev, const union kip_sockaddr *addr)
 }
 
 /**
- * kip_udp_is_listed - is a node in the list
+ * kip_udp_is_listed() - is a node in the list
  * @dev: the interface
  * @addr: its address
  *
@@ -292,7 +292,7 @@ static void udp_tx_work(struct work_struct *work)
 }
 
 /**
- * kip_udp_send - send a packet as a datagram
+ * kip_udp_send() - send a packet as a datagram
  * @dev: the interface
  * @skb: at its 4-octet header; short enough; taken
  * @lladdr: a valid address; NULL: to all
@@ -540,7 +540,7 @@ static int group_change(struct kip_dev *dev, bool is_joined)
 }
 
 /**
- * kip_udp_open - begin to send and receive datagrams
+ * kip_udp_open() - begin to send and receive datagrams
  * @dev: the interface; its local address is set, and that of the group if there is one
  *
  * Context: process, may sleep; RTNL held.
@@ -567,7 +567,7 @@ int kip_udp_open(struct kip_dev *dev)
 }
 
 /**
- * kip_udp_close - end it
+ * kip_udp_close() - end it
  * @dev: the interface; nothing is sent any more
  *
  * Context: process, may sleep; RTNL held.
@@ -585,7 +585,7 @@ void kip_udp_close(struct kip_dev *dev)
 }
 
 /**
- * kip_udp_init - before the interface comes up for the first time
+ * kip_udp_init() - before the interface comes up for the first time
  * @dev: the interface
  *
  * Context: process.
@@ -605,7 +605,7 @@ void kip_udp_init(struct kip_dev *dev)
 }
 
 /**
- * kip_udp_uninit - forget all listed nodes
+ * kip_udp_uninit() - forget all listed nodes
  * @dev: the interface, which goes
  *
  * Context: process.

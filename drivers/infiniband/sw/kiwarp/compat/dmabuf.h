@@ -30,7 +30,7 @@
 #endif
 
 /**
- * kiw_compat_dma_buf_vmap - map a buffer for the CPU
+ * kiw_compat_dma_buf_vmap() - map a buffer for the CPU
  * @buf: its exporter has @vmap
  * @map: set to where; to be given to kiw_compat_dma_buf_vunmap()
  *

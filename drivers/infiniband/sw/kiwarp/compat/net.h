@@ -69,7 +69,7 @@ static inline int kiw_compat_sk_charge_caller(struct sock *sk)
 #if KIW_KERNEL_SINCE(6, 5, 0)
 
 /**
- * kiw_compat_send_bvec - lend pages to TCP
+ * kiw_compat_send_bvec() - lend pages to TCP
  * @sk: connected; the socket lock is held
  * @bv: pieces of pages that sendpage_ok() likes
  * @nr: entries of @bv

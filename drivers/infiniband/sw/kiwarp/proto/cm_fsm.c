@@ -173,7 +173,7 @@ static const char * const event_names[KIW_CME_COUNT] = {
 };
 
 /**
- * kiw_cm_fsm - what an event does to an endpoint
+ * kiw_cm_fsm() - what an event does to an endpoint
  * @state: where the endpoint is
  * @event: what happens
  *
@@ -195,7 +195,7 @@ struct kiw_cm_step kiw_cm_fsm(enum kiw_cm_state state, enum kiw_cm_event event)
 }
 
 /**
- * kiw_cm_state_name - a state for people
+ * kiw_cm_state_name() - a state for people
  * @state: any value
  *
  * Context: any.
@@ -207,7 +207,7 @@ const char *kiw_cm_state_name(enum kiw_cm_state state)
 }
 
 /**
- * kiw_cm_event_name - an event for people
+ * kiw_cm_event_name() - an event for people
  * @event: any value
  *
  * Context: any.

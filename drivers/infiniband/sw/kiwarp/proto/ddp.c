@@ -58,7 +58,7 @@ static void read_untagged(const u8 *head, struct kiw_ddp_seg *seg)
 }
 
 /**
- * kiw_ddp_decode - decode and check the header of a received segment
+ * kiw_ddp_decode() - decode and check the header of a received segment
  * @head: the FPDU from its ULPDU_Length field, any alignment; the smaller of
  *	%KIW_FPDU_HDR_MAX and 2 + @ulpdu_len octets can be read
  * @ulpdu_len: ULPDU_Length, octets
@@ -119,7 +119,7 @@ static u8 rdmap_control(u8 version, u8 opcode)
 }
 
 /**
- * kiw_ddp_encode_tagged - ULPDU_Length and header of a tagged segment
+ * kiw_ddp_encode_tagged() - ULPDU_Length and header of a tagged segment
  * @hdr: written whole
  * @version: of DDP and RDMAP on this connection, %KIW_DDP_VERSION_IETF or _RDMAC
  * @opcode: %KIW_RDMAP_WRITE or %KIW_RDMAP_READ_RESP
@@ -145,7 +145,7 @@ void kiw_ddp_encode_tagged(struct kiw_wire_tagged *hdr, u8 version, u8 opcode, b
 }
 
 /**
- * kiw_ddp_encode_untagged - ULPDU_Length and header of an untagged segment
+ * kiw_ddp_encode_untagged() - ULPDU_Length and header of an untagged segment
  * @hdr: written whole; the queue number is the opcode's
  * @version: of DDP and RDMAP on this connection, %KIW_DDP_VERSION_IETF or _RDMAC
  * @opcode: an untagged &enum kiw_rdmap_opcode

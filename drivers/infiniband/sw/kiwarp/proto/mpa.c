@@ -27,7 +27,7 @@
 #define MARKER_SPACE	(KIW_MARKER_INTERVAL - KIW_MARKER_SIZE)
 
 /**
- * kiw_mpa_pad - size of the PAD of an FPDU
+ * kiw_mpa_pad() - size of the PAD of an FPDU
  * @ulpdu_len: ULPDU_Length, octets
  *
  * RFC 5044 4.1: ULPDU_Length field, ULPDU and PAD are a multiple of four octets.
@@ -41,7 +41,7 @@ u8 kiw_mpa_pad(u32 ulpdu_len)
 }
 
 /**
- * kiw_mpa_fpdu_size - size of an FPDU in a stream without markers
+ * kiw_mpa_fpdu_size() - size of an FPDU in a stream without markers
  * @ulpdu_len: ULPDU_Length, octets, at most 65535
  *
  * RFC 5044 4.1.
@@ -55,7 +55,7 @@ u32 kiw_mpa_fpdu_size(u32 ulpdu_len)
 }
 
 /**
- * kiw_mpa_mulpdu - largest ULPDU to send in a stream without markers
+ * kiw_mpa_mulpdu() - largest ULPDU to send in a stream without markers
  * @emss: effective maximum segment size of the TCP connection, octets
  *
  * RFC 5044 4.5: EMSS - (6 + EMSS mod 4), so that a full FPDU fills one TCP segment;
@@ -74,7 +74,7 @@ u32 kiw_mpa_mulpdu(u32 emss)
 }
 
 /**
- * kiw_mpa_marked_size - what some octets of FPDUs take in a stream with markers
+ * kiw_mpa_marked_size() - what some octets of FPDUs take in a stream with markers
  * @offset: where the first of them goes, or the marker before it
  * @octets: how many, less than 2^31
  *
@@ -102,7 +102,7 @@ static u32 space_before(u32 octets)
 }
 
 /**
- * kiw_mpa_unmarked_size - how many octets of FPDUs a piece of a stream with markers has
+ * kiw_mpa_unmarked_size() - how many octets of FPDUs a piece of a stream with markers has
  * @offset: where the piece starts
  * @octets: how long it is, less than 2^31; it may end inside of a marker
  *
@@ -117,7 +117,7 @@ u32 kiw_mpa_unmarked_size(u32 offset, u32 octets)
 }
 
 /**
- * kiw_mpa_strip - take the markers out of a piece of the stream
+ * kiw_mpa_strip() - take the markers out of a piece of the stream
  * @buf: the piece; what is left of it moves to the front
  * @offset: where the piece starts in the stream, not inside of a marker
  * @octets: how long it is; it may end inside of a marker
@@ -141,7 +141,7 @@ u32 kiw_mpa_strip(u8 *buf, u32 offset, u32 octets)
 }
 
 /**
- * kiw_mpa_markers_agree - do all markers of a received FPDU point to where it starts?
+ * kiw_mpa_markers_agree() - do all markers of a received FPDU point to where it starts?
  * @fpdu: its octets, from the marker on that may stand before it
  * @octets: how many
  * @start: where it starts
@@ -185,7 +185,7 @@ static bool read_extent(const u8 *head, u32 avail, struct kiw_fpdu *fpdu)
 }
 
 /**
- * kiw_mpa_frame_rx - has a whole FPDU arrived?
+ * kiw_mpa_frame_rx() - has a whole FPDU arrived?
  * @head: the octets at an FPDU boundary; the first min(@avail, 2) are read
  * @avail: octets of the stream from @head on, those not in @head included
  * @fpdu: set to the extent of the FPDU; while @avail is under 2 octets, to that of
@@ -208,7 +208,7 @@ enum kiw_mpa_rx kiw_mpa_frame_rx(const u8 *head, u32 avail, struct kiw_fpdu *fpd
 }
 
 /**
- * kiw_mpa_frame_rx_marked - has a whole FPDU arrived, with its markers?
+ * kiw_mpa_frame_rx_marked() - has a whole FPDU arrived, with its markers?
  * @head: the octets at an FPDU boundary without markers, as kiw_mpa_strip() leaves them
  * @avail: octets of the stream from that boundary on, markers included, under 2^31
  * @offset: where the boundary is

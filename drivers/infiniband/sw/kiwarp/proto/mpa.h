@@ -55,7 +55,7 @@ enum kiw_mpa_rx kiw_mpa_frame_rx_marked(const u8 *head, u32 avail, u32 offset,
 					struct kiw_fpdu *fpdu);
 
 /**
- * kiw_mpa_to_marker - octets before the next marker
+ * kiw_mpa_to_marker() - octets before the next marker
  * @offset: position in the stream, not inside of a marker
  *
  * RFC 5044 4.3: markers stand at every 512th octet, the first of all octets included.
@@ -69,7 +69,7 @@ static inline u32 kiw_mpa_to_marker(u32 offset)
 }
 
 /**
- * kiw_mpa_fpduptr - what a marker says
+ * kiw_mpa_fpduptr() - what a marker says
  * @offset: where it stands
  * @start: where the FPDU it belongs to starts, with the marker before it if there is one
  *
@@ -86,7 +86,7 @@ static inline u16 kiw_mpa_fpduptr(u32 offset, u32 start)
 }
 
 /**
- * kiw_mpa_marker_encode - write a marker
+ * kiw_mpa_marker_encode() - write a marker
  * @marker: written whole
  * @offset: where it stands
  * @start: where the FPDU it belongs to starts, with the marker before it if there is one
@@ -104,7 +104,7 @@ static inline void kiw_mpa_marker_encode(struct kiw_wire_marker *marker, u32 off
 }
 
 /**
- * kiw_mpa_marker_agrees - does a received marker point to where its FPDU starts?
+ * kiw_mpa_marker_agrees() - does a received marker point to where its FPDU starts?
  * @marker: as received
  * @offset: where it stands
  * @start: where the FPDU it belongs to starts, with the marker before it if there is one

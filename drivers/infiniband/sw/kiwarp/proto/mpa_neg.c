@@ -104,7 +104,7 @@ static void encode_enhanced(const struct kiw_mpa_frame *frame, u8 *buf)
 }
 
 /**
- * kiw_mpa_parse - read a Request or Reply from the start of a stream
+ * kiw_mpa_parse() - read a Request or Reply from the start of a stream
  * @buf: the first octets of the stream, of any alignment
  * @len: how many there are; more than the frame is not an error
  * @reply: a Reply is expected, else a Request
@@ -156,7 +156,7 @@ enum kiw_mpa_verdict kiw_mpa_parse(const u8 *buf, size_t len, bool reply,
 }
 
 /**
- * kiw_mpa_build - write a Request or Reply
+ * kiw_mpa_build() - write a Request or Reply
  * @buf: where to, %KIW_MPA_FRAME_MAX octets, of any alignment
  * @frame: what it says; its @pd_offset and @pd_len are not looked at
  * @reply: a Reply, else a Request, whose R is 0 whatever @frame says
@@ -201,7 +201,7 @@ static u16 own_depth(u16 wanted, u16 max)
 }
 
 /**
- * kiw_mpa_request - what our Request says
+ * kiw_mpa_request() - what our Request says
  * @local: what this end wants
  * @req: the Request to build
  *
@@ -240,7 +240,7 @@ static u16 peer_limit(const struct kiw_mpa_frame *req, u16 depth, u16 max)
 }
 
 /**
- * kiw_mpa_peer_limits - what the responder's ULP learns of the peer's depths
+ * kiw_mpa_peer_limits() - what the responder's ULP learns of the peer's depths
  * @req: the Request
  * @local: this end; only its maxima are looked at
  * @ird: the inbound read depth that serves all the peer wants to have outstanding
@@ -317,7 +317,7 @@ static void agree_on_framing(u8 rev, const struct kiw_mpa_frame *ours, bool peer
 }
 
 /**
- * kiw_mpa_answer - what our Reply says when the ULP accepts, and what it leads to
+ * kiw_mpa_answer() - what our Reply says when the ULP accepts, and what it leads to
  * @local: this end, with the depths the ULP accepted with
  * @req: the Request
  * @reply: the Reply to build
@@ -356,7 +356,7 @@ bool kiw_mpa_answer(const struct kiw_mpa_local *local, const struct kiw_mpa_fram
 }
 
 /**
- * kiw_mpa_refuse - what our Reply says when there is to be no connection
+ * kiw_mpa_refuse() - what our Reply says when there is to be no connection
  * @local: this end, with the depths the ULP would need
  * @req: the Request
  * @reply: the Reply to build, with R set
@@ -439,7 +439,7 @@ static enum kiw_perr conclude_p2p(const struct kiw_mpa_local *local,
 }
 
 /**
- * kiw_mpa_wants_plain - is an unenhanced Request what this responder would understand?
+ * kiw_mpa_wants_plain() - is an unenhanced Request what this responder would understand?
  * @req: the Request that was sent
  * @reply: the Reply that accepts
  *
@@ -456,7 +456,7 @@ bool kiw_mpa_wants_plain(const struct kiw_mpa_frame *req, const struct kiw_mpa_f
 }
 
 /**
- * kiw_mpa_conclude - what the initiator makes of a Reply that accepts
+ * kiw_mpa_conclude() - what the initiator makes of a Reply that accepts
  * @local: this end, as it was given to kiw_mpa_request()
  * @req: the Request that was sent
  * @reply: the Reply; R is not set

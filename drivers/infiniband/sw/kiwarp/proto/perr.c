@@ -19,7 +19,7 @@ static const struct kiw_perr_info perr_table[KIW_PERR_COUNT] = {
 };
 
 /**
- * kiw_perr_info - what is known of a fault
+ * kiw_perr_info() - what is known of a fault
  * @perr: the fault; a value that is none counts as %KIW_PERR_RDMAP_CATASTROPHIC
  *
  * RFC 5040 4.8 figure 9 for the numbers.
@@ -54,7 +54,7 @@ static enum kiw_perr unspecific(u8 layer, u8 etype)
 }
 
 /**
- * kiw_perr_from_wire - the fault that a received Terminate names
+ * kiw_perr_from_wire() - the fault that a received Terminate names
  * @layer: Terminate layer
  * @etype: error type
  * @code: error code; of a local catastrophic error of RDMAP it means nothing

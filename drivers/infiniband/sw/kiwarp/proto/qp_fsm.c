@@ -118,7 +118,7 @@ static const char * const event_names[KIW_QPE_COUNT] = {
 };
 
 /**
- * kiw_qp_fsm - what an event does to a QP
+ * kiw_qp_fsm() - what an event does to a QP
  * @state: where the QP is
  * @event: what happens
  *
@@ -141,7 +141,7 @@ struct kiw_qp_step kiw_qp_fsm(enum kiw_qp_state state, enum kiw_qp_event event)
 }
 
 /**
- * kiw_qp_state_name - a state for people
+ * kiw_qp_state_name() - a state for people
  * @state: any value
  *
  * Context: any.
@@ -153,7 +153,7 @@ const char *kiw_qp_state_name(enum kiw_qp_state state)
 }
 
 /**
- * kiw_qp_event_name - an event for people
+ * kiw_qp_event_name() - an event for people
  * @event: any value
  *
  * Context: any.

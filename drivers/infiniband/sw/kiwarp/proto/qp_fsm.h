@@ -79,7 +79,7 @@ struct kiw_qp_step {
 
 struct kiw_qp_step kiw_qp_fsm(enum kiw_qp_state state, enum kiw_qp_event event);
 /**
- * kiw_qp_state_places - may received data be placed in this state?
+ * kiw_qp_state_places() - may received data be placed in this state?
  * @state: where the QP is
  *
  * RFC 5040 7.1: nothing is placed once a Terminate was sent or received, nor before the
@@ -94,7 +94,7 @@ static inline bool kiw_qp_state_places(enum kiw_qp_state state)
 }
 
 /**
- * kiw_qp_state_sends - is there anything to be sent in this state?
+ * kiw_qp_state_sends() - is there anything to be sent in this state?
  * @state: where the QP is
  *
  * In %KIW_QPS_TERMINATE it is what has been begun, and the Terminate behind it.

@@ -23,7 +23,7 @@ const struct kiw_rdmap_row kiw_rdmap_rows[KIW_RDMAP_ROWS] = {
 };
 
 /**
- * kiw_rdmap_check_size - check the extent of a segment against its opcode
+ * kiw_rdmap_check_size() - check the extent of a segment against its opcode
  * @seg: decoded, with an opcode that fits it
  *
  * RFC 5040 4.2: Read Request and Terminate are headers, and the shortest MULPDU
@@ -52,7 +52,7 @@ enum kiw_perr kiw_rdmap_check_size(const struct kiw_ddp_seg *seg)
 }
 
 /**
- * kiw_read_req_encode - RDMA Read Request header
+ * kiw_read_req_encode() - RDMA Read Request header
  * @wire: written whole
  * @req: what to ask for
  *
@@ -72,7 +72,7 @@ void kiw_read_req_encode(struct kiw_wire_read_req *wire, const struct kiw_read_r
 }
 
 /**
- * kiw_read_req_decode - RDMA Read Request header
+ * kiw_read_req_decode() - RDMA Read Request header
  * @wire: 28 octets, any alignment
  * @req: filled in
  *
@@ -90,7 +90,7 @@ void kiw_read_req_decode(const u8 *wire, struct kiw_read_req *req)
 }
 
 /**
- * kiw_untagged_check - whether a segment is the next one of its queue
+ * kiw_untagged_check() - whether a segment is the next one of its queue
  * @q: the queue
  * @seg: an untagged segment for it
  *
@@ -113,7 +113,7 @@ enum kiw_perr kiw_untagged_check(const struct kiw_untagged_rx *q, const struct k
 }
 
 /**
- * kiw_untagged_advance - account for a segment that was placed
+ * kiw_untagged_advance() - account for a segment that was placed
  * @q: the queue
  * @seg: a segment that kiw_untagged_check() found right
  *

@@ -66,7 +66,7 @@ enum kiw_perr kiw_untagged_check(const struct kiw_untagged_rx *q, const struct k
 void kiw_untagged_advance(struct kiw_untagged_rx *q, const struct kiw_ddp_seg *seg);
 
 /**
- * kiw_rdmap_opcode_fits - whether an opcode exists and is of a buffer model
+ * kiw_rdmap_opcode_fits() - whether an opcode exists and is of a buffer model
  * @opcode: any value
  * @tagged: the segment is tagged
  *
@@ -81,7 +81,7 @@ static inline bool kiw_rdmap_opcode_fits(u8 opcode, bool tagged)
 }
 
 /**
- * kiw_rdmap_queue - the untagged queue of an opcode
+ * kiw_rdmap_queue() - the untagged queue of an opcode
  * @opcode: any value
  *
  * RFC 5040 4.1 figure 4.
@@ -95,7 +95,7 @@ static inline u32 kiw_rdmap_queue(u8 opcode)
 }
 
 /**
- * kiw_rdmap_is_solicited - whether an opcode asks for an event at the peer
+ * kiw_rdmap_is_solicited() - whether an opcode asks for an event at the peer
  * @opcode: any value
  *
  * RFC 5040 5.3.
@@ -109,7 +109,7 @@ static inline bool kiw_rdmap_is_solicited(u8 opcode)
 }
 
 /**
- * kiw_rdmap_is_invalidate - whether an opcode carries an STag to invalidate
+ * kiw_rdmap_is_invalidate() - whether an opcode carries an STag to invalidate
  * @opcode: any value
  *
  * RFC 5040 4.1 figure 4.

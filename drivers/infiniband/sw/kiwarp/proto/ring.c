@@ -5,7 +5,7 @@
 #include "ring.h"
 
 /**
- * kiw_ring_size - slots of a ring for so many entries
+ * kiw_ring_size() - slots of a ring for so many entries
  * @entries: entries asked for; 0 is taken for 1
  * @max: most slots a ring may have
  *

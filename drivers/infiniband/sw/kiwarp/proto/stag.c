@@ -23,7 +23,7 @@ static u32 mix(u32 half, u32 k)
 }
 
 /**
- * kiw_stag_scramble - wire index of a table index
+ * kiw_stag_scramble() - wire index of a table index
  * @key: the device's secret
  * @index: table index, 0..2^24-1; higher bits are ignored
  *
@@ -49,7 +49,7 @@ u32 kiw_stag_scramble(const struct kiw_stag_key *key, u32 index)
 }
 
 /**
- * kiw_stag_unscramble - table index of a wire index
+ * kiw_stag_unscramble() - table index of a wire index
  * @key: the device's secret
  * @index: wire index, 0..2^24-1; higher bits are ignored
  *

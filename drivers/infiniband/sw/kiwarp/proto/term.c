@@ -67,7 +67,7 @@ static u8 headers_present(u8 wanted, const u8 *head, size_t head_len)
 }
 
 /**
- * kiw_term_encode - payload of a Terminate message
+ * kiw_term_encode() - payload of a Terminate message
  * @buf: room for %KIW_TERM_MAX octets
  * @perr: the fault
  * @fpdu_head: the FPDU at fault from its ULPDU_Length field, any alignment; not
@@ -117,7 +117,7 @@ static void decode_ddp(const u8 *ddp, size_t len, struct kiw_term *term)
 }
 
 /**
- * kiw_term_decode - read the payload of a received Terminate message
+ * kiw_term_decode() - read the payload of a received Terminate message
  * @payload: the payload
  * @len: octets of it
  * @term: filled in

@@ -16,7 +16,7 @@
 #include "term.h"
 
 /**
- * kiw_term_first - build that FPDU
+ * kiw_term_first() - build that FPDU
  * @buf: where to, %KIW_TERM_FIRST_MAX octets, of any alignment
  * @perr: why; of the LLP, so that no header of the peer's goes with it
  * @agreed: CRC, markers and version in force

@@ -17,7 +17,7 @@
 static const u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
 
 /**
- * kip_addr_make - put an address together
+ * kip_addr_make() - put an address together
  * @lladdr: %KIP_ADDR_LEN octets to write
  * @qpn: QPN; the bits above 24 are not used
  * @gid: 16 octets
@@ -32,7 +32,7 @@ void kip_addr_make(u8 *lladdr, u32 qpn, const u8 *gid, u8 flags)
 }
 
 /**
- * kip_addr_key - an address without what does not identify the node
+ * kip_addr_key() - an address without what does not identify the node
  * @key: %KIP_ADDR_LEN octets to write
  * @lladdr: address
  *
@@ -47,7 +47,7 @@ void kip_addr_key(u8 *key, const u8 *lladdr)
 }
 
 /**
- * kip_addr_same - do two addresses name one node
+ * kip_addr_same() - do two addresses name one node
  * @a: address
  * @b: another
  *
@@ -60,7 +60,7 @@ bool kip_addr_same(const u8 *a, const u8 *b)
 }
 
 /**
- * kip_addr_same_gid - have two addresses one GID
+ * kip_addr_same_gid() - have two addresses one GID
  * @a: address
  * @b: another
  *
@@ -73,7 +73,7 @@ bool kip_addr_same_gid(const u8 *a, const u8 *b)
 }
 
 /**
- * kip_addr_compare - which of two addresses is numerically smaller
+ * kip_addr_compare() - which of two addresses is numerically smaller
  * @a: address
  * @b: another
  *
@@ -88,7 +88,7 @@ int kip_addr_compare(const u8 *a, const u8 *b)
 }
 
 /**
- * kip_addr_qpn - the QPN of an address
+ * kip_addr_qpn() - the QPN of an address
  * @lladdr: address
  *
  * Context: any.
@@ -100,7 +100,7 @@ u32 kip_addr_qpn(const u8 *lladdr)
 }
 
 /**
- * kip_addr_is_multicast - is the GID that of a group
+ * kip_addr_is_multicast() - is the GID that of a group
  * @lladdr: address
  *
  * Context: any.
@@ -112,7 +112,7 @@ bool kip_addr_is_multicast(const u8 *lladdr)
 }
 
 /**
- * kip_addr_is_ipv4 - is the underlay's address one of IPv4
+ * kip_addr_is_ipv4() - is the underlay's address one of IPv4
  * @lladdr: address
  *
  * Context: any.
@@ -130,7 +130,7 @@ static bool is_usable_ipv4(const u8 *ip)
 }
 
 /**
- * kip_addr_is_valid - can there be a node with this address
+ * kip_addr_is_valid() - can there be a node with this address
  * @lladdr: address
  *
  * Its QPN has to be a port, and its GID an address that packets can be sent to from
@@ -153,7 +153,7 @@ bool kip_addr_is_valid(const u8 *lladdr)
 }
 
 /**
- * kip_addr_gid_of_ipv4 - the GID of an address of IPv4
+ * kip_addr_gid_of_ipv4() - the GID of an address of IPv4
  * @gid: 16 octets to write
  * @ipv4: address
  *
@@ -166,7 +166,7 @@ void kip_addr_gid_of_ipv4(u8 *gid, __be32 ipv4)
 }
 
 /**
- * kip_addr_ipv4 - the address of IPv4 in a link-layer address
+ * kip_addr_ipv4() - the address of IPv4 in a link-layer address
  * @lladdr: kip_addr_is_ipv4() of it
  *
  * Context: any.
@@ -178,7 +178,7 @@ __be32 kip_addr_ipv4(const u8 *lladdr)
 }
 
 /**
- * kip_addr_broadcast - the broadcast address of a partition
+ * kip_addr_broadcast() - the broadcast address of a partition
  * @lladdr: %KIP_ADDR_LEN octets to write
  * @pkey: partition; %KIP_PKEY_FULL is set in any case
  *

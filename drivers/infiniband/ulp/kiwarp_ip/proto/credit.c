@@ -25,7 +25,7 @@
 #include "msg.h"
 
 /**
- * kip_credit_init - before the first message
+ * kip_credit_init() - before the first message
  * @credit: to write
  * @depth: receives for data that this end has posted, 1 at least
  * @peer_depth: those of the peer, from its private data; 0 while these have not come
@@ -43,7 +43,7 @@ void kip_credit_init(struct kip_credit *credit, u16 depth, u16 peer_depth)
 }
 
 /**
- * kip_credit_open - the peer's private data have come
+ * kip_credit_open() - the peer's private data have come
  * @credit: this end; nothing was sent yet, but something may have been received
  * @peer_depth: receives that the peer keeps for data
  *
@@ -56,7 +56,7 @@ void kip_credit_open(struct kip_credit *credit, u16 peer_depth)
 }
 
 /**
- * kip_credit_receive - a data message has come, and its receive is posted again
+ * kip_credit_receive() - a data message has come, and its receive is posted again
  * @credit: this end
  *
  * Context: any; calls are serialised.
@@ -82,7 +82,7 @@ static bool take_limit(struct kip_credit *credit, u32 limit)
 }
 
 /**
- * kip_credit_control - a control message has come
+ * kip_credit_control() - a control message has come
  * @credit: this end
  * @op: what it is
  * @value: its value
@@ -113,7 +113,7 @@ bool kip_credit_control(struct kip_credit *credit, u8 op, u32 value)
 }
 
 /**
- * kip_credit_ask - send a PROBE, unless one is on its way
+ * kip_credit_ask() - send a PROBE, unless one is on its way
  * @credit: this end
  *
  * Context: any; calls are serialised.
@@ -132,7 +132,7 @@ static bool owes_grant(const struct kip_credit *credit)
 }
 
 /**
- * kip_credit_next - which control message is to be sent now
+ * kip_credit_next() - which control message is to be sent now
  * @credit: this end; from here on the message counts as sent
  * @value: its value
  *

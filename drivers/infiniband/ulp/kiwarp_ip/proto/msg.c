@@ -17,7 +17,7 @@
 #define ND_LAST			137
 
 /**
- * kip_msg_type - the type in a 4-octet header
+ * kip_msg_type() - the type in a 4-octet header
  * @data: the header, of any alignment
  *
  * Context: any.
@@ -29,7 +29,7 @@ u16 kip_msg_type(const void *data)
 }
 
 /**
- * kip_msg_of - what a message on a connection is
+ * kip_msg_of() - what a message on a connection is
  * @data: its first octets, of any alignment: all, or 12 at least
  * @len: octets of the message
  *
@@ -52,7 +52,7 @@ enum kip_msg kip_msg_of(const void *data, unsigned int len)
 }
 
 /**
- * kip_control_build - the octets of a control message
+ * kip_control_build() - the octets of a control message
  * @wire: to write
  * @op: what it is
  * @value: limit, or 0
@@ -69,7 +69,7 @@ void kip_control_build(struct kip_wire_control *wire, enum kip_op op, u32 value)
 }
 
 /**
- * kip_control_parse - read a control message
+ * kip_control_parse() - read a control message
  * @data: kip_msg_of() is %KIP_MSG_CONTROL; any alignment
  * @len: octets of it
  * @op: what it is
@@ -97,7 +97,7 @@ static bool is_neighbour_discovery(const u8 *packet, unsigned int len)
 }
 
 /**
- * kip_msg_way - how a unicast packet has to travel
+ * kip_msg_way() - how a unicast packet has to travel
  * @type: EtherType
  * @packet: its first octets
  * @len: how many there are; 41 are enough
@@ -124,7 +124,7 @@ enum kip_way kip_msg_way(u16 type, const void *packet, unsigned int len)
 }
 
 /**
- * kip_dgram_build - the header of a datagram
+ * kip_dgram_build() - the header of a datagram
  * @wire: to write
  * @type: EtherType of the packet
  * @pkey: partition
@@ -144,7 +144,7 @@ void kip_dgram_build(struct kip_wire_dgram *wire, u16 type, u16 pkey, u32 qkey, 
 }
 
 /**
- * kip_dgram_parse - read a datagram
+ * kip_dgram_parse() - read a datagram
  * @data: UDP's payload, of any alignment
  * @len: octets of it
  * @pkey: the local partition

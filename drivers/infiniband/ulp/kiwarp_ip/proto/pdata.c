@@ -14,7 +14,7 @@
 #include "credit.h"
 
 /**
- * kip_pdata_build - the octets of private data
+ * kip_pdata_build() - the octets of private data
  * @wire: to write
  * @pdata: what to say
  *
@@ -37,7 +37,7 @@ void kip_pdata_build(struct kip_wire_pdata *wire, const struct kip_pdata *pdata)
 }
 
 /**
- * kip_pdata_parse - read private data
+ * kip_pdata_parse() - read private data
  * @pdata: to write
  * @data: what came, of any alignment
  * @len: octets of it; what follows the known ones is not looked at
@@ -68,7 +68,7 @@ bool kip_pdata_parse(struct kip_pdata *pdata, const void *data, unsigned int len
 }
 
 /**
- * kip_pdata_check - can there be a connection with an end that says this
+ * kip_pdata_check() - can there be a connection with an end that says this
  * @pdata: of its Request or Reply
  * @pkey: the local partition
  *
@@ -89,7 +89,7 @@ enum kip_reason kip_pdata_check(const struct kip_pdata *pdata, u16 pkey)
 }
 
 /**
- * kip_pdata_is_newer - is a Request later than what is known of its sender
+ * kip_pdata_is_newer() - is a Request later than what is known of its sender
  * @pdata: of the Request
  * @instance: of the sender, from its last Request or Reply
  * @serial: likewise
@@ -106,7 +106,7 @@ bool kip_pdata_is_newer(const struct kip_pdata *pdata, u32 instance, u32 serial)
 }
 
 /**
- * kip_pdata_mtu - IP MTU of a connection
+ * kip_pdata_mtu() - IP MTU of a connection
  * @local: Receive MTU of this end, %KIP_RX_MTU_MIN at least
  * @remote: of the other, likewise
  *
@@ -121,7 +121,7 @@ u32 kip_pdata_mtu(u32 local, u32 remote)
 }
 
 /**
- * kip_reason_name - a reason for people
+ * kip_reason_name() - a reason for people
  * @reason: any value
  *
  * Context: any.

@@ -79,7 +79,7 @@ static const struct kip_peer_step fsm_table[KIP_PS_COUNT][KIP_PE_COUNT] = {
 };
 
 /**
- * kip_peer_fsm - what an event does to a peer
+ * kip_peer_fsm() - what an event does to a peer
  * @state: where the peer is
  * @event: what happens
  *
@@ -100,7 +100,7 @@ struct kip_peer_step kip_peer_fsm(enum kip_peer_state state, enum kip_peer_event
 }
 
 /**
- * kip_peer_state_waits - do packets wait for a connection in a state
+ * kip_peer_state_waits() - do packets wait for a connection in a state
  * @state: any value
  *
  * Context: any.
@@ -121,7 +121,7 @@ bool kip_peer_state_waits(enum kip_peer_state state)
 }
 
 /**
- * kip_peer_state_name - a state for people
+ * kip_peer_state_name() - a state for people
  * @state: any value
  *
  * Context: any.

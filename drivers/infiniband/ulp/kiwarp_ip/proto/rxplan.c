@@ -19,7 +19,7 @@ static u32 round_up_piece(u32 bytes)
 }
 
 /**
- * kip_rxplan_make - cut a receive into pieces
+ * kip_rxplan_make() - cut a receive into pieces
  * @plan: to write
  * @rx_mtu: octets that it has to hold, the first %KIP_RX_HEAD included
  * @max_sge: SGEs that a receive may have
@@ -50,7 +50,7 @@ bool kip_rxplan_make(struct kip_rxplan *plan, u32 rx_mtu, unsigned int max_sge)
 }
 
 /**
- * kip_rxplan_bytes - memory of one receive
+ * kip_rxplan_bytes() - memory of one receive
  * @plan: its pieces
  *
  * Context: any.
