@@ -40,6 +40,7 @@ struct kiw_fast;
  * @KIW_MEM_ACCESS: the right is missing
  * @KIW_MEM_WRAP: offset plus length exceed 2^64
  * @KIW_MEM_BOUNDS: outside of the region
+ * @KIW_MEM_LOST: nothing is wrong with the memory, but TCP's data cannot be read
  * @KIW_MEM_COUNT: number of the above
  */
 enum kiw_mem_fault {
@@ -49,6 +50,7 @@ enum kiw_mem_fault {
 	KIW_MEM_ACCESS,
 	KIW_MEM_WRAP,
 	KIW_MEM_BOUNDS,
+	KIW_MEM_LOST,
 	KIW_MEM_COUNT,
 };
 

@@ -29,7 +29,7 @@
 #define RX_FPDU_MIN	(sizeof(struct kiw_wire_tagged) + KIW_FPDU_CRC_SIZE)
 
 /* No error: there is no memory for what the peer asks for, and nothing has happened yet */
-#define RX_SHORT	KIW_PERR_COUNT
+#define RX_SHORT	(KIW_PERR_COUNT + 1)
 
 /* How a fault on the peer's target is told: RFC 5041 8.1 and RFC 5040 7.2 */
 static const enum kiw_perr tagged_perr[KIW_MEM_COUNT] = {
@@ -39,6 +39,7 @@ static const enum kiw_perr tagged_perr[KIW_MEM_COUNT] = {
 	[KIW_MEM_ACCESS]	= KIW_PERR_RDMAP_ACCESS,
 	[KIW_MEM_WRAP]		= KIW_PERR_DDP_TO_WRAP,
 	[KIW_MEM_BOUNDS]	= KIW_PERR_DDP_BOUNDS,
+	[KIW_MEM_LOST]		= KIW_PERR_RDMAP_CATASTROPHIC,
 };
 
 static const enum kiw_perr source_perrs[KIW_MEM_COUNT] = {
@@ -48,6 +49,7 @@ static const enum kiw_perr source_perrs[KIW_MEM_COUNT] = {
 	[KIW_MEM_ACCESS]	= KIW_PERR_RDMAP_ACCESS,
 	[KIW_MEM_WRAP]		= KIW_PERR_RDMAP_TO_WRAP,
 	[KIW_MEM_BOUNDS]	= KIW_PERR_RDMAP_BOUNDS,
+	[KIW_MEM_LOST]		= KIW_PERR_RDMAP_CATASTROPHIC,
 };
 
 /**
@@ -107,7 +109,7 @@ static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_fpdu *in
 		len = left;
 		fault = kiw_sgl_at(sgl, &len, &addr, &mr);
 		if (fault == KIW_MEM_OK && !rx_place(qp, &in->cur, mr, addr, len))
-			fault = KIW_MEM_BOUNDS;
+			fault = KIW_MEM_LOST;
 		kiw_mr_done(mr);
 		if (fault != KIW_MEM_OK)
 			return fault;
@@ -139,7 +141,7 @@ static enum kiw_mem_fault rx_place_tagged(struct kiw_qp *qp, struct kiw_rx_fpdu 
 	fault = rx_find_target(qp, seg->stag, IB_ACCESS_REMOTE_WRITE, seg->to, seg->payload_len,
 			       &mr);
 	if (fault == KIW_MEM_OK && !rx_place(qp, &in->cur, mr, seg->to, seg->payload_len))
-		fault = KIW_MEM_BOUNDS;
+		fault = KIW_MEM_LOST;
 	kiw_mr_done(mr);
 	return fault;
 }
@@ -273,6 +275,7 @@ static enum kiw_perr rx_send(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 	struct kiw_untagged_rx *queue = &qp->rx.queue[KIW_QN_SEND];
 	const struct kiw_ddp_seg *seg = &in->seg;
 	struct kiw_rwqe *recv = &qp->rx.recv;
+	enum kiw_mem_fault fault;
 	enum kiw_perr perr;
 	u32 len;
 
@@ -287,7 +290,10 @@ static enum kiw_perr rx_send(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 		rx_complete_recv(qp, NULL, KIW_WCS_LOC_LEN, 0);
 		return KIW_PERR_DDP_TOO_LONG;
 	}
-	if (rx_place_sgl(qp, in) != KIW_MEM_OK)
+	fault = rx_place_sgl(qp, in);
+	if (fault == KIW_MEM_LOST)
+		return KIW_PERR_RDMAP_CATASTROPHIC;
+	if (fault != KIW_MEM_OK)
 		return rx_own_fault(qp, KIW_WCS_LOC_PROT, "receive buffer");
 	len = queue->mo + seg->payload_len;
 	if (seg->last) {
@@ -368,6 +374,7 @@ static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 	struct kiw_read *read = kiw_orq_oldest(&qp->tx.orq);
 	const struct kiw_ddp_seg *seg = &in->seg;
 	enum kiw_perr perr = rx_match_response(read, seg);
+	enum kiw_mem_fault fault;
 
 	if (perr != KIW_PERR_NONE) {
 		if (read)
@@ -376,7 +383,10 @@ static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 	}
 	if (!qp->rx.in_message)
 		rx_begin_sgl(qp, read->sge, read->num_sge);
-	if (rx_place_sgl(qp, in) != KIW_MEM_OK)
+	fault = rx_place_sgl(qp, in);
+	if (fault == KIW_MEM_LOST)
+		return KIW_PERR_RDMAP_CATASTROPHIC;
+	if (fault != KIW_MEM_OK)
 		return rx_sink_fault(qp, read, KIW_WCS_LOC_PROT, "read buffer");
 	read->received += seg->payload_len;
 	if (!seg->last)
