@@ -54,7 +54,8 @@ fake_guest() {
 fake_tree() {
 	local name
 	mkdir -p "$WORK/scripts/selftests" "$WORK/scripts/vm"
-	cp "$HERE/check" "$WORK/scripts/selftests"
+	sed 's/^DEFAULT_KERNELS=.*/DEFAULT_KERNELS=(uml)/' "$HERE/check" >"$WORK/scripts/selftests/check"
+	chmod +x "$WORK/scripts/selftests/check"
 	cp "$KIW_VM/lib.sh" "$KIW_VM/ktap.py" "$WORK/scripts/vm"
 	for name in 001-first 002-second; do : >"$WORK/scripts/selftests/$name.sh"; done
 	fake_guest >"$WORK/scripts/vm/run.sh"
@@ -75,6 +76,21 @@ check_says() {
 
 # said_by REGEX SCENARIO PASSED FAILED
 said_by() { check_says "${@:2}" >"$WORK/said" && cat "$WORK/said" && grep -q -E "$1" "$WORK/said"; }
+
+# planned PASSED FAILED LINE...: with that plan, every test passes, and the totals are these.
+planned() {
+	local passed=$1 failed=$2 status=0
+	shift 2
+	printf '%s\n' "$@" >"$WORK/scripts/selftests/plan"
+	echo 0 >"$WORK/boots"
+	SCENARIO=good "$WORK/scripts/selftests/check" --totals "$WORK/totals" --record "$WORK/recorded"
+	grep -x "$passed $failed 0" "$WORK/totals" || status=1
+	rm "$WORK/scripts/selftests/plan"
+	grep -v '^#' "$WORK/recorded"
+	return "$status"
+}
+
+plan_is_written() { planned 2 0 "$@" && diff <(grep -v '^#' "$WORK/recorded") <(printf '%s\n' "$@"); }
 
 # Nothing judges: the totals of each test must not be missed.
 unjudged() {
@@ -161,6 +177,12 @@ t_run "a test without a case" said_by 'no case' nothing 1 1
 t_run "a kernel report" said_by 'kernel log has reports' bad 2 1
 t_run "modules that do not build" check_says unbuilt 0 2
 t_run "nothing that judges" unjudged
+t_run "all is as planned" plan_is_written "uml 001-first.sh 1 0" "uml 002-second.sh 1 0"
+t_run "a case is missing" planned 2 1 "uml 001-first.sh 2 0" "uml 002-second.sh 1 0"
+t_run "a case is skipped no more" planned 2 1 "uml 001-first.sh 1 0" "uml 002-second.sh 1 1"
+t_run "a test that nobody planned" planned 2 1 "uml 001-first.sh 1 0"
+t_run "a test that did not run" planned 2 1 "uml 001-first.sh 1 0" "uml 002-second.sh 1 0" \
+	"uml 003-third.sh 1 0"
 
 t_run "a race of the driver" race_found "@kiw_one two" "other"
 t_run "a race below the driver" race_found "one two @kiw_three" "other"
