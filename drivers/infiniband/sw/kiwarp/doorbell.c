@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * When to look into a send queue whose process rings.
+ * Coalesces the doorbells of user send queues.
  *
- * A process rings for an entry when the one before it was taken. To take each at once is
- * best for who waits for its end, and dear for who keeps many on the way: a system call, a
- * call of TCP and a segment each. Who has not even taken what has completed does not wait
- * yet. Its entry is left where it is for a moment: for further ones the provider does not
- * ring while it is there, and they are sent together.
+ * A process rings for an entry only if the previous entry has been taken. Taking each entry at
+ * once is best for a process that waits for its completion. With many entries in flight it is
+ * expensive: each costs a system call, a call into TCP and a segment. A process that has not
+ * reaped the completions it already has does not wait yet. So its entry stays in the queue for a
+ * short time. The provider does not ring for further entries while it is there, and they are sent
+ * together.
  *
- * The moment is at most as long as the process took since it rang last: to wait for others
- * costs no more than one more doorbell does. The first entry is never late, for nothing has
- * completed then. Who leaves completions where they are and waits for something else would lose
- * by that, so when nothing was gathered, it is not tried again for a while. Whatever else makes
- * the engine run takes the entries as well.
+ * That time is at most the time since the previous doorbell, so the delay costs no more than
+ * another doorbell would. The first entry is never delayed, because nothing has completed then. A
+ * process that leaves completions in place and waits for something else would lose by the delay.
+ * So if the delay gathered nothing, the next %DOORBELL_PROMPT doorbells are not delayed. Anything
+ * else that runs the engine takes the entries as well.
  *
  * Contexts: doorbells in process context, the timer in softirq. No locks.
  */
@@ -21,13 +22,13 @@
 #include "compat/hrtimer.h"
 #include "qp.h"
 
-/* Who rings less often than that waits for each; a long message takes some time, too */
+/* A process that rings less often waits for each entry; allows for the time of a long message */
 #define DOORBELL_STREAM_NS	NSEC_PER_MSEC
 
-/* The longest moment: time for a few system calls, whatever the machine */
+/* Maximum delay: time for a few system calls on any machine */
 #define DOORBELL_WAIT_NS	(50 * NSEC_PER_USEC)
 
-/* Doorbells answered at once when nothing was gathered */
+/* Doorbells answered at once after a delay that gathered nothing */
 #define DOORBELL_PROMPT		16
 
 static struct kiw_qp *doorbell_qp(struct kiw_doorbell *db)
@@ -47,8 +48,8 @@ static enum hrtimer_restart doorbell_late(struct hrtimer *timer)
 }
 
 /**
- * kiw_doorbell_init() - of a new QP
- * @db: the QP's
+ * kiw_doorbell_init() - initialise the doorbell of a new QP
+ * @db: the QP's doorbell
  *
  * Context: process.
  */
@@ -61,8 +62,10 @@ void kiw_doorbell_init(struct kiw_doorbell *db)
 }
 
 /**
- * kiw_doorbell_stop() - nothing is looked into any more, unless somebody rings
- * @db: the QP's
+ * kiw_doorbell_stop() - cancel a delayed look into the send queue
+ * @db: the QP's doorbell
+ *
+ * The next doorbell may arm the timer again.
  *
  * Context: process, may sleep.
  */
@@ -71,7 +74,7 @@ void kiw_doorbell_stop(struct kiw_doorbell *db)
 	hrtimer_cancel(&db->timer);
 }
 
-/* Nanoseconds since the process rang last */
+/* Nanoseconds since the previous doorbell */
 static u64 doorbell_since(struct kiw_doorbell *db)
 {
 	u64 now = ktime_get_ns();
@@ -81,7 +84,7 @@ static u64 doorbell_since(struct kiw_doorbell *db)
 	return now - last;
 }
 
-/* One entry is there, others are likely to follow, and nobody waits for it yet. */
+/* A single entry is there, more are likely to follow, and the process does not wait for it yet. */
 static bool doorbell_may_wait(struct kiw_doorbell *db)
 {
 	struct kiw_qp *qp = doorbell_qp(db);
@@ -97,7 +100,7 @@ static bool doorbell_may_wait(struct kiw_doorbell *db)
 
 /**
  * kiw_doorbell_ring() - a process has posted to its send queue
- * @db: the QP's
+ * @db: the QP's doorbell
  *
  * Context: process; no lock of this driver held.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* When to look into a send queue whose process rings. */
+/* Coalesces the doorbells of user send queues. */
 #ifndef KIW_DOORBELL_H
 #define KIW_DOORBELL_H
 
@@ -7,12 +7,12 @@
 #include <linux/types.h>
 
 /**
- * struct kiw_doorbell - of a QP whose rings a process has mapped
- * @timer: looks into the queue later
- * @last: when the process rang last, ktime_get_ns()
- * @prompt: doorbells to come that are answered at once
+ * struct kiw_doorbell - doorbell of a QP whose rings a process has mapped
+ * @timer: looks into the send queue after a delay
+ * @last: time of the previous doorbell, ktime_get_ns()
+ * @prompt: number of doorbells still to be answered at once
  *
- * Threads may ring at the same time: a stale @last or @prompt does no harm.
+ * Threads may ring concurrently: a stale @last or @prompt does no harm.
  */
 struct kiw_doorbell {
 	struct hrtimer timer;

@@ -2,30 +2,30 @@
 /*
  * Queue pairs.
  *
- * The engines run under the socket lock, wherever they are called for: in TCP's
- * callbacks, in the poster's context, in the QP's tasklet, or, when a process owns the
- * socket at that moment, in the QP's work. Everything that ends a QP goes through
- * kiw_qp_event(): it writes the state, which stops the engines at once, and leaves the
- * actions of the step to the QP's work item. It does them in the order of their bits
- * (proto/qp_fsm.h), and never runs twice at a time:
+ * The engines run under the socket lock: in TCP's callbacks, in the poster's context, in the QP's
+ * tasklet or, if a process owns the socket at that moment, in the QP's work item. Everything that
+ * ends a QP goes through kiw_qp_event(). It writes the state, which stops the engines at once,
+ * and leaves the actions of that step to the QP's work item. The work item executes them in the
+ * order of their bits (proto/qp_fsm.h) and never runs concurrently with itself:
  *
- *   CLEAN        forget the stream, drop what was posted
+ *   CLEAN        forget the stream, drop posted work requests
  *   SHUTDOWN     start the timer of an orderly close and let the engines finish
- *   FLUSH        with the socket lock held, so that no engine runs: give all work back
+ *   FLUSH        with the socket lock held, so that no engine runs: complete all work as flushed
  *   EVENT_FATAL  raise the consumer's asynchronous event
- *   DROP         reset the stream, rather than close it, if an FPDU was cut in the middle
- *   REPORT       release the stream and tell the connection: closed() is its last callback
+ *   DROP         with REPORT: reset the stream instead of closing it if an FPDU was cut short
+ *   REPORT       release the stream and call the connection's last callback, closed()
  *
- * qp_act() executes them with the QP's mutex held, for the work item or for kiw_qp_reset(). A
- * QP enters RTS and leaves ERROR only with the mutex held. Hence who holds it and finds IDLE
- * or ERROR may execute what is due, and knows that no further REPORT becomes due meanwhile.
+ * qp_act() executes the actions with the QP's mutex held, for the work item or for
+ * kiw_qp_reset(). A QP enters RTS and leaves ERROR only with the mutex held. So a holder that
+ * finds IDLE or ERROR may execute pending actions, and no further REPORT becomes pending until it
+ * drops the mutex.
  *
- * Lifetime: the consumer's reference ends with kiw_qp_uninit(), which aborts the QP, lets
- * the work finish, and waits for the references of iw_cm and of the endpoint. Those are
- * given up because of the report, so the wait ends. What may still point to the QP after
- * that: the socket (its owner was changed under its lock when the stream was ended), the
- * tasklet, the timers and the work. qp_quiesce() stops them, in an order in which none can
- * start one that was stopped before.
+ * Lifetime: kiw_qp_uninit() ends the consumer's reference. It aborts the QP, lets the work item
+ * finish, and waits until iw_cm and the endpoint have dropped their references, which they do in
+ * response to the report. The socket no longer points to the QP then: its owner was changed under
+ * the socket lock when the stream was ended. The tasklet, the timers and the work item may still
+ * do so. qp_quiesce() stops them in an order in which none can restart one that was stopped
+ * before it.
  */
 #include "qp.h"
 
@@ -36,17 +36,19 @@
 #include "proto/term.h"
 #include "trace.h"
 
-/* An orderly close may take this long before the stream is reset */
+/* Time limit for an orderly close; then the stream is reset */
 #define QP_CLOSE_MS	5000
 
-/* How long softirqs may run the engines while a task waits for the CPU, in jiffies */
+/* Softirqs may run the engines for this long while a task waits for the CPU, in jiffies */
 #define QP_BURST	4
 
-/* How often receives that a process posts in ERROR are looked for; less and less */
+/*
+ * Interval at which to look for receives that a process posts in ERROR; doubles up to the maximum
+ */
 #define QP_SWEEP_MIN_MS	50
 #define QP_SWEEP_MAX_MS	1000
 
-/* When the engines try again after memory was short */
+/* Delay before the engines try again after memory was short */
 #define QP_RETRY_MS	2
 
 static const char *qp_dev_name(const struct kiw_qp *qp)
@@ -57,7 +59,7 @@ static const char *qp_dev_name(const struct kiw_qp *qp)
 /* Events and state */
 
 /**
- * kiw_qp_todo() - leave something to the QP's work
+ * kiw_qp_todo() - queue something for the QP's work item
  * @qp: the QP
  * @todo: %KIW_QPA_ and %KIW_QP_TODO_ bits
  *
@@ -69,7 +71,7 @@ void kiw_qp_todo(struct kiw_qp *qp, unsigned long todo)
 
 	spin_lock_irqsave(&qp->lock, flags);
 	qp->todo |= todo;
-	/* Under the lock: whoever sees the bits can wait for the work. */
+	/* Under the lock: a caller that sees the bits can wait for the work item. */
 	queue_work(qp->wq, &qp->work);
 	spin_unlock_irqrestore(&qp->lock, flags);
 }
@@ -85,23 +87,26 @@ static unsigned long qp_take_todo(struct kiw_qp *qp)
 	return todo;
 }
 
-/* The only writer of the state. */
+/* The only writer of the state */
 static void qp_set_state(struct kiw_qp *qp, enum kiw_qp_state state)
 {
 	lockdep_assert_held(&qp->lock);
-	/* Pairs with kiw_qp_state(): what was set up before a state is seen with it. */
+	/*
+	 * Pairs with kiw_qp_state(): a reader that sees the state also sees what was set up
+	 * before it.
+	 */
 	smp_store_release(&qp->state, state);
 }
 
 /**
- * kiw_qp_event() - something happens to a QP
+ * kiw_qp_event() - report an event to a QP's state machine
  * @qp: the QP
- * @event: what
+ * @event: the event
  *
- * Writes the state as proto/qp_fsm.c says and starts what follows from it.
+ * Writes the new state as proto/qp_fsm.c says and queues the actions of that step.
  *
  * Context: any.
- * Return: 0, or -EINVAL when this must not happen in the QP's state.
+ * Return: 0, or -EINVAL if the event is not legal in the QP's state.
  */
 int kiw_qp_event(struct kiw_qp *qp, enum kiw_qp_event event)
 {
@@ -115,7 +120,10 @@ int kiw_qp_event(struct kiw_qp *qp, enum kiw_qp_event event)
 	if (step.legal)
 		qp_set_state(qp, step.next);
 	qp->todo |= step.actions;
-	/* Under the lock: who sees the state can wait for the work; steps are traced in order. */
+	/*
+	 * Under the lock: a caller that sees the state can wait for the work item, and the trace
+	 * shows steps in order.
+	 */
 	if (step.actions)
 		queue_work(qp->wq, &qp->work);
 	if (step.next != old)
@@ -126,9 +134,9 @@ int kiw_qp_event(struct kiw_qp *qp, enum kiw_qp_event event)
 }
 
 /**
- * kiw_qp_event_sync() - something happens to a QP, and its consequences are waited for
+ * kiw_qp_event_sync() - report an event to a QP's state machine and wait for its actions
  * @qp: the QP
- * @event: what
+ * @event: the event
  *
  * Context: process, may sleep; not from the connection's callbacks.
  * Return: as kiw_qp_event().
@@ -142,8 +150,9 @@ int kiw_qp_event_sync(struct kiw_qp *qp, enum kiw_qp_event event)
 }
 
 /*
- * What the verbs call a fault that this end found: a right the peer does not have, a request
- * that makes no sense, or anything else. In an answer to a Read of ours it is no request.
+ * The asynchronous event for a fault that this end found: the peer lacks an access right, or its
+ * request makes no sense, or anything else. A fault in a Response to one of our Reads is not
+ * about a request of the peer's.
  */
 static enum ib_event_type qp_fault_event(enum kiw_wcs wcs, u8 opcode)
 {
@@ -160,14 +169,14 @@ static enum ib_event_type qp_fault_event(enum kiw_wcs wcs, u8 opcode)
 }
 
 /**
- * kiw_qp_fault() - the stream cannot go on: tell the peer
+ * kiw_qp_fault() - end the stream with a Terminate
  * @qp: the QP
- * @perr: why
- * @head: the offending FPDU from its ULPDU_Length on, or NULL
- * @head_len: octets of @head
+ * @perr: the reason
+ * @head: the offending FPDU, starting at its ULPDU_Length, or NULL
+ * @head_len: bytes in @head
  *
- * The Terminate goes out behind the batch (RFC 5040 7.1); who wants no more of that than
- * what TCP has begun calls kiw_tx_discard() first. Nothing is placed after this.
+ * The Terminate is sent behind the batch (RFC 5040 7.1). A caller that wants to send no FPDUs
+ * beyond those TCP has started calls kiw_tx_discard() first. Nothing is placed after this.
  *
  * Context: socket lock held, BHs off.
  */
@@ -196,11 +205,11 @@ void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t 
  * kiw_qp_gives_way() - should softirqs leave the engines to the work item?
  * @qp: the QP, with a stream
  *
- * A stream that never pauses can keep softirqs busy for longer than a tick. They would begin
- * again on the next tick before any task has run, and starve the CPU's tasks, ksoftirqd and
- * work items among them. So once a burst has lasted for %QP_BURST jiffies and a task waits for
- * the CPU, the engines run in the work item, which the scheduler treats like any task. Until
- * then TCP only queues what arrives.
+ * A stream that never pauses can keep softirqs busy for longer than a tick. They would start
+ * again on the next tick before any task has run, and starve the CPU's tasks, including ksoftirqd
+ * and workqueue workers. So once a burst has lasted for %QP_BURST jiffies and a task waits for
+ * the CPU, the engines run in the work item, which the scheduler treats like any task. Until then
+ * TCP only queues what arrives.
  *
  * Context: socket lock held, BHs off.
  * Return: true: the caller must not run the engines; the work item will.
@@ -212,7 +221,7 @@ bool kiw_qp_gives_way(struct kiw_qp *qp)
 	kiw_sock_assert_held(qp->ks);
 	if (qp->gave_way)
 		return true;
-	/* A pause ends the burst; that a tick or two was late is none. */
+	/* A pause ends the burst. A gap of a tick or two is not a pause. */
 	if (now - qp->burst_last > QP_BURST)
 		qp->burst_start = now;
 	qp->burst_last = now;
@@ -248,8 +257,9 @@ static void qp_run_process(void *arg)
 }
 
 /*
- * Process context: waits while somebody owns the socket, but does not own it itself. TCP
- * works off its backlog while it sends for an owner, and the engines would nest.
+ * Runs the engines in process context. Waits while the socket is owned, but does not own it while
+ * the engines run: when TCP sends for an owner, it also processes the backlog, and the engines
+ * would nest.
  */
 static void qp_run_sleeping(struct kiw_qp *qp)
 {
@@ -275,7 +285,7 @@ static void qp_bh(struct tasklet_struct *bh)
 }
 
 /**
- * kiw_qp_run_soon() - run the engines when the caller is done
+ * kiw_qp_run_soon() - schedule the engines to run after the caller has finished
  * @qp: the QP, with a stream
  *
  * Context: any; typically under the socket lock, in one of the engines.
@@ -296,7 +306,7 @@ void kiw_qp_retry_later(struct kiw_qp *qp)
 	mod_delayed_work(qp->wq, &qp->again, msecs_to_jiffies(QP_RETRY_MS));
 }
 
-/* The work */
+/* The work item */
 
 static void qp_async_event(struct kiw_qp *qp, enum ib_event_type type)
 {
@@ -310,7 +320,7 @@ static void qp_async_event(struct kiw_qp *qp, enum ib_event_type type)
 		qp->ib.event_handler(&event, qp->ib.qp_context);
 }
 
-/* A CQ of this QP is dead. Without a socket, or a stream, the event alone does it. */
+/* A CQ of this QP was overrun. Without a stream or a socket, the event alone ends the QP. */
 static void qp_fatal(struct kiw_qp *qp)
 {
 	if (qp->ks && kiw_sock_lock(qp->ks)) {
@@ -322,7 +332,7 @@ static void qp_fatal(struct kiw_qp *qp)
 	kiw_qp_event(qp, KIW_QPE_FATAL);
 }
 
-/* Return: whether what was being sent was cut in the middle. */
+/* Return: true if transmission stopped in the middle of a batch or message. */
 static bool qp_flush(struct kiw_qp *qp)
 {
 	bool locked = qp->ks && kiw_sock_lock(qp->ks);
@@ -337,7 +347,10 @@ static bool qp_flush(struct kiw_qp *qp)
 		kiw_sock_unlock(qp->ks);
 	if (qp->is_ending)
 		return was_cut;
-	/* A process can fill its rings forever: it gets its turns, not a worker. */
+	/*
+	 * A process can refill its rings forever, so flush them at intervals instead of in a
+	 * loop.
+	 */
 	if (more && !qp->is_user)
 		kiw_qp_todo(qp, KIW_QPA_FLUSH);
 	else if (qp->is_user)
@@ -346,23 +359,23 @@ static bool qp_flush(struct kiw_qp *qp)
 }
 
 /*
- * The QP is in ERROR and flushed: let the stream end, say so, exactly once. There is a
- * stream: each REPORT is of one, and nobody forgets it before the REPORT is done.
+ * The QP is in ERROR and flushed: end the stream and report that exactly once. @ks is set here:
+ * each REPORT belongs to a stream, which is not forgotten before its REPORT is done.
  */
 static void qp_report(struct kiw_qp *qp, bool reset)
 {
 	bool is_dead = kiw_sock_status(qp->ks) == KIW_SOCK_DEAD;
 
 	/*
-	 * One that was late would end the next connection. It takes no lock of ours, and is not
-	 * waited for unless it runs.
+	 * If the timer expired late, it would end the next connection. Its handler does not take
+	 * the mutex, so this cannot deadlock, and it only waits if the handler is running.
 	 */
 	cancel_delayed_work_sync(&qp->close_timer);
 	kiw_sock_drop(qp->ks, reset || is_dead);
 	qp->conn.ops->closed(qp->conn.conn);
 }
 
-/* A consumer that drains a shared receive queue waits for this. */
+/* A consumer that drains a QP with a shared receive queue waits for this event. */
 static void qp_last_wqe(struct kiw_qp *qp)
 {
 	if (!qp->srq || qp->has_left_srq)
@@ -371,7 +384,7 @@ static void qp_last_wqe(struct kiw_qp *qp)
 	qp_async_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
-/* What to do when @again has expired. In ERROR it is to look for receives, less and less often. */
+/* What to do when @again has expired. In ERROR: look for receives, at growing intervals. */
 static unsigned long qp_again_todo(struct kiw_qp *qp)
 {
 	if (kiw_qp_state(qp) != KIW_QPS_ERROR)
@@ -380,7 +393,7 @@ static unsigned long qp_again_todo(struct kiw_qp *qp)
 	return KIW_QPA_FLUSH;
 }
 
-/* From now on the engines do nothing when they are called, and call nobody. */
+/* From now on the engines do nothing when they are called, and call no callbacks. */
 static void qp_stop_engines(struct kiw_qp *qp)
 {
 	bool locked;
@@ -388,7 +401,7 @@ static void qp_stop_engines(struct kiw_qp *qp)
 	lockdep_assert_held(&qp->mutex);
 	if (!qp->ks)
 		return;
-	/* Without a socket nobody runs them. */
+	/* Without a socket nothing runs the engines. */
 	locked = kiw_sock_lock(qp->ks);
 	qp->rx.is_running = false;
 	qp->tx.is_running = false;
@@ -405,15 +418,17 @@ static void qp_forget_stream(struct kiw_qp *qp)
 		return;
 	qp_stop_engines(qp);
 	WRITE_ONCE(qp->ks, NULL);
-	/* Readers in qp_kick_stream() have left their read-side critical sections. */
+	/*
+	 * Wait until all readers in qp_kick_stream() have left their read-side critical sections.
+	 */
 	synchronize_rcu_expedited();
 	kiw_tx_uninit(qp);
 	kiw_sock_put(ks);
 }
 
 /*
- * A reset drops what was posted and not begun, without completions. A process may go on
- * posting, hence the bound.
+ * A reset drops work requests that were posted but not started, without completions. A process
+ * may continue to post, so the loops are bounded.
  */
 static void qp_drop_posted(struct kiw_qp *qp)
 {
@@ -427,7 +442,7 @@ static void qp_drop_posted(struct kiw_qp *qp)
 		;
 }
 
-/* Back to the beginning. Nobody reads what is set here while there is no stream. */
+/* Return to the initial state. Nothing reads these fields while there is no stream. */
 static void qp_clean(struct kiw_qp *qp)
 {
 	qp_forget_stream(qp);
@@ -438,7 +453,7 @@ static void qp_clean(struct kiw_qp *qp)
 	qp->sweep_ms = QP_SWEEP_MIN_MS;
 }
 
-/* Execute all actions that are due, in the order of their bits. */
+/* Execute all pending actions, in the order of their bits. */
 static void qp_act(struct kiw_qp *qp)
 {
 	unsigned long todo = qp_take_todo(qp);
@@ -455,7 +470,7 @@ static void qp_act(struct kiw_qp *qp)
 		mod_delayed_work(qp->wq, &qp->close_timer, msecs_to_jiffies(QP_CLOSE_MS));
 	if (todo & (KIW_QPA_SHUTDOWN | KIW_QP_TODO_RUN))
 		qp_run_sleeping(qp);
-	/* A QP that was reset after somebody had found it in ERROR has nothing to flush. */
+	/* The QP may have been reset since FLUSH was queued; then there is nothing to flush. */
 	is_over = kiw_qp_state(qp) == KIW_QPS_ERROR;
 	if (todo & KIW_QPA_FLUSH && is_over)
 		was_cut = qp_flush(qp);
@@ -470,7 +485,7 @@ static void qp_act(struct kiw_qp *qp)
 static void qp_work(struct work_struct *work)
 {
 	struct kiw_qp *qp = container_of(work, struct kiw_qp, work);
-	/* Reclaim may wait for this QP, and releasing its stream may need memory. */
+	/* Memory reclaim may wait for this QP, and releasing its stream may allocate memory. */
 	unsigned int noio = memalloc_noio_save();
 
 	mutex_lock(&qp->mutex);
@@ -487,8 +502,8 @@ static void qp_close_timer(struct work_struct *work)
 }
 
 /*
- * The engines lacked memory; or, in ERROR, a process may have posted receives: the stock
- * provider rings no doorbell for those, so they would wait for their completion forever.
+ * Either the engines lacked memory or, in ERROR, a process may have posted receives. The stock
+ * provider rings no doorbell for receives, so without this they would never complete.
  */
 static void qp_again(struct work_struct *work)
 {
@@ -500,13 +515,12 @@ static void qp_again(struct work_struct *work)
 /* Connecting */
 
 /**
- * kiw_qp_connect() - MPA startup hands an established stream over
+ * kiw_qp_connect() - take over an established stream from MPA startup
  * @qp: the QP, in IDLE
- * @params: what was agreed on; copied
+ * @params: the negotiated parameters; copied
  *
- * The QP becomes the owner of the stream and takes a reference of its own; its engines
- * stand still until kiw_qp_start(). From success on, params->ops->closed() will be called
- * exactly once.
+ * The QP becomes the owner of the stream and takes its own reference. Its engines are stopped
+ * until kiw_qp_start(). After success, params->ops->closed() will be called exactly once.
  *
  * Context: process, may sleep; serialised by the caller per QP.
  * Return: 0; -EINVAL: the QP is not idle; -ENOMEM.
@@ -524,7 +538,7 @@ int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params)
 		goto out;
 	kiw_rx_init(qp);
 	qp->gave_way = false;
-	/* A tasklet that is left from the last stream must find engines that stand still. */
+	/* A tasklet left over from the previous stream must find the engines stopped. */
 	smp_store_release(&qp->ks, kiw_sock_get(params->ks));
 	ret = kiw_qp_event(qp, KIW_QPE_CONNECT);
 	if (ret)
@@ -536,7 +550,7 @@ out:
 	return ret;
 }
 
-/* Is this connection the one that the QP has? It has none, or another, after a reset. */
+/* Is @conn the QP's current connection? After a reset the QP has none, or another one. */
 static bool qp_is_of(const struct kiw_qp *qp, const void *conn)
 {
 	lockdep_assert_held(&qp->mutex);
@@ -558,12 +572,12 @@ static void qp_start(struct kiw_qp *qp)
 }
 
 /**
- * kiw_qp_start() - full operation begins
+ * kiw_qp_start() - start full operation
  * @qp: the QP, after kiw_qp_connect()
- * @conn: the connection that it was given then
+ * @conn: the connection that was passed to kiw_qp_connect()
  *
- * Starts both engines and uses what has arrived already, which TCP does not announce
- * again. Does nothing when the QP was aborted, or reset, meanwhile.
+ * Starts both engines and processes the data that has arrived already, which TCP does not
+ * announce again. Does nothing if the QP was aborted or reset in the meantime.
  *
  * Context: process, may sleep.
  */
@@ -576,14 +590,14 @@ void kiw_qp_start(struct kiw_qp *qp, const void *conn)
 }
 
 /**
- * kiw_qp_abort_conn() - end a connection
+ * kiw_qp_abort_conn() - abort a connection
  * @qp: the QP, after kiw_qp_connect()
- * @conn: the connection that it was given then
+ * @conn: the connection that was passed to kiw_qp_connect()
  *
- * Its closed() follows. Does nothing when the QP was reset meanwhile: closed() has been
- * called then, and what the QP has now is not this connection.
+ * The connection's closed() follows. Does nothing if the QP was reset in the meantime: closed()
+ * has been called then, and the QP's current stream is not of this connection.
  *
- * Context: process, may sleep; does not wait for the end.
+ * Context: process, may sleep; does not wait for the connection to end.
  */
 void kiw_qp_abort_conn(struct kiw_qp *qp, const void *conn)
 {
@@ -596,11 +610,11 @@ void kiw_qp_abort_conn(struct kiw_qp *qp, const void *conn)
 /* Lifetime */
 
 /**
- * kiw_qp_init() - set up what a QP needs beside its queues
+ * kiw_qp_init() - initialise everything in a QP except its queues
  * @qp: zeroed; @is_user, @sig_all, @mrs, @stats, the CQs and the queues are filled in
- * @wq: work queue of the device
+ * @wq: the device's workqueue
  *
- * Context: process; of a user QP the one that makes it.
+ * Context: process; for a user QP, the process that creates it.
  */
 void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq)
 {
@@ -640,7 +654,7 @@ void kiw_qp_get(struct kiw_qp *qp)
 }
 
 /**
- * kiw_qp_put() - give a reference back
+ * kiw_qp_put() - drop a reference
  * @qp: the QP
  *
  * Context: any.
@@ -651,15 +665,15 @@ void kiw_qp_put(struct kiw_qp *qp)
 }
 
 /*
- * What was started for this QP has ended, and nothing starts any more. The order matters:
+ * Stop everything that was started for this QP, for good. The order matters:
  *
- * 1. Nothing new: the doorbell's timer is the last consumer. With @is_ending the work does not
- *    start @again, with the engines stopped nobody else does, and nobody but the sockets'
- *    callbacks, which are gone, schedules the tasklet.
- * 2. The timers. Each queues the work, nothing else.
- * 3. The tasklet. It may have been scheduled by the end of the stream, which TCP announces. It
- *    queues the work at most.
- * 4. The work: it starts nothing any more.
+ * 1. New activity. The doorbell's timer is the last to act for a consumer. @is_ending keeps the
+ *    work item from arming @again, and stopped engines do not arm it either. Only the socket's
+ *    callbacks, which are gone, could schedule the tasklet.
+ * 2. The timers. They only queue the work item.
+ * 3. The tasklet. It may have been scheduled by the end of the stream, which TCP announces. At
+ *    most it queues the work item.
+ * 4. The work item, which no longer starts anything.
  */
 static void qp_quiesce(struct kiw_qp *qp)
 {
@@ -674,7 +688,7 @@ static void qp_quiesce(struct kiw_qp *qp)
 	flush_work(&qp->work);
 }
 
-/* Nothing of a QP that was quiesced is left to happen. */
+/* After qp_quiesce() nothing may be pending. */
 static bool qp_is_quiet(const struct kiw_qp *qp)
 {
 	return !test_bit(TASKLET_STATE_SCHED, &qp->bh.state) && !work_pending(&qp->work) &&
@@ -682,30 +696,33 @@ static bool qp_is_quiet(const struct kiw_qp *qp)
 }
 
 /**
- * kiw_qp_reset() - take a QP back to its beginning
+ * kiw_qp_reset() - return a QP to its initial state
  * @qp: the QP
  *
- * To the verbs every state leads to RESET, to the state machine only IDLE and ERROR do: a QP
- * in another state is aborted first. All that is due then, the REPORT of the connection among
- * it, is done here and not left to the work, which would no longer find the stream. No
- * connection can begin meanwhile, as that takes the mutex, too.
+ * In the verbs every state leads to RESET. In the state machine only IDLE and ERROR do, so a QP
+ * in any other state is aborted first. All pending actions, including the connection's REPORT,
+ * are executed here and not left to the work item, which would no longer find the stream. No
+ * connection can start in the meantime, because that also takes the mutex.
  *
- * Other threads may post, modify and connect at the same time, and a CQ of the QP may be
- * overrun. What they start finds either the old stream, at rest, or none; the tasklet and the
- * timers that are left find nothing to do.
+ * Other threads may post, modify and connect concurrently, and a CQ of the QP may be overrun.
+ * What they start finds either the old stream with its engines stopped, or no stream. A tasklet
+ * and timers left over from the old stream find nothing to do.
  *
  * Context: process, may sleep. May call the consumer's event handler.
  */
 void kiw_qp_reset(struct kiw_qp *qp)
 {
-	/* As in the work */
+	/* As in qp_work() */
 	unsigned int noio = memalloc_noio_save();
 
 	mutex_lock(&qp->mutex);
 	if (kiw_qp_state(qp) != KIW_QPS_IDLE)
 		kiw_qp_event(qp, KIW_QPE_ABORT);
 	qp_act(qp);
-	/* Legal: only an abort or a fatal event can have come, which lead to ERROR. */
+	/*
+	 * This is legal: in the meantime only an abort or a fatal event can occur, which lead to
+	 * ERROR.
+	 */
 	WARN_ON_ONCE(kiw_qp_event(qp, KIW_QPE_RESET));
 	qp_act(qp);
 	mutex_unlock(&qp->mutex);
@@ -716,7 +733,7 @@ void kiw_qp_reset(struct kiw_qp *qp)
  * kiw_qp_uninit() - end a QP
  * @qp: the QP; no consumer uses it any more
  *
- * Aborts what goes on, gives all work back, waits until nobody refers to the QP.
+ * Aborts the QP, flushes all work, and waits until no references are left.
  *
  * Context: process, may sleep.
  */

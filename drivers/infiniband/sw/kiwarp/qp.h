@@ -2,10 +2,9 @@
 /*
  * Queue pairs: lifetime, state, flushing.
  *
- * Owns: &struct kiw_qp. Its state is written by one function, qp_set_state(), as
- * the table in proto/qp_fsm.c says. Events come from any context through
- * kiw_qp_event(); what they ask for that may sleep (shutting the stream down,
- * flushing, reporting) is done by the QP's work, in order. See
+ * Owns: &struct kiw_qp. Only qp_set_state() writes its state, as the table in proto/qp_fsm.c
+ * says. kiw_qp_event() accepts events in any context. Actions that may sleep (shutting the stream
+ * down, flushing, reporting) are left to the QP's work item, which executes them in order. See
  * Documentation/lifetime.rst.
  */
 #ifndef KIW_QP_H
@@ -34,10 +33,10 @@
 struct kiw_qp;
 
 /**
- * struct kiw_conn_ops - what a connection hears from its QP
- * @spoken: the first valid FPDU has come: the peer is in full operation; once at the
- *	most; softirq with the socket lock held, must defer
- * @closed: the stream is finished, the QP is in ERROR and flushed; exactly once after a
+ * struct kiw_conn_ops - what a QP reports to its connection
+ * @spoken: the first valid FPDU has arrived, so the peer is in full operation; called at most
+ *	once; softirq with the socket lock held, must defer
+ * @closed: the stream has ended, the QP is in ERROR and flushed; called exactly once after a
  *	successful kiw_qp_connect(); process context, with the QP's mutex held
  */
 struct kiw_conn_ops {
@@ -47,7 +46,7 @@ struct kiw_conn_ops {
 
 /**
  * struct kiw_conn_params - what MPA startup agreed on
- * @ks: the stream; the QP takes a reference of its own
+ * @ks: the stream; the QP takes its own reference
  * @initiator: this end sent the Request
  * @crc: CRC in force, both directions
  * @tx_markers: the peer asked for markers: insert them
@@ -58,8 +57,8 @@ struct kiw_conn_ops {
  * @rtr: kind of RTR to send first (%KIW_RTR_WRITE or %KIW_RTR_READ), 0: none (initiator)
  * @expect_rtr: the peer's first FPDU may be an empty Send as RTR, which the consumer does not
  *	see (responder)
- * @ops: whom to tell
- * @conn: likewise
+ * @ops: the connection's callbacks
+ * @conn: passed to @ops
  */
 struct kiw_conn_params {
 	struct kiw_sock *ks;
@@ -79,52 +78,52 @@ struct kiw_conn_params {
 /**
  * struct kiw_qp - a queue pair
  * @ib: the core's part
- * @ref: references; destroy waits for the last
- * @gone: the last reference went
- * @mutex: serialises connecting, starting, resetting and @work; protects @ks against being
- *	changed, @sweep_ms, @has_left_srq and @is_ending; outside of the socket lock
+ * @ref: reference count; destroy waits until the last reference is dropped
+ * @gone: completed when the last reference is dropped
+ * @mutex: serialises connecting, starting, resetting and @work; protects changes of @ks,
+ *	@sweep_ms, @has_left_srq and @is_ending; taken before the socket lock
  * @lock: protects @state and @todo; irq-safe; may be taken under the socket lock
  * @state: &enum kiw_qp_state
- * @todo: %KIW_QPA_ and %KIW_QP_TODO_ bits the work has to do
- * @work: does @todo, flushes, reports; process context; never runs twice at a time
- * @again: runs the work once more after a while: memory was short, or receives posted in
- *	ERROR are to be looked for
- * @sweep_ms: how long until the next look, milliseconds
- * @close_timer: bounds an orderly close
- * @bh: runs both engines when they could not run where they were called for
- * @doorbell: of the process that has the rings mapped
- * @is_user: rings are mapped by a process
- * @owner: who created it, and may name it to rdma_cm
- * @memcg: of the process that made it, charged for what a connection needs; referenced; NULL
- *	for a kernel consumer
+ * @todo: %KIW_QPA_ and %KIW_QP_TODO_ bits for @work to execute
+ * @work: executes @todo, flushes, reports; process context; never runs concurrently with itself
+ * @again: queues @work again after a delay, because memory was short or to look for receives
+ *	posted in ERROR
+ * @sweep_ms: delay until the next look for such receives, in milliseconds
+ * @close_timer: limits how long an orderly close may take
+ * @bh: runs both engines when the caller cannot run them itself
+ * @doorbell: coalesces the doorbells of a process that has the rings mapped
+ * @is_user: a process has the rings mapped
+ * @owner: the creator, which may name the QP to rdma_cm
+ * @memcg: memory cgroup of the process that created the QP; charged for what a connection needs;
+ *	referenced; NULL for a kernel consumer
  * @sig_all: every send WR is signaled
- * @idle_state: RESET, INIT or RTR: all of them are %KIW_QPS_IDLE, and differ for the
- *	consumer only
- * @access: enum ib_access_flags the consumer enabled for the peer
- * @mrs: STag table of the device
- * @stats: counters of the device
- * @wq: work queue of the device
- * @scq: completions of sends
- * @rcq: completions of receives
+ * @idle_state: RESET, INIT or RTR; all three are %KIW_QPS_IDLE and differ only for the consumer
+ * @access: enum ib_access_flags that the consumer granted to the peer
+ * @mrs: the device's STag table
+ * @stats: the device's counters
+ * @wq: the device's workqueue
+ * @scq: CQ for sends
+ * @rcq: CQ for receives
  * @sq: send queue
  * @rq: receive queue, unless @srq
  * @srq: shared receive queue, or NULL
- * @ks: the stream; set once before START, cleared when the QP is taken back to IDLE
- *	or destroyed; the engines use it under the socket lock
- * @conn: what MPA startup agreed on
- * @startups: endpoints that connect for this QP; protected by the device's @startups_lock
- * @burst_start: when softirqs began to run the engines without a pause, jiffies; socket lock
- * @burst_last: when they did so last; socket lock
- * @gave_way: the engines run in @work next, and not before; socket lock
+ * @ks: the stream; set once before START, cleared when the QP is reset to IDLE or destroyed; the
+ *	engines use it under the socket lock
+ * @conn: the parameters that MPA startup negotiated
+ * @startups: endpoints that are connecting for this QP; protected by the device's @startups_lock
+ * @burst_start: start of the current burst, in which softirqs run the engines without a pause, in
+ *	jiffies; socket lock
+ * @burst_last: last time softirqs ran the engines, in jiffies; socket lock
+ * @gave_way: @work runs the engines next, and softirqs leave them alone until then; socket lock
  * @tx: transmit engine; protected by the socket lock
  * @rx: receive engine; protected by the socket lock
- * @user_sq: user ABI: what is mapped
- * @user_rq: user ABI: what is mapped
- * @term: the Terminate that ended the stream, for `rdma res show`: %KIW_QP_TERM_ bits; one
- *	word, so that who reads it without a lock sees all of it or nothing
- * @fault_event: &enum ib_event_type that tells the consumer why the stream ended by a fault
+ * @user_sq: user ABI: mmap entry of the send ring
+ * @user_rq: user ABI: mmap entry of the receive ring
+ * @term: the Terminate that ended the stream, for `rdma res show`: %KIW_QP_TERM_ bits; a single
+ *	word, so a reader without a lock sees either all of it or nothing
+ * @fault_event: &enum ib_event_type that reports to the consumer why a fault ended the stream
  * @has_left_srq: IB_EVENT_QP_LAST_WQE_REACHED was raised
- * @is_ending: the QP is being destroyed: the work starts nothing new
+ * @is_ending: the QP is being destroyed, so @work starts nothing new
  */
 struct kiw_qp {
 	struct ib_qp ib;
@@ -183,11 +182,11 @@ static inline struct kiw_qp *to_kiw_qp(struct ib_qp *ibqp)
 
 static inline enum kiw_qp_state kiw_qp_state(const struct kiw_qp *qp)
 {
-	/* Pairs with the lock in kiw_qp_event(): the stream is set before RTS is seen. */
+	/* Pairs with the release in qp_set_state(): a reader that sees RTS also sees the stream. */
 	return smp_load_acquire(&qp->state);
 }
 
-/* What &struct kiw_qp.term is made of; 0: none */
+/* Layout of &struct kiw_qp.term; 0: no Terminate */
 #define KIW_QP_TERM_SENT	BIT(24)
 #define KIW_QP_TERM_RECEIVED	BIT(25)
 #define KIW_QP_TERM_LAYER	GENMASK(23, 16)
@@ -201,7 +200,7 @@ static inline void kiw_qp_note_term(struct kiw_qp *qp, u32 direction, u8 layer, 
 			     FIELD_PREP(KIW_QP_TERM_CODE, code));
 }
 
-/* Beside the %KIW_QPA_ bits: run the engines in process context */
+/* In addition to the %KIW_QPA_ bits: run the engines in process context */
 #define KIW_QP_TODO_RUN	BIT(16)
 /* Likewise: a CQ of the QP was overrun */
 #define KIW_QP_TODO_FATAL	BIT(17)

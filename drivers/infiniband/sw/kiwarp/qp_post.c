@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Work into a QP and completions out of it.
+ * Posting work requests to a QP, fetching them, and completing them.
  *
- * Context: posting: any, with whatever locks the consumer holds; so nothing here waits,
- * and no consumer is called. Fetching and completing: in the engines, under the socket
- * lock.
+ * Contexts: posting: any, with arbitrary consumer locks held, so nothing here waits or calls a
+ * consumer. Fetching and completing: in the engines, under the socket lock.
  */
 #include "qp.h"
 
@@ -17,12 +16,12 @@ static void qp_kick_stream(struct kiw_qp *qp)
 {
 	struct kiw_sock *ks;
 
-	/* A consumer may hold its locks with interrupts off: BHs cannot run behind them. */
+	/* Consumers may post with interrupts off, where BHs must not be enabled again. */
 	if (in_hardirq() || irqs_disabled()) {
 		kiw_qp_run_soon(qp);
 		return;
 	}
-	/* Against a reset by another thread: see kiw_qp_reset(). */
+	/* Protects against a concurrent reset: see kiw_qp_reset(). */
 	rcu_read_lock_bh();
 	ks = READ_ONCE(qp->ks);
 	if (ks && !kiw_sock_run_bh(ks, qp_run_tx, qp))
@@ -31,11 +30,11 @@ static void qp_kick_stream(struct kiw_qp *qp)
 }
 
 /**
- * kiw_qp_kick() - there is something in the send queue
+ * kiw_qp_kick() - process new entries in the send queue
  * @qp: the QP
  *
- * Sends in the caller's context if that may be. Completions are announced from a
- * tasklet, hence never inside the consumer's own call.
+ * Sends in the caller's context if possible. A tasklet calls completion handlers, so they never
+ * run inside the consumer's own call.
  *
  * Context: any; no lock of this driver held.
  */
@@ -53,14 +52,14 @@ void kiw_qp_kick(struct kiw_qp *qp)
 }
 
 /**
- * kiw_qp_post_send() - kernel consumers post send work
+ * kiw_qp_post_send() - post send work requests of a kernel consumer
  * @qp: the QP
- * @wr: a list of work requests
- * @bad_wr: set to the first that was not taken, on failure
+ * @wr: list of work requests
+ * @bad_wr: on failure, set to the first work request that was not posted
  *
  * Context: any.
  * Return: 0, or -errno: -EINVAL: malformed, or no connection yet; -ENOMEM: queue full;
- * -EOPNOTSUPP: not an operation of this device.
+ * -EOPNOTSUPP: the device does not offer this operation.
  */
 int kiw_qp_post_send(struct kiw_qp *qp, const struct ib_send_wr *wr,
 		     const struct ib_send_wr **bad_wr)
@@ -81,10 +80,10 @@ int kiw_qp_post_send(struct kiw_qp *qp, const struct ib_send_wr *wr,
 }
 
 /**
- * kiw_qp_post_recv() - kernel consumers post receives
+ * kiw_qp_post_recv() - post receives of a kernel consumer
  * @qp: the QP, without a shared receive queue
- * @wr: a list of work requests
- * @bad_wr: set to the first that was not taken, on failure
+ * @wr: list of work requests
+ * @bad_wr: on failure, set to the first work request that was not posted
  *
  * Context: any.
  * Return: 0, or -errno: -EINVAL: malformed; -ENOMEM: queue full.
@@ -107,12 +106,12 @@ int kiw_qp_post_recv(struct kiw_qp *qp, const struct ib_recv_wr *wr,
 }
 
 /**
- * kiw_qp_fetch_recv() - take the next receive, from the QP's own queue or the shared one
+ * kiw_qp_fetch_recv() - take the next receive from the QP's own queue or the shared one
  * @qp: the QP
  * @wqe: filled
  *
  * Context: socket lock held, BHs off.
- * Return: 1: @wqe is filled; 0: there is none; -EINVAL: it was malformed.
+ * Return: 1: @wqe is filled; 0: the queue is empty; -EINVAL: the receive was malformed.
  */
 int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe)
 {
@@ -123,13 +122,13 @@ int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe)
 }
 
 /**
- * kiw_qp_post_completion() - tell the consumer about a work request
+ * kiw_qp_post_completion() - post a completion to a CQ
  * @qp: the QP
  * @cq: its send or receive CQ
- * @wc: what to tell
+ * @wc: the completion
  *
- * A completion that finds no place is lost, and with it what the consumer could know of
- * the QP: it ends with a Terminate, and so will the others of @cq.
+ * If the CQ is full, the completion is lost and the consumer can no longer know the state of the
+ * QP. So the QP ends with a Terminate, and so will the other QPs of @cq.
  *
  * Context: socket lock held if there is a stream, BHs off.
  */
