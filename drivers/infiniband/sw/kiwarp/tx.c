@@ -2,15 +2,14 @@
 /*
  * The transmit engine.
  *
- * A run alternates two steps until there is nothing to send, no room in TCP, or
- * the budget is used up: build a batch of FPDUs, hand it to TCP in one call. How
- * work requests end is in tx_done.c.
+ * A run repeats two steps until there is nothing to send, TCP has no room, or the budget is used
+ * up: build a batch of FPDUs, and hand it to TCP in one call. tx_done.c completes work requests.
  *
- * Messages are not interleaved: they are sent in the order in which they were submitted,
- * and the segments of each in increasing order (RFC 5041 5.3). Between messages the send
- * queue and the peer's RDMA Reads take turns.
+ * Messages are not interleaved: they are sent in the order in which they were submitted, and the
+ * segments of each in increasing order (RFC 5041 5.3). Between messages the send queue and the
+ * peer's RDMA Reads take turns.
  *
- * Context: socket lock held, BHs off; &struct kiw_tx is protected by the former.
+ * Context: socket lock held, BHs off; &struct kiw_tx is protected by the socket lock.
  */
 #include "tx.h"
 
@@ -27,13 +26,13 @@
 #include "trace.h"
 #include "tx_fpdu.h"
 
-/* Batches in one run; then others get their turn */
+/* Batches per run; limits how long one QP holds the CPU */
 #define TX_RUN_BATCHES	8
 
-/* Work requests for which nothing is sent, in one batch; likewise */
+/* Work requests per batch that send nothing; likewise */
 #define TX_BATCH_LOCAL	64
 
-/* An STag for an RTR: some RNICs refuse 0 even where nothing is accessed */
+/* STag for an RTR: some RNICs refuse 0 even if nothing is accessed */
 #define TX_RTR_STAG	1
 
 /* RFC 5040 4.8: one segment on queue 2, and nothing after it. */
@@ -61,7 +60,7 @@ static bool tx_add_rtr_write(struct kiw_qp *qp)
 	return kiw_tx_end_fpdu(qp, &fpdu, &none);
 }
 
-/* Its Response takes part in the order of Reads, and completes nothing. */
+/* The Read takes its place in the ORQ like any other, but completes no work request. */
 static bool tx_add_rtr_read(struct kiw_qp *qp)
 {
 	const struct kiw_read_req req = { .sink_stag = TX_RTR_STAG, .src_stag = TX_RTR_STAG };
@@ -77,7 +76,7 @@ static bool tx_add_rtr_read(struct kiw_qp *qp)
 	return true;
 }
 
-/* RFC 6581 9.2: a zero-length message whose arrival says that we are there. */
+/* RFC 6581 9.2: a zero-length message that tells the peer that this end is in full operation. */
 static bool tx_add_rtr(struct kiw_qp *qp)
 {
 	enum kiw_stat stat = KIW_STAT_TX_WRITES;
@@ -103,7 +102,10 @@ static bool tx_add_rtr(struct kiw_qp *qp)
 	return true;
 }
 
-/* The consumer's own memory or work request is wrong: it hears why, the peer that we end. */
+/*
+ * The consumer's own memory or work request is bad. Its completion says why; the peer only learns
+ * that the stream ends.
+ */
 static void tx_fail_current(struct kiw_qp *qp, enum kiw_wcs status)
 {
 	struct kiw_tx *tx = &qp->tx;
@@ -122,7 +124,7 @@ static void tx_fail_current(struct kiw_qp *qp, enum kiw_wcs status)
 
 /* Messages */
 
-/* The work request that is current has its last FPDU in the batch. */
+/* The last FPDU of the current work request is in the batch. */
 static void tx_wr_built(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
@@ -134,7 +136,7 @@ static void tx_wr_built(struct kiw_qp *qp)
 	tx->has_wqe = false;
 }
 
-/* The position in the current message's payload; it is lost with each batch. */
+/* The position in the current message's payload. It is set up again for each batch. */
 static struct kiw_tx_source *tx_source(struct kiw_qp *qp)
 {
 	const struct kiw_swqe *wqe = &qp->tx.wqe;
@@ -157,7 +159,10 @@ static struct kiw_tx_source *tx_source(struct kiw_qp *qp)
 	return &tx->source;
 }
 
-/* The message's segments from @sent on; false: the payload of one may not be read. */
+/*
+ * Write segments of the message, from @sent on. Return: false: the payload of one is not
+ * readable.
+ */
 static bool tx_add_segments(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
 {
 	bool all = kiw_tx_end_fpdu(qp, fpdu, tx_source(qp));
@@ -167,7 +172,7 @@ static bool tx_add_segments(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
 	return all;
 }
 
-/* Was that the end of a message of @length octets? */
+/* Is the last segment of a message of @length bytes in the batch? */
 static bool tx_is_message_built(struct kiw_qp *qp, u32 length, enum kiw_stat stat)
 {
 	if (qp->tx.sent < length)
@@ -202,7 +207,7 @@ static void tx_wr_header(struct kiw_qp *qp, u32 left, struct kiw_tx_fpdu *fpdu)
 				qp->tx.msn[KIW_QN_SEND], qp->tx.sent);
 }
 
-/* Segments of a Send or Write */
+/* Add segments of a Send or Write */
 static bool tx_add_wr(struct kiw_qp *qp, const struct kiw_tx_room *room)
 {
 	struct kiw_tx *tx = &qp->tx;
@@ -229,8 +234,8 @@ static bool tx_add_wr(struct kiw_qp *qp, const struct kiw_tx_room *room)
 }
 
 /*
- * What was to be read is no more: the Terminate carries the request, brought up to where
- * the answer has come to, RFC 5040 4.8.
+ * The memory that the peer reads has become invalid. The Terminate carries the peer's request,
+ * advanced to where the Response has come to (RFC 5040 4.8).
  */
 static void tx_response_fault(struct kiw_qp *qp, const struct kiw_peer_read *read,
 			      enum kiw_mem_fault fault)
@@ -252,7 +257,7 @@ static void tx_response_fault(struct kiw_qp *qp, const struct kiw_peer_read *rea
 	kiw_qp_fault(qp, kiw_source_perr(fault), (const u8 *)&head, sizeof(head));
 }
 
-/* Segments of the answer to the peer's oldest RDMA Read, RFC 5040 4.5. */
+/* Add segments of the Response to the peer's oldest RDMA Read, RFC 5040 4.5. */
 static bool tx_add_response(struct kiw_qp *qp, const struct kiw_tx_room *room)
 {
 	const struct kiw_peer_read *read = kiw_irq_oldest(&qp->tx.irq);
@@ -276,9 +281,9 @@ static bool tx_add_response(struct kiw_qp *qp, const struct kiw_tx_room *room)
 }
 
 /*
- * RFC 5040 4.4. The sink is a private STag that stands for this response alone: it
- * is in no table, so the peer can write there in no other way, and offset 0 tells
- * it nothing about our addresses.
+ * RFC 5040 4.4. The sink is a private STag that stands only for this Response. It is in no table,
+ * so the peer cannot use it to write there in any other way. Offset 0 tells the peer nothing
+ * about our addresses.
  */
 static bool tx_add_read_request(struct kiw_qp *qp)
 {
@@ -305,9 +310,9 @@ static bool tx_add_read_request(struct kiw_qp *qp)
 	return true;
 }
 
-/* Choosing what is next */
+/* Choosing the next message */
 
-/* The pend ring is full, or has no slots because nothing was posted before. */
+/* The pend ring is full, or it has no slots yet because this is the first work request. */
 static bool tx_make_pend(struct kiw_qp *qp)
 {
 	struct kiw_pend_ring *ring = &qp->tx.pend;
@@ -320,7 +325,7 @@ static bool tx_make_pend(struct kiw_qp *qp)
 	return false;
 }
 
-/* A work request in tx->wqe; the ring's adapter has checked it. */
+/* Make sure that tx->wqe holds a work request, which the ring's adapter has checked. */
 static bool tx_have_wqe(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
@@ -343,8 +348,8 @@ static bool tx_have_wqe(struct kiw_qp *qp)
 }
 
 /*
- * It must wait for Reads: for all of them (fence), or for a free place among them; or there is
- * no memory for places.
+ * The work request must wait for outstanding Reads: for all of them (fence), or for a free slot
+ * in the ORQ; or there is no memory for the ORQ's slots.
  */
 static bool tx_wqe_waits(struct kiw_qp *qp)
 {
@@ -380,8 +385,8 @@ static bool tx_memory_ok(struct kiw_qp *qp)
 }
 
 /*
- * A work request for which nothing is sent. It takes effect now, so later ones find what
- * it did; it completes behind those before it.
+ * A work request that sends nothing. It takes effect now, so later ones see the result; it
+ * completes after the work requests before it.
  */
 static bool tx_local(struct kiw_qp *qp)
 {
@@ -408,7 +413,7 @@ static bool tx_local(struct kiw_qp *qp)
 	return true;
 }
 
-/* The work request begins; from here on it is in the pend ring. */
+/* Start the work request; from here on it is in the pend ring. */
 static bool tx_begin_wr(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
@@ -450,7 +455,7 @@ static bool tx_begin(struct kiw_qp *qp)
 	return true;
 }
 
-/* The next FPDUs of whatever there is to send; false: nothing, or one could not be built. */
+/* Add the next FPDUs of whatever is to be sent. Return: false: there is nothing, or it failed. */
 static bool tx_add_next(struct kiw_qp *qp, const struct kiw_tx_room *room)
 {
 	struct kiw_tx *tx = &qp->tx;
@@ -474,7 +479,7 @@ static bool tx_add_next(struct kiw_qp *qp, const struct kiw_tx_room *room)
 	return tx_add_wr(qp, room);
 }
 
-/* Octets of a batch: what goes into one buffer of TCP. */
+/* Size of a batch in bytes: what TCP puts into one buffer. */
 static u32 tx_batch_size(struct kiw_qp *qp, u32 full)
 {
 	u32 most = max(KIW_TXBUF_TARGET / full, 1U);
@@ -483,8 +488,8 @@ static u32 tx_batch_size(struct kiw_qp *qp, u32 full)
 }
 
 /*
- * What is left of the current message fits into one segment, and nothing is known to follow.
- * TCP has a buffer of its own for it, but not a call of its own.
+ * The rest of the current message fits into one segment, and nothing else is queued. TCP needs
+ * another buffer for it anyway, but adding it to the batch saves a call.
  */
 static bool tx_is_rest(struct kiw_qp *qp, u32 full)
 {
@@ -507,10 +512,10 @@ static bool tx_is_rest(struct kiw_qp *qp, u32 full)
 }
 
 /*
- * Fill a batch. FPDUs fill segments exactly, so a batch that starts on a segment stays
- * aligned (RFC 5044 5.1): a message that begins inside a segment has a first FPDU of
- * what is left of it. When too little is left, the batch ends, and TCP begins a new
- * segment behind it. So it is where a segment would end in a marker, which is not of the
+ * Fill a batch. FPDUs fill segments exactly, so a batch that starts on a segment boundary stays
+ * aligned (RFC 5044 5.1). If a message starts inside a segment, its first FPDU takes the rest of
+ * that segment. If too little is left for an FPDU, the batch ends, and TCP starts a new segment
+ * after it. The same happens if a segment would end with a marker, as that does not belong to the
  * FPDU before it.
  */
 static void tx_build(struct kiw_qp *qp)
@@ -527,7 +532,10 @@ static void tx_build(struct kiw_qp *qp)
 	full = max(full, least);
 	size = tx_batch_size(qp, full);
 
-	/* Not more than one batch of a stream is from the reserves, until the peer has it all. */
+	/*
+	 * At most one batch per stream uses the memory reserves, until the peer has received it
+	 * all.
+	 */
 	tx->buf.may_reserve = kiw_sock_is_memalloc(qp->ks) && kiw_sock_is_quiet(qp->ks);
 	tx->has_source = false;
 	kiw_mr_enter(qp->mrs, &tx->section);
@@ -550,7 +558,7 @@ static void tx_build(struct kiw_qp *qp)
 	kiw_mr_leave(&tx->section);
 }
 
-/* 0: nothing is left in the batch */
+/* Return: 0: the batch is empty; -errno as kiw_txbuf_send() */
 static int tx_push(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
@@ -566,7 +574,7 @@ static int tx_push(struct kiw_qp *qp)
 	return ret;
 }
 
-/* All that can be sent was sent: an orderly close need wait no longer. */
+/* All that can be sent has been sent: an orderly close need not wait any longer. */
 static bool tx_is_drained(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
@@ -591,8 +599,10 @@ static bool tx_may_run(const struct kiw_qp *qp)
  * kiw_tx_run() - send what can be sent
  * @qp: the QP
  *
- * Context: socket lock held, BHs off. Never sleeps. Runs again by itself when the
- * budget is used up, memory was short, or TCP had no room.
+ * Runs again without a further call if the budget is used up, memory is short, or TCP has no
+ * room.
+ *
+ * Context: socket lock held, BHs off. Never sleeps.
  */
 void kiw_tx_run(struct kiw_qp *qp)
 {
@@ -603,7 +613,10 @@ void kiw_tx_run(struct kiw_qp *qp)
 	while (tx_may_run(qp)) {
 		ret = tx_push(qp);
 		if (ret == -EAGAIN) {
-			/* With nothing in flight, it is memory, and nobody will call. */
+			/*
+			 * With nothing in flight, memory is short, and TCP will not call
+			 * writable().
+			 */
 			if (kiw_sock_is_quiet(qp->ks))
 				kiw_qp_retry_later(qp);
 			return;
@@ -660,7 +673,7 @@ err_pend:
 }
 
 /**
- * kiw_tx_init() - make the engine ready for a stream
+ * kiw_tx_init() - prepare the engine for a stream
  * @qp: the QP; its @conn is filled in
  *
  * Context: process, may sleep; no stream yet.
@@ -673,7 +686,7 @@ int kiw_tx_init(struct kiw_qp *qp)
 	int i, ret;
 
 	memset(tx, 0, sizeof(*tx));
-	/* A connection may be made by a kworker, but it is the QP's owner who pays. */
+	/* A kworker may set up the connection, but charge the QP's owner for its memory. */
 	before = set_active_memcg(qp->memcg);
 	ret = tx_init_queues(qp);
 	set_active_memcg(before);
@@ -687,10 +700,10 @@ int kiw_tx_init(struct kiw_qp *qp)
 }
 
 /**
- * kiw_tx_uninit() - free what the engine has
+ * kiw_tx_uninit() - free the engine's memory
  * @qp: the QP; may never have had a stream
  *
- * Context: process; no stream any more, everything was flushed.
+ * Context: process; there is no stream any more, and everything was flushed.
  */
 void kiw_tx_uninit(struct kiw_qp *qp)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The transmit engine of a QP: work requests and RDMA Read Responses become
- * FPDUs, FPDUs become batches, batches go to TCP in one call each.
+ * The transmit engine of a QP. It turns work requests and RDMA Read Responses into FPDUs,
+ * collects FPDUs in batches, and hands each batch to TCP in one call.
  *
- * Owns: &struct kiw_tx. Runs under the socket lock with BHs off, in softirq, in
- * the poster's context or in the QP's work; never sleeps. Payload is copied and
- * checksummed in one pass into pages of our own, so what was checksummed is what
- * is sent, however often its owner rewrites it.
+ * Owns: &struct kiw_tx. Runs under the socket lock with BHs off, in softirq, in the poster's
+ * context or in the QP's work item; never sleeps. Payload is copied and checksummed in one pass
+ * into the engine's own pages. So the CRC matches what is sent, even if the owner of the payload
+ * modifies it meanwhile.
  */
 #ifndef KIW_TX_H
 #define KIW_TX_H
@@ -24,10 +24,10 @@
 struct kiw_qp;
 
 /**
- * enum kiw_tx_kind - what the current message is
- * @KIW_TX_NONE: there is none
- * @KIW_TX_WR: the send queue's oldest work request, in &struct kiw_tx.wqe
- * @KIW_TX_RESPONSE: the oldest inbound RDMA Read
+ * enum kiw_tx_kind - type of the current message
+ * @KIW_TX_NONE: there is no current message
+ * @KIW_TX_WR: the oldest work request of the send queue, in &struct kiw_tx.wqe
+ * @KIW_TX_RESPONSE: the Response to the oldest inbound RDMA Read
  */
 enum kiw_tx_kind {
 	KIW_TX_NONE,
@@ -38,25 +38,25 @@ enum kiw_tx_kind {
 /**
  * struct kiw_tx - transmit engine
  * @buf: the batch: FPDUs that TCP has not taken yet
- * @kind: current message
- * @sent: octets of its payload that are in @buf or with TCP
- * @offset: octets of FPDUs that are in @buf or with TCP, markers counted, modulo 2^32;
- *	goes back when FPDUs are discarded
- * @source: position in the current message's payload, while @has_source
- * @wqe: the work request that was fetched last, while @has_wqe
- * @pend: work requests begun and not completed, in order
- * @orq: our outstanding RDMA Reads
- * @irq: the peer's RDMA Reads
+ * @kind: type of the current message
+ * @sent: bytes of the current message's payload that are in @buf or with TCP
+ * @offset: bytes of FPDUs that are in @buf or with TCP, including markers, modulo 2^32; decreases
+ *	when FPDUs are discarded
+ * @source: position in the current message's payload, if @has_source
+ * @wqe: the work request that was fetched last, if @has_wqe
+ * @pend: work requests that were started and have not completed, in order
+ * @orq: outstanding RDMA Reads of this end
+ * @irq: RDMA Reads of the peer
  * @msn: next message sequence number of each untagged queue
  * @rtr: kind of RTR to send before anything else, 0: none
- * @has_wqe: @wqe is current, or waits for a fence or for ORD
- * @has_source: the batch that is being built has FPDUs of the current message
+ * @has_wqe: @wqe is current, or waits for a fence or for a free ORQ slot
+ * @has_source: the batch being built has FPDUs of the current message
  * @is_running: the stream is in full operation
- * @is_fenced: responder: nothing may be sent before the peer has spoken, RFC 5044 7.1.2
- * @prefer_response: whose turn it is between the two sources
- * @term_len: octets in @term to send as the next FPDU, 0: none
+ * @is_fenced: responder: nothing may be sent before the peer's first FPDU, RFC 5044 7.1.2
+ * @prefer_response: Responses have priority over work requests for the next message
+ * @term_len: bytes in @term to send as the next FPDU, 0: none
  * @term: Terminate payload
- * @section: of the MR table, while a batch is being built
+ * @section: MR table section while a batch is being built
  */
 struct kiw_tx {
 	struct kiw_txbuf buf;
@@ -80,7 +80,7 @@ struct kiw_tx {
 	struct kiw_mr_section section;
 };
 
-/* Before the stream is handed over, and after it is gone; process context, may sleep */
+/* Before the stream is handed over, and after it has gone; process context, may sleep */
 int kiw_tx_init(struct kiw_qp *qp);
 void kiw_tx_uninit(struct kiw_qp *qp);
 

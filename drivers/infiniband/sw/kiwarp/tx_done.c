@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * How send work ends: TCP has it, the peer refuses it, or it is given back.
+ * How send work requests end: TCP has taken them, the peer refuses them, or they are flushed.
  *
- * A work request counts as sent when TCP has its last octet; since its payload was copied,
- * its buffers belong to the consumer again at that moment. RDMA Reads count when their
- * Response has been placed. Completions are posted in the order of posting, whatever the
- * order in which work requests end (RFC 5040 5.5).
+ * A work request counts as sent when TCP has its last byte. Its payload was copied, so at that
+ * moment its buffers belong to the consumer again. An RDMA Read is done when its Response has
+ * been placed. Completions are posted in the order of posting, regardless of the order in which
+ * work requests end (RFC 5040 5.5).
  *
- * Context: socket lock held, BHs off; the flush says what it has where there is no stream.
+ * Context: socket lock held, BHs off; kiw_tx_flush() also runs without a stream.
  */
 #include "tx.h"
 
@@ -28,7 +28,7 @@ static void tx_post_completion(struct kiw_qp *qp, const struct kiw_pend *pend)
 }
 
 /**
- * kiw_tx_complete() - post the completions whose turn has come
+ * kiw_tx_complete() - post the completions that are next in order
  * @qp: the QP
  *
  * Context: socket lock held, BHs off.
@@ -44,7 +44,7 @@ void kiw_tx_complete(struct kiw_qp *qp)
 		if (!pend->is_done)
 			break;
 		tx_post_completion(qp, pend);
-		/* What was never TCP's is completed all the same. */
+		/* Work requests that never reached TCP complete as well. */
 		if (ring->taken == ring->get)
 			ring->taken++;
 		ring->get++;
@@ -52,10 +52,10 @@ void kiw_tx_complete(struct kiw_qp *qp)
 }
 
 /**
- * kiw_tx_taken() - TCP has taken something
+ * kiw_tx_taken() - account for what TCP has taken
  * @qp: the QP
  *
- * Work requests of which it has the last octet have been sent.
+ * Work requests whose last byte TCP has are sent.
  *
  * Context: socket lock held, BHs off.
  */
@@ -76,7 +76,10 @@ void kiw_tx_taken(struct kiw_qp *qp)
 	kiw_tx_complete(qp);
 }
 
-/* What @msn counts; a Read of ours that was an RTR has no entry, but is the first. */
+/*
+ * Does @pend have a message sequence number of queue @qn? A Read that was sent as an RTR has no
+ * entry, but it comes before all others.
+ */
 static bool tx_is_of_queue(const struct kiw_pend *pend, u32 qn)
 {
 	if (qn == KIW_QN_READ_REQ)
@@ -84,7 +87,7 @@ static bool tx_is_of_queue(const struct kiw_pend *pend, u32 qn)
 	return qn == KIW_QN_SEND && (pend->op == KIW_WR_SEND || pend->op == KIW_WR_SEND_INV);
 }
 
-/* The work request that is message @msn of a queue, unless its completion was posted. */
+/* The work request that was sent as message @msn of a queue, unless it has completed. */
 static struct kiw_pend *tx_find_msn(struct kiw_qp *qp, u32 qn, u32 msn)
 {
 	struct kiw_pend_ring *ring = &qp->tx.pend;
@@ -104,7 +107,7 @@ static struct kiw_pend *tx_find_msn(struct kiw_qp *qp, u32 qn, u32 msn)
 	return NULL;
 }
 
-/* The oldest one under way, or the oldest Read. */
+/* The oldest unfinished work request, or the oldest unfinished Read. */
 static struct kiw_pend *tx_find_oldest(struct kiw_qp *qp, bool is_read)
 {
 	struct kiw_pend_ring *ring = &qp->tx.pend;
@@ -120,13 +123,13 @@ static struct kiw_pend *tx_find_oldest(struct kiw_qp *qp, bool is_read)
 }
 
 /**
- * kiw_tx_refused() - the peer has ended the stream: give a work request the status
+ * kiw_tx_refused() - assign the status of the peer's Terminate to a work request
  * @qp: the QP
  * @term: the peer's Terminate
  * @status: for the completion, which the flush posts
  *
- * The one whose header the Terminate quotes, if it has a number and has not completed;
- * else the oldest under way, of which there may be none.
+ * The work request is the one whose header the Terminate quotes, if that has an MSN and has not
+ * completed; otherwise the oldest unfinished one, if any.
  *
  * Context: socket lock held, BHs off.
  */
@@ -165,13 +168,14 @@ static void tx_flush_pend(struct kiw_qp *qp)
 }
 
 /**
- * kiw_tx_flush() - complete all send work as flushed
+ * kiw_tx_flush() - complete all send work requests as flushed
  * @qp: the QP, in ERROR
  *
- * Older work first, so that a consumer that drains its QP sees its marker last.
+ * Older work requests come first, so a consumer that drains its QP sees the completion of its
+ * drain request last.
  *
- * Context: process; socket lock held if there is a stream, BHs off; called by the QP's
- * work only.
+ * Context: process; socket lock held if there is a stream, BHs off; only called by the QP's work
+ * item or kiw_qp_reset().
  * Return: true: a user ring keeps filling up; call again.
  */
 bool kiw_tx_flush(struct kiw_qp *qp)

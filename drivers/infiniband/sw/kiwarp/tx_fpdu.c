@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Building FPDUs, RFC 5044 4. An FPDU is written into the room behind the batch, which is
- * in one piece: header, payload, PAD, then the CRC over what was written, while that is in
- * the cache. Where the peer asked for markers, it is written in pieces between them.
+ * Building FPDUs, RFC 5044 4. An FPDU is written into contiguous memory behind the batch: header,
+ * payload, PAD, then the CRC, which is computed while the FPDU is in the CPU cache. If the peer
+ * asked for markers, the FPDU is written in pieces between them.
  *
  * Context: socket lock held, BHs off.
  */
@@ -17,11 +17,11 @@
 #include "qp.h"
 
 /**
- * struct tx_marked - writing an FPDU with its markers
- * @begin: of the FPDU, with the marker before it if there is one
- * @start: its offset in the stream
- * @dst: where the next octet goes
- * @gap: octets to the next marker
+ * struct tx_marked - state while writing an FPDU with markers
+ * @begin: start of the FPDU, including a marker before it
+ * @start: offset of @begin in the stream
+ * @dst: where to write the next byte
+ * @gap: bytes to the next marker
  */
 struct tx_marked {
 	u8 *begin;
@@ -35,19 +35,21 @@ static u32 tx_header_size(const struct kiw_tx_fpdu *fpdu)
 	return fpdu->is_tagged ? sizeof(fpdu->tagged) : sizeof(fpdu->untagged);
 }
 
-/* Octets of payload that an FPDU may have which takes @octets of the stream at @offset */
+/* Maximum payload, in bytes, of an FPDU that takes @octets of the stream at @offset */
 static u32 tx_payload(const struct kiw_qp *qp, u32 hdr_len, u32 offset, u32 octets)
 {
 	if (qp->conn.tx_markers)
 		octets = kiw_mpa_unmarked_size(offset, octets);
-	/* The longest ULPDU has PAD behind it, which is no room for more. */
+	/* The longest ULPDU is padded; the PAD must not be counted as room for payload. */
 	octets = min_t(u32, octets - KIW_FPDU_LEN_SIZE - KIW_FPDU_CRC_SIZE, KIW_MULPDU_MAX);
 	return octets - hdr_len;
 }
 
 /*
- * As many as fill whole segments in @space octets, if the first does, without the last of the
- * message, of which @left octets are left: one may have a marker less than the first.
+ * The number of FPDUs to write at once. If the first one fills a segment, this is as many whole
+ * segments as fit into @space bytes, but without the message's last FPDU. @left is the payload
+ * that the message has left. The other FPDUs may have one marker less than the first, and more
+ * payload instead.
  */
 static u32 tx_count(const struct kiw_tx_fpdu *fpdu, u32 left, const struct kiw_tx_room *room,
 		    u32 space)
@@ -58,14 +60,14 @@ static u32 tx_count(const struct kiw_tx_fpdu *fpdu, u32 left, const struct kiw_t
 }
 
 /**
- * kiw_tx_begin_fpdu() - find room for FPDUs, and how many and how large they are
+ * kiw_tx_begin_fpdu() - reserve room for FPDUs, and choose their number and size
  * @qp: the QP
- * @fpdu: its @is_tagged says which header it will have; @at, @count and @len are set
- * @left: octets of payload that the message has left
- * @room: what they may take
+ * @fpdu: @is_tagged selects the header; @at, @count and @len are set
+ * @left: payload that the message has left, in bytes
+ * @room: the room that the FPDUs may take
  *
- * With markers that is MULPDU as RFC 5044 4.5 has it "dynamically adjusted" to those that
- * will really be there.
+ * With markers, the size is the MULPDU of RFC 5044 4.5, "dynamically adjusted" to the markers
+ * that will be in the FPDU.
  *
  * Context: socket lock held, BHs off.
  * Return: false: no room.
@@ -91,7 +93,7 @@ bool kiw_tx_begin_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, u32 left,
 	return true;
 }
 
-/* A length that is known is copied in a few steps. */
+/* The compiler inlines a copy whose length it knows. */
 static u8 *tx_write_header(const struct kiw_tx_fpdu *fpdu, u8 *dst)
 {
 	if (fpdu->is_tagged) {
@@ -102,7 +104,7 @@ static u8 *tx_write_header(const struct kiw_tx_fpdu *fpdu, u8 *dst)
 	return dst + sizeof(fpdu->untagged);
 }
 
-/* Everything before the CRC, in a stream without markers; NULL: no payload. */
+/* Write everything before the CRC, without markers. Return: its end; NULL: unreadable payload. */
 static u8 *tx_write_plain(const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src)
 {
 	u8 *dst = tx_write_header(fpdu, fpdu->at);
@@ -111,7 +113,7 @@ static u8 *tx_write_plain(const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *
 	if (!kiw_tx_source_read(src, dst, fpdu->len))
 		return NULL;
 	dst += fpdu->len;
-	/* Up to where the CRC goes, or into that, which is written later. */
+	/* Zero the PAD. This may write to the CRC field, which is filled in later. */
 	put_unaligned(0, (u32 *)dst);
 	size = dst - fpdu->at;
 	return dst + -size % KIW_FPDU_ALIGN;
@@ -128,7 +130,7 @@ static void tx_write_marker(struct tx_marked *out)
 	out->gap = KIW_MARKER_INTERVAL - sizeof(marker);
 }
 
-/* Room for up to @len octets before the next marker. */
+/* Room before the next marker, at most @len bytes. Writes a marker first if it is due. */
 static u32 tx_marked_room(struct tx_marked *out, u32 len)
 {
 	if (!out->gap)
@@ -162,7 +164,7 @@ static bool tx_fill_marked(struct tx_marked *out, struct kiw_tx_source *src, u32
 	return true;
 }
 
-/* Everything before the CRC, with markers: one between PAD and CRC is of this FPDU. */
+/* Write everything before the CRC, with markers. One between PAD and CRC belongs to this FPDU. */
 static u8 *tx_write_marked(const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src, u32 offset)
 {
 	static const u8 zeroes[KIW_FPDU_ALIGN];
@@ -188,7 +190,7 @@ static u8 *tx_write_marked(const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source 
 	return out.dst;
 }
 
-/* The next of several: its header, and how much payload it has */
+/* Prepare the header and the payload length of the next of several FPDUs */
 static void tx_next(const struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
 {
 	u32 before = fpdu->len;
@@ -202,7 +204,7 @@ static void tx_next(const struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
 		kiw_ddp_next_untagged(&fpdu->untagged, before, fpdu->len);
 }
 
-/* Return: octets of the stream, or 0: the payload may not be read. */
+/* Return: bytes of the stream, or 0: the payload is not readable. */
 static u32 tx_write(const struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu,
 		    struct kiw_tx_source *src)
 {
@@ -222,17 +224,18 @@ static u32 tx_write(const struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu,
 }
 
 /**
- * kiw_tx_end_fpdu() - write FPDUs, and make them the batch's last
+ * kiw_tx_end_fpdu() - write FPDUs and append them to the batch
  * @qp: the QP
- * @fpdu: from kiw_tx_begin_fpdu(), with the header of the first; used up, @fpdu->done is set
- * @src: the payload is taken from here
+ * @fpdu: from kiw_tx_begin_fpdu(), with the header of the first FPDU; used up, @fpdu->done is set
+ * @src: source of the payload
  *
- * Each one is in the batch wholly or not at all. RFC 5044 4: header, payload, PAD and CRC. One
- * that ends before its segment, as it does in front of a marker, is the last.
+ * Writes header, payload, PAD and CRC (RFC 5044 4). Each FPDU is either in the batch completely
+ * or not at all. An FPDU that ends before its segment does, e.g. in front of a marker, is the
+ * last.
  *
- * Context: socket lock held, BHs off since kiw_tx_begin_fpdu(), within the engine's section
- * of the MR table.
- * Return: false: the payload of the one behind those that were written may not be read.
+ * Context: socket lock held, BHs off since kiw_tx_begin_fpdu(), within the engine's MR table
+ * section.
+ * Return: false: the payload of the FPDU after those that were written is not readable.
  */
 bool kiw_tx_end_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src)
 {
@@ -259,10 +262,10 @@ bool kiw_tx_end_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_tx_
  * kiw_tx_add_untagged() - append a message of one untagged segment to the batch
  * @qp: the QP
  * @opcode: &enum kiw_rdmap_opcode
- * @data: its payload
- * @len: octets, less than what any segment has room for
+ * @data: payload
+ * @len: length of @data in bytes; fits into any segment
  *
- * Context: socket lock held, BHs off, within the engine's section of the MR table.
+ * Context: socket lock held, BHs off, within the engine's MR table section.
  * Return: false: no room.
  */
 bool kiw_tx_add_untagged(struct kiw_qp *qp, u8 opcode, const void *data, u32 len)
@@ -283,7 +286,7 @@ bool kiw_tx_add_untagged(struct kiw_qp *qp, u8 opcode, const void *data, u32 len
 	return true;
 }
 
-/* Octets of the FPDU that begins @at octets behind the beginning of the batch. */
+/* Size of the FPDU that starts @at bytes after the beginning of the batch, in bytes. */
 static u32 tx_fpdu_size(const struct kiw_qp *qp, u32 at)
 {
 	const struct kiw_txbuf *buf = &qp->tx.buf;
@@ -303,12 +306,12 @@ static u32 tx_fpdu_size(const struct kiw_qp *qp, u32 at)
 }
 
 /**
- * kiw_tx_discard() - forget the FPDUs that TCP has not begun
- * @qp: the QP; no work request, no Response is begun or continued after this
+ * kiw_tx_discard() - remove the FPDUs from the batch that TCP has not started to take
+ * @qp: the QP; must not start or continue a work request or Response after this
  *
- * What comes next, a Terminate, is then the next FPDU behind the current one (RFC 5040 7.1
- * rules 2 and 3). Where it is, and its markers, follow from what stays. Work requests of
- * which something was discarded wait for the flush.
+ * What is sent next, a Terminate, then directly follows the FPDU in progress (RFC 5040 7.1 rules
+ * 2 and 3). Its position and its markers follow from what remains. Work requests that lost FPDUs
+ * wait for the flush.
  *
  * Context: socket lock held, BHs off; not while a batch is being built.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * FPDUs behind the batch: header, payload from wherever it is, PAD, CRC.
- * And back: what TCP has not begun can be taken out of the batch again.
+ * Appends FPDUs to the batch: header, payload from any source, PAD, CRC. Also removes FPDUs from
+ * the batch that TCP has not started to take.
  *
  * Owns: nothing. Context: socket lock held, BHs off.
  */
@@ -15,29 +15,29 @@
 struct kiw_qp;
 
 /**
- * struct kiw_tx_room - what the batch may still take
- * @octets: of the stream, that the next FPDU may take, markers counted; a multiple of
+ * struct kiw_tx_room - room left in the batch
+ * @octets: bytes of the stream that the next FPDU may take, including markers; a multiple of
  *	%KIW_FPDU_ALIGN and enough for a ULPDU of %KIW_MULPDU_MIN
- * @all: octets that all may take, if the next fills the segment; 0: one is enough
+ * @all: bytes that all FPDUs may take, if the next one fills the segment; 0: write only one
  */
 struct kiw_tx_room {
 	u32 octets;
 	u32 all;
 };
 
-/* For what is one short FPDU, whatever the segment that it begins in has left */
+/* For a single short FPDU, regardless of the room in the current segment */
 #define KIW_TX_ROOM_SHORT	(&(const struct kiw_tx_room) { .octets = PAGE_SIZE })
 
 /**
- * struct kiw_tx_fpdu - an FPDU to be built, or several of one message
- * @tagged: DDP header, when @is_tagged
+ * struct kiw_tx_fpdu - one FPDU to be built, or several of one message
+ * @tagged: DDP header, if @is_tagged
  * @untagged: DDP header otherwise
- * @is_tagged: which one
- * @count: FPDUs at most; more than one only of a message that goes on behind them
- * @size: octets of the stream that each takes, if there may be more than one
- * @len: octets of payload of the next
- * @done: octets of payload in the batch
- * @at: where the next is written
+ * @is_tagged: selects the header
+ * @count: maximum number of FPDUs; more than one only if the message continues after them
+ * @size: bytes of the stream that each FPDU takes, if there may be more than one
+ * @len: payload of the next FPDU, in bytes
+ * @done: payload written to the batch, in bytes
+ * @at: where to write the next FPDU
  */
 struct kiw_tx_fpdu {
 	union {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Payload in the order in which it is sent, in whatever pieces it lies.
+ * Reads payload in the order in which it is sent, from pieces of memory of any kind.
  *
- * A piece is what one look at the MR table allows to read. For memory that stays until
- * the section of the table ends, that is the rest of an entry: further FPDUs of the batch
- * need not look again. A fast-registration region can be taken away by a work request in
- * between, so there a piece is one copy, and the region is in use (kiw_mr_use()) only then.
+ * A piece is what one lookup in the MR table allows to read. For memory that stays until the
+ * table section ends, a piece is the rest of an SGE, so further FPDUs of the batch need no
+ * lookup. A work request can take away a fast-registration region in between. There a piece is a
+ * single copy, and the region is in use (kiw_mr_use()) only during that copy.
  *
- * Context: socket lock held, BHs off, within the engine's section of the MR table.
+ * Context: socket lock held, BHs off, within the engine's MR table section.
  */
 #include "tx_source.h"
 
@@ -31,14 +31,14 @@ static void source_init(struct kiw_tx_source *src, struct kiw_qp *qp, int access
 }
 
 /**
- * kiw_tx_source_sgl() - payload of a work request
+ * kiw_tx_source_sgl() - set up the payload of a work request as the source
  * @src: initialised
- * @qp: whose work request it is
- * @sge: its entries; must outlive @src
- * @num_sge: how many
- * @offset: octets of the message that were sent already
+ * @qp: the QP of the work request
+ * @sge: its SGEs; must outlive @src
+ * @num_sge: number of SGEs
+ * @offset: bytes of the message that were sent already
  *
- * Context: socket lock held, BHs off, within the engine's section of the MR table.
+ * Context: socket lock held, BHs off, within the engine's MR table section.
  */
 void kiw_tx_source_sgl(struct kiw_tx_source *src, struct kiw_qp *qp, const struct kiw_sge *sge,
 		       u8 num_sge, u32 offset)
@@ -51,14 +51,14 @@ void kiw_tx_source_sgl(struct kiw_tx_source *src, struct kiw_qp *qp, const struc
 }
 
 /**
- * kiw_tx_source_region() - payload that the peer reads, RFC 5040 4.5
+ * kiw_tx_source_region() - set up memory that the peer reads as the source, RFC 5040 4.5
  * @src: initialised; must not move
- * @qp: whose peer
- * @stag: of the Data Source
- * @to: tagged offset in it
- * @len: octets
+ * @qp: the QP
+ * @stag: STag of the Data Source
+ * @to: tagged offset in the Data Source
+ * @len: bytes
  *
- * Context: socket lock held, BHs off, within the engine's section of the MR table.
+ * Context: socket lock held, BHs off, within the engine's MR table section.
  */
 void kiw_tx_source_region(struct kiw_tx_source *src, struct kiw_qp *qp, u32 stag, u64 to, u32 len)
 {
@@ -67,15 +67,15 @@ void kiw_tx_source_region(struct kiw_tx_source *src, struct kiw_qp *qp, u32 stag
 	src->region = (struct kiw_sge) { .addr = to, .length = len, .lkey = stag };
 	src->sgl.sge = &src->region;
 	src->sgl.num_sge = 1;
-	/* The peer has no key of everything. */
+	/* The peer must not use the local DMA lkey. */
 	src->sgl.is_kernel = false;
 }
 
 /**
- * kiw_tx_source_bytes() - payload that the kernel has
+ * kiw_tx_source_bytes() - set up kernel memory as the source
  * @src: initialised
  * @data: must outlive @src
- * @len: octets
+ * @len: bytes
  *
  * Context: any.
  */
@@ -88,7 +88,7 @@ void kiw_tx_source_bytes(struct kiw_tx_source *src, const void *data, u32 len)
 	src->fault = KIW_MEM_OK;
 }
 
-/* The next piece, of which @len octets are needed at once. */
+/* Look up the next piece, of which @len bytes are needed now. */
 static enum kiw_mem_fault source_look(struct kiw_tx_source *src, u32 len)
 {
 	struct kiw_sgl *sgl = &src->sgl;
@@ -112,13 +112,13 @@ static enum kiw_mem_fault source_look(struct kiw_tx_source *src, u32 len)
 }
 
 /**
- * kiw_tx_source_read_on() - copy the next octets, which may lie in several pieces
- * @src: whose
- * @dst: where to
- * @len: octets
+ * kiw_tx_source_read_on() - copy the next bytes, which may span several pieces
+ * @src: the source
+ * @dst: destination
+ * @len: bytes
  *
- * Context: as kiw_tx_source_sgl(), which set @src up.
- * Return: false: they may not be read, @src->fault says why.
+ * Context: as for the function that set up @src.
+ * Return: false: they are not readable, @src->fault says why.
  */
 bool kiw_tx_source_read_on(struct kiw_tx_source *src, void *dst, u32 len)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Where the payload of a message comes from: a work request's memory, what the peer
- * reads, or octets of the kernel.
+ * Sources of a message's payload: the memory of a work request, memory that the peer reads, or
+ * kernel memory.
  *
- * Owns: the position in it, for as long as the message has FPDUs in a batch.
+ * Owns: the position in the payload, as long as the message has FPDUs in a batch.
  */
 #ifndef KIW_TX_SOURCE_H
 #define KIW_TX_SOURCE_H
@@ -14,13 +14,13 @@ struct kiw_qp;
 
 /**
  * struct kiw_tx_source - payload, and a position in it
- * @sgl: entries, and the position behind the current piece
- * @region: the entry that an RDMA Read Response comes from
+ * @sgl: SGEs, and the position after the current piece
+ * @region: the SGE for an RDMA Read Response
  * @access: enum ib_access_flags needed to read
- * @mr: the region the current piece is in, or NULL: it is the kernel's own
- * @addr: its next octet: tagged offset, or address
- * @left: octets of the piece; 0: the next entry is looked up
- * @fault: why there is no more
+ * @mr: the region of the current piece, or NULL for kernel memory
+ * @addr: the next byte of the piece: tagged offset, or kernel address
+ * @left: bytes left in the piece; 0: look up the next one
+ * @fault: why no more can be read
  */
 struct kiw_tx_source {
 	struct kiw_sgl sgl;
@@ -32,7 +32,7 @@ struct kiw_tx_source {
 	enum kiw_mem_fault fault;
 };
 
-/* Within the engine's section of the MR table, for as long as it lasts */
+/* Within the engine's MR table section, and for as long as that lasts */
 void kiw_tx_source_sgl(struct kiw_tx_source *src, struct kiw_qp *qp, const struct kiw_sge *sge,
 		       u8 num_sge, u32 offset);
 void kiw_tx_source_region(struct kiw_tx_source *src, struct kiw_qp *qp, u32 stag, u64 to,
@@ -41,15 +41,15 @@ void kiw_tx_source_bytes(struct kiw_tx_source *src, const void *data, u32 len);
 bool kiw_tx_source_read_on(struct kiw_tx_source *src, void *dst, u32 len);
 
 /**
- * kiw_tx_source_read() - copy the next octets
- * @src: whose
- * @dst: where to
- * @len: octets
+ * kiw_tx_source_read() - copy the next bytes
+ * @src: the source
+ * @dst: destination
+ * @len: bytes
  *
- * Most lie in the current piece and do not end it.
+ * In most cases all of them are in the current piece, and more follow there.
  *
- * Context: as kiw_tx_source_sgl(), which set @src up.
- * Return: false: they may not be read, @src->fault says why.
+ * Context: as for the function that set up @src.
+ * Return: false: they are not readable, @src->fault says why.
  */
 static inline bool kiw_tx_source_read(struct kiw_tx_source *src, void *dst, u32 len)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Batches of FPDUs in pages of our own.
+ * Batches of FPDUs in the driver's own pages.
  *
- * They come from a few chunks of pages per CPU, so an idle QP holds none. Each fragment of
- * a batch has a reference of its own; TCP takes further ones when it is given the batch,
- * and ours go when it has all of it. Until then every octet of the batch can be looked at.
- * When TCP is done with all of a chunk, it is used again: that is cheaper than new pages,
- * which many kernels fill with zeroes, and it is in the cache.
+ * The pages come from a few chunks per CPU, so an idle QP holds none. Each fragment of a batch
+ * has its own reference. TCP takes further references when it is given the batch. Ours are
+ * dropped when TCP has taken the whole batch; until then every byte of it can be read. When TCP
+ * has released all of a chunk, the chunk is reused. That is cheaper than new pages, which many
+ * kernels zero, and the chunk is still in the CPU cache.
  *
- * Context: BHs off throughout, which makes the CPU's chunks ours.
+ * Context: BHs off throughout, which gives exclusive access to the CPU's chunks.
  */
 #include "txbuf.h"
 
@@ -19,14 +19,14 @@
 
 #include "sock.h"
 
-/* What is on the way at 10 Gbit/s to a peer 200 us away; further chunks are new ones. */
+/* What is in flight at 10 Gbit/s to a peer 200 us away; beyond that, new chunks are allocated. */
 #define TXBUF_CHUNKS		8
 #define TXBUF_CHUNK_SIZE	(PAGE_SIZE << SKB_FRAG_PAGE_ORDER)
 
 /**
  * struct txbuf_pool - chunks of a CPU
- * @chunk: their pages, if there are any, and how much of them is used
- * @cur: the one that is being used
+ * @chunk: their pages, if any, and how much of each is used
+ * @cur: index of the chunk in use
  */
 struct txbuf_pool {
 	struct page_frag chunk[TXBUF_CHUNKS];
@@ -36,8 +36,9 @@ struct txbuf_pool {
 static DEFINE_PER_CPU(struct txbuf_pool, txbuf_pool);
 
 /*
- * Nobody but us has it: it may be written to from its beginning. What was taken from the
- * reserves of memory goes back to them, as do small ones, from when there was not much.
+ * Only the pool holds the chunk, so it may be written to from its beginning again. Pages from the
+ * memory reserves are not reused but given back, as are small chunks, which were allocated when
+ * memory was short.
  */
 static bool chunk_is_free(const struct page_frag *chunk)
 {
@@ -45,7 +46,7 @@ static bool chunk_is_free(const struct page_frag *chunk)
 	       chunk->size == TXBUF_CHUNK_SIZE && !page_is_pfmemalloc(chunk->page);
 }
 
-/* One page from the reserves of memory. */
+/* Allocate one page from the memory reserves. */
 static bool txbuf_refill_reserve(struct page_frag *chunk)
 {
 	chunk->page = alloc_page(GFP_ATOMIC | __GFP_MEMALLOC | __GFP_NOWARN);
@@ -54,13 +55,13 @@ static bool txbuf_refill_reserve(struct page_frag *chunk)
 	return chunk->page;
 }
 
-/* Begin another chunk. */
+/* Switch to another chunk. */
 static struct page_frag *txbuf_next_chunk(struct txbuf_pool *pool, u32 want, bool may_reserve)
 {
 	struct page_frag *chunk = &pool->chunk[pool->cur];
 	unsigned int i;
 
-	/* No more of the reserves is kept than what is being used. */
+	/* Do not keep pages from the memory reserves that are not in use. */
 	if (chunk->page && page_is_pfmemalloc(chunk->page)) {
 		put_page(chunk->page);
 		chunk->page = NULL;
@@ -83,13 +84,13 @@ static struct page_frag *txbuf_next_chunk(struct txbuf_pool *pool, u32 want, boo
 	return may_reserve && txbuf_refill_reserve(chunk) ? chunk : NULL;
 }
 
-/* Pages from the reserves are only for batches that may use them. */
+/* Pages from the memory reserves are only for batches that may use them. */
 static bool txbuf_may_use(const struct page_frag *chunk, bool may_reserve)
 {
 	return chunk->page && (may_reserve || !page_is_pfmemalloc(chunk->page));
 }
 
-/* A chunk with @want octets of room, if pages of that many can be had; NULL: no memory. */
+/* A chunk with room for @want bytes, if pages of that size are available; NULL: no memory. */
 static struct page_frag *txbuf_chunk(struct txbuf_pool *pool, u32 want, bool may_reserve)
 {
 	struct page_frag *chunk = &pool->chunk[pool->cur];
@@ -99,7 +100,7 @@ static struct page_frag *txbuf_chunk(struct txbuf_pool *pool, u32 want, bool may
 	return txbuf_next_chunk(pool, want, may_reserve);
 }
 
-/* What is written next lies behind what was written last. */
+/* The next write is contiguous with the last fragment. */
 static bool txbuf_goes_on(const struct kiw_txbuf *buf, const struct page_frag *chunk)
 {
 	const struct bio_vec *last;
@@ -111,14 +112,14 @@ static bool txbuf_goes_on(const struct kiw_txbuf *buf, const struct page_frag *c
 }
 
 /**
- * kiw_txbuf_reserve() - room behind the batch, in one piece
- * @buf: the batch, which stays as it is
- * @want: octets wanted, a multiple of %KIW_FPDU_ALIGN
- * @room: set to octets there are: often more than @want, and fewer only where @want is more
- *	than a page
+ * kiw_txbuf_reserve() - find contiguous room behind the batch
+ * @buf: the batch, which does not change
+ * @want: bytes wanted, a multiple of %KIW_FPDU_ALIGN
+ * @room: set to the bytes available: often more than @want, and fewer only if @want is more than
+ *	a page
  *
- * Context: BHs off; the room is the caller's until BHs are on, or the next call.
- * Return: the room, or NULL: no memory or too many pieces.
+ * Context: BHs off; the room is the caller's until BHs are enabled, or until the next call.
+ * Return: the room, or NULL: no memory, or too many fragments.
  */
 u8 *kiw_txbuf_reserve(const struct kiw_txbuf *buf, u32 want, u32 *room)
 {
@@ -133,9 +134,9 @@ u8 *kiw_txbuf_reserve(const struct kiw_txbuf *buf, u32 want, u32 *room)
 }
 
 /**
- * kiw_txbuf_commit() - the room, as far as it was written to, belongs to the batch
+ * kiw_txbuf_commit() - append what was written to the reserved room to the batch
  * @buf: the batch
- * @len: octets, a multiple of %KIW_FPDU_ALIGN, of the room reserved last
+ * @len: bytes, a multiple of %KIW_FPDU_ALIGN, of the room reserved last
  *
  * Context: BHs off since the room was reserved.
  */
@@ -153,7 +154,7 @@ void kiw_txbuf_commit(struct kiw_txbuf *buf, u32 len)
 	chunk->offset += len;
 }
 
-/* TCP has taken @len octets. */
+/* TCP has taken @len bytes. */
 static void txbuf_advance(struct kiw_txbuf *buf, u32 len)
 {
 	struct bio_vec *bv;
@@ -185,8 +186,8 @@ static void txbuf_advance(struct kiw_txbuf *buf, u32 len)
  * @ks: the stream
  *
  * Context: socket lock held, BHs off.
- * Return: 0: TCP has all of it; -EAGAIN: a part is left for when there is room;
- * another -errno: the stream is broken.
+ * Return: 0: TCP has taken all of it; -EAGAIN: a part is left until there is room; another
+ * -errno: the stream is broken.
  */
 int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks)
 {
@@ -204,11 +205,11 @@ int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks)
 }
 
 /**
- * kiw_txbuf_peek() - copy octets out of the batch
+ * kiw_txbuf_peek() - copy bytes out of the batch
  * @buf: the batch
- * @at: where from, octets behind the beginning of the batch; TCP may have them already
+ * @at: offset from the beginning of the batch, in bytes; TCP may have them already
  * @dst: filled
- * @len: octets, in the batch
+ * @len: bytes; they are in the batch
  *
  * Context: BHs off.
  */
@@ -234,9 +235,9 @@ void kiw_txbuf_peek(const struct kiw_txbuf *buf, u32 at, void *dst, u32 len)
 }
 
 /**
- * kiw_txbuf_cut() - forget the end of the batch
+ * kiw_txbuf_cut() - remove the end of the batch
  * @buf: the batch
- * @end: octets of the batch that stay, those that TCP has taken among them
+ * @end: bytes of the batch that remain, including those that TCP has taken
  *
  * Context: BHs off.
  */
@@ -262,7 +263,7 @@ void kiw_txbuf_cut(struct kiw_txbuf *buf, u32 end)
 }
 
 /**
- * kiw_txbuf_drop() - forget the batch
+ * kiw_txbuf_drop() - drop the batch
  * @buf: the batch, empty afterwards
  *
  * Context: any.
@@ -278,7 +279,7 @@ void kiw_txbuf_drop(struct kiw_txbuf *buf)
 }
 
 /**
- * kiw_txbuf_module_exit() - give back the chunks
+ * kiw_txbuf_module_exit() - free the chunks
  *
  * Context: process; no batch is being built any more.
  */

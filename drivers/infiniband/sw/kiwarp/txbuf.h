@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * A batch of FPDUs in pages of our own, ready to be handed to TCP.
+ * A batch of FPDUs in the driver's own pages, ready to be handed to TCP.
  *
- * Owns: the pages until TCP has them. Octets are appended in stream order, each
- * copied once; the CRC is taken over the copy of an FPDU while it is in the cache.
+ * Owns: the pages until TCP has them. Bytes are appended in stream order, and each is copied
+ * once. The CRC is computed over the copy of an FPDU while it is in the CPU cache.
  */
 #ifndef KIW_TXBUF_H
 #define KIW_TXBUF_H
@@ -20,12 +20,12 @@ struct kiw_sock;
 /**
  * struct kiw_txbuf - a batch
  * @bv: page fragments, in stream order; their pages stay until TCP has the whole batch
- * @first: first that TCP has not taken as a whole
- * @num: used entries of @bv
- * @may_reserve: it may use the kernel's reserves of memory
- * @begun: octets of it that TCP has taken; @bv begins behind them
- * @taken: octets in all that TCP has taken
- * @len: octets in all that TCP has not taken
+ * @first: index of the first fragment that TCP has not taken completely
+ * @num: number of fragments in @bv
+ * @may_reserve: the batch may use the kernel's memory reserves
+ * @begun: bytes of fragment @first that TCP has taken; its bio_vec starts after them
+ * @taken: total bytes that TCP has taken
+ * @len: total bytes that TCP has not taken
  */
 struct kiw_txbuf {
 	struct bio_vec bv[KIW_TXBUF_BVECS];
