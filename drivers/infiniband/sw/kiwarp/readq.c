@@ -263,7 +263,7 @@ struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos)
 
 /**
  * kiw_pend_is_sent() - is there nothing left of a work request to be given to TCP
- * @pend: the work request; done, or younger than 2^31 octets
+ * @pend: the work request; done, or younger than 2^31 bytes
  * @end: how far TCP has the stream, as &struct kiw_tx.offset counts
  *
  * Context: serialised by the caller.
@@ -277,7 +277,7 @@ bool kiw_pend_is_sent(const struct kiw_pend *pend, u32 end)
 /**
  * kiw_pend_cut() - what was built behind a place in the stream was discarded
  * @ring: the ring
- * @end: that place, as &struct kiw_tx.offset counts; other octets will follow there
+ * @end: that place, as &struct kiw_tx.offset counts; other bytes will follow there
  *
  * Context: serialised by the caller.
  */
@@ -339,7 +339,7 @@ bool kiw_orq_is_empty(const struct kiw_orq *orq)
 /**
  * kiw_orq_add() - a Read goes out
  * @orq: the queue, ready and not full
- * @sge: where the octets go; copied
+ * @sge: where the bytes go; copied
  * @num_sge: entries of @sge, at most %KIW_MAX_SGE
  *
  * Context: serialised by the caller.
@@ -393,7 +393,7 @@ void kiw_orq_done(struct kiw_orq *orq)
  * kiw_irq_add() - the peer wants to read
  * @irq: the queue, ready
  * @req: its request
- * @ddp: its DDP header, %KIW_DDP_UNTAGGED_HDR octets
+ * @ddp: its DDP header, %KIW_DDP_UNTAGGED_HDR bytes
  *
  * Context: serialised by the caller.
  * Return: false: the peer has more outstanding than was negotiated.

@@ -19,7 +19,7 @@ struct mem_cgroup;
 /**
  * struct kiw_pend - a send work request begun and not completed
  * @wr_id: the consumer's cookie
- * @length: octets it moved
+ * @length: bytes it moved
  * @end: @is_built: where in the stream it ends, as &struct kiw_tx.offset counts
  * @op: &enum kiw_wr_op
  * @status: &enum kiw_wcs, once @is_done
@@ -61,10 +61,10 @@ struct kiw_pend_ring {
 /**
  * struct kiw_read - an outstanding RDMA Read of ours
  * @stag: private sink STag, valid for this response alone
- * @length: octets asked for
- * @received: octets placed
+ * @length: bytes asked for
+ * @received: bytes placed
  * @pend: its counter in the pend ring
- * @sge: where the octets go; part of &struct kiw_orq.sges
+ * @sge: where the bytes go; part of &struct kiw_orq.sges
  * @sge_end: where the next Read's begin, as &struct kiw_orq.sge_put counts
  * @is_rtr: it was sent to say that we are there, RFC 6581 9.2; nobody waits for it
  * @with_inv: the STag of the only entry of @sge is made invalid when all has come

@@ -2,17 +2,17 @@
 /*
  * The receive engine.
  *
- * TCP calls when there is enough. A run looks at the head of the FPDU at the front of
- * the receive queue, waits until all of it is there, verifies it where it is queued
- * (rx_fpdu.c), and only then believes a word of it (RFC 5044 6): the header is decoded and
- * checked, the payload is copied to where it says, the message is delivered at its last
- * segment. What was used is consumed once a run.
+ * TCP calls when enough data has arrived. A run looks at the head of the FPDU at the front of the
+ * receive queue and waits until all of it has arrived. It verifies the FPDU in the queue
+ * (rx_fpdu.c) before it uses any of its fields (RFC 5044 6). Then the header is decoded and
+ * checked, the payload is copied to its destination, and the message is delivered with its last
+ * segment. Each run consumes what it has processed with a single call.
  *
- * STags are looked up and rights are checked for each segment that comes here. Segments that
- * only continue a message where the one before it ended are placed by rx_follow.c, which
- * checks what can have changed.
+ * For each segment that comes here, the STag is looked up and access rights are checked. Segments
+ * that only continue a message where the previous one ended are placed by rx_follow.c, which
+ * checks only what can have changed.
  *
- * Context: socket lock held, BHs off; &struct kiw_rx is protected by the former.
+ * Context: socket lock held, BHs off; &struct kiw_rx is protected by the socket lock.
  */
 #include "rx.h"
 
@@ -28,10 +28,10 @@
 /* The smallest FPDU: a tagged segment without payload */
 #define RX_FPDU_MIN	(sizeof(struct kiw_wire_tagged) + KIW_FPDU_CRC_SIZE)
 
-/* No error: there is no memory for what the peer asks for, and nothing has happened yet */
+/* Not an error: there is no memory for the peer's request, and nothing has changed yet */
 #define RX_SHORT	(KIW_PERR_COUNT + 1)
 
-/* How a fault on the peer's target is told: RFC 5041 8.1 and RFC 5040 7.2 */
+/* The error to report for a fault on the target of the peer's access: RFC 5041 8.1, RFC 5040 7.2 */
 static const enum kiw_perr tagged_perr[KIW_MEM_COUNT] = {
 	[KIW_MEM_OK]		= KIW_PERR_NONE,
 	[KIW_MEM_STAG]		= KIW_PERR_DDP_STAG,
@@ -53,11 +53,11 @@ static const enum kiw_perr source_perrs[KIW_MEM_COUNT] = {
 };
 
 /**
- * kiw_source_perr() - how to tell that an RDMA Read may not read: RFC 5040 7.2
- * @fault: why
+ * kiw_source_perr() - error to report for an RDMA Read that may not read: RFC 5040 7.2
+ * @fault: the reason
  *
  * Context: any.
- * Return: the fault to terminate with.
+ * Return: the error for the Terminate.
  */
 enum kiw_perr kiw_source_perr(enum kiw_mem_fault fault)
 {
@@ -66,7 +66,7 @@ enum kiw_perr kiw_source_perr(enum kiw_mem_fault fault)
 
 /* Placement */
 
-/* A message begins that goes to a work request's memory, one piece after the other. */
+/* Start a message whose payload goes to the SGEs of a work request, one after the other. */
 static void rx_begin_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sge)
 {
 	qp->rx.sgl = (struct kiw_sgl) {
@@ -79,7 +79,9 @@ static void rx_begin_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sg
 	};
 }
 
-/* @len octets of payload to where kiw_mr_check() lets them go; false: they are unreadable. */
+/*
+ * Place @len bytes of payload where kiw_mr_check() allows it. Return: false: they are unreadable.
+ */
 static __always_inline bool rx_place(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 				     const struct kiw_mr *mr, u64 addr, u32 len)
 {
@@ -95,7 +97,7 @@ static __always_inline bool rx_place(struct kiw_qp *qp, struct kiw_rx_cursor *cu
 	return true;
 }
 
-/* Payload into the memory of the work request that the message in progress is for */
+/* Place payload in the memory of the work request that belongs to the message in progress */
 static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
 	struct kiw_sgl *sgl = &qp->rx.sgl;
@@ -117,7 +119,10 @@ static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_fpdu *in
 	return KIW_MEM_OK;
 }
 
-/* *@mr is to be given to kiw_mr_done(), also when there is a fault. Once for each segment. */
+/*
+ * The caller passes *@mr to kiw_mr_done(), even after a fault. Inline because it runs per
+ * segment.
+ */
 static inline enum kiw_mem_fault rx_find_target(struct kiw_qp *qp, u32 stag, int access, u64 to,
 						u64 len, struct kiw_mr **mr)
 {
@@ -166,7 +171,7 @@ static void rx_complete_recv(struct kiw_qp *qp, const struct kiw_ddp_seg *seg,
 	kiw_qp_post_completion(qp, qp->rcq, &wc);
 }
 
-/* Return: why not */
+/* Return: %KIW_MEM_OK, or why @stag was not invalidated */
 static enum kiw_mem_fault rx_invalidate_stag(struct kiw_qp *qp, u32 stag, int rights)
 {
 	enum kiw_mem_fault fault;
@@ -190,7 +195,10 @@ static void rx_complete_read(struct kiw_qp *qp, struct kiw_read *read, enum kiw_
 	kiw_tx_complete(qp);
 }
 
-/* The sink of our Read is of no use: the consumer hears why, the peer that we end. */
+/*
+ * The sink of our Read is bad. The completion says why; the peer only learns that the stream
+ * ends.
+ */
 static enum kiw_perr rx_sink_fault(struct kiw_qp *qp, struct kiw_read *read, enum kiw_wcs status,
 				   const char *what)
 {
@@ -203,7 +211,7 @@ static enum kiw_perr rx_sink_fault(struct kiw_qp *qp, struct kiw_read *read, enu
 	return KIW_PERR_RDMAP_CATASTROPHIC;
 }
 
-/* All of the Response was placed; a sink that is to be invalid then is made so first. */
+/* All of the Response was placed. Invalidate the sink first if the consumer asked for that. */
 static enum kiw_perr rx_read_done(struct kiw_qp *qp, struct kiw_read *read)
 {
 	if (read->with_inv && rx_invalidate_stag(qp, read->sge[0].lkey, 0) != KIW_MEM_OK)
@@ -213,7 +221,10 @@ static enum kiw_perr rx_read_done(struct kiw_qp *qp, struct kiw_read *read)
 	return KIW_PERR_NONE;
 }
 
-/* The consumer's receive is of no use: it hears why, the peer that we end. */
+/*
+ * The consumer's receive is bad. The completion says why; the peer only learns that the stream
+ * ends.
+ */
 static enum kiw_perr rx_own_fault(struct kiw_qp *qp, enum kiw_wcs status, const char *what)
 {
 	kiw_count(qp->stats, KIW_STAT_WR_INVALID);
@@ -225,7 +236,7 @@ static enum kiw_perr rx_own_fault(struct kiw_qp *qp, enum kiw_wcs status, const 
 
 /* Messages, one segment at a time */
 
-/* A receive for the message that begins. */
+/* Take a receive for the message that begins. */
 static enum kiw_perr rx_take_recv(struct kiw_qp *qp)
 {
 	int ret = kiw_qp_fetch_recv(qp, &qp->rx.recv);
@@ -240,9 +251,9 @@ static enum kiw_perr rx_take_recv(struct kiw_qp *qp)
 }
 
 /*
- * Only memory that a work request of this QP gave the peer rights to may be invalidated by
- * it; of anything else it is told nothing but that it may not: RFC 5040 5.3, 8.1.1 (7) and
- * 8.1.2, error 0/1/09. It is done before the Send is delivered.
+ * The peer may only invalidate memory that a work request of this QP gave it access to. For
+ * anything else it learns no more than that: RFC 5040 5.3, 8.1.1 (7) and 8.1.2, error 0/1/09. The
+ * STag is invalidated before the Send is delivered.
  */
 static enum kiw_perr rx_invalidate(struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
 {
@@ -259,10 +270,10 @@ static enum kiw_perr rx_invalidate(struct kiw_qp *qp, const struct kiw_ddp_seg *
 }
 
 /*
- * RFC 6581 9.2: a zero-length Send as RTR takes no receive and completes nothing. It is one where
- * that kind was agreed on, and asks for nothing: with an STag to invalidate, or with a solicited
- * event, it is a message of the peer's consumer, like any other, and is checked and delivered
- * (RFC 5040 5.3, 7.2).
+ * RFC 6581 9.2: a zero-length Send that serves as RTR takes no receive and completes nothing. It
+ * is an RTR only if this kind was negotiated and it asks for nothing else. With an STag to
+ * invalidate or with a solicited event, it is an ordinary message of the peer's consumer, and is
+ * checked and delivered (RFC 5040 5.3, 7.2).
  */
 static bool rx_is_rtr_send(const struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
 {
@@ -314,7 +325,7 @@ static enum kiw_perr rx_write(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 	const struct kiw_ddp_seg *seg = &in->seg;
 	enum kiw_mem_fault fault = KIW_MEM_OK;
 
-	/* RFC 5041 5.2: nothing is placed, so nothing is checked */
+	/* RFC 5041 5.2: if nothing is placed, nothing is checked */
 	if (seg->payload_len)
 		fault = rx_place_tagged(qp, in);
 	if (fault != KIW_MEM_OK)
@@ -353,12 +364,12 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, const struct kiw_rx_fpdu
 	return KIW_PERR_NONE;
 }
 
-/* A Response must be what was asked for, to the octet: RFC 5040 5.5. */
+/* A Response must match the request exactly: RFC 5040 5.5. */
 static enum kiw_perr rx_match_response(const struct kiw_read *read, const struct kiw_ddp_seg *seg)
 {
 	if (!read)
 		return KIW_PERR_RDMAP_OPCODE;
-	/* RFC 5041 5.2: where nothing is placed, the STag and the TO mean nothing. */
+	/* RFC 5041 5.2: if nothing is placed, the STag and the TO have no meaning. */
 	if (seg->payload_len && read->length && seg->stag != read->stag)
 		return KIW_PERR_DDP_STAG;
 	if (seg->payload_len > read->length - read->received ||
@@ -391,12 +402,12 @@ static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 	read->received += seg->payload_len;
 	if (!seg->last)
 		return KIW_PERR_NONE;
-	/* A fence, or a Read for which there was no place, may go on. */
+	/* A fence, or a Read that found the ORQ full, may now proceed. */
 	kiw_qp_run_soon(qp);
 	return rx_read_done(qp, read);
 }
 
-/* @len octets of payload at @cur to @buf */
+/* Copy @len bytes of payload at @cur to @buf */
 static void rx_copy(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u8 *buf, u32 len)
 {
 	const u8 *data;
@@ -410,7 +421,7 @@ static void rx_copy(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u8 *buf, u32 l
 	}
 }
 
-/* RFC 5040 4.8: the peer ends the stream and says why. It is not answered. */
+/* RFC 5040 4.8: the peer ends the stream and says why. A Terminate is not answered. */
 static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
 	const struct kiw_ddp_seg *seg = &in->seg;
@@ -436,8 +447,8 @@ static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 }
 
 /*
- * RFC 5041 5.3: a source sends one message after the other, so that the end of one means
- * that all before it are there. A Terminate alone may cut another short, RFC 5040 4.8.
+ * RFC 5041 5.3: a source sends one message after the other, so the end of a message means that
+ * all earlier ones have arrived. Only a Terminate may cut a message short, RFC 5040 4.8.
  */
 static enum kiw_perr rx_check_order(const struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
 {
@@ -477,8 +488,9 @@ static void rx_spoken(struct kiw_qp *qp)
 }
 
 /*
- * A whole FPDU; @in->cur is somewhere in it afterwards. What is of the message, and not of this
- * segment, is as it was when the message @goes_on: kiw_rx_goes_on() has decoded the header.
+ * Process a complete FPDU; leaves @in->cur somewhere inside it. If the message @goes_on,
+ * kiw_rx_goes_on() has decoded the header, and the state that belongs to the message rather than
+ * to this segment does not change.
  */
 static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_fpdu *in, bool goes_on)
 {
@@ -508,8 +520,8 @@ static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_fpdu *in, bool goe
 }
 
 /*
- * There is no memory for what the FPDU at the front asks for. Nothing has come of it: it
- * stays where it is, before the @rest octets that follow, and is taken for new next time.
+ * There is no memory for the request in the FPDU at the front, and it has had no effect. It stays
+ * in front of the @rest bytes that follow, and the next run processes it from the start.
  */
 static void rx_put_off(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 rest)
 {
@@ -519,20 +531,23 @@ static void rx_put_off(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 rest)
 	qp->rx.is_short = true;
 }
 
-/* The QP leaves the states in which something is placed, so what came is never looked at again. */
+/*
+ * End the stream. The QP leaves the states in which it places data, so the rest of the receive
+ * queue is never processed.
+ */
 static void rx_fault(struct kiw_qp *qp, const struct kiw_rx_fpdu *in, enum kiw_perr perr)
 {
 	u32 len;
 
 	if (kiw_sock_is_unreadable(qp->ks))
 		perr = KIW_PERR_RDMAP_CATASTROPHIC;
-	/* What is our own fault is not blamed on the peer's segment. */
+	/* Do not blame the peer's segment for a fault of this end. */
 	len = perr == KIW_PERR_RDMAP_CATASTROPHIC ? 0 : in->head_len;
 	kiw_tx_discard(qp);
 	kiw_qp_fault(qp, perr, len ? in->head : NULL, len);
 }
 
-/* The FPDU at the front; false: no whole one there, or no use for more. */
+/* Process the FPDU at the front. Return: false: it is not complete, or the run ends. */
 static bool rx_next(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
 {
 	bool goes_on = kiw_rx_goes_on(qp, in);
@@ -558,7 +573,7 @@ static bool rx_next(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
 	return true;
 }
 
-/* Everything that came has been used: is that all there will be? */
+/* All that arrived has been processed. Check whether the stream has ended. */
 static void rx_check_end(struct kiw_qp *qp, u32 left)
 {
 	struct kiw_rx *rx = &qp->rx;
@@ -581,7 +596,7 @@ static void rx_check_end(struct kiw_qp *qp, u32 left)
 	}
 }
 
-/* FPDUs, as many as the budget allows; false: it is used up. */
+/* Process as many FPDUs as the budget allows. Return: false: the budget is used up. */
 static bool rx_use(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
 {
 	bool done = true;
@@ -604,7 +619,7 @@ static bool rx_use(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
 	return done;
 }
 
-/* There is more to be used. */
+/* There is more to process: run again soon, or later if memory is short. */
 static void rx_go_on(struct kiw_qp *qp)
 {
 	if (!qp->rx.is_short) {
@@ -616,11 +631,13 @@ static void rx_go_on(struct kiw_qp *qp)
 }
 
 /**
- * kiw_rx_run() - use what has arrived
+ * kiw_rx_run() - process what has arrived
  * @qp: the QP
  *
- * Context: socket lock held, BHs off. Never sleeps. Runs again by itself when the
- * budget is used up, when TCP has more, or when the stream ends.
+ * Runs again without a further call if the budget is used up, when TCP has more, or when the
+ * stream ends.
+ *
+ * Context: socket lock held, BHs off. Never sleeps.
  */
 void kiw_rx_run(struct kiw_qp *qp)
 {
@@ -642,7 +659,7 @@ void kiw_rx_run(struct kiw_qp *qp)
 		rx_go_on(qp);
 		return;
 	}
-	/* After a fault or the end of the QP the rest is of no use to anybody. */
+	/* After a fault or the end of the QP, discard the rest. */
 	if (!kiw_rx_may_place(qp))
 		in.cur.avail = 0;
 	kiw_sock_rx_room(qp->ks, &in.cur, want);
@@ -652,7 +669,7 @@ void kiw_rx_run(struct kiw_qp *qp)
 	rx_check_end(qp, in.cur.avail);
 }
 
-/* TCP's calls, by way of sock.c */
+/* TCP's callbacks, through sock.c */
 
 static void rx_readable(void *owner)
 {
@@ -672,7 +689,7 @@ const struct kiw_sock_ops kiw_qp_sock_ops = {
 };
 
 /**
- * kiw_rx_init() - make the engine ready for a stream
+ * kiw_rx_init() - prepare the engine for a stream
  * @qp: the QP
  *
  * Context: process; no stream yet.
@@ -696,10 +713,10 @@ static void rx_flush_one(struct kiw_qp *qp, u64 wr_id)
  * kiw_rx_flush() - complete all receives of the QP as flushed
  * @qp: the QP, in ERROR
  *
- * A shared receive queue keeps what waits in it.
+ * The receives in a shared receive queue stay there.
  *
- * Context: process; socket lock held if there is a stream, BHs off; called by the QP's
- * work only.
+ * Context: process; socket lock held if there is a stream, BHs off; only called by the QP's work
+ * item or kiw_qp_reset().
  * Return: true: a user ring keeps filling up; call again.
  */
 bool kiw_rx_flush(struct kiw_qp *qp)

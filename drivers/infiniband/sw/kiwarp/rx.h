@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The receive engine of a QP: whole FPDUs are verified in the receive queue, then
- * placed, then delivered.
+ * The receive engine of a QP. Complete FPDUs are verified in the receive queue, then placed, then
+ * delivered.
  *
- * Owns: &struct kiw_rx. Runs under the socket lock with BHs off. Nothing of an
- * FPDU has any effect before its CRC holds.
+ * Owns: &struct kiw_rx. Runs under the socket lock with BHs off. No part of an FPDU has any
+ * effect before its CRC has been verified.
  */
 #ifndef KIW_RX_H
 #define KIW_RX_H
@@ -21,18 +21,18 @@ struct kiw_sock_ops;
 /**
  * struct kiw_rx - receive engine
  * @queue: position in each untagged queue
- * @recv: receive work request of the Send in progress
- * @sgl: of the Send or Read Response in progress: where its next octet goes
- * @first_seq: TCP sequence number of the first octet of full operation, when @has_first_seq
+ * @recv: receive work request of the Send in progress, if @has_recv
+ * @sgl: sink of the Send or Read Response in progress, and the position in it
+ * @first_seq: TCP sequence number of the first byte of full operation, if @has_first_seq
  * @has_recv: @recv is valid
  * @in_message: the last segment of a message has yet to come
- * @opcode: @in_message: of that message
+ * @opcode: opcode of the message in progress, if @in_message
  * @is_running: the stream is in full operation
  * @has_first_seq: the engine has run
- * @has_spoken: a valid FPDU has come
- * @has_ended: nothing more will come
- * @is_short: of memory: the FPDU at the front is looked at again later
- * @section: of the MR table, during a run
+ * @has_spoken: a valid FPDU has arrived
+ * @has_ended: nothing more will arrive
+ * @is_short: memory is short, so the FPDU at the front will be processed again later
+ * @section: MR table section during a run
  */
 struct kiw_rx {
 	struct kiw_untagged_rx queue[KIW_QN_COUNT];

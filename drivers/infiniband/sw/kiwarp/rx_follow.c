@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The middle of a message.
+ * Fast path for the middle of a message.
  *
- * A segment that goes on with its message where the one before it ended differs from that
- * one in its offset and in nothing else (see kiw_ddp_goes_on()), and it goes to the same
- * region. So what rx.c does for each segment is done here once for many: where the next ones
- * go and how much room there is. For each there remains what can be different: whether all of
- * it is there, the budget, the state of the QP, the CRC, the markers, the header, and that the
- * STag is valid yet. Rights, the protection domain and bounds of a region do not change while
- * it is, and a region with users to count, of fast registration, is left to rx.c.
+ * A segment that continues its message where the previous one ended differs from that one only in
+ * its offset (see kiw_ddp_goes_on()), and goes to the same region. So what rx.c does for each
+ * segment is done here once for many: find where the next ones go and how much room there is. For
+ * each segment only those things are checked that can change: whether all of it has arrived, the
+ * budget, the state of the QP, the CRC, the markers, the header, and whether the STag is still
+ * valid. As long as it is, the access rights, protection domain and bounds of its region do not
+ * change. Fast-registration regions have users to count and are left to rx.c.
  *
- * On any mismatch the segment is left in the queue for rx.c, which decides whether it is a fault.
+ * On any mismatch the segment stays in the queue for rx.c, which decides whether it is a fault.
  *
- * Owns: nothing. Context: socket lock held, BHs off, in the section of the run.
+ * Owns: nothing. Context: socket lock held, BHs off, within the MR table section of the run.
  */
 #include "rx_fpdu.h"
 
@@ -21,12 +21,12 @@
 #include "sgl.h"
 
 /**
- * struct rx_sink - memory for what goes on with the message in progress
- * @mr: its region, checked
- * @stag: valid as long as it names @mr
- * @addr: where the next octet goes
- * @room: octets there are
- * @access: what the QP must allow, too
+ * struct rx_sink - memory for the rest of the message in progress
+ * @mr: the region, checked
+ * @stag: the STag, valid as long as it names @mr
+ * @addr: where the next byte goes
+ * @room: bytes of room
+ * @access: access flags that the QP must grant as well
  */
 struct rx_sink {
 	struct kiw_mr *mr;
@@ -36,7 +36,7 @@ struct rx_sink {
 	int access;
 };
 
-/* Behind the last segment of a Write, to the end of the region */
+/* From the end of the previous segment of a Write to the end of the region */
 static void sink_of_write(const struct kiw_ddp_seg *seg, struct rx_sink *sink)
 {
 	sink->stag = seg->stag;
@@ -45,7 +45,7 @@ static void sink_of_write(const struct kiw_ddp_seg *seg, struct rx_sink *sink)
 	sink->access = IB_ACCESS_REMOTE_WRITE;
 }
 
-/* The rest of an entry of a work request */
+/* The rest of the current SGE of a work request */
 static void sink_of_sgl(const struct kiw_sgl *sgl, struct rx_sink *sink)
 {
 	const struct kiw_sge *sge = &sgl->sge[sgl->cur];
@@ -56,7 +56,7 @@ static void sink_of_sgl(const struct kiw_sgl *sgl, struct rx_sink *sink)
 	sink->access = 0;
 }
 
-/* Where the next segments go; false: to nowhere that is known. */
+/* Find where the next segments go. Return: false: leave them to rx.c. */
 static bool rx_find_sink(struct kiw_qp *qp, const struct kiw_rx_fpdu *in, struct rx_sink *sink)
 {
 	const struct kiw_sgl *sgl = &qp->rx.sgl;
@@ -82,7 +82,7 @@ static bool rx_may_follow(const struct kiw_qp *qp, const struct rx_sink *sink)
 	       (READ_ONCE(qp->access) & sink->access) == sink->access;
 }
 
-/* kiw_rx_verify(), of an FPDU that lies in one place */
+/* kiw_rx_verify() for a contiguous FPDU */
 static inline bool rx_holds_at_once(const struct kiw_qp *qp, const struct kiw_rx_fpdu *in,
 				    bool is_marked)
 {
@@ -95,7 +95,7 @@ static inline bool rx_holds_at_once(const struct kiw_qp *qp, const struct kiw_rx
 	       kiw_mpa_markers_agree(data, total, kiw_rx_offset(qp, &in->cur));
 }
 
-/* @len octets of payload from @data on to @addr; there are @gap octets before a marker. */
+/* Copy @len bytes of payload from @data to @addr; the first marker follows after @gap bytes. */
 static inline void rx_place_at_once(struct kiw_mr *mr, u64 addr, const u8 *data, u32 len, u32 gap)
 {
 	for (; len > gap; gap = KIW_MARKER_INTERVAL - KIW_MARKER_SIZE) {
@@ -108,8 +108,8 @@ static inline void rx_place_at_once(struct kiw_mr *mr, u64 addr, const u8 *data,
 }
 
 /*
- * Place all that follows; compiled for streams with markers, and for those without.
- * Return: octets of payload.
+ * Place all segments that follow; compiled separately for streams with and without markers.
+ * Return: bytes of payload.
  */
 static __always_inline u32 rx_place_following(struct kiw_qp *qp, struct kiw_rx_fpdu *in,
 					      const struct rx_sink *sink, bool is_marked)
@@ -126,7 +126,10 @@ static __always_inline u32 rx_place_following(struct kiw_qp *qp, struct kiw_rx_f
 		if (min(in->cur.here, in->cur.avail) < in->extent.total ||
 		    gap < sizeof(struct kiw_wire_untagged) || !rx_may_follow(qp, sink))
 			break;
-		/* If it does not hold, @in has gone on too far, and rx.c takes all anew. */
+		/*
+		 * If the FPDU is invalid, @in has advanced too far, and rx.c frames and decodes
+		 * it again.
+		 */
 		if (!kiw_ddp_goes_on(data, in->head, &in->seg) ||
 		    !rx_holds_at_once(qp, in, is_marked))
 			break;
@@ -141,12 +144,12 @@ static __always_inline u32 rx_place_following(struct kiw_qp *qp, struct kiw_rx_f
 }
 
 /**
- * kiw_rx_follow() - place the segments that go on with the message in progress
+ * kiw_rx_follow() - place the segments that continue the message in progress
  * @qp: the QP
- * @in: @in->cur is behind an FPDU that was placed and is not the last of its message; is behind
- *	the last that was placed here
+ * @in: @in->cur is after an FPDU that was placed and is not the last of its message; advanced
+ *	past the last FPDU placed here
  *
- * Context: socket lock held, BHs off, inside of @qp->rx.section.
+ * Context: socket lock held, BHs off, within @qp->rx.section.
  */
 void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {

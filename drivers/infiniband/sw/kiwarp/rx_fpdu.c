@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Received FPDUs, RFC 5044 4 and 6. The CRC is taken over the queued buffers, markers
- * included; after that, and before anything is placed, each marker is held against the
- * start of its FPDU; payload is visited in pieces between them. Where we asked for no
- * markers, that costs one branch each.
+ * Received FPDUs, RFC 5044 4 and 6. The CRC is computed over the queued buffers, including
+ * markers. After that, and before anything is placed, each marker is checked against the start of
+ * its FPDU. Payload is accessed in the pieces between markers. Without markers, all this costs
+ * one branch each.
  *
  * Context: socket lock held, BHs off.
  */
@@ -13,8 +13,8 @@
 #include "qp.h"
 
 /*
- * The head, when it is in one place and no marker in it: nearly always so, and a length that
- * is known is copied in a few steps. @plain: octets that are there without a marker.
+ * Copy the head if it is contiguous and contains no marker. That is nearly always so, and the
+ * compiler inlines a copy whose length it knows. @plain: bytes before the next marker.
  */
 static bool rx_head_at_once(struct kiw_rx_fpdu *in, u32 plain)
 {
@@ -39,7 +39,7 @@ static enum kiw_mpa_rx rx_frame_marked(struct kiw_qp *qp, struct kiw_rx_fpdu *in
 }
 
 /**
- * kiw_rx_frame() - is there a whole FPDU?
+ * kiw_rx_frame() - has an FPDU arrived completely?
  * @qp: the QP
  * @in: @in->cur is at an FPDU boundary; extent and head are set
  *
@@ -58,12 +58,13 @@ enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 }
 
 /**
- * kiw_rx_frame_alike() - how an FPDU lies in a stream with markers that is as long as another
+ * kiw_rx_frame_alike() - frame an FPDU that is as long as the previous one, with markers
  * @qp: the QP
- * @in: @in->cur is at its start; @in->extent is of the other, and becomes its own
+ * @in: @in->cur is at the start of the FPDU; @in->extent is that of the previous FPDU, and is
+ *	updated
  *
  * Context: socket lock held, BHs off.
- * Return: octets to its first marker.
+ * Return: bytes to its first marker.
  */
 u32 kiw_rx_frame_alike(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
@@ -76,14 +77,14 @@ u32 kiw_rx_frame_alike(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 }
 
 /**
- * kiw_rx_crc_holds() - is the CRC of an FPDU right?
+ * kiw_rx_crc_holds() - is the CRC of an FPDU correct?
  * @qp: the QP
- * @in: the FPDU; it is there as a whole
+ * @in: the FPDU; it has arrived completely
  *
- * RFC 5044 4.4: the CRC covers everything before it. One pass, over both.
+ * RFC 5044 4.4: the CRC covers everything before it. A single pass covers the data and the CRC.
  *
  * Context: socket lock held, BHs off.
- * Return: whether.
+ * Return: true: it is correct.
  */
 bool kiw_rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
 {
@@ -104,12 +105,12 @@ bool kiw_rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
 }
 
 /**
- * kiw_rx_scattered_agree() - kiw_rx_markers_agree(), of an FPDU that lies in several places
+ * kiw_rx_scattered_agree() - kiw_rx_markers_agree() for an FPDU that is not contiguous
  * @qp: the QP
- * @in: the FPDU; it is there as a whole
+ * @in: the FPDU; it has arrived completely
  *
  * Context: socket lock held, BHs off.
- * Return: whether all do.
+ * Return: true: all markers point to its start.
  */
 bool kiw_rx_scattered_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
 {
@@ -134,10 +135,10 @@ bool kiw_rx_scattered_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
 }
 
 /**
- * kiw_rx_skip_marked() - kiw_rx_skip() over a marker
+ * kiw_rx_skip_marked() - kiw_rx_skip() across markers
  * @qp: the QP
- * @cur: inside of an FPDU or at its start; advanced
- * @len: octets, markers not counted
+ * @cur: inside an FPDU or at its start; advanced
+ * @len: bytes, not counting markers
  *
  * Context: socket lock held, BHs off.
  */

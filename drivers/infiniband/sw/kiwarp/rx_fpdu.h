@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * One received FPDU at a time: is it whole, does it hold, and its octets without the
+ * Received FPDUs, one at a time: is it complete, is it valid, and access to its bytes without the
  * markers among them.
  *
  * Owns: nothing. Context: socket lock held, BHs off.
@@ -13,24 +13,24 @@
 #include "qp.h"
 #include "sock.h"
 
-/* FPDUs and octets of payload in one run; then others get their turn */
+/* FPDUs and bytes of payload per run; limits how long one QP holds the CPU */
 #define KIW_RX_RUN_FPDUS	64
 #define KIW_RX_RUN_OCTETS	(256 * 1024)
 
-/* The beginning of an FPDU, and a marker, which can be among it */
+/* The beginning of an FPDU, and a marker, which may be inside it */
 #define KIW_RX_HEAD_SIZE	(KIW_FPDU_HDR_MAX + KIW_MARKER_SIZE)
 
 /**
- * struct kiw_rx_fpdu - the FPDU at the front
- * @cur: where it starts; as it is used, the next octet to be used
- * @extent: how long it is
- * @seg: its header, decoded and checked; before the first, as if that one were @last
- * @head_len: octets in @head, at most %KIW_FPDU_HDR_MAX
- * @head: its beginning without markers: a copy, so that what was checked is what is used
- * @num: FPDUs that were found good so far
- * @octets: payload octets in these
+ * struct kiw_rx_fpdu - the FPDU at the front, and the progress of the run
+ * @cur: start of the FPDU; while it is processed, the next byte to process
+ * @extent: length of the FPDU
+ * @seg: header of the FPDU, decoded and checked; before the first FPDU of a run, @last is set
+ * @head_len: bytes in @head, at most %KIW_FPDU_HDR_MAX
+ * @head: beginning of the FPDU without markers; a copy, so that what was checked is what is used
+ * @num: number of valid FPDUs so far
+ * @octets: payload bytes in these FPDUs
  *
- * One for a whole run, so that nothing has to be made for each FPDU.
+ * A run uses one instance for all its FPDUs, which saves initialising one for each.
  */
 struct kiw_rx_fpdu {
 	struct kiw_rx_cursor cur;
@@ -51,33 +51,33 @@ u32 kiw_rx_frame_alike(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
 /* rx_follow.c */
 void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
 
-/* Nothing is placed before a QP is connected, nor after its end. */
+/* Nothing is placed before a QP is connected, nor after it has ended. */
 static inline bool kiw_rx_may_place(const struct kiw_qp *qp)
 {
 	return kiw_qp_state_places(kiw_qp_state(qp));
 }
 
-/* May the run go on? */
+/* May the run continue? */
 static inline bool kiw_rx_has_budget(const struct kiw_rx_fpdu *in)
 {
 	return in->num < KIW_RX_RUN_FPDUS && in->octets <= KIW_RX_RUN_OCTETS;
 }
 
-/* Where @cur is in the peer's half of the stream; 2^32 is a multiple of the interval. */
+/* Offset of @cur in the peer's half of the stream; 2^32 is a multiple of the marker interval. */
 static inline u32 kiw_rx_offset(const struct kiw_qp *qp, const struct kiw_rx_cursor *cur)
 {
 	return cur->seq - qp->rx.first_seq;
 }
 
 /**
- * kiw_rx_markers_agree() - do the markers of an FPDU point to where it starts?
+ * kiw_rx_markers_agree() - do the markers of an FPDU point to its start?
  * @qp: the QP
- * @in: the FPDU; it is there as a whole
+ * @in: the FPDU; it has arrived completely
  *
- * RFC 5044 8, code 3: every marker points to where the lengths say that this FPDU starts.
+ * RFC 5044 8, code 3: every marker must point to where, by the lengths, this FPDU starts.
  *
  * Context: socket lock held, BHs off.
- * Return: whether all do.
+ * Return: true: all markers do.
  */
 static inline bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
 {
@@ -89,11 +89,11 @@ static inline bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_f
 }
 
 /**
- * kiw_rx_verify() - may a word of an FPDU be believed?
+ * kiw_rx_verify() - verify an FPDU before any of its fields is used
  * @qp: the QP
- * @in: the FPDU; it is there as a whole
+ * @in: the FPDU; it has arrived completely
  *
- * RFC 5044 4.4, 6 and 8: the CRC, and if it holds the markers.
+ * RFC 5044 4.4, 6 and 8: checks the CRC and, if that is correct, the markers.
  *
  * Context: socket lock held, BHs off.
  * Return: %KIW_PERR_NONE, %KIW_PERR_MPA_CRC or %KIW_PERR_MPA_FRAMING.
@@ -109,15 +109,16 @@ static inline enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx
 }
 
 /**
- * kiw_rx_goes_on() - is it the next segment of the message, just as long as the one before?
+ * kiw_rx_goes_on() - is this the next segment of the message, as long as the previous one?
  * @qp: the QP
- * @in: @in->cur is at an FPDU boundary; the rest is still of the FPDU before
+ * @in: @in->cur is at an FPDU boundary; the rest still describes the previous FPDU
  *
- * Most are, and then neither framing nor decoding can find what they did not find in that one,
- * see kiw_ddp_goes_on(). Whether what is to be believed holds is still for kiw_rx_verify().
+ * Most segments are. For these, framing and decoding find nothing that they did not find in the
+ * previous segment, see kiw_ddp_goes_on(). kiw_rx_verify() must still verify the FPDU.
  *
  * Context: socket lock held, BHs off.
- * Return: true: it is there as a whole, and @in is of it; false: kiw_rx_frame() knows.
+ * Return: true: the FPDU has arrived completely, and @in describes it; false: call
+ * kiw_rx_frame().
  */
 static inline bool kiw_rx_goes_on(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
@@ -134,10 +135,10 @@ static inline bool kiw_rx_goes_on(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 }
 
 /**
- * kiw_rx_skip() - go past octets of an FPDU
+ * kiw_rx_skip() - skip bytes of an FPDU
  * @qp: the QP
- * @cur: inside of an FPDU or at its start; advanced
- * @len: octets, markers not counted
+ * @cur: inside an FPDU or at its start; advanced
+ * @len: bytes, not counting markers
  *
  * Context: socket lock held, BHs off.
  */
@@ -151,12 +152,12 @@ static inline void kiw_rx_skip(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32
 }
 
 /**
- * kiw_rx_pass_marker() - go past the marker that may stand here
+ * kiw_rx_pass_marker() - skip a marker at the current position, if there is one
  * @qp: the QP
- * @cur: inside of an FPDU; advanced if it is at a marker
+ * @cur: inside an FPDU; advanced if it is at a marker
  *
  * Context: socket lock held, BHs off.
- * Return: octets from there to the next marker, at least 1.
+ * Return: bytes from there to the next marker, at least 1.
  */
 static inline u32 kiw_rx_pass_marker(struct kiw_qp *qp, struct kiw_rx_cursor *cur)
 {
@@ -170,11 +171,11 @@ static inline u32 kiw_rx_pass_marker(struct kiw_qp *qp, struct kiw_rx_cursor *cu
 }
 
 /**
- * kiw_rx_take() - the next octets of an FPDU, where they lie
+ * kiw_rx_take() - access the next bytes of an FPDU in place
  * @qp: the QP
- * @cur: inside of an FPDU; advanced by what is returned, and by a marker before it
- * @len: octets wanted, markers not counted, at least 1
- * @num: set to how many of them lie in one place, at least 1
+ * @cur: inside an FPDU; advanced by what is returned, and by a marker before it
+ * @len: bytes wanted, not counting markers, at least 1
+ * @num: set to the number of these bytes that are contiguous, at least 1
  *
  * Context: socket lock held, BHs off.
  * Return: As kiw_sock_rx_take().

@@ -48,7 +48,7 @@ struct kiw_sock_pool {
 
 /**
  * struct kiw_sock_ops - what an owner hears of
- * @readable: octets or the end of the stream wait; socket lock held, BHs off.
+ * @readable: bytes or the end of the stream wait; socket lock held, BHs off.
  *	May read through a &struct kiw_rx_cursor
  * @writable: the send queue has room again; socket lock held, BHs off; must defer
  * @changed: the state changed (connected, peer closed, error, new connection on a
@@ -205,13 +205,13 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks);
  * @skb: buffer it is in, NULL at the end
  * @part: @skb, or the one of those hung behind it
  * @frag: fragment of @part, -1: its linear part
- * @from: octets of @skb in front of that; where @data and @here reach over several
+ * @from: bytes of @skb in front of that; where @data and @here reach over several
  *	fragments, that is the last of them
  * @seq: TCP sequence number
- * @avail: octets from here to the end of what has arrived
- * @here: octets that lie in one place from @data on, of which @avail may be fewer;
+ * @avail: bytes from here to the end of what has arrived
+ * @here: bytes that lie in one place from @data on, of which @avail may be fewer;
  *	0: kiw_sock_rx_find() knows
- * @data: the octet at @seq, when @here
+ * @data: the byte at @seq, when @here
  */
 struct kiw_rx_cursor {
 	struct sk_buff *skb;
@@ -236,7 +236,7 @@ void kiw_sock_rx_want(struct kiw_sock *ks, u32 len);
  * kiw_sock_rx_skip() - advance without looking
  * @ks: the stream
  * @cur: advanced
- * @len: octets, at most @cur->avail
+ * @len: bytes, at most @cur->avail
  *
  * Copies of @cur begin where it is, so that is looked for once and for all of them.
  *
@@ -258,10 +258,10 @@ static inline void kiw_sock_rx_skip(struct kiw_sock *ks, struct kiw_rx_cursor *c
 }
 
 /**
- * kiw_sock_rx_take() - the next octets, where they lie
+ * kiw_sock_rx_take() - the next bytes, where they lie
  * @ks: the stream
  * @cur: where from; advanced by what is returned
- * @len: octets wanted, 1 to @cur->avail
+ * @len: bytes wanted, 1 to @cur->avail
  * @num: set to how many of them lie in one place, at least 1
  *
  * Context: socket lock held, BHs off.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Octets in and out of a stream: by call in process context while MPA starts up; then out,
+ * Bytes in and out of a stream: by call in process context while MPA starts up; then out,
  * by the transmit engine under the socket lock. See sock.c for what a stream is, and
  * sock_rx.c for how the receive engine reads.
  */
@@ -51,13 +51,13 @@ static int sock_recv(struct kiw_sock *ks, void *buf, size_t len, int flags)
 }
 
 /**
- * kiw_sock_peek() - look at the first octets that have arrived
+ * kiw_sock_peek() - look at the first bytes that have arrived
  * @ks: the stream; its owner calls, so that it cannot be released meanwhile
  * @buf: filled from its start
- * @len: octets of @buf
+ * @len: bytes of @buf
  *
  * Context: process, may sleep, does not wait.
- * Return: octets in @buf, 0: none there (kiw_sock_status() tells whether any can
+ * Return: bytes in @buf, 0: none there (kiw_sock_status() tells whether any can
  * come), or -errno.
  */
 int kiw_sock_peek(struct kiw_sock *ks, void *buf, size_t len)
@@ -66,9 +66,9 @@ int kiw_sock_peek(struct kiw_sock *ks, void *buf, size_t len)
 }
 
 /**
- * kiw_sock_discard() - consume octets
+ * kiw_sock_discard() - consume bytes
  * @ks: the stream; its owner calls
- * @len: octets; that many have arrived
+ * @len: bytes; that many have arrived
  *
  * Context: process, may sleep, does not wait.
  * Return: 0, or -EIO when they were not there.
@@ -92,10 +92,10 @@ static void drop_copy_chunk(struct sock *sk)
 }
 
 /**
- * kiw_sock_send_all() - send a few octets, all or fail
+ * kiw_sock_send_all() - send a few bytes, all or fail
  * @ks: the stream
  * @buf: what to send
- * @len: octets; little enough for the empty send queue of a new stream
+ * @len: bytes; little enough for the empty send queue of a new stream
  *
  * Context: process, may sleep, does not wait.
  * Return: 0, or -errno: the stream is of no use any more; -ENOMEM: TCP found no memory.
@@ -140,7 +140,7 @@ int kiw_sock_error(struct kiw_sock *ks)
  * @ks: the stream
  *
  * Context: socket lock held.
- * Return: octets.
+ * Return: bytes.
  */
 u32 kiw_sock_emss(struct kiw_sock *ks)
 {
@@ -156,7 +156,7 @@ u32 kiw_sock_emss(struct kiw_sock *ks)
  * however little is in it.
  *
  * Context: socket lock held.
- * Return: segments of kiw_sock_emss() octets, at least one.
+ * Return: segments of kiw_sock_emss() bytes, at least one.
  */
 u32 kiw_sock_burst(struct kiw_sock *ks)
 {
@@ -199,7 +199,7 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks)
  * @ks: the stream
  * @bv: fragments of pages that nobody writes to until TCP gives them back; it takes references
  * @num: how many
- * @len: octets in all
+ * @len: bytes in all
  *
  * When TCP has all of it, what follows starts a new segment (RFC 5044 5.1: FPDU alignment).
  * That is so also where it need not be told, because the last segment is full: where the
@@ -210,7 +210,7 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks)
  * cuts segments itself. MSG_NO_SHARED_FRAGS says that nobody does.
  *
  * Context: socket lock held, BHs off. Never sleeps.
- * Return: octets taken, at least one; -EAGAIN: none, writable() will be called unless
+ * Return: bytes taken, at least one; -EAGAIN: none, writable() will be called unless
  * kiw_sock_is_quiet(); another -errno: the stream is broken.
  */
 int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len)

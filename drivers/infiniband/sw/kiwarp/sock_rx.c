@@ -6,7 +6,7 @@
  * Owns: nothing; a &struct kiw_rx_cursor is its caller's. A position is a buffer of the
  * receive queue and a place in it: its linear part or one of its fragments, or those of
  * the buffers that GRO has hung behind it. It only moves forward, and a copy of it goes on
- * from where it was made, so octets far back in a large buffer cost no more than others.
+ * from where it was made, so bytes far back in a large buffer cost no more than others.
  * The address is cached: within one place, moving a position only changes a count.
  *
  * Buffers that hang behind another may have buffers behind them again: fragments of IP packets
@@ -35,10 +35,10 @@ static void sock_rx_begin(struct kiw_rx_cursor *cur, struct sk_buff *skb)
 /**
  * kiw_sock_rx_start() - look at what has arrived
  * @ks: the stream
- * @cur: set to the oldest octet not consumed
+ * @cur: set to the oldest byte not consumed
  *
  * Context: socket lock held, BHs off. @cur is valid until the lock is released or
- * octets are consumed.
+ * bytes are consumed.
  */
 void kiw_sock_rx_start(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 {
@@ -54,7 +54,7 @@ void kiw_sock_rx_start(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 		cur->avail = 0;
 }
 
-/* Move to the buffer that holds the octet at @cur->seq, and say where in it. */
+/* Move to the buffer that holds the byte at @cur->seq, and say where in it. */
 static u32 sock_rx_settle(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 {
 	struct sk_buff_head *queue = &ks->sk->sk_receive_queue;
@@ -72,7 +72,7 @@ static u32 sock_rx_settle(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 }
 
 /*
- * The next of the places in which the octets of a buffer are; false: that was the last, or the
+ * The next of the places in which the bytes of a buffer are; false: that was the last, or the
  * buffers behind it have buffers behind them.
  */
 static bool sock_rx_next_place(struct kiw_rx_cursor *cur)
@@ -97,7 +97,7 @@ static const u8 *sock_rx_frag(const skb_frag_t *frag, u32 off, u32 *len)
 	return data ? data + off : NULL;
 }
 
-/* Where the octet at @off in a buffer is, whose buffers have buffers, and how many are there */
+/* Where the byte at @off in a buffer is, whose buffers have buffers, and how many are there */
 static const u8 *sock_rx_nested(const struct sk_buff *skb, u32 off, u32 *len, unsigned int depth)
 {
 	const struct skb_shared_info *shinfo = skb_shinfo(skb);
@@ -132,7 +132,7 @@ static u32 sock_rx_place_size(const struct kiw_rx_cursor *cur)
 }
 
 /*
- * Octets of the next fragments that lie right behind @end, where the place of @cur ends: it
+ * Bytes of the next fragments that lie right behind @end, where the place of @cur ends: it
  * is one place with them. TCP puts what is in many pages into a fragment for each, also
  * where they are one block of memory, as those that a sender on this host has filled.
  */
@@ -154,7 +154,7 @@ static u32 sock_rx_join(struct kiw_rx_cursor *cur, const u8 *end)
 	return end - start;
 }
 
-/* Where the octet at @off in the buffer is, and how many are there; NULL: nowhere */
+/* Where the byte at @off in the buffer is, and how many are there; NULL: nowhere */
 static const u8 *sock_rx_place(struct kiw_rx_cursor *cur, u32 off, u32 *len)
 {
 	const u8 *data;
@@ -193,7 +193,7 @@ static bool sock_rx_lost(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 }
 
 /**
- * kiw_sock_rx_find() - find the octet that a position is at
+ * kiw_sock_rx_find() - find the byte that a position is at
  * @ks: the stream
  * @cur: the position, @cur->avail not 0; @cur->here and @cur->data are set
  *
@@ -212,11 +212,11 @@ bool kiw_sock_rx_find(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 }
 
 /**
- * kiw_sock_rx_peek() - copy octets out of the receive queue
+ * kiw_sock_rx_peek() - copy bytes out of the receive queue
  * @ks: the stream
  * @cur: where from; stays
  * @buf: filled; with zeroes where kiw_sock_rx_find() fails
- * @len: octets, at most @cur->avail
+ * @len: bytes, at most @cur->avail
  *
  * Context: socket lock held, BHs off.
  */
@@ -240,11 +240,11 @@ void kiw_sock_rx_peek(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u8 *
 /**
  * kiw_sock_rx_room() - see to it that the rest of an FPDU can come
  * @ks: the stream
- * @cur: at the first octet that is to stay in the queue
- * @len: octets from there that must have arrived to be of use
+ * @cur: at the first byte that is to stay in the queue
+ * @len: bytes from there that must have arrived to be of use
  *
  * TCP gives a buffer back when all of it is consumed. One that the network has put together
- * from many segments may be nearly all of what TCP grants a stream, and while an octet of it
+ * from many segments may be nearly all of what TCP grants a stream, and while an byte of it
  * waits for the rest of its FPDU there would be no window for that rest, and nothing would
  * ever move again. So TCP is granted that buffer on top, within the limits of tcp_rmem; to be
  * called before what is in front of @cur is consumed, as that tells the peer the window.
@@ -268,9 +268,9 @@ void kiw_sock_rx_room(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u32 
 }
 
 /**
- * kiw_sock_rx_consume() - take octets out of the receive queue
+ * kiw_sock_rx_consume() - take bytes out of the receive queue
  * @ks: the stream
- * @len: octets, at most what has arrived; ends every cursor
+ * @len: bytes, at most what has arrived; ends every cursor
  *
  * Context: socket lock held, BHs off.
  */
@@ -283,7 +283,7 @@ void kiw_sock_rx_consume(struct kiw_sock *ks, u32 len)
 /**
  * kiw_sock_rx_want() - say how much must have arrived to be worth a call
  * @ks: the stream
- * @len: octets from the oldest not consumed
+ * @len: bytes from the oldest not consumed
  *
  * TCP makes the window large enough for them, and still calls when it cannot wait.
  *

@@ -53,7 +53,7 @@ struct kiw_user_ring {
 /**
  * kiw_udata_check() - is the driver's part of a user request what we speak
  * @udata: the request
- * @resp_bytes: octets the response takes
+ * @resp_bytes: bytes the response takes
  * @stats: the device's counters
  *
  * To be followed by ib_copy_to_udata(); room beyond @resp_bytes is left alone. Without
@@ -112,7 +112,7 @@ static struct page *page_of(void *mem)
 /**
  * kiw_user_ring_alloc() - make a ring that a process can map
  * @uctx: the process's context
- * @bytes: octets
+ * @bytes: bytes
  * @ring: where to store the kernel's address of it; zeroed memory
  * @key: where to store what the process passes to mmap() as the offset
  *
@@ -180,7 +180,7 @@ void kiw_ring_free(struct rdma_user_mmap_entry *entry, void *ring)
  * @size: slots
  *
  * Context: any.
- * Return: octets, the length of its mapping.
+ * Return: bytes, the length of its mapping.
  */
 size_t kiw_user_sq_bytes(u32 size)
 {
@@ -192,7 +192,7 @@ size_t kiw_user_sq_bytes(u32 size)
  * @size: slots
  *
  * Context: any.
- * Return: octets, the length of its mapping.
+ * Return: bytes, the length of its mapping.
  */
 size_t kiw_user_rq_bytes(u32 size)
 {
@@ -204,7 +204,7 @@ size_t kiw_user_rq_bytes(u32 size)
  * @size: slots
  *
  * Context: any.
- * Return: octets, the length of its mapping.
+ * Return: bytes, the length of its mapping.
  */
 size_t kiw_user_cq_bytes(u32 size)
 {
@@ -279,7 +279,7 @@ static void copy_once(void *to, const void *from, size_t bytes)
 		dst[i] = READ_ONCE(src[i]);
 }
 
-/* Gives the octets in all, or -EINVAL */
+/* Gives the bytes in all, or -EINVAL */
 static int translate_sges(struct kiw_sge *to, const struct kiwarp_sge *from, unsigned int num)
 {
 	unsigned int i;

@@ -87,7 +87,7 @@ static int translate_op(struct kiw_swqe *wqe, const struct ib_send_wr *wr)
 	}
 }
 
-/* Gives the octets in all of @list, or -EINVAL */
+/* Gives the bytes in all of @list, or -EINVAL */
 static int translate_sges(struct kiw_sge *sge, const struct ib_sge *list, int num, u8 max)
 {
 	u64 total = 0;

@@ -52,7 +52,7 @@ enum kiw_wr_op {
 /**
  * struct kiw_sge - one piece of local memory
  * @addr: address within the memory @lkey names
- * @length: octets
+ * @length: bytes
  * @lkey: STag, or the device's local DMA lkey (kernel consumers)
  */
 struct kiw_sge {
@@ -67,7 +67,7 @@ struct kiw_sge {
  * @raddr: Write, Read: remote tagged offset
  * @rkey: Write, Read: remote STag; Send with Invalidate, local invalidate: STag to
  *	invalidate; registration: STag to be valid
- * @length: octets in all of @sge, or of @inline_data; at most 2^31 - 1
+ * @length: bytes in all of @sge, or of @inline_data; at most 2^31 - 1
  * @op: &enum kiw_wr_op
  * @num_sge: 0..%KIW_MAX_SGE
  * @flags: %KIW_WRF_ bits
@@ -93,7 +93,7 @@ struct kiw_swqe {
 /**
  * struct kiw_rwqe - a receive queue entry, copied out of its ring and checked
  * @wr_id: the consumer's cookie
- * @length: octets in all of @sge
+ * @length: bytes in all of @sge
  * @num_sge: 0..%KIW_MAX_SGE
  * @sge: where to
  */
@@ -151,7 +151,7 @@ struct kiw_rq_ops {
  * @put: free-running: next to post (kernel format only)
  * @get: free-running: next to fetch
  * @max_sge: most SGEs a WR may have
- * @max_inline: most octets of inline data
+ * @max_inline: most bytes of inline data
  */
 struct kiw_sq {
 	spinlock_t lock;
