@@ -2,18 +2,18 @@
 /*
  * Streams over kernel TCP sockets.
  *
- * Owns: struct socket and its callbacks. TCP calls back with the socket lock held
- * (in softirq, or in process context from the backlog); the owner hears of it
- * through &struct kiw_sock_ops. Exception: a listener's sk_data_ready, which TCP
- * calls with only the child locked; that one is covered by sk_callback_lock.
+ * Owns: struct socket and its callbacks. TCP calls back with the socket lock held (in softirq, or
+ * in process context from the backlog) and the owner is notified through &struct kiw_sock_ops.
+ * The exception is a listener's sk_data_ready, which TCP calls with only the child locked;
+ * sk_callback_lock covers it.
  *
- * Lifetime: &struct kiw_sock holds its own reference on the struct sock, so the
- * lock can be taken at any time; whether there is still a socket behind it is
- * known under the lock. A stream ends in one of two ways. kiw_sock_linger() sends
- * FIN behind what TCP has queued, discards what arrives, and releases when TCP is
- * through, or resets when time is up: a Terminate is not destroyed by our own
- * reset. kiw_sock_drop() with reset releases at once. Sockets of processes hold
- * their network namespace, others do not: Documentation/lifetime.rst, Stream.
+ * Lifetime: &struct kiw_sock holds its own reference on the struct sock, so the socket lock can
+ * be taken at any time. Whether there is still a struct socket is known under the lock. A stream
+ * ends in one of two ways. kiw_sock_linger() sends FIN after the data that TCP has queued, and
+ * discards what arrives. It releases the socket when TCP has closed both halves, or resets the
+ * stream on timeout. So our own reset does not destroy a Terminate on its way to the peer.
+ * kiw_sock_drop() with reset releases the socket at once. Sockets of processes hold a reference
+ * on their network namespace, others do not: Documentation/lifetime.rst, Stream.
  */
 #include "sock.h"
 
@@ -25,7 +25,7 @@
 #include "compat/net.h"
 #include "trace.h"
 
-/* How long a closed stream may wait for its peer when nobody says otherwise */
+/* Default time that a closed stream may wait for its peer */
 #define SOCK_LINGER_MS	5000
 
 static void sock_linger_readable(void *owner);
@@ -81,7 +81,7 @@ static void sock_state_change(struct sock *sk)
 }
 
 /*
- * A child that is not accepted yet has inherited this callback and the user data. Only a
+ * A child that was not accepted yet has inherited this callback and the user data. Only a
  * listener may follow the pointer: see sock_install().
  */
 static void sock_listen_ready(struct sock *sk)
@@ -99,7 +99,7 @@ static void sock_listen_ready(struct sock *sk)
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* Making and releasing */
+/* Creation and release */
 
 static void sock_free(struct kref *ref)
 {
@@ -109,7 +109,7 @@ static void sock_free(struct kref *ref)
 	kfree(ks);
 }
 
-/* Forget the callbacks: nothing below can reach the owner any more. */
+/* Remove the owner: TCP's callbacks cannot reach it any more. */
 static struct socket *sock_detach(struct kiw_sock *ks)
 {
 	struct socket *sock;
@@ -150,11 +150,14 @@ static void sock_release_now(struct kiw_sock *ks)
 			     ntohs(inet_sk(ks->sk)->inet_dport),
 			     ks->is_listener || ks->sk->sk_state == TCP_CLOSE ? "closed" : "reset",
 			     ks->sk->sk_err);
-	/* No effect on a stream that ended in order; a reset for any other. */
+	/* Resets the stream, unless it has ended in order; then it has no effect. */
 	if (!ks->is_listener)
 		sock_no_linger(sock->sk);
 	sock_release(sock);
-	/* Not before: what waits in the backlog may only be there with the flag. */
+	/*
+	 * Not earlier: the backlog may hold packets from the memory reserves, which need the
+	 * flag.
+	 */
 	if (kiw_sock_is_memalloc(ks))
 		sk_clear_memalloc(ks->sk);
 	spin_lock_bh(&pool->lock);
@@ -168,7 +171,7 @@ static void sock_release_now(struct kiw_sock *ks)
 static void sock_end_work(struct work_struct *work)
 {
 	struct kiw_sock *ks = container_of(to_delayed_work(work), struct kiw_sock, end_work);
-	/* Reclaim may wait for this work queue, and the reset may need memory. */
+	/* Memory reclaim may wait for this workqueue, and the reset may allocate memory. */
 	unsigned int noio = memalloc_noio_save();
 
 	sock_release_now(ks);
@@ -176,7 +179,7 @@ static void sock_end_work(struct work_struct *work)
 	kiw_sock_put(ks);
 }
 
-/* Ask for the release from a context that must not sleep, without waiting any longer. */
+/* Schedule the release now, from a context that must not sleep. */
 static void sock_release_later(struct kiw_sock *ks)
 {
 	kiw_sock_get(ks);
@@ -185,9 +188,9 @@ static void sock_release_later(struct kiw_sock *ks)
 }
 
 /*
- * A socket whose user data is set cannot be put into a sockmap, which would exchange its
- * callbacks and its protocol. A BPF program may try that as soon as TCP has a connection, so
- * a listener's children inherit the user data, as a mark that nobody follows.
+ * A socket with user data cannot be put into a sockmap, which would replace its callbacks and its
+ * protocol. A BPF program may try that as soon as TCP has a connection. So the children of a
+ * listener inherit the user data, but only as a mark: nothing follows the pointer.
  */
 static void sock_install(struct kiw_sock *ks)
 {
@@ -211,9 +214,9 @@ static void sock_install(struct kiw_sock *ks)
 }
 
 /*
- * A stream that has no socket yet. It is freed with kfree(), or gets its socket from
- * sock_wrap(), which cannot fail: TCP is asked for a socket only when there is memory for
- * what holds it.
+ * Allocate a stream without a socket. It is either freed with kfree() or gets its socket from
+ * sock_wrap(), which cannot fail. So TCP is only asked for a socket once there is memory for its
+ * owner.
  */
 static struct kiw_sock *sock_make(struct kiw_sock_pool *pool, bool is_listener,
 				  const struct kiw_sock_ops *ops, void *owner)
@@ -237,7 +240,7 @@ static void sock_wrap(struct kiw_sock *ks, struct socket *sock)
 {
 	struct kiw_sock_pool *pool = ks->pool;
 
-	/* One reference is the caller's, one the socket's until it is released. */
+	/* One reference for the caller, one for the socket until it is released */
 	kref_init(&ks->ref);
 	kref_get(&ks->ref);
 	ks->sk = sock->sk;
@@ -265,9 +268,9 @@ static void sock_clear_port(struct sockaddr_storage *addr)
 }
 
 /*
- * What waits for the peer, such as an RDMA Read, waits without a limit. TCP asks now and then
- * whether the peer is still there, as the host's tcp_keepalive_* say; one that was switched off
- * would not be noticed otherwise when nothing is left to be sent to it.
+ * An operation that waits for the peer, such as an RDMA Read, has no timeout. With keepalive, TCP
+ * checks the peer from time to time, as set by the host's tcp_keepalive_* sysctls. Without it, a
+ * peer that was switched off would go unnoticed if there is nothing left to send.
  */
 static void sock_set_options(struct sock *sk)
 {
@@ -286,8 +289,8 @@ static void sock_set_tos(struct socket *sock, int tos)
 }
 
 /*
- * The port mapper reserves a port with a socket that it binds and does nothing else with. TCP
- * has one way past such a socket, meant for streams that are moved here from another host.
+ * The port mapper reserves a port by binding a socket to it that is never used. The only way to
+ * bind to such a port is the one meant for streams that are migrated from another host.
  */
 static void sock_set_reuse(struct sock *sk, bool is_reserved)
 {
@@ -321,10 +324,10 @@ static int sock_new(struct kiw_sock_pool *pool, const struct kiw_sock_local *loc
 }
 
 /*
- * The local port was chosen by rdma_cm, from its own space; when TCP is using it
- * already, the stream takes another one rather than fail. That has to be one that nobody
- * has: among those that may be reused TCP could choose the port of a stream of ours to the same
- * peer, and only the connect would find out.
+ * rdma_cm chose the local port from its own space. If TCP already uses that port, the stream
+ * takes another one instead of failing. That one must be unused: if ports could be reused, TCP
+ * might choose the port of another of our streams to the same peer, and only the connect would
+ * fail.
  */
 static int sock_bind_local(struct socket *sock, const struct sockaddr_storage *local)
 {
@@ -340,10 +343,10 @@ static int sock_bind_local(struct socket *sock, const struct sockaddr_storage *l
 }
 
 /**
- * kiw_sock_pool_init() - prepare the set of a device's streams
+ * kiw_sock_pool_init() - initialise the set of a device's streams
  * @pool: to initialise
- * @net: namespace their sockets are made in; not referenced
- * @wq: for releases
+ * @net: network namespace of the sockets; not referenced
+ * @wq: workqueue for releases
  * @stats: the device's counters
  *
  * Context: process.
@@ -360,7 +363,7 @@ void kiw_sock_pool_init(struct kiw_sock_pool *pool, struct net *net, struct work
 	pool->stats = stats;
 }
 
-/* The first stream that nobody has begun to release, referenced. */
+/* The first stream whose release has not begun, referenced. */
 static struct kiw_sock *sock_pool_next(struct kiw_sock_pool *pool)
 {
 	struct kiw_sock *ks, *found = NULL;
@@ -377,8 +380,8 @@ static struct kiw_sock *sock_pool_next(struct kiw_sock_pool *pool)
 }
 
 /**
- * kiw_sock_pool_uninit() - reset what still lingers
- * @pool: to empty; its owners are gone
+ * kiw_sock_pool_uninit() - reset all streams that still linger
+ * @pool: to empty; all owners are gone
  *
  * Context: process, may sleep; returns when every socket has been released.
  */
@@ -398,14 +401,14 @@ void kiw_sock_pool_uninit(struct kiw_sock_pool *pool)
 
 /**
  * kiw_sock_connect() - start to connect a stream
- * @pool: where it belongs
- * @local: our end; its port is the one to try first
- * @remote: whom to call
- * @ops: owner's callbacks; changed() tells the outcome
- * @owner: handed to them
+ * @pool: the pool that it will belong to
+ * @local: local end; its port is tried first
+ * @remote: remote address and port
+ * @ops: the owner's callbacks; changed() reports the outcome
+ * @owner: passed to @ops
  *
  * Context: process, may sleep, does not wait for the peer.
- * Return: the stream with one reference of the caller's, or an ERR_PTR().
+ * Return: the stream with one reference for the caller, or an ERR_PTR().
  */
 struct kiw_sock *kiw_sock_connect(struct kiw_sock_pool *pool, const struct kiw_sock_local *local,
 				  const struct sockaddr_storage *remote,
@@ -443,7 +446,7 @@ err_free:
 	return ERR_PTR(ret);
 }
 
-/* Disconnect, and give the port back, which TCP keeps because it was chosen by bind(). */
+/* Disconnect, and release the port, which TCP keeps because bind() chose it. */
 static int sock_disconnect(struct socket *sock)
 {
 	struct sockaddr addr = { .sa_family = AF_UNSPEC };
@@ -455,22 +458,22 @@ static int sock_disconnect(struct socket *sock)
 	if (!ret && inet_csk(sk)->icsk_bind_hash)
 		inet_put_port(sk);
 	release_sock(sk);
-	/* TCP notes that the stream was cut. */
+	/* Clear the error that TCP has set because the stream was reset. */
 	sock_error(sk);
 	return ret;
 }
 
 /**
- * kiw_sock_reconnect() - end a stream with a reset and connect it anew
- * @ks: a stream of kiw_sock_connect(); its owner calls and stays the owner
- * @local: our end; its port is ignored, as the peer's TCP may still know the former stream
- * @remote: whom to call
+ * kiw_sock_reconnect() - reset a stream and connect it again
+ * @ks: a stream of kiw_sock_connect(); its owner calls and remains the owner
+ * @local: local end; its port is ignored, as the peer's TCP may still know the former stream
+ * @remote: remote address and port
  *
- * The socket is the same, with its owner's security label, cgroup and memory accounting, which
- * a work item could not give to another one.
+ * The socket remains the same, with its owner's security label, cgroup and memory accounting,
+ * which a work item could not give to a new socket.
  *
  * Context: process, may sleep, does not wait for the peer.
- * Return: 0: changed() tells the outcome; or -errno: the stream must be dropped.
+ * Return: 0: changed() reports the outcome; or -errno: the stream must be dropped.
  */
 int kiw_sock_reconnect(struct kiw_sock *ks, const struct sockaddr_storage *local,
 		       const struct sockaddr_storage *remote)
@@ -494,15 +497,15 @@ int kiw_sock_reconnect(struct kiw_sock *ks, const struct sockaddr_storage *local
 
 /**
  * kiw_sock_listen() - listen for streams
- * @pool: where it belongs
- * @local: our end
- * @backlog: established streams TCP keeps until they are accepted
- * @v6only: if @local is of IPv6 and the wildcard, take no IPv4
- * @ops: owner's callbacks; changed() tells that there is something to accept
- * @owner: handed to them
+ * @pool: the pool that the listener will belong to
+ * @local: local end
+ * @backlog: number of established streams that TCP keeps until they are accepted
+ * @v6only: if @local is the IPv6 wildcard, accept no IPv4
+ * @ops: the owner's callbacks; changed() reports a stream to accept
+ * @owner: passed to @ops
  *
  * Context: process, may sleep.
- * Return: the listener with one reference of the caller's, or an ERR_PTR().
+ * Return: the listener with one reference for the caller, or an ERR_PTR().
  */
 struct kiw_sock *kiw_sock_listen(struct kiw_sock_pool *pool, const struct kiw_sock_local *local,
 				 int backlog, bool v6only, const struct kiw_sock_ops *ops,
@@ -541,17 +544,17 @@ err_free:
 }
 
 /**
- * kiw_sock_accept() - take the next stream from a listener
- * @listener: to take it from
- * @ops: owner's callbacks
- * @owner: handed to them
+ * kiw_sock_accept() - accept the next stream from a listener
+ * @listener: the listener
+ * @ops: the owner's callbacks
+ * @owner: passed to @ops
  *
- * What arrived before is not announced: the owner looks once by itself.
+ * Data that arrived before is not announced: the owner must look once by itself.
  *
  * Context: process, may sleep, does not wait.
- * Return: the stream with one reference of the caller's, or an ERR_PTR(): -EAGAIN:
- * nothing to accept; -ENOMEM: the stream waits in TCP's queue, and nothing announces it
- * again; anything else: that one is lost, there may be more.
+ * Return: the stream with one reference for the caller, or an ERR_PTR(): -EAGAIN: nothing to
+ * accept; -ENOMEM: the stream stays in TCP's queue, and is not announced again; anything else:
+ * that stream is lost, there may be more.
  */
 struct kiw_sock *kiw_sock_accept(struct kiw_sock *listener, const struct kiw_sock_ops *ops,
 				 void *owner)
@@ -575,10 +578,11 @@ struct kiw_sock *kiw_sock_accept(struct kiw_sock *listener, const struct kiw_soc
 }
 
 /**
- * kiw_sock_charge_caller() - let the calling process pay for a stream's memory
- * @ks: a stream that was accepted, and is charged to nobody
+ * kiw_sock_charge_caller() - charge a stream's memory to the calling process
+ * @ks: a stream that was accepted, and is not charged to any cgroup
  *
- * As TCP does when a process calls accept(). What TCP has queued already is charged as well.
+ * TCP does the same when a process calls accept(). Data that TCP has queued already is charged as
+ * well.
  *
  * Context: process, may sleep; @ks's owner calls.
  * Return: 0, or -ENOMEM: the memory cgroup is at its limit.
@@ -594,15 +598,15 @@ int kiw_sock_charge_caller(struct kiw_sock *ks)
 	return ret;
 }
 
-/* Owning */
+/* Ownership */
 
 /**
- * kiw_sock_set_owner() - hand a stream over
+ * kiw_sock_set_owner() - change the owner of a stream
  * @ks: the stream or listener
- * @ops: the new owner's callbacks, or NULL for silence
- * @owner: handed to them
+ * @ops: the new owner's callbacks, or NULL for none
+ * @owner: passed to @ops
  *
- * Context: process, may sleep. When it returns, no call to the former owner runs.
+ * Context: process, may sleep. When it returns, no callback of the former owner is running.
  */
 void kiw_sock_set_owner(struct kiw_sock *ks, const struct kiw_sock_ops *ops, void *owner)
 {
@@ -636,7 +640,7 @@ bool kiw_sock_lock(struct kiw_sock *ks)
  * kiw_sock_unlock() - release the socket lock in process context
  * @ks: the stream
  *
- * Context: process, may sleep: works off what arrived meanwhile.
+ * Context: process, may sleep: processes the backlog.
  */
 void kiw_sock_unlock(struct kiw_sock *ks)
 {
@@ -663,7 +667,7 @@ static void sock_linger_changed(void *owner)
 		sock_release_later(ks);
 }
 
-/* Count @ks, unless it has been released meanwhile. */
+/* Count @ks as lingering, unless it has been released in the meantime. */
 static void sock_count_lingering(struct kiw_sock *ks)
 {
 	struct kiw_sock_pool *pool = ks->pool;
@@ -676,7 +680,7 @@ static void sock_count_lingering(struct kiw_sock *ks)
 	spin_unlock_bh(&pool->lock);
 }
 
-/* The oldest of more than @max, counted no more, referenced; or NULL. */
+/* If more than @max streams linger: the oldest, no longer counted, referenced; otherwise NULL. */
 static struct kiw_sock *sock_excess_lingering(struct kiw_sock_pool *pool, unsigned int max)
 {
 	struct kiw_sock *ks = NULL;
@@ -697,7 +701,7 @@ static void sock_limit_lingering(struct kiw_sock_pool *pool, unsigned int max)
 
 	while ((ks = sock_excess_lingering(pool, max))) {
 		kiw_count(pool->stats, KIW_STAT_LINGER_LIMITED);
-		/* Its reference keeps the memory of the socket. */
+		/* The reference of the pending work item would keep the socket's memory. */
 		if (cancel_delayed_work(&ks->end_work))
 			kiw_sock_put(ks);
 		sock_release_now(ks);
@@ -706,14 +710,14 @@ static void sock_limit_lingering(struct kiw_sock_pool *pool, unsigned int max)
 }
 
 /**
- * kiw_sock_linger() - end a stream in order
- * @ks: the stream; its owner is told nothing more
- * @timeout_ms: after that it is reset
- * @max: how many streams of the device may linger under a limit, this one included; beyond
- *	that the oldest of them is reset. 0: this one has no limit and does not count
+ * kiw_sock_linger() - close a stream in order
+ * @ks: the stream; its owner gets no further callbacks
+ * @timeout_ms: timeout, after which the stream is reset
+ * @max: limit on the number of the device's lingering streams, including this one; if there are
+ *	more, the oldest is reset. 0: this stream is not limited and does not count
  *
- * Sends FIN behind what TCP has queued (RFC 5044 7.2), discards what still comes,
- * and releases the socket when both halves are closed.
+ * Sends FIN after what TCP has queued (RFC 5044 7.2), discards what still arrives, and releases
+ * the socket when both halves are closed.
  *
  * Context: process, may sleep, does not wait for the peer.
  */
@@ -721,7 +725,7 @@ void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms, unsigned int 
 {
 	if (!ks->sock || test_and_set_bit(KIW_SOCKF_LINGERING, &ks->flags))
 		return;
-	/* Before the owner lets go: afterwards the socket may be released at any time. */
+	/* While @ks still has its owner: afterwards the socket may be released at any time. */
 	kernel_sock_shutdown(ks->sock, SHUT_WR);
 
 	kiw_sock_get(ks);
@@ -748,8 +752,9 @@ void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms, unsigned int 
 
 /**
  * kiw_sock_drop() - end a stream or a listener
- * @ks: it; its owner is told nothing more
- * @reset: at once, with a reset; else in order as kiw_sock_linger() does, without a limit
+ * @ks: the stream or listener; its owner gets no further callbacks
+ * @reset: end it at once, with a reset; otherwise in order as kiw_sock_linger() does, without a
+ *	limit
  *
  * Context: process, may sleep.
  */
@@ -764,7 +769,7 @@ void kiw_sock_drop(struct kiw_sock *ks, bool reset)
 /* Any context */
 
 /**
- * kiw_sock_status() - what TCP says of a stream
+ * kiw_sock_status() - state of a stream according to TCP
  * @ks: the stream
  *
  * Context: any. A snapshot, unless the socket lock is held.
@@ -785,7 +790,7 @@ enum kiw_sock_status kiw_sock_status(struct kiw_sock *ks)
 	case TCP_FIN_WAIT2:
 		return KIW_SOCK_OPEN;
 	case TCP_CLOSE:
-		/* Both FINs, in whatever order, or something worse */
+		/* Both ends have sent FIN, in any order, or the stream failed */
 		return sock_flag(sk, SOCK_DONE) ? KIW_SOCK_PEER_CLOSED : KIW_SOCK_DEAD;
 	default:
 		return KIW_SOCK_PEER_CLOSED;
@@ -793,11 +798,11 @@ enum kiw_sock_status kiw_sock_status(struct kiw_sock *ks)
 }
 
 /**
- * kiw_sock_is_memalloc() - may a stream use the kernel's reserves of memory
+ * kiw_sock_is_memalloc() - may a stream use the kernel's memory reserves?
  * @ks: the stream
  *
  * Context: any. Constant from kiw_sock_connect() until the socket is released.
- * Return: as &struct kiw_sock_local said; false for what was accepted.
+ * Return: as set in &struct kiw_sock_local; false for accepted streams.
  */
 bool kiw_sock_is_memalloc(const struct kiw_sock *ks)
 {
@@ -818,7 +823,7 @@ struct kiw_sock *kiw_sock_get(struct kiw_sock *ks)
 }
 
 /**
- * kiw_sock_put() - give a reference back
+ * kiw_sock_put() - drop a reference
  * @ks: the stream; an owner that has not ended it must do so first
  *
  * Context: any.
@@ -829,15 +834,14 @@ void kiw_sock_put(struct kiw_sock *ks)
 }
 
 /**
- * kiw_sock_run_bh() - do something under the socket lock without sleeping
+ * kiw_sock_run_bh() - call a function under the socket lock without sleeping
  * @ks: the stream
  * @fn: called with the lock held
- * @arg: handed to it
+ * @arg: passed to @fn
  *
  * Context: BHs off.
- * Return: whether it was done. If not, the socket was released or a process owns it:
- * whoever owns it runs the callbacks when it lets go, but the caller's own business must
- * be deferred.
+ * Return: true: @fn was called. false: the socket was released, or a process owns it. The owner
+ * runs TCP's callbacks when it releases the socket, but the caller must defer its own work.
  */
 bool kiw_sock_run_bh(struct kiw_sock *ks, void (*fn)(void *arg), void *arg)
 {

@@ -3,13 +3,13 @@
  * Streams over kernel TCP sockets: sock.c, sock_class.c, sock_io.c and sock_rx.c are the only
  * files that know TCP.
  *
- * Owns: struct socket, its callbacks, its end. A stream has one owner at a time
- * (the endpoint while MPA starts up, then the QP) that hears of events through
- * &struct kiw_sock_ops, and holds references; the socket itself is released in
- * process context, exactly once, when it is dropped or when its lingering ends.
+ * Owns: struct socket, its callbacks, its end. A stream has one owner at a time: the endpoint
+ * while MPA starts up, then the QP. The owner is notified of events through &struct kiw_sock_ops
+ * and holds references. The socket itself is released in process context, exactly once, when the
+ * stream is dropped or has finished lingering.
  *
- * "Socket lock" below: kiw_sock_lock() in process context, or the spinlock part
- * with no owner in softirq (kiw_sock_run_bh(), or a @readable callback).
+ * "Socket lock" below means kiw_sock_lock() in process context or, in softirq, the socket's
+ * spinlock while no process owns the socket (kiw_sock_run_bh(), or a @readable callback).
  */
 #ifndef KIW_SOCK_H
 #define KIW_SOCK_H
@@ -29,11 +29,12 @@
 /**
  * struct kiw_sock_pool - all streams of a device
  * @lock: protects @socks, @lingering, @num_lingering
- * @socks: &struct kiw_sock.link
- * @lingering: &struct kiw_sock.linger_link, the oldest first
+ * @socks: list of all streams, through &struct kiw_sock.link
+ * @lingering: list of lingering streams, through &struct kiw_sock.linger_link, oldest first
  * @num_lingering: length of @lingering
- * @net: namespace of the netdev; not refcounted: the netdev leaves it first
- * @wq: where sockets are released
+ * @net: network namespace of the netdev; not refcounted, because the netdev leaves the namespace
+ *	before that ends
+ * @wq: workqueue on which sockets are released
  * @stats: the device's counters
  */
 struct kiw_sock_pool {
@@ -47,15 +48,15 @@ struct kiw_sock_pool {
 };
 
 /**
- * struct kiw_sock_ops - what an owner hears of
- * @readable: bytes or the end of the stream wait; socket lock held, BHs off.
- *	May read through a &struct kiw_rx_cursor
+ * struct kiw_sock_ops - callbacks to the owner of a stream
+ * @readable: data has arrived, or the stream has ended; socket lock held, BHs off. May read
+ *	through a &struct kiw_rx_cursor
  * @writable: the send queue has room again; socket lock held, BHs off; must defer
- * @changed: the state changed (connected, peer closed, error, new connection on a
- *	listener); socket lock held or not, BHs off; must defer
+ * @changed: the state changed (connected, peer closed, error, new connection on a listener);
+ *	socket lock held or not, BHs off; must defer
  *
- * kiw_sock_set_owner() returns only when no call to the former owner is running, and
- * what happened before it is not told again: a new owner looks at the stream itself.
+ * When kiw_sock_set_owner() returns, no callback of the former owner is running. Earlier events
+ * are not reported again: a new owner must look at the stream itself.
  */
 struct kiw_sock_ops {
 	void (*readable)(void *owner);
@@ -64,14 +65,14 @@ struct kiw_sock_ops {
 };
 
 /**
- * struct kiw_sock_local - this end of a stream or listener that is made
+ * struct kiw_sock_local - local end of a new stream or listener
  * @addr: address and port
- * @ifindex: bind to this interface, 0: to none
+ * @ifindex: bind to this interface, 0: do not bind
  * @tos: type of service or traffic class, negative: the default
- * @is_reserved: the port is held by the port mapper, on our behalf: use it nevertheless
- * @is_memalloc: memory may depend on the stream: it may use the kernel's reserves
- * @is_process: it is made for the process that calls, which the security modules are asked
- *	about. Such a socket holds a reference on the network namespace, as a process's own does
+ * @is_reserved: the port mapper holds the port on our behalf: use it nevertheless
+ * @is_memalloc: memory reclaim may depend on the stream: it may use the kernel's memory reserves
+ * @is_process: the socket is made for the calling process, and the security modules check that
+ *	process. Such a socket holds a reference on the network namespace, like a process's own
  */
 struct kiw_sock_local {
 	const struct sockaddr_storage *addr;
@@ -82,26 +83,26 @@ struct kiw_sock_local {
 	bool is_process;
 };
 
-#define KIW_SOCKF_LINGERING	0	/* only the end of the stream is awaited */
+#define KIW_SOCKF_LINGERING	0	/* waiting only for the end of the stream */
 #define KIW_SOCKF_RELEASED	1	/* the socket is being released, or was */
 
 /**
  * struct kiw_sock - a stream, or a listener
- * @ref: references
- * @pool: where it belongs
+ * @ref: reference count
+ * @pool: the pool that the stream belongs to
  * @link: in &struct kiw_sock_pool.socks
  * @linger_link: in &struct kiw_sock_pool.lingering, or empty
- * @sk: its TCP part; referenced, so that it can be locked at any time
+ * @sk: the TCP socket; referenced, so that it can be locked at any time
  * @sock: the kernel socket; NULL once released; written under the socket lock
- * @ops: the owner's; streams: protected by the socket lock; listeners: by the socket's
+ * @ops: the owner's callbacks; streams: protected by the socket lock; listeners: by the socket's
  *	callback lock
- * @owner: likewise
- * @is_listener: it accepts
- * @in_want: in kiw_sock_rx_want(), which TCP may answer at once; socket lock
- * @in_send: in kiw_sock_send_pages(), which tells its caller all there is; socket lock
- * @is_unreadable: TCP has something that the CPU cannot read; socket lock
+ * @owner: passed to @ops; protected likewise
+ * @is_listener: a listener, not a stream
+ * @in_want: in kiw_sock_rx_want(); TCP may call back from inside it; socket lock
+ * @in_send: in kiw_sock_send_pages(), whose return value tells its caller everything; socket lock
+ * @is_unreadable: TCP has data that the CPU cannot read; socket lock
  * @flags: %KIW_SOCKF_ bits
- * @end_work: releases a lingering stream: when its time is over, or TCP has seen its end
+ * @end_work: releases a lingering stream when its time is over or TCP has closed it
  */
 struct kiw_sock {
 	struct kref ref;
@@ -121,10 +122,10 @@ struct kiw_sock {
 };
 
 /**
- * enum kiw_sock_status - what TCP says of a stream
+ * enum kiw_sock_status - state of a stream according to TCP
  * @KIW_SOCK_CONNECTING: SYN sent
- * @KIW_SOCK_OPEN: both directions
- * @KIW_SOCK_PEER_CLOSED: the peer's FIN has come
+ * @KIW_SOCK_OPEN: both directions are open
+ * @KIW_SOCK_PEER_CLOSED: the peer's FIN has arrived
  * @KIW_SOCK_DEAD: reset, timed out, or released
  */
 enum kiw_sock_status {
@@ -134,7 +135,7 @@ enum kiw_sock_status {
 	KIW_SOCK_DEAD,
 };
 
-/* Process context, may sleep; a stream that cannot be made is an ERR_PTR() */
+/* Process context, may sleep; functions that fail to make a stream return an ERR_PTR() */
 void kiw_sock_pool_init(struct kiw_sock_pool *pool, struct net *net, struct workqueue_struct *wq,
 			struct kiw_stats *stats);
 void kiw_sock_pool_uninit(struct kiw_sock_pool *pool);
@@ -180,10 +181,10 @@ void kiw_sock_put(struct kiw_sock *ks);
 bool kiw_sock_run_bh(struct kiw_sock *ks, void (*fn)(void *arg), void *arg);
 
 /**
- * kiw_sock_assert_held() - the caller holds the socket lock
- * @ks: the stream, or NULL: a QP that has none is protected by its mutex
+ * kiw_sock_assert_held() - assert that the caller holds the socket lock
+ * @ks: the stream, or NULL: a QP without a stream is protected by its mutex
  *
- * A stream whose socket was released has no lock any more. Nothing without lockdep.
+ * Once the socket was released there is no lock to hold. Does nothing without lockdep.
  *
  * Context: any.
  */
@@ -202,16 +203,16 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks);
 
 /**
  * struct kiw_rx_cursor - a position in the receive queue
- * @skb: buffer it is in, NULL at the end
- * @part: @skb, or the one of those hung behind it
- * @frag: fragment of @part, -1: its linear part
- * @from: bytes of @skb in front of that; where @data and @here reach over several
- *	fragments, that is the last of them
+ * @skb: current buffer, NULL at the end
+ * @part: @skb, or the current buffer of its frag_list
+ * @frag: current fragment of @part, -1: its linear part; the last one if @data and @here span
+ *	several fragments
+ * @from: bytes of @skb before @frag
  * @seq: TCP sequence number
  * @avail: bytes from here to the end of what has arrived
- * @here: bytes that lie in one place from @data on, of which @avail may be fewer;
- *	0: kiw_sock_rx_find() knows
- * @data: the byte at @seq, when @here
+ * @here: bytes that are contiguous from @data on, possibly more than @avail; 0: call
+ *	kiw_sock_rx_find()
+ * @data: the byte at @seq, if @here is not 0
  */
 struct kiw_rx_cursor {
 	struct sk_buff *skb;
@@ -233,12 +234,12 @@ void kiw_sock_rx_consume(struct kiw_sock *ks, u32 len);
 void kiw_sock_rx_want(struct kiw_sock *ks, u32 len);
 
 /**
- * kiw_sock_rx_skip() - advance without looking
+ * kiw_sock_rx_skip() - skip bytes
  * @ks: the stream
  * @cur: advanced
  * @len: bytes, at most @cur->avail
  *
- * Copies of @cur begin where it is, so that is looked for once and for all of them.
+ * Looks up the new position here, so that copies of @cur need not each do that again.
  *
  * Context: socket lock held, BHs off.
  */
@@ -258,14 +259,14 @@ static inline void kiw_sock_rx_skip(struct kiw_sock *ks, struct kiw_rx_cursor *c
 }
 
 /**
- * kiw_sock_rx_take() - the next bytes, where they lie
+ * kiw_sock_rx_take() - access the next bytes in place
  * @ks: the stream
- * @cur: where from; advanced by what is returned
+ * @cur: position; advanced by what is returned
  * @len: bytes wanted, 1 to @cur->avail
- * @num: set to how many of them lie in one place, at least 1
+ * @num: set to the number of these bytes that are contiguous, at least 1
  *
  * Context: socket lock held, BHs off.
- * Return: the first of them; NULL: as kiw_sock_rx_find() says.
+ * Return: pointer to the first byte; NULL: kiw_sock_rx_find() failed.
  */
 static inline const u8 *kiw_sock_rx_take(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len,
 					 u32 *num)
@@ -285,11 +286,11 @@ static inline const u8 *kiw_sock_rx_take(struct kiw_sock *ks, struct kiw_rx_curs
 }
 
 /**
- * kiw_sock_is_unreadable() - has something arrived that the CPU cannot read
+ * kiw_sock_is_unreadable() - has data arrived that the CPU cannot read?
  * @ks: the stream
  *
  * Context: socket lock held.
- * Return: whether; the stream cannot be read any further then.
+ * Return: true: it has, and the stream cannot be read any further.
  */
 static inline bool kiw_sock_is_unreadable(const struct kiw_sock *ks)
 {

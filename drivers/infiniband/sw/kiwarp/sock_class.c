@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The lockdep classes of our sockets.
+ * Lockdep classes of the driver's sockets.
  *
- * An interface above an RDMA device (kiwarp_ip, for one) sends packets of other TCP sockets
- * with the lock of such a socket held, and posting takes the lock of ours inside it. Lockdep
- * tells locks apart by class, and TCP gives all sockets of a kind one. So ours get classes of
- * their own; without lockdep there is nothing to do.
+ * An interface above an RDMA device (e.g. kiwarp_ip) sends packets of other TCP sockets with the
+ * lock of such a socket held, and posting takes the lock of one of ours inside it. Lockdep tells
+ * locks apart by class, and all TCP sockets of a kind share a class. So ours get their own
+ * classes. Without lockdep there is nothing to do.
  *
- * A child that TCP has not handed out yet has the class of the kernel's sockets, or of a
- * process's, as its listener was made. It sends no more than its SYN, and nobody posts to it.
+ * A child that was not accepted yet has the class of kernel sockets or of process sockets,
+ * depending on how its listener was made. It only sends its SYN, and nothing posts to it.
  */
 #include "sock.h"
 
@@ -19,8 +19,8 @@
 #include <net/sock.h>
 
 /**
- * struct sock_class - of a family's sockets
- * @key: of the lock that a process owns
+ * struct sock_class - lockdep classes for the sockets of an address family
+ * @key: of the socket lock
  * @slock_key: of the spinlock inside it
  * @name: of @key
  * @slock_name: of @slock_key
@@ -42,7 +42,7 @@ static struct sock_class sock_class_v6 = {
 	.slock_name = "slock-AF_INET6-KIWARP",
 };
 
-/* The keys are the module's, so it stays while the socket does. */
+/* The keys are in the module, so the socket holds a reference on it. */
 static void sock_class_hold_module(struct sock *sk)
 {
 #if IS_ENABLED(CONFIG_PROVE_LOCKING) && IS_ENABLED(CONFIG_MODULES)
@@ -52,11 +52,11 @@ static void sock_class_hold_module(struct sock *sk)
 }
 
 /**
- * kiw_sock_class_set() - give a socket our lockdep classes
+ * kiw_sock_class_set() - assign the driver's lockdep classes to a socket
  * @sk: a TCP socket, just made or accepted; its lock is not held
  *
- * The locks of an accepted socket are in use: segments may come at this moment. So they are not
- * initialised anew, but change their class while they are held.
+ * The locks of an accepted socket are in use: segments may arrive at this moment. So they are not
+ * initialised again, but change their class while they are held.
  *
  * Context: process, may sleep.
  */

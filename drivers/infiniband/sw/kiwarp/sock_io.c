@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Bytes in and out of a stream: by call in process context while MPA starts up; then out,
- * by the transmit engine under the socket lock. See sock.c for what a stream is, and
- * sock_rx.c for how the receive engine reads.
+ * Stream I/O: both directions in process context while MPA starts up; afterwards transmission by
+ * the engine under the socket lock. See sock.c for what a stream is, and sock_rx.c for how the
+ * receive engine reads.
  */
 #include "sock.h"
 
@@ -10,16 +10,16 @@
 
 #include "compat/net.h"
 
-/* While MPA starts up: process context, never waiting */
+/* While MPA starts up: process context, without waiting */
 
 /**
- * kiw_sock_names() - both ends' addresses
+ * kiw_sock_names() - get the addresses of both ends
  * @ks: the stream or listener
  * @local: filled
  * @remote: filled, unless NULL
  *
  * Context: process, may sleep.
- * Return: 0, or -ENOTCONN when the stream is gone.
+ * Return: 0, or -ENOTCONN if the stream is gone.
  */
 int kiw_sock_names(struct kiw_sock *ks, struct sockaddr_storage *local,
 		   struct sockaddr_storage *remote)
@@ -51,14 +51,14 @@ static int sock_recv(struct kiw_sock *ks, void *buf, size_t len, int flags)
 }
 
 /**
- * kiw_sock_peek() - look at the first bytes that have arrived
+ * kiw_sock_peek() - copy the first bytes that have arrived without consuming them
  * @ks: the stream; its owner calls, so that it cannot be released meanwhile
  * @buf: filled from its start
- * @len: bytes of @buf
+ * @len: size of @buf in bytes
  *
  * Context: process, may sleep, does not wait.
- * Return: bytes in @buf, 0: none there (kiw_sock_status() tells whether any can
- * come), or -errno.
+ * Return: bytes copied to @buf, 0: none have arrived (kiw_sock_status() tells whether any can),
+ * or -errno.
  */
 int kiw_sock_peek(struct kiw_sock *ks, void *buf, size_t len)
 {
@@ -68,10 +68,10 @@ int kiw_sock_peek(struct kiw_sock *ks, void *buf, size_t len)
 /**
  * kiw_sock_discard() - consume bytes
  * @ks: the stream; its owner calls
- * @len: bytes; that many have arrived
+ * @len: bytes, at most what has arrived
  *
  * Context: process, may sleep, does not wait.
- * Return: 0, or -EIO when they were not there.
+ * Return: 0, or -EIO if fewer have arrived.
  */
 int kiw_sock_discard(struct kiw_sock *ks, size_t len)
 {
@@ -79,8 +79,8 @@ int kiw_sock_discard(struct kiw_sock *ks, size_t len)
 }
 
 /*
- * What TCP copies goes to a chunk that the socket keeps for the next copy, of 32 KiB in most
- * cases. There is none: from now on pages are sent. What is queued has references of its own.
+ * TCP copies data into a chunk, of 32 KiB in most cases, which the socket keeps for the next
+ * copy. There will be none, as from now on pages are sent. Queued data has its own references.
  */
 static void drop_copy_chunk(struct sock *sk)
 {
@@ -92,10 +92,10 @@ static void drop_copy_chunk(struct sock *sk)
 }
 
 /**
- * kiw_sock_send_all() - send a few bytes, all or fail
+ * kiw_sock_send_all() - send a few bytes, all or nothing
  * @ks: the stream
- * @buf: what to send
- * @len: bytes; little enough for the empty send queue of a new stream
+ * @buf: data to send
+ * @len: bytes; few enough for the empty send queue of a new stream
  *
  * Context: process, may sleep, does not wait.
  * Return: 0, or -errno: the stream is of no use any more; -ENOMEM: TCP found no memory.
@@ -106,14 +106,17 @@ int kiw_sock_send_all(struct kiw_sock *ks, const void *buf, size_t len)
 	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
 	int ret;
 
-	/* Not by struct socket: once the QP owns the stream, its work may release that. */
+	/*
+	 * Do not use the struct socket: once the QP owns the stream, its work item may release
+	 * it.
+	 */
 	if (!kiw_sock_lock(ks))
 		return -ENOTCONN;
 	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, len);
 	ret = tcp_sendmsg_locked(ks->sk, &msg, len);
 	drop_copy_chunk(ks->sk);
 	kiw_sock_unlock(ks);
-	/* There is room, so what TCP would wait for is memory. */
+	/* There is room, so TCP lacks memory. */
 	if (ret == -EAGAIN)
 		return -ENOMEM;
 	if (ret < 0)
@@ -122,11 +125,11 @@ int kiw_sock_send_all(struct kiw_sock *ks, const void *buf, size_t len)
 }
 
 /**
- * kiw_sock_error() - why a stream is dead
+ * kiw_sock_error() - get the reason why a stream is dead
  * @ks: the stream
  *
  * Context: process, may sleep. Consumes the error.
- * Return: 0 or -errno, as connect() would have it.
+ * Return: 0 or -errno, as connect() would return it.
  */
 int kiw_sock_error(struct kiw_sock *ks)
 {
@@ -136,7 +139,7 @@ int kiw_sock_error(struct kiw_sock *ks)
 /* For the engines: socket lock held, BHs off */
 
 /**
- * kiw_sock_emss() - what RFC 5044 5.1 calls EMSS: payload of a full segment now
+ * kiw_sock_emss() - get the EMSS of RFC 5044 5.1: the current payload of a full segment
  * @ks: the stream
  *
  * Context: socket lock held.
@@ -149,11 +152,11 @@ u32 kiw_sock_emss(struct kiw_sock *ks)
 }
 
 /**
- * kiw_sock_burst() - full segments that TCP passes on in one buffer
+ * kiw_sock_burst() - number of full segments that TCP passes on in one buffer
  * @ks: the stream
  *
- * What is sent beyond them is one more buffer, which takes its own way through the layers,
- * however little is in it.
+ * Data beyond that takes another buffer, which goes down the stack separately, however small it
+ * is.
  *
  * Context: socket lock held.
  * Return: segments of kiw_sock_emss() bytes, at least one.
@@ -166,11 +169,11 @@ u32 kiw_sock_burst(struct kiw_sock *ks)
 }
 
 /**
- * kiw_sock_has_room() - is it worth to prepare something to send
+ * kiw_sock_has_room() - has the send queue room?
  * @ks: the stream
  *
  * Context: socket lock held, BHs off.
- * Return: false: no; the owner's writable() will be called when it is.
+ * Return: false: no; the owner's writable() will be called when it has.
  */
 bool kiw_sock_has_room(struct kiw_sock *ks)
 {
@@ -182,11 +185,11 @@ bool kiw_sock_has_room(struct kiw_sock *ks)
 }
 
 /**
- * kiw_sock_is_quiet() - has TCP nothing queued and nothing in flight
+ * kiw_sock_is_quiet() - does TCP have nothing queued and nothing in flight?
  * @ks: the stream
  *
  * Context: socket lock held.
- * Return: whether.
+ * Return: true: both are empty.
  */
 bool kiw_sock_is_quiet(struct kiw_sock *ks)
 {
@@ -195,19 +198,19 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks)
 }
 
 /**
- * kiw_sock_send_pages() - give page fragments to TCP
+ * kiw_sock_send_pages() - hand page fragments to TCP
  * @ks: the stream
- * @bv: fragments of pages that nobody writes to until TCP gives them back; it takes references
- * @num: how many
- * @len: bytes in all
+ * @bv: page fragments that nothing modifies until TCP has released them; TCP takes references
+ * @num: number of fragments
+ * @len: total bytes
  *
- * When TCP has all of it, what follows starts a new segment (RFC 5044 5.1: FPDU alignment).
- * That is so also where it need not be told, because the last segment is full: where the
- * window cuts a segment short, all that is in one buffer with it is out of step behind it,
- * and so would be what TCP puts into that buffer later.
+ * When TCP has taken all of it, what follows starts a new segment (RFC 5044 5.1: FPDU alignment).
+ * MSG_EOR is set even if the last segment is full. If the send window cuts a segment short,
+ * everything behind it in the same buffer is misaligned, and so would be what TCP adds to that
+ * buffer later.
  *
- * Fragments that somebody may write to are copied wherever the stack computes a checksum or
- * cuts segments itself. MSG_NO_SHARED_FRAGS says that nobody does.
+ * The stack copies fragments that may be modified whenever it computes a checksum or segments a
+ * buffer in software. MSG_NO_SHARED_FRAGS says that nothing modifies these.
  *
  * Context: socket lock held, BHs off. Never sleeps.
  * Return: bytes taken, at least one; -EAGAIN: none, writable() will be called unless
@@ -219,8 +222,8 @@ int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int nu
 
 	kiw_sock_assert_held(ks);
 	/*
-	 * When TCP has no memory and nothing queued, it says at once that there is room, to wake
-	 * up a poller. For the owner that would be a call to try again without the delay.
+	 * If TCP has no memory and nothing queued, it reports room at once, to wake up a poller.
+	 * The owner would try again without the delay.
 	 */
 	ks->in_send = true;
 	ret = kiw_compat_send_bvec(ks->sk, bv, num, len,

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Reading what has arrived where TCP has it, without taking it out of the queue before all
- * of it was used.
+ * Reading received data in TCP's receive queue, without consuming it before all of it has been
+ * processed.
  *
- * Owns: nothing; a &struct kiw_rx_cursor is its caller's. A position is a buffer of the
- * receive queue and a place in it: its linear part or one of its fragments, or those of
- * the buffers that GRO has hung behind it. It only moves forward, and a copy of it goes on
- * from where it was made, so bytes far back in a large buffer cost no more than others.
- * The address is cached: within one place, moving a position only changes a count.
+ * Owns: nothing; the caller owns its &struct kiw_rx_cursor. A position is a buffer of the receive
+ * queue and a place in it: the linear part or a fragment, of the buffer itself or of a buffer in
+ * the frag_list that GRO has built. A position only moves forward, and a copy of it continues
+ * from where it was made. So bytes far back in a large buffer cost no more than others. The
+ * address is cached: moving within one place only changes counters.
  *
- * Buffers that hang behind another may have buffers behind them again: fragments of IP packets
- * that were fragments themselves, as tunnels make them. These are rare, and looked through
- * from the start each time. Fragments may be unreadable for the CPU, with devmem TCP for one:
- * nothing can be done with those.
+ * Buffers in a frag_list may have a frag_list themselves: IP fragments that consist of fragments,
+ * as tunnels produce them. This is rare, so these are searched from the start each time.
+ * Fragments may be unreadable for the CPU, e.g. with devmem TCP; streams with such fragments
+ * fail.
  *
  * Context: socket lock held, BHs off.
  */
@@ -20,7 +20,7 @@
 
 #include <net/tcp.h>
 
-/* Tunnels in tunnels whose fragments were fragmented, each of which this host has put together */
+/* Maximum depth of frag_lists: nested tunnels whose fragments were reassembled by this host */
 #define SOCK_RX_NESTED	8
 
 static void sock_rx_begin(struct kiw_rx_cursor *cur, struct sk_buff *skb)
@@ -33,12 +33,12 @@ static void sock_rx_begin(struct kiw_rx_cursor *cur, struct sk_buff *skb)
 }
 
 /**
- * kiw_sock_rx_start() - look at what has arrived
+ * kiw_sock_rx_start() - get a position at the start of what has arrived
  * @ks: the stream
- * @cur: set to the oldest byte not consumed
+ * @cur: set to the oldest byte that was not consumed
  *
- * Context: socket lock held, BHs off. @cur is valid until the lock is released or
- * bytes are consumed.
+ * Context: socket lock held, BHs off. @cur is valid until the lock is released or bytes are
+ * consumed.
  */
 void kiw_sock_rx_start(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 {
@@ -54,7 +54,7 @@ void kiw_sock_rx_start(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 		cur->avail = 0;
 }
 
-/* Move to the buffer that holds the byte at @cur->seq, and say where in it. */
+/* Move to the buffer that holds the byte at @cur->seq. Return: the offset in that buffer. */
 static u32 sock_rx_settle(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 {
 	struct sk_buff_head *queue = &ks->sk->sk_receive_queue;
@@ -72,8 +72,8 @@ static u32 sock_rx_settle(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 }
 
 /*
- * The next of the places in which the bytes of a buffer are; false: that was the last, or the
- * buffers behind it have buffers behind them.
+ * Move to the next place in the buffer. Return: false: that was the last place, or a buffer in
+ * the frag_list has a frag_list itself.
  */
 static bool sock_rx_next_place(struct kiw_rx_cursor *cur)
 {
@@ -97,7 +97,7 @@ static const u8 *sock_rx_frag(const skb_frag_t *frag, u32 off, u32 *len)
 	return data ? data + off : NULL;
 }
 
-/* Where the byte at @off in a buffer is, whose buffers have buffers, and how many are there */
+/* Find the byte at @off in a buffer with nested frag_lists; set @len to how many are contiguous */
 static const u8 *sock_rx_nested(const struct sk_buff *skb, u32 off, u32 *len, unsigned int depth)
 {
 	const struct skb_shared_info *shinfo = skb_shinfo(skb);
@@ -132,9 +132,9 @@ static u32 sock_rx_place_size(const struct kiw_rx_cursor *cur)
 }
 
 /*
- * Bytes of the next fragments that lie right behind @end, where the place of @cur ends: it
- * is one place with them. TCP puts what is in many pages into a fragment for each, also
- * where they are one block of memory, as those that a sender on this host has filled.
+ * Join fragments that directly follow @end, where the place of @cur ends, to that place. TCP
+ * makes one fragment of each page, even if the pages are contiguous, e.g. those filled by a
+ * sender on this host. Return: the number of bytes joined.
  */
 static u32 sock_rx_join(struct kiw_rx_cursor *cur, const u8 *end)
 {
@@ -154,7 +154,7 @@ static u32 sock_rx_join(struct kiw_rx_cursor *cur, const u8 *end)
 	return end - start;
 }
 
-/* Where the byte at @off in the buffer is, and how many are there; NULL: nowhere */
+/* Find the byte at @off in the buffer; set @len to how many are contiguous. Return: NULL: none */
 static const u8 *sock_rx_place(struct kiw_rx_cursor *cur, u32 off, u32 *len)
 {
 	const u8 *data;
@@ -181,7 +181,7 @@ static const u8 *sock_rx_place(struct kiw_rx_cursor *cur, u32 off, u32 *len)
 	return data;
 }
 
-/* There is no going on with this stream. */
+/* The stream cannot be read any further. */
 static bool sock_rx_lost(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 {
 	cur->skb = NULL;
@@ -193,13 +193,13 @@ static bool sock_rx_lost(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 }
 
 /**
- * kiw_sock_rx_find() - find the byte that a position is at
+ * kiw_sock_rx_find() - look up the byte at a position
  * @ks: the stream
  * @cur: the position, @cur->avail not 0; @cur->here and @cur->data are set
  *
  * Context: socket lock held, BHs off.
- * Return: false: the CPU cannot read it, nor what follows; kiw_sock_is_unreadable() says so
- * from then on.
+ * Return: false: the CPU cannot read this byte, nor what follows; from then on
+ * kiw_sock_is_unreadable() returns true.
  */
 bool kiw_sock_rx_find(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 {
@@ -214,8 +214,8 @@ bool kiw_sock_rx_find(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 /**
  * kiw_sock_rx_peek() - copy bytes out of the receive queue
  * @ks: the stream
- * @cur: where from; stays
- * @buf: filled; with zeroes where kiw_sock_rx_find() fails
+ * @cur: position, not changed
+ * @buf: filled; with zeroes if kiw_sock_rx_find() fails
  * @len: bytes, at most @cur->avail
  *
  * Context: socket lock held, BHs off.
@@ -238,16 +238,16 @@ void kiw_sock_rx_peek(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u8 *
 }
 
 /**
- * kiw_sock_rx_room() - see to it that the rest of an FPDU can come
+ * kiw_sock_rx_room() - make sure that the rest of an FPDU can arrive
  * @ks: the stream
- * @cur: at the first byte that is to stay in the queue
- * @len: bytes from there that must have arrived to be of use
+ * @cur: first byte that will remain in the queue
+ * @len: bytes from there that must arrive before they can be processed
  *
- * TCP gives a buffer back when all of it is consumed. One that the network has put together
- * from many segments may be nearly all of what TCP grants a stream, and while an byte of it
- * waits for the rest of its FPDU there would be no window for that rest, and nothing would
- * ever move again. So TCP is granted that buffer on top, within the limits of tcp_rmem; to be
- * called before what is in front of @cur is consumed, as that tells the peer the window.
+ * TCP only frees a buffer when all of it has been consumed. A buffer that the network stack has
+ * merged from many segments may take up nearly the whole receive buffer of the stream. If one
+ * byte of it waits for the rest of its FPDU, there is no window for that rest, and the stream
+ * hangs forever. So grow the receive buffer by that buffer, within the limit of tcp_rmem. Call
+ * this before consuming what is in front of @cur, because consuming it tells the peer the window.
  *
  * Context: socket lock held, BHs off.
  */
@@ -260,7 +260,7 @@ void kiw_sock_rx_room(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u32 
 	kiw_sock_assert_held(ks);
 	if (!cur->avail || !cur->skb || cur->seq == TCP_SKB_CB(cur->skb)->seq)
 		return;
-	/* A buffer is larger than what is in it; TCP takes it for twice as large at first. */
+	/* A buffer takes more memory than its data; TCP initially assumes twice as much. */
 	room = cur->skb->truesize + 4 * (len + inet_csk(sk)->icsk_ack.rcv_mss);
 	room = min(room, limit);
 	if (room > sk->sk_rcvbuf)
@@ -268,9 +268,9 @@ void kiw_sock_rx_room(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u32 
 }
 
 /**
- * kiw_sock_rx_consume() - take bytes out of the receive queue
+ * kiw_sock_rx_consume() - consume bytes of the receive queue
  * @ks: the stream
- * @len: bytes, at most what has arrived; ends every cursor
+ * @len: bytes, at most what has arrived; invalidates all cursors
  *
  * Context: socket lock held, BHs off.
  */
@@ -281,11 +281,11 @@ void kiw_sock_rx_consume(struct kiw_sock *ks, u32 len)
 }
 
 /**
- * kiw_sock_rx_want() - say how much must have arrived to be worth a call
+ * kiw_sock_rx_want() - set how much data must arrive before @readable is called
  * @ks: the stream
- * @len: bytes from the oldest not consumed
+ * @len: bytes from the oldest that was not consumed
  *
- * TCP makes the window large enough for them, and still calls when it cannot wait.
+ * TCP makes the window large enough for that, and calls earlier if it cannot wait.
  *
  * Context: socket lock held, BHs off.
  */
