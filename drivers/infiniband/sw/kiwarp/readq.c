@@ -14,9 +14,9 @@
 #include "proto/ring.h"
 
 /*
- * An allocation that cannot wait is for a page at the most, so longer rings are allocated here.
- * Shorter ones are allocated when they are needed, to save memory on idle connections; but not
- * those of a stream that memory may depend on, whose first request must not find none.
+ * Atomic allocations are limited to a page, so longer rings are allocated here. Shorter ones are
+ * allocated when they are needed, to save memory on idle connections. The exception is a stream
+ * that memory reclaim may depend on, whose first request must not fail for lack of memory.
  */
 static int readq_init(size_t bytes, bool is_memalloc, void **slots)
 {
@@ -31,7 +31,7 @@ static int readq_init(size_t bytes, bool is_memalloc, void **slots)
 	return *slots ? 0 : -ENOMEM;
 }
 
-/* @memcg is charged, whoever is running: softirq has none, and a kworker that of the system */
+/* Charge @memcg in any context: softirq has no memory cgroup, and a kworker has the system's */
 static void *readq_slots(struct mem_cgroup *memcg, size_t bytes)
 {
 	struct mem_cgroup *before = set_active_memcg(memcg);
@@ -44,8 +44,8 @@ static void *readq_slots(struct mem_cgroup *memcg, size_t bytes)
 /**
  * kiw_pend_init() - make an empty pend ring
  * @ring: to initialise
- * @max: most work requests begun and not completed, a power of two
- * @is_memalloc: allocate its slots now, from the kernel's reserves of memory if need be
+ * @max: maximum number of work requests started and not completed, a power of two
+ * @is_memalloc: allocate the slots now, from the kernel's memory reserves if need be
  *
  * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
@@ -66,7 +66,7 @@ int kiw_pend_init(struct kiw_pend_ring *ring, u32 max, bool is_memalloc)
 
 /**
  * kiw_pend_uninit() - free a pend ring
- * @ring: may never have been initialised beyond zeroes
+ * @ring: the ring; may be all zeroes
  *
  * Context: process.
  */
@@ -91,7 +91,7 @@ static void orq_set_slots(struct kiw_orq *orq, void *slots)
  * kiw_orq_init() - make an empty ORQ
  * @orq: to initialise
  * @depth: negotiated ORD; may be 0
- * @is_memalloc: allocate its slots now, from the kernel's reserves of memory if need be
+ * @is_memalloc: allocate the slots now, from the kernel's memory reserves if need be
  *
  * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
@@ -104,7 +104,7 @@ int kiw_orq_init(struct kiw_orq *orq, u32 depth, bool is_memalloc)
 	memset(orq, 0, sizeof(*orq));
 	orq->depth = depth;
 	orq->size = kiw_ring_size(depth, U16_MAX);
-	/* At most so many of one SGE, what the end of the ring is too short for, and the next. */
+	/* Room for @size - 1 Reads with one SGE, a gap at the end of the ring, and the next Read */
 	orq->num_sges = kiw_ring_size(orq->size + 2 * (KIW_MAX_SGE - 1), U32_MAX);
 	ret = readq_init(orq_bytes(orq), is_memalloc, &slots);
 	orq_set_slots(orq, slots);
@@ -113,7 +113,7 @@ int kiw_orq_init(struct kiw_orq *orq, u32 depth, bool is_memalloc)
 
 /**
  * kiw_orq_uninit() - free an ORQ
- * @orq: may never have been initialised beyond zeroes
+ * @orq: the queue; may be all zeroes
  *
  * Context: process.
  */
@@ -127,7 +127,7 @@ void kiw_orq_uninit(struct kiw_orq *orq)
  * kiw_irq_init() - make an empty IRQ
  * @irq: to initialise
  * @depth: negotiated IRD; may be 0
- * @is_memalloc: allocate its slots now, from the kernel's reserves of memory if need be
+ * @is_memalloc: allocate the slots now, from the kernel's memory reserves if need be
  *
  * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
@@ -147,7 +147,7 @@ int kiw_irq_init(struct kiw_irq *irq, u32 depth, bool is_memalloc)
 
 /**
  * kiw_irq_uninit() - free an IRQ
- * @irq: may never have been initialised beyond zeroes
+ * @irq: the queue; may be all zeroes
  *
  * Context: process.
  */
@@ -158,11 +158,11 @@ void kiw_irq_uninit(struct kiw_irq *irq)
 }
 
 /**
- * kiw_pend_ready() - see to it that a pend ring has slots
- * @ring: the ring; one without slots is full
+ * kiw_pend_ready() - make sure that a pend ring has slots
+ * @ring: the ring; one without slots counts as full
  *
  * Context: serialised by the caller.
- * Return: false: there is no memory at this moment.
+ * Return: false: no memory at this moment.
  */
 bool kiw_pend_ready(struct kiw_pend_ring *ring)
 {
@@ -174,11 +174,11 @@ bool kiw_pend_ready(struct kiw_pend_ring *ring)
 }
 
 /**
- * kiw_orq_ready() - see to it that an ORQ has slots
+ * kiw_orq_ready() - make sure that an ORQ has slots
  * @orq: the queue
  *
  * Context: serialised by the caller.
- * Return: false: there is no memory at this moment.
+ * Return: false: no memory at this moment.
  */
 bool kiw_orq_ready(struct kiw_orq *orq)
 {
@@ -188,11 +188,11 @@ bool kiw_orq_ready(struct kiw_orq *orq)
 }
 
 /**
- * kiw_irq_ready() - see to it that an IRQ has slots
+ * kiw_irq_ready() - make sure that an IRQ has slots
  * @irq: the queue
  *
  * Context: serialised by the caller.
- * Return: false: there is no memory at this moment.
+ * Return: false: no memory at this moment.
  */
 bool kiw_irq_ready(struct kiw_irq *irq)
 {
@@ -203,11 +203,11 @@ bool kiw_irq_ready(struct kiw_irq *irq)
 }
 
 /**
- * kiw_pend_is_full() - may another work request begin
+ * kiw_pend_is_full() - is a pend ring full?
  * @ring: the ring
  *
  * Context: serialised by the caller.
- * Return: true: not before one completes.
+ * Return: true: no work request may start before another one completes.
  */
 bool kiw_pend_is_full(const struct kiw_pend_ring *ring)
 {
@@ -215,11 +215,11 @@ bool kiw_pend_is_full(const struct kiw_pend_ring *ring)
 }
 
 /**
- * kiw_pend_is_empty() - is no work request between its begin and its completion
+ * kiw_pend_is_empty() - is a pend ring empty?
  * @ring: the ring
  *
  * Context: serialised by the caller.
- * Return: whether.
+ * Return: true: every work request that was started has completed.
  */
 bool kiw_pend_is_empty(const struct kiw_pend_ring *ring)
 {
@@ -227,10 +227,10 @@ bool kiw_pend_is_empty(const struct kiw_pend_ring *ring)
 }
 
 /**
- * kiw_pend_add() - a work request begins
+ * kiw_pend_add() - add a work request that starts
  * @ring: the ring, not full
  * @wqe: the work request
- * @is_signaled: its success is to be reported
+ * @is_signaled: report success as well
  *
  * Context: serialised by the caller. Its counter is @ring->put - 1 afterwards.
  */
@@ -249,7 +249,7 @@ void kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool i
 }
 
 /**
- * kiw_pend_at() - a work request by its counter
+ * kiw_pend_at() - get a work request by its counter
  * @ring: the ring
  * @pos: free-running counter
  *
@@ -262,12 +262,12 @@ struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos)
 }
 
 /**
- * kiw_pend_is_sent() - is there nothing left of a work request to be given to TCP
+ * kiw_pend_is_sent() - has TCP taken all of a work request?
  * @pend: the work request; done, or younger than 2^31 bytes
- * @end: how far TCP has the stream, as &struct kiw_tx.offset counts
+ * @end: how much of the stream TCP has taken, as &struct kiw_tx.offset counts
  *
  * Context: serialised by the caller.
- * Return: whether; also when it is done and nothing will be sent.
+ * Return: true: it has, or the work request is done and nothing will be sent for it.
  */
 bool kiw_pend_is_sent(const struct kiw_pend *pend, u32 end)
 {
@@ -275,9 +275,9 @@ bool kiw_pend_is_sent(const struct kiw_pend *pend, u32 end)
 }
 
 /**
- * kiw_pend_cut() - what was built behind a place in the stream was discarded
+ * kiw_pend_cut() - account for FPDUs that were discarded
  * @ring: the ring
- * @end: that place, as &struct kiw_tx.offset counts; other bytes will follow there
+ * @end: end of the remaining stream, as &struct kiw_tx.offset counts; other data will follow
  *
  * Context: serialised by the caller.
  */
@@ -293,7 +293,7 @@ void kiw_pend_cut(struct kiw_pend_ring *ring, u32 end)
 	}
 }
 
-/* What is left out at the end of the ring, when it is too short for @count SGEs */
+/* SGEs skipped at the end of the ring, if the rest is too short for @count contiguous ones */
 static u32 orq_gap(const struct kiw_orq *orq, u32 count)
 {
 	u32 rest = orq->num_sges - kiw_ring_slot(orq->sge_put, orq->num_sges);
@@ -309,14 +309,14 @@ static bool orq_has_sges(const struct kiw_orq *orq, u32 count)
 }
 
 /**
- * kiw_orq_is_full() - may no other Read be outstanding
+ * kiw_orq_is_full() - is an ORQ full?
  * @orq: the queue
  *
- * As many are as were negotiated, or those that are have so many SGEs that there may be no
- * room for one more's.
+ * It is if as many Reads are outstanding as were negotiated, or if they have so many SGEs that
+ * there may be no room for those of another Read.
  *
  * Context: serialised by the caller.
- * Return: whether; always when ORD is 0.
+ * Return: true: it is full; always if ORD is 0.
  */
 bool kiw_orq_is_full(const struct kiw_orq *orq)
 {
@@ -325,11 +325,11 @@ bool kiw_orq_is_full(const struct kiw_orq *orq)
 }
 
 /**
- * kiw_orq_is_empty() - is no Read outstanding
+ * kiw_orq_is_empty() - is an ORQ empty?
  * @orq: the queue
  *
  * Context: serialised by the caller.
- * Return: whether.
+ * Return: true: no Read is outstanding.
  */
 bool kiw_orq_is_empty(const struct kiw_orq *orq)
 {
@@ -337,13 +337,13 @@ bool kiw_orq_is_empty(const struct kiw_orq *orq)
 }
 
 /**
- * kiw_orq_add() - a Read goes out
+ * kiw_orq_add() - add a Read that is sent
  * @orq: the queue, ready and not full
- * @sge: where the bytes go; copied
- * @num_sge: entries of @sge, at most %KIW_MAX_SGE
+ * @sge: sink of the Read; copied
+ * @num_sge: number of SGEs, at most %KIW_MAX_SGE
  *
  * Context: serialised by the caller.
- * Return: its entry, zero but for the SGEs, for the caller to fill.
+ * Return: the new entry, zero except for the SGEs, for the caller to fill.
  */
 struct kiw_read *kiw_orq_add(struct kiw_orq *orq, const struct kiw_sge *sge, u8 num_sge)
 {
@@ -364,7 +364,7 @@ struct kiw_read *kiw_orq_add(struct kiw_orq *orq, const struct kiw_sge *sge, u8 
 }
 
 /**
- * kiw_orq_oldest() - the Read that the next Response answers, RFC 5040 5.5
+ * kiw_orq_oldest() - get the Read that the next Response answers, RFC 5040 5.5
  * @orq: the queue
  *
  * Context: serialised by the caller.
@@ -378,7 +378,7 @@ struct kiw_read *kiw_orq_oldest(struct kiw_orq *orq)
 }
 
 /**
- * kiw_orq_done() - the oldest Read has been answered
+ * kiw_orq_done() - remove the oldest Read, which has been answered
  * @orq: the queue, not empty
  *
  * Context: serialised by the caller.
@@ -390,13 +390,13 @@ void kiw_orq_done(struct kiw_orq *orq)
 }
 
 /**
- * kiw_irq_add() - the peer wants to read
+ * kiw_irq_add() - add a Read of the peer
  * @irq: the queue, ready
- * @req: its request
- * @ddp: its DDP header, %KIW_DDP_UNTAGGED_HDR bytes
+ * @req: the request
+ * @ddp: its DDP header, %KIW_DDP_UNTAGGED_HDR octets
  *
  * Context: serialised by the caller.
- * Return: false: the peer has more outstanding than was negotiated.
+ * Return: false: the peer has more Reads outstanding than were negotiated.
  */
 bool kiw_irq_add(struct kiw_irq *irq, const struct kiw_read_req *req, const u8 *ddp)
 {
@@ -411,11 +411,11 @@ bool kiw_irq_add(struct kiw_irq *irq, const struct kiw_read_req *req, const u8 *
 }
 
 /**
- * kiw_irq_oldest() - the request to answer next
+ * kiw_irq_oldest() - get the request to answer next
  * @irq: the queue
  *
  * Context: serialised by the caller.
- * Return: it, or NULL.
+ * Return: its entry, or NULL.
  */
 struct kiw_peer_read *kiw_irq_oldest(struct kiw_irq *irq)
 {
@@ -425,7 +425,7 @@ struct kiw_peer_read *kiw_irq_oldest(struct kiw_irq *irq)
 }
 
 /**
- * kiw_irq_done() - the oldest request has been answered
+ * kiw_irq_done() - remove the oldest request, which has been answered
  * @irq: the queue, not empty
  *
  * Context: serialised by the caller.

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Three queues that order a QP's work: work requests begun and not completed,
- * our outstanding RDMA Reads (ORQ), the peer's RDMA Reads to answer (IRQ).
+ * Three queues that order a QP's work: work requests that were started and have not completed,
+ * outstanding RDMA Reads of this end (ORQ), and RDMA Reads of the peer to respond to (IRQ).
  *
- * Owns: their rings. Many connections never read, or only in one direction, so a ring that
- * is no longer than a page is allocated when it is needed first: kiw_pend_ready() and the like
- * come before an entry is added. What is used is used under the socket lock. A stream that may
- * use the kernel's reserves of memory gets its rings at once.
+ * Owns: the rings of these queues. Many connections have no RDMA Reads, or only in one direction,
+ * so a ring of up to a page is allocated when it is first needed: call kiw_pend_ready() and its
+ * siblings before adding an entry. A stream that may use the kernel's memory reserves gets its
+ * rings when it is set up. The queues are used under the socket lock.
  */
 #ifndef KIW_READQ_H
 #define KIW_READQ_H
@@ -19,13 +19,13 @@ struct mem_cgroup;
 /**
  * struct kiw_pend - a send work request begun and not completed
  * @wr_id: the consumer's cookie
- * @length: bytes it moved
- * @end: @is_built: where in the stream it ends, as &struct kiw_tx.offset counts
+ * @length: bytes transferred
+ * @end: where it ends in the stream, as &struct kiw_tx.offset counts, if @is_built
  * @op: &enum kiw_wr_op
- * @status: &enum kiw_wcs, once @is_done
- * @is_signaled: the consumer wants a completion of success too
- * @is_built: its last FPDU was made
- * @is_done: waits for older ones only
+ * @status: &enum kiw_wcs, if @is_done
+ * @is_signaled: the consumer wants a completion for success as well
+ * @is_built: its last FPDU was built
+ * @is_done: it only waits for older ones to complete
  */
 struct kiw_pend {
 	u64 wr_id;
@@ -39,14 +39,14 @@ struct kiw_pend {
 };
 
 /**
- * struct kiw_pend_ring - those, in order of posting
- * @slots: ring of @size, or NULL
- * @size: @max, a power of two, or 0: there are no slots yet
- * @max: most work requests begun and not completed
- * @put: free-running
- * @taken: free-running: entries before it are with TCP as a whole
- * @get: free-running: oldest not completed
- * @memcg: pays for slots that are allocated later, or NULL; referenced by the QP
+ * struct kiw_pend_ring - ring of &struct kiw_pend, in order of posting
+ * @slots: ring with @size slots, or NULL
+ * @size: @max, a power of two, or 0 if there are no slots yet
+ * @max: maximum number of work requests started and not completed
+ * @put: free-running: next slot to fill
+ * @taken: free-running: TCP has taken all entries before this one completely
+ * @get: free-running: oldest entry not completed
+ * @memcg: memory cgroup charged for slots that are allocated later, or NULL; referenced by the QP
  */
 struct kiw_pend_ring {
 	struct kiw_pend *slots;
@@ -60,15 +60,15 @@ struct kiw_pend_ring {
 
 /**
  * struct kiw_read - an outstanding RDMA Read of ours
- * @stag: private sink STag, valid for this response alone
- * @length: bytes asked for
+ * @stag: private sink STag, only valid for this Response
+ * @length: bytes requested
  * @received: bytes placed
- * @pend: its counter in the pend ring
- * @sge: where the bytes go; part of &struct kiw_orq.sges
- * @sge_end: where the next Read's begin, as &struct kiw_orq.sge_put counts
- * @is_rtr: it was sent to say that we are there, RFC 6581 9.2; nobody waits for it
- * @with_inv: the STag of the only entry of @sge is made invalid when all has come
- * @num_sge: entries of @sge
+ * @pend: counter of its entry in the pend ring
+ * @sge: sink of the Read; part of &struct kiw_orq.sges
+ * @sge_end: start of the next Read's SGEs, as &struct kiw_orq.sge_put counts
+ * @is_rtr: sent as an RTR, RFC 6581 9.2; it completes no work request
+ * @with_inv: the STag of the only entry of @sge is invalidated when all has arrived
+ * @num_sge: number of SGEs
  */
 struct kiw_read {
 	u32 stag;
@@ -85,19 +85,19 @@ struct kiw_read {
 /**
  * struct kiw_orq - outstanding RDMA Reads, oldest first
  *
- * Most Reads have one SGE, so room for %KIW_MAX_SGE in each slot would be for nothing: they
- * share a ring, in which those of a Read are next to each other. It is long enough that Reads
- * with one SGE never wait for it.
+ * Most Reads have one SGE, so room for %KIW_MAX_SGE of them in each slot would be wasted. Instead
+ * the Reads share a ring of SGEs, in which those of a Read are contiguous. The ring is long
+ * enough that Reads with one SGE never wait for room in it.
  *
- * @slots: ring of @size, or NULL: not allocated yet
- * @sges: ring of @num_sges, behind the slots
+ * @slots: ring with @size slots, or NULL if not allocated yet
+ * @sges: ring with @num_sges SGEs, in memory after the slots
  * @size: a power of two, at least @depth
- * @depth: most that may be outstanding: the negotiated ORD, exactly
- * @put: free-running
- * @get: free-running
+ * @depth: maximum number of outstanding Reads: exactly the negotiated ORD
+ * @put: free-running: next slot to fill
+ * @get: free-running: oldest outstanding Read
  * @num_sges: a power of two
- * @sge_put: free-running
- * @sge_get: free-running
+ * @sge_put: free-running: next SGE to fill
+ * @sge_get: free-running: first SGE in use
  * @memcg: as in &struct kiw_pend_ring
  */
 struct kiw_orq {
@@ -116,7 +116,7 @@ struct kiw_orq {
 /**
  * struct kiw_peer_read - an RDMA Read of the peer
  * @req: what is to be read
- * @ddp: DDP header of the request, as it came; a Terminate says which request it means
+ * @ddp: DDP header of the request as received; a Terminate quotes it to identify the request
  */
 struct kiw_peer_read {
 	struct kiw_read_req req;
@@ -125,11 +125,11 @@ struct kiw_peer_read {
 
 /**
  * struct kiw_irq - the peer's RDMA Reads, oldest first
- * @slots: ring of @size, or NULL: not allocated yet
+ * @slots: ring with @size slots, or NULL if not allocated yet
  * @size: a power of two, at least @depth
- * @depth: most the peer may have outstanding: the negotiated IRD, exactly
- * @put: free-running
- * @get: free-running
+ * @depth: maximum number of Reads the peer may have outstanding: exactly the negotiated IRD
+ * @put: free-running: next slot to fill
+ * @get: free-running: oldest request
  * @memcg: as in &struct kiw_pend_ring
  */
 struct kiw_irq {

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The user ABI of the stock `siw` provider, as an adapter: rings that a process maps
- * and writes to at any time on one side, the internal forms of wr.h and cq.h on the
- * other. include/uapi/rdma/kiwarp-abi.h is the layout, Documentation/uapi.rst the
- * rules.
+ * Adapter for the user ABI of the stock `siw` provider. It translates between rings that a
+ * process maps and may write to at any time, and the internal formats of wr.h and cq.h.
+ * include/uapi/rdma/kiwarp-abi.h has the layout, Documentation/uapi.rst the rules.
  *
- * Owns: the mapped memory. The object that a ring belongs to holds one reference on
- * its mmap entry and gives it back in its destroy operation; no system call takes that
- * one away, so the kernel may use the ring until then. Pages that are still mapped
- * live on with their mapping, out of our sight.
+ * Owns: the mapped memory. The object that a ring belongs to holds one reference on its mmap
+ * entry and drops it in its destroy operation. No system call takes that reference away, so the
+ * kernel may use the ring until then. Pages that are still mapped live as long as their mapping;
+ * the driver no longer knows of them.
  *
- * A ring is hostile. The positions in it are ours alone, in kernel memory; a slot's
- * flags tell whose it is and nothing more; everything else of a slot is read into
- * private memory, each word once, checked there, and only the copy is used. So the
- * worst a process can do is to post nonsense to itself.
+ * A ring is hostile. The positions in it are only in kernel memory, and only the driver changes
+ * them. A slot's flags say which side owns the slot, and are trusted for nothing else. The slot
+ * is copied to private memory, reading each word once, and checked there; only the copy is used.
+ * So the worst that a process can do is to post nonsense to itself.
  *
- * Contexts: fetching and completing anywhere, under the lock of the queue; allocation
- * and mapping in process context.
+ * Contexts: fetching and completing anywhere, under the lock of the queue; allocation and mapping
+ * in process context.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -30,8 +29,8 @@
 #include "proto/ring.h"
 
 /*
- * Page offset of the first ring of a context. The provider takes one key, 0x90000,
- * for an error, and a ring must not begin there whatever the size of a page.
+ * Page offset of the first ring of a context. The provider takes one key, 0x90000, for an error,
+ * so no ring may start there, regardless of the page size.
  */
 #define FIRST_PGOFF	0x100
 
@@ -43,7 +42,7 @@ static_assert(offsetof(struct kiwarp_sqe, sge[1]) + KIW_MAX_INLINE == sizeof(str
 /**
  * struct kiw_user_ring - memory that a process may map
  * @entry: the core's part: page offset, references
- * @mem: a page, or vmalloc memory when that is too short
+ * @mem: a page, or vmalloc memory for larger rings
  */
 struct kiw_user_ring {
 	struct rdma_user_mmap_entry entry;
@@ -51,15 +50,15 @@ struct kiw_user_ring {
 };
 
 /**
- * kiw_udata_check() - is the driver's part of a user request what we speak
+ * kiw_udata_check() - check the driver-specific part of a user request
  * @udata: the request
- * @resp_bytes: bytes the response takes
+ * @resp_bytes: size of the response in bytes
  * @stats: the device's counters
  *
- * To be followed by ib_copy_to_udata(); room beyond @resp_bytes is left alone. Without
- * room for the whole response, the keys in it would be lost. None of these requests has
- * a driver's part yet; one of zeros is accepted, so that a newer provider that asks for
- * nothing new still works.
+ * Call this before ib_copy_to_udata(); room beyond @resp_bytes is not written. Without room for
+ * the whole response, the keys in it would be lost. None of these requests has a driver-specific
+ * part yet. One that is all zeroes is accepted, so a newer provider that asks for nothing new
+ * still works.
  *
  * Context: process; may sleep.
  * Return: 0 or -EINVAL.
@@ -74,7 +73,7 @@ int kiw_udata_check(struct ib_udata *udata, size_t resp_bytes, struct kiw_stats 
 }
 
 /**
- * kiw_udata_context() - whose request this is
+ * kiw_udata_context() - get the user context of a request
  * @udata: the request, or NULL for a kernel consumer
  *
  * Context: process.
@@ -86,8 +85,8 @@ struct ib_ucontext *kiw_udata_context(struct ib_udata *udata)
 }
 
 /*
- * Most rings of a QP fit into a page, which needs no mapping of the kernel's. Not
- * vmalloc_user() for the others: what a process can ask for is charged to its cgroup.
+ * Most rings of a QP fit into a page, which needs no kernel mapping. For the others,
+ * vmalloc_user() is not used because the memory must be charged to the process's cgroup.
  */
 static void *alloc_pages_of(size_t bytes)
 {
@@ -110,13 +109,13 @@ static struct page *page_of(void *mem)
 }
 
 /**
- * kiw_user_ring_alloc() - make a ring that a process can map
+ * kiw_user_ring_alloc() - allocate a ring that a process can map
  * @uctx: the process's context
- * @bytes: bytes
- * @ring: where to store the kernel's address of it; zeroed memory
- * @key: where to store what the process passes to mmap() as the offset
+ * @bytes: size of the ring
+ * @ring: set to the ring's kernel address; zeroed memory
+ * @key: set to the offset that the process passes to mmap()
  *
- * The caller owns the entry and returns it with kiw_user_ring_free().
+ * The caller owns the entry and frees it with kiw_user_ring_free().
  *
  * Context: process; may sleep.
  * Return: the entry, or NULL: no memory.
@@ -148,10 +147,10 @@ err_free:
 }
 
 /**
- * kiw_user_ring_free() - the kernel is done with a ring
+ * kiw_user_ring_free() - free a ring that a process can map
  * @entry: as returned by kiw_user_ring_alloc(), or NULL
  *
- * It cannot be mapped any more. What is mapped stays until it is unmapped.
+ * The ring cannot be mapped any more. Existing mappings remain until they are unmapped.
  *
  * Context: process; may sleep.
  */
@@ -163,7 +162,7 @@ void kiw_user_ring_free(struct rdma_user_mmap_entry *entry)
 /**
  * kiw_ring_free() - free a ring of either format
  * @entry: the entry of a ring made by kiw_user_ring_alloc(), or NULL
- * @ring: its address; from kvmalloc() when there is no @entry; NULL is nothing
+ * @ring: its address; from kvmalloc() if there is no @entry; may be NULL
  *
  * Context: process; may sleep.
  */
@@ -176,7 +175,7 @@ void kiw_ring_free(struct rdma_user_mmap_entry *entry, void *ring)
 }
 
 /**
- * kiw_user_sq_bytes() - what a send ring takes
+ * kiw_user_sq_bytes() - size of a send ring
  * @size: slots
  *
  * Context: any.
@@ -188,7 +187,7 @@ size_t kiw_user_sq_bytes(u32 size)
 }
 
 /**
- * kiw_user_rq_bytes() - what a receive ring takes
+ * kiw_user_rq_bytes() - size of a receive ring
  * @size: slots
  *
  * Context: any.
@@ -200,7 +199,7 @@ size_t kiw_user_rq_bytes(u32 size)
 }
 
 /**
- * kiw_user_cq_bytes() - what a completion ring takes, the arming word behind it included
+ * kiw_user_cq_bytes() - size of a completion ring, including the arming word after it
  * @size: slots
  *
  * Context: any.
@@ -212,7 +211,7 @@ size_t kiw_user_cq_bytes(u32 size)
 			sizeof(struct kiwarp_cq_ctrl));
 }
 
-/* rdma_user_mmap_entry_get() has seen to it that @vma is as long as the ring */
+/* rdma_user_mmap_entry_get() has checked that @vma is as long as the ring. */
 static int map_pages(struct vm_area_struct *vma, void *mem)
 {
 	unsigned long addr;
@@ -227,11 +226,11 @@ static int map_pages(struct vm_area_struct *vma, void *mem)
 /**
  * kiw_mmap() - map a ring: ib_device_ops.mmap
  * @uctx: the process's context
- * @vma: where; shared, of the ring's length in pages, its offset the ring's key
+ * @vma: the mapping; shared, of the ring's length in pages, with the ring's key as its offset
  *
  * Context: process; may sleep; the mmap lock is held.
- * Return: 0, -EINVAL: no such ring, or it is not mapped as a whole and shared; -errno
- * of the mapping itself.
+ * Return: 0, -EINVAL: no such ring, or the mapping is not shared or not of the whole ring; or the
+ * -errno of the mapping itself.
  */
 int kiw_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 {
@@ -249,10 +248,10 @@ int kiw_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 }
 
 /**
- * kiw_mmap_free() - the last reference on a ring is gone: ib_device_ops.mmap_free
- * @entry: the ring's
+ * kiw_mmap_free() - the last reference on a ring was dropped: ib_device_ops.mmap_free
+ * @entry: the ring's entry
  *
- * Every mapping has references of its own on the pages.
+ * Each mapping holds its own references on the pages.
  *
  * Context: process; may sleep.
  */
@@ -265,9 +264,8 @@ void kiw_mmap_free(struct rdma_user_mmap_entry *entry)
 }
 
 /*
- * Copy out of a mapped ring. READ_ONCE makes the compiler read each word exactly once:
- * a plain memcpy() might be done again, or the source be looked at instead of the copy,
- * after the check.
+ * Copy out of a mapped ring. READ_ONCE() makes the compiler read each word exactly once. It could
+ * repeat a plain memcpy(), or use the source instead of the copy after the check.
  */
 static void copy_once(void *to, const void *from, size_t bytes)
 {
@@ -279,7 +277,7 @@ static void copy_once(void *to, const void *from, size_t bytes)
 		dst[i] = READ_ONCE(src[i]);
 }
 
-/* Gives the bytes in all, or -EINVAL */
+/* Return: total bytes, or -EINVAL */
 static int translate_sges(struct kiw_sge *to, const struct kiwarp_sge *from, unsigned int num)
 {
 	unsigned int i;
@@ -314,7 +312,7 @@ static u16 translate_flags(u16 flags)
 	return to;
 }
 
-/* An operation that is none becomes a Send: the consumer gets it back with an error */
+/* An unknown operation is treated as a Send, so that it can be completed with an error. */
 static int translate_op(u8 opcode, u8 *op)
 {
 	switch (opcode) {
@@ -378,7 +376,7 @@ static int translate_sqe(const struct kiw_sq *sq, struct kiw_swqe *wqe,
 	return 1;
 }
 
-/* The slot @ahead of the next to be fetched */
+/* The slot @ahead slots after the next one to fetch */
 static struct kiwarp_sqe *sq_slot(const struct kiw_sq *sq, u32 ahead)
 {
 	struct kiwarp_sqe *ring = sq->ring;
@@ -387,10 +385,10 @@ static struct kiwarp_sqe *sq_slot(const struct kiw_sq *sq, u32 ahead)
 }
 
 /*
- * The provider rings the doorbell for a new entry only when the one before it is no
- * longer valid: while it is, we are known to be on our way. So between giving a slot
- * back and looking at the next one there has to be a full barrier, or the provider
- * could still see the old entry while we do not see the new one yet.
+ * The provider rings the doorbell for a new entry only if the previous entry is no longer valid.
+ * As long as that is valid, the kernel is about to look at the queue anyway. So a full barrier is
+ * needed between releasing a slot and looking at the next one. Without it, the provider could
+ * still see the old entry while the kernel does not see the new one yet.
  */
 static int sq_user_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 {
@@ -398,19 +396,19 @@ static int sq_user_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 	struct kiwarp_sqe sqe;
 
 	lockdep_assert_held(&sq->lock);
-	/* Acquire: whoever sees the flag sees the entry */
+	/* Acquire: a reader that sees the flag also sees the entry. */
 	if (!(smp_load_acquire(&slot->flags) & KIWARP_WQE_VALID))
 		return 0;
 	copy_once(&sqe, slot, sizeof(sqe));
 	WRITE_ONCE(sq->get, sq->get + 1);
-	/* Release: the slot is read before its owner may write it again */
+	/* Release: the slot has been read before the process may write it again. */
 	smp_store_release(&slot->flags, 0);
-	/* Pairs with the provider's sequentially consistent store, then load, of flags */
+	/* Pairs with the provider's sequentially consistent store and load of flags. */
 	smp_mb();
 	return translate_sqe(sq, wqe, &sqe);
 }
 
-/* Entries are posted in order: when the last of @n is there, all are */
+/* Entries are posted in order: if the last of @n is there, all are. */
 static bool sq_user_has(const struct kiw_sq *sq, u32 n)
 {
 	/* Acquire: as in sq_user_fetch() */
@@ -449,25 +447,25 @@ static int translate_rqe(const struct kiw_rq *rq, struct kiw_rwqe *wqe,
 	return 1;
 }
 
-/* There is no doorbell for receives, and nothing to order with one */
+/* There is no doorbell for receives, so this needs no full barrier. */
 static int rq_user_fetch(struct kiw_rq *rq, struct kiw_rwqe *wqe)
 {
 	struct kiwarp_rqe *slot = rq_slot(rq, rq->get);
 	struct kiwarp_rqe rqe;
 
 	lockdep_assert_held(&rq->lock);
-	/* Acquire: whoever sees the flag sees the entry */
+	/* Acquire: a reader that sees the flag also sees the entry. */
 	if (!(smp_load_acquire(&slot->flags) & KIWARP_WQE_VALID))
 		return 0;
 	copy_once(&rqe, slot, sizeof(rqe));
 	/* A resource query reads it without the lock. */
 	WRITE_ONCE(rq->get, rq->get + 1);
-	/* Release: the slot is read before its owner may write it again */
+	/* Release: the slot has been read before the process may write it again. */
 	smp_store_release(&slot->flags, 0);
 	return translate_rqe(rq, wqe, &rqe);
 }
 
-/* Entries are posted in order: when the last of @n is there, all are */
+/* Entries are posted in order: if the last of @n is there, all are. */
 static bool rq_user_has(struct kiw_rq *rq, u32 n)
 {
 	const struct kiwarp_rqe *slot = rq_slot(rq, rq->get + n - 1);
@@ -484,7 +482,7 @@ const struct kiw_rq_ops kiw_rq_user_ops = {
 	.has = rq_user_has,
 };
 
-/* The provider indexes tables with both: only listed values may be written */
+/* The provider uses both as array indices: only values in these tables may be written. */
 static const u8 status_table[KIW_WCS_COUNT] = {
 	[KIW_WCS_SUCCESS]	= KIWARP_CQE_SUCCESS,
 	[KIW_WCS_LOC_LEN]	= KIWARP_CQE_LOC_LEN,
@@ -513,7 +511,7 @@ static bool cq_user_put(struct kiw_cq *cq, const struct kiw_wc *wc)
 	struct kiwarp_cqe *slot = &ring[kiw_ring_slot(cq->put, cq->size)];
 
 	lockdep_assert_held(&cq->lock);
-	/* Acquire: the consumer has read the slot before we write it again */
+	/* Acquire: the consumer has read the slot before it is written again. */
 	if (smp_load_acquire(&slot->flags))
 		return false;
 	slot->id = wc->wr_id;
@@ -524,15 +522,16 @@ static bool cq_user_put(struct kiw_cq *cq, const struct kiw_wc *wc)
 	if (wc->with_inv)
 		slot->inval_stag = wc->inv_stag;
 	slot->qp_id = wc->qp->qp_num;
-	/* Release: whoever sees the flag sees the completion */
+	/* Release: a reader that sees the flag also sees the completion. */
 	smp_store_release(&slot->flags, KIWARP_WQE_VALID);
 	cq->put++;
 	return true;
 }
 
 /*
- * The consumer arms, then polls once more; we complete, then look at the arming. With
- * a full barrier in between on both sides one of us sees what the other did.
+ * The consumer arms, then polls once more. The driver writes the completion, then checks whether
+ * the CQ is armed. With a full barrier in between on both sides, at least one side sees what the
+ * other has done.
  */
 static bool cq_user_take_arm(struct kiw_cq *cq, bool solicited)
 {
@@ -547,7 +546,7 @@ static bool cq_user_take_arm(struct kiw_cq *cq, bool solicited)
 	smp_mb();
 	if (!(READ_ONCE(ctrl->flags) & wanted))
 		return false;
-	/* It may have armed for something else since: rather one event more than one less */
+	/* The consumer may have armed for another event since. One event too many is harmless. */
 	return xchg(&ctrl->flags, KIWARP_NOTIFY_NONE) != KIWARP_NOTIFY_NONE;
 }
 

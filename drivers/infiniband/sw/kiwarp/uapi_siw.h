@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The user ABI of the stock `siw` provider: rings a process maps, as an adapter
- * over the internal forms of wr.h and cq.h.
+ * Adapter for the user ABI of the stock `siw` provider: rings that a process maps, and their
+ * translation to the internal formats of wr.h and cq.h.
  *
- * Owns: the mapped memory (&struct kiw_user_ring). A mapping may outlive its
- * object; the pages go with the last mapping.
+ * Owns: the mapped memory (&struct kiw_user_ring). A mapping may outlive its object; the pages
+ * are freed with the last mapping.
  *
- * Everything in a mapped ring is hostile. Documentation/uapi.rst tells the rules.
+ * Everything in a mapped ring is hostile. Documentation/uapi.rst has the rules.
  */
 #ifndef KIW_UAPI_SIW_H
 #define KIW_UAPI_SIW_H

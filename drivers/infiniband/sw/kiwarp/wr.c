@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Work requests of kernel consumers, and fetching from the queues of both formats.
+ * Posting work requests of kernel consumers, and fetching from queues of both formats.
  *
- * Owns: the kernel format of send and receive rings: arrays of the internal form
- * itself, filled when a work request is posted. It is checked then, so that what is
- * in a kernel ring is good and a bad work request is its poster's to handle.
+ * Owns: the kernel format of send and receive rings, which are arrays of the internal format. A
+ * work request is translated and checked when it is posted. So all entries of a kernel ring are
+ * good, and the poster of a bad work request gets the error.
  *
- * Contexts: any; consumers post from hard interrupts too. Locks: that of the queue,
- * which is innermost. Nothing here sleeps, except where the rings are allocated.
+ * Contexts: any; consumers post from hard interrupts, too. Locks: the queue's lock, which is
+ * innermost. Only the allocation of rings sleeps.
  */
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -40,7 +40,7 @@ static int translate_reg(struct kiw_swqe *wqe, const struct ib_reg_wr *reg)
 
 	if (!reg->mr || (reg->mr->lkey ^ reg->key) & index)
 		return -EINVAL;
-	/* As for registrations of other kinds: remote write needs local write. */
+	/* As for other kinds of registration: remote write requires local write. */
 	if (ib_check_mr_access(reg->mr->device, reg->access) ||
 	    reg->access & ~(KIW_ACCESS_GRANTED | KIW_ACCESS_IGNORED))
 		return -EINVAL;
@@ -73,7 +73,7 @@ static int translate_op(struct kiw_swqe *wqe, const struct ib_send_wr *wr)
 	case IB_WR_RDMA_READ:
 		return translate_rdma(wqe, KIW_WR_READ, rdma_wr(wr));
 	case IB_WR_RDMA_READ_WITH_INV:
-		/* There is one STag to be invalidated. */
+		/* Only one STag can be invalidated. */
 		return wr->num_sge == 1 ? translate_rdma(wqe, KIW_WR_READ_INV, rdma_wr(wr)) :
 					  -EINVAL;
 	case IB_WR_REG_MR:
@@ -87,7 +87,7 @@ static int translate_op(struct kiw_swqe *wqe, const struct ib_send_wr *wr)
 	}
 }
 
-/* Gives the bytes in all of @list, or -EINVAL */
+/* Return: total bytes of @list, or -EINVAL */
 static int translate_sges(struct kiw_sge *sge, const struct ib_sge *list, int num, u8 max)
 {
 	u64 total = 0;
@@ -107,9 +107,9 @@ static int translate_sges(struct kiw_sge *sge, const struct ib_sge *list, int nu
 }
 
 /*
- * Inline data is the consumer's again when the post returns, so it is copied now.
- * Its SGEs name kernel addresses whatever their lkey, and may be more than max_sge:
- * they do not travel further.
+ * Inline data belongs to the consumer again when the post returns, so it is copied now. Its SGEs
+ * hold kernel addresses whatever their lkey, and there may be more than max_sge of them: they are
+ * not passed on.
  */
 static int translate_inline(struct kiw_swqe *wqe, const struct ib_send_wr *wr, u8 max)
 {
@@ -160,7 +160,7 @@ static int translate_send(const struct kiw_sq *sq, struct kiw_swqe *wqe,
 }
 
 /**
- * kiw_sq_kernel_ring() - memory for a send ring in the kernel format
+ * kiw_sq_kernel_ring() - allocate a send ring in the kernel format
  * @size: slots
  *
  * Context: process; may sleep.
@@ -172,7 +172,7 @@ void *kiw_sq_kernel_ring(u32 size)
 }
 
 /**
- * kiw_rq_kernel_ring() - memory for a receive ring in the kernel format
+ * kiw_rq_kernel_ring() - allocate a receive ring in the kernel format
  * @size: slots
  *
  * Context: process; may sleep.
@@ -184,16 +184,16 @@ void *kiw_rq_kernel_ring(u32 size)
 }
 
 /**
- * kiw_sq_post() - append one work request of a kernel consumer
+ * kiw_sq_post() - append a work request of a kernel consumer
  * @sq: send queue in the kernel format
- * @wr: the work request; its @next is not looked at
+ * @wr: the work request; its @next is ignored
  *
- * The work request is translated in the free slot behind the last entry, so one that
- * turns out bad leaves what is queued as it was.
+ * The work request is translated in the free slot after the last entry, so a bad one does not
+ * change the queue.
  *
  * Context: any; takes @sq->lock.
- * Return: 0; -ENOMEM: the ring is full; -EOPNOTSUPP: an operation that is not
- * offered; -EINVAL: flags, SGEs or length out of bounds.
+ * Return: 0; -ENOMEM: the ring is full; -EOPNOTSUPP: the operation is not offered; -EINVAL:
+ * flags, SGEs or length out of bounds.
  */
 int kiw_sq_post(struct kiw_sq *sq, const struct ib_send_wr *wr)
 {
@@ -204,7 +204,7 @@ int kiw_sq_post(struct kiw_sq *sq, const struct ib_send_wr *wr)
 	spin_lock_irqsave(&sq->lock, flags);
 	if (!kiw_ring_full(sq->put, sq->get, sq->size))
 		ret = translate_send(sq, &ring[kiw_ring_slot(sq->put, sq->size)], wr);
-	/* has() reads it without the lock */
+	/* has() reads it without the lock. */
 	if (!ret)
 		WRITE_ONCE(sq->put, sq->put + 1);
 	spin_unlock_irqrestore(&sq->lock, flags);
@@ -226,9 +226,9 @@ static int translate_recv(const struct kiw_rq *rq, struct kiw_rwqe *wqe,
 }
 
 /**
- * kiw_rq_post() - append one receive of a kernel consumer
+ * kiw_rq_post() - append a receive of a kernel consumer
  * @rq: receive queue in the kernel format, of a QP or shared
- * @wr: the work request; its @next is not looked at
+ * @wr: the work request; its @next is ignored
  *
  * Context: any; takes @rq->lock.
  * Return: 0; -ENOMEM: the ring is full; -EINVAL: SGEs or length out of bounds.
@@ -251,11 +251,11 @@ int kiw_rq_post(struct kiw_rq *rq, const struct ib_recv_wr *wr)
 /**
  * kiw_sq_fetch() - take the oldest entry out of a send queue
  * @sq: send queue of either format
- * @wqe: where to copy it
+ * @wqe: filled
  *
  * Context: any; takes @sq->lock.
- * Return: 1: @wqe is filled and good; 0: there is none; -EINVAL: one that makes no
- * sense was taken, @wqe->wr_id and @wqe->op tell which.
+ * Return: 1: @wqe is filled and good; 0: the queue is empty; -EINVAL: a malformed entry was
+ * taken, @wqe->wr_id and @wqe->op identify it.
  */
 int kiw_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 {
@@ -271,11 +271,11 @@ int kiw_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 /**
  * kiw_rq_fetch() - take the oldest entry out of a receive queue
  * @rq: receive queue of either format, of a QP or shared
- * @wqe: where to copy it
+ * @wqe: filled
  *
  * Context: any; takes @rq->lock.
- * Return: 1: @wqe is filled and good; 0: there is none; -EINVAL: one that makes no
- * sense was taken, @wqe->wr_id tells which.
+ * Return: 1: @wqe is filled and good; 0: the queue is empty; -EINVAL: a malformed entry was
+ * taken, @wqe->wr_id identifies it.
  */
 int kiw_rq_fetch(struct kiw_rq *rq, struct kiw_rwqe *wqe)
 {

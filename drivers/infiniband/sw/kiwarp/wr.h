@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Work requests in the driver's own form, and the queues they wait in.
+ * Work requests in the driver's own format, and the queues that hold them.
  *
- * Owns: the one internal form of a work request that both engines speak. The
- * rings behind a queue come in two formats: the kernel's (wr.c) and the user
- * ABI's (uapi_siw.c), behind &struct kiw_sq_ops and &struct kiw_rq_ops. A ring
- * that user space maps is hostile: its adapter reads each entry once, checks the
- * copy, and only the copy travels further.
+ * Owns: the internal format of a work request, which both engines use. The rings of a queue come
+ * in two formats, the kernel's (wr.c) and the user ABI's (uapi_siw.c), behind &struct kiw_sq_ops
+ * and &struct kiw_rq_ops. A ring that user space maps is hostile: its adapter reads each entry
+ * once, checks the copy, and passes only the copy on.
  */
 #ifndef KIW_WR_H
 #define KIW_WR_H
@@ -22,16 +21,16 @@
 
 /**
  * enum kiw_wr_op - what a work request does
- * @KIW_WR_SEND: Send, solicited by %KIW_WRF_SOLICITED
+ * @KIW_WR_SEND: Send; with a solicited event if %KIW_WRF_SOLICITED is set
  * @KIW_WR_SEND_INV: Send with Invalidate of &struct kiw_swqe.rkey
  * @KIW_WR_WRITE: RDMA Write
  * @KIW_WR_READ: RDMA Read
  * @KIW_WR_READ_INV: RDMA Read that invalidates the STag of its sink
  * @KIW_WR_REG_MR: make a fast-registration region valid; nothing is sent
  * @KIW_WR_LOCAL_INV: make such a region invalid; nothing is sent
- * @KIW_WR_RECV: receive, in completions only
+ * @KIW_WR_RECV: receive; only in completions
  *
- * Those beyond %KIW_WR_READ are for kernel consumers.
+ * %KIW_WR_READ_INV, %KIW_WR_REG_MR and %KIW_WR_LOCAL_INV are only for kernel consumers.
  */
 enum kiw_wr_op {
 	KIW_WR_SEND,
@@ -65,15 +64,15 @@ struct kiw_sge {
  * struct kiw_swqe - a send queue entry, copied out of its ring and checked
  * @wr_id: the consumer's cookie
  * @raddr: Write, Read: remote tagged offset
- * @rkey: Write, Read: remote STag; Send with Invalidate, local invalidate: STag to
- *	invalidate; registration: STag to be valid
- * @length: bytes in all of @sge, or of @inline_data; at most 2^31 - 1
+ * @rkey: Write, Read: remote STag; Send with Invalidate, local invalidate: STag to invalidate;
+ *	registration: STag to make valid
+ * @length: total bytes of @sge, or of @inline_data; at most 2^31 - 1
  * @op: &enum kiw_wr_op
  * @num_sge: 0..%KIW_MAX_SGE
  * @flags: %KIW_WRF_ bits
  * @sge: local memory unless %KIW_WRF_INLINE
  * @access: registration: enum ib_access_flags granted
- * @inline_data: the payload itself with %KIW_WRF_INLINE
+ * @inline_data: payload, if %KIW_WRF_INLINE is set
  */
 struct kiw_swqe {
 	u64 wr_id;
@@ -93,9 +92,9 @@ struct kiw_swqe {
 /**
  * struct kiw_rwqe - a receive queue entry, copied out of its ring and checked
  * @wr_id: the consumer's cookie
- * @length: bytes in all of @sge
+ * @length: total bytes of @sge
  * @num_sge: 0..%KIW_MAX_SGE
- * @sge: where to
+ * @sge: memory to receive into
  */
 struct kiw_rwqe {
 	u64 wr_id;
@@ -104,13 +103,13 @@ struct kiw_rwqe {
 	struct kiw_sge sge[KIW_MAX_SGE];
 };
 
-/* An RDMA Read, of either kind */
+/* Is it an RDMA Read, with or without invalidation? */
 static inline bool kiw_wr_is_read(u8 op)
 {
 	return op == KIW_WR_READ || op == KIW_WR_READ_INV;
 }
 
-/* Nothing is sent for it */
+/* Does it complete without sending anything? */
 static inline bool kiw_wr_is_local(u8 op)
 {
 	return op == KIW_WR_REG_MR || op == KIW_WR_LOCAL_INV;
@@ -121,10 +120,9 @@ struct kiw_rq;
 
 /**
  * struct kiw_sq_ops - a format of send queue rings
- * @fetch: take the oldest entry; called with &struct kiw_sq.lock held.
- *	1: @wqe is filled; 0: none; -EINVAL: the entry is malformed, it was taken,
- *	@wqe->wr_id and @wqe->op tell whose it was
- * @has: at least @n entries are waiting; @n is 1 or 2; any context
+ * @fetch: take the oldest entry; called with &struct kiw_sq.lock held. 1: @wqe is filled; 0: the
+ *	queue is empty; -EINVAL: a malformed entry was taken, @wqe->wr_id and @wqe->op identify it
+ * @has: are there at least @n entries; @n is 1 or 2; any context
  */
 struct kiw_sq_ops {
 	int (*fetch)(struct kiw_sq *sq, struct kiw_swqe *wqe);
@@ -134,7 +132,7 @@ struct kiw_sq_ops {
 /**
  * struct kiw_rq_ops - a format of receive queue rings, shared ones included
  * @fetch: as in &struct kiw_sq_ops, with &struct kiw_rq.lock held
- * @has: at least @n entries are waiting; with &struct kiw_rq.lock held
+ * @has: are there at least @n entries; with &struct kiw_rq.lock held
  */
 struct kiw_rq_ops {
 	int (*fetch)(struct kiw_rq *rq, struct kiw_rwqe *wqe);
@@ -148,10 +146,10 @@ struct kiw_rq_ops {
  * @ops: format
  * @ring: entries
  * @size: slots, a power of two
- * @put: free-running: next to post (kernel format only)
- * @get: free-running: next to fetch
- * @max_sge: most SGEs a WR may have
- * @max_inline: most bytes of inline data
+ * @put: free-running: next slot to post to (kernel format only)
+ * @get: free-running: next slot to fetch
+ * @max_sge: maximum number of SGEs of a work request
+ * @max_inline: maximum size of inline data, in bytes
  */
 struct kiw_sq {
 	spinlock_t lock;
@@ -170,9 +168,9 @@ struct kiw_sq {
  * @ops: format
  * @ring: entries
  * @size: slots, a power of two
- * @put: free-running: next to post (kernel format only)
- * @get: free-running: next to fetch
- * @max_sge: most SGEs a WR may have
+ * @put: free-running: next slot to post to (kernel format only)
+ * @get: free-running: next slot to fetch
+ * @max_sge: maximum number of SGEs of a work request
  */
 struct kiw_rq {
 	spinlock_t lock;
