@@ -42,9 +42,7 @@
 /* Softirqs may run the engines for this long while a task waits for the CPU, in jiffies */
 #define QP_BURST	4
 
-/*
- * Interval at which to look for receives that a process posts in ERROR; doubles up to the maximum
- */
+/* Interval between looks for receives that a process posts in ERROR; doubles up to the maximum */
 #define QP_SWEEP_MIN_MS	50
 #define QP_SWEEP_MAX_MS	1000
 
@@ -91,10 +89,7 @@ static unsigned long qp_take_todo(struct kiw_qp *qp)
 static void qp_set_state(struct kiw_qp *qp, enum kiw_qp_state state)
 {
 	lockdep_assert_held(&qp->lock);
-	/*
-	 * Pairs with kiw_qp_state(): a reader that sees the state also sees what was set up
-	 * before it.
-	 */
+	/* Pairs with kiw_qp_state(): a reader of the state also sees what was set up before it. */
 	smp_store_release(&qp->state, state);
 }
 
@@ -121,8 +116,8 @@ int kiw_qp_event(struct kiw_qp *qp, enum kiw_qp_event event)
 		qp_set_state(qp, step.next);
 	qp->todo |= step.actions;
 	/*
-	 * Under the lock: a caller that sees the state can wait for the work item, and the trace
-	 * shows steps in order.
+	 * Under the lock: a reader of the state can wait for the work item, and steps are traced
+	 * in order.
 	 */
 	if (step.actions)
 		queue_work(qp->wq, &qp->work);
@@ -347,10 +342,7 @@ static bool qp_flush(struct kiw_qp *qp)
 		kiw_sock_unlock(qp->ks);
 	if (qp->is_ending)
 		return was_cut;
-	/*
-	 * A process can refill its rings forever, so flush them at intervals instead of in a
-	 * loop.
-	 */
+	/* A process can refill its rings forever: flush them at intervals, not in a loop. */
 	if (more && !qp->is_user)
 		kiw_qp_todo(qp, KIW_QPA_FLUSH);
 	else if (qp->is_user)
@@ -418,9 +410,7 @@ static void qp_forget_stream(struct kiw_qp *qp)
 		return;
 	qp_stop_engines(qp);
 	WRITE_ONCE(qp->ks, NULL);
-	/*
-	 * Wait until all readers in qp_kick_stream() have left their read-side critical sections.
-	 */
+	/* Wait for readers in qp_kick_stream() to leave their read-side critical sections. */
 	synchronize_rcu_expedited();
 	kiw_tx_uninit(qp);
 	kiw_sock_put(ks);
@@ -719,10 +709,7 @@ void kiw_qp_reset(struct kiw_qp *qp)
 	if (kiw_qp_state(qp) != KIW_QPS_IDLE)
 		kiw_qp_event(qp, KIW_QPE_ABORT);
 	qp_act(qp);
-	/*
-	 * This is legal: in the meantime only an abort or a fatal event can occur, which lead to
-	 * ERROR.
-	 */
+	/* Legal: meanwhile only an abort or a fatal event can occur, which lead to ERROR. */
 	WARN_ON_ONCE(kiw_qp_event(qp, KIW_QPE_RESET));
 	qp_act(qp);
 	mutex_unlock(&qp->mutex);

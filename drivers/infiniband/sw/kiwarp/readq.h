@@ -17,7 +17,7 @@
 struct mem_cgroup;
 
 /**
- * struct kiw_pend - a send work request begun and not completed
+ * struct kiw_pend - a send work request that was started and has not completed
  * @wr_id: the consumer's cookie
  * @length: bytes transferred
  * @end: where it ends in the stream, as &struct kiw_tx.offset counts, if @is_built

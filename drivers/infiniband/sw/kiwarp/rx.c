@@ -79,9 +79,7 @@ static void rx_begin_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sg
 	};
 }
 
-/*
- * Place @len bytes of payload where kiw_mr_check() allows it. Return: false: they are unreadable.
- */
+/* Place @len bytes of payload where kiw_mr_check() allows it. Return: false: unreadable. */
 static __always_inline bool rx_place(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 				     const struct kiw_mr *mr, u64 addr, u32 len)
 {
@@ -119,10 +117,7 @@ static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_fpdu *in
 	return KIW_MEM_OK;
 }
 
-/*
- * The caller passes *@mr to kiw_mr_done(), even after a fault. Inline because it runs per
- * segment.
- */
+/* The caller passes *@mr to kiw_mr_done(), even after a fault. Inline: runs per segment. */
 static inline enum kiw_mem_fault rx_find_target(struct kiw_qp *qp, u32 stag, int access, u64 to,
 						u64 len, struct kiw_mr **mr)
 {
@@ -195,10 +190,7 @@ static void rx_complete_read(struct kiw_qp *qp, struct kiw_read *read, enum kiw_
 	kiw_tx_complete(qp);
 }
 
-/*
- * The sink of our Read is bad. The completion says why; the peer only learns that the stream
- * ends.
- */
+/* The sink of our Read is bad. The completion says why; the peer gets a generic error. */
 static enum kiw_perr rx_sink_fault(struct kiw_qp *qp, struct kiw_read *read, enum kiw_wcs status,
 				   const char *what)
 {
@@ -221,10 +213,7 @@ static enum kiw_perr rx_read_done(struct kiw_qp *qp, struct kiw_read *read)
 	return KIW_PERR_NONE;
 }
 
-/*
- * The consumer's receive is bad. The completion says why; the peer only learns that the stream
- * ends.
- */
+/* The consumer's receive is bad. The completion says why; the peer gets a generic error. */
 static enum kiw_perr rx_own_fault(struct kiw_qp *qp, enum kiw_wcs status, const char *what)
 {
 	kiw_count(qp->stats, KIW_STAT_WR_INVALID);

@@ -25,7 +25,7 @@ struct kiw_sock_ops;
  * @sgl: sink of the Send or Read Response in progress, and the position in it
  * @first_seq: TCP sequence number of the first byte of full operation, if @has_first_seq
  * @has_recv: @recv is valid
- * @in_message: the last segment of a message has yet to come
+ * @in_message: the last segment of a message has not arrived yet
  * @opcode: opcode of the message in progress, if @in_message
  * @is_running: the stream is in full operation
  * @has_first_seq: the engine has run

@@ -126,10 +126,7 @@ static __always_inline u32 rx_place_following(struct kiw_qp *qp, struct kiw_rx_f
 		if (min(in->cur.here, in->cur.avail) < in->extent.total ||
 		    gap < sizeof(struct kiw_wire_untagged) || !rx_may_follow(qp, sink))
 			break;
-		/*
-		 * If the FPDU is invalid, @in has advanced too far, and rx.c frames and decodes
-		 * it again.
-		 */
+		/* If the FPDU is invalid, @in has advanced too far, and rx.c decodes it again. */
 		if (!kiw_ddp_goes_on(data, in->head, &in->seg) ||
 		    !rx_holds_at_once(qp, in, is_marked))
 			break;

@@ -154,10 +154,7 @@ static void sock_release_now(struct kiw_sock *ks)
 	if (!ks->is_listener)
 		sock_no_linger(sock->sk);
 	sock_release(sock);
-	/*
-	 * Not earlier: the backlog may hold packets from the memory reserves, which need the
-	 * flag.
-	 */
+	/* Not earlier: packets from the memory reserves in the backlog need the flag. */
 	if (kiw_sock_is_memalloc(ks))
 		sk_clear_memalloc(ks->sk);
 	spin_lock_bh(&pool->lock);
@@ -701,7 +698,7 @@ static void sock_limit_lingering(struct kiw_sock_pool *pool, unsigned int max)
 
 	while ((ks = sock_excess_lingering(pool, max))) {
 		kiw_count(pool->stats, KIW_STAT_LINGER_LIMITED);
-		/* The reference of the pending work item would keep the socket's memory. */
+		/* Otherwise the pending work item's reference would keep the socket's memory. */
 		if (cancel_delayed_work(&ks->end_work))
 			kiw_sock_put(ks);
 		sock_release_now(ks);

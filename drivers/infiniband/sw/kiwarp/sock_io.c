@@ -106,10 +106,7 @@ int kiw_sock_send_all(struct kiw_sock *ks, const void *buf, size_t len)
 	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
 	int ret;
 
-	/*
-	 * Do not use the struct socket: once the QP owns the stream, its work item may release
-	 * it.
-	 */
+	/* Do not use struct socket: once the QP owns the stream, its work item may release it. */
 	if (!kiw_sock_lock(ks))
 		return -ENOTCONN;
 	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, len);

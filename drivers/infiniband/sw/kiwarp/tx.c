@@ -103,8 +103,8 @@ static bool tx_add_rtr(struct kiw_qp *qp)
 }
 
 /*
- * The consumer's own memory or work request is bad. Its completion says why; the peer only learns
- * that the stream ends.
+ * The consumer's own memory or work request is bad. Its completion says why; the peer gets a
+ * generic error.
  */
 static void tx_fail_current(struct kiw_qp *qp, enum kiw_wcs status)
 {
@@ -159,10 +159,7 @@ static struct kiw_tx_source *tx_source(struct kiw_qp *qp)
 	return &tx->source;
 }
 
-/*
- * Write segments of the message, from @sent on. Return: false: the payload of one is not
- * readable.
- */
+/* Write segments of the message from @sent on. Return: false: unreadable payload. */
 static bool tx_add_segments(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
 {
 	bool all = kiw_tx_end_fpdu(qp, fpdu, tx_source(qp));
@@ -532,10 +529,7 @@ static void tx_build(struct kiw_qp *qp)
 	full = max(full, least);
 	size = tx_batch_size(qp, full);
 
-	/*
-	 * At most one batch per stream uses the memory reserves, until the peer has received it
-	 * all.
-	 */
+	/* At most one batch per stream uses memory reserves until the peer has received it all. */
 	tx->buf.may_reserve = kiw_sock_is_memalloc(qp->ks) && kiw_sock_is_quiet(qp->ks);
 	tx->has_source = false;
 	kiw_mr_enter(qp->mrs, &tx->section);
@@ -613,10 +607,7 @@ void kiw_tx_run(struct kiw_qp *qp)
 	while (tx_may_run(qp)) {
 		ret = tx_push(qp);
 		if (ret == -EAGAIN) {
-			/*
-			 * With nothing in flight, memory is short, and TCP will not call
-			 * writable().
-			 */
+			/* Nothing is in flight: TCP lacks memory and will not call back. */
 			if (kiw_sock_is_quiet(qp->ks))
 				kiw_qp_retry_later(qp);
 			return;

@@ -47,9 +47,9 @@ static u32 tx_payload(const struct kiw_qp *qp, u32 hdr_len, u32 offset, u32 octe
 
 /*
  * The number of FPDUs to write at once. If the first one fills a segment, this is as many whole
- * segments as fit into @space bytes, but without the message's last FPDU. @left is the payload
- * that the message has left. The other FPDUs may have one marker less than the first, and more
- * payload instead.
+ * segments as fit into @room and into @space bytes, but without the message's last FPDU. @left is
+ * the payload that the message has left, in bytes. The other FPDUs may have one marker less than
+ * the first, and more payload instead.
  */
 static u32 tx_count(const struct kiw_tx_fpdu *fpdu, u32 left, const struct kiw_tx_room *room,
 		    u32 space)
