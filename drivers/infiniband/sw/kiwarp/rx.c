@@ -334,6 +334,9 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, const struct kiw_rx_fpdu
 
 	if (!qp->tx.irq.slots && !kiw_irq_ready(&qp->tx.irq))
 		return RX_SHORT;
+	/* A header that could not be read is all zeros: a Read of 0 bytes */
+	if (kiw_sock_is_unreadable(qp->ks))
+		return KIW_PERR_RDMAP_CATASTROPHIC;
 	perr = kiw_untagged_check(&qp->rx.queue[KIW_QN_READ_REQ], seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;
@@ -396,8 +399,8 @@ static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 	return rx_read_done(qp, read);
 }
 
-/* Copy @len bytes of payload at @cur to @buf */
-static void rx_copy(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u8 *buf, u32 len)
+/* Copy @len bytes of payload at @cur to @buf; false: they cannot be read. */
+static bool rx_copy(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u8 *buf, u32 len)
 {
 	const u8 *data;
 	u32 here;
@@ -405,9 +408,10 @@ static void rx_copy(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u8 *buf, u32 l
 	for (; len; len -= here, buf += here) {
 		data = kiw_rx_take(qp, cur, len, &here);
 		if (!data)
-			return;
+			return false;
 		memcpy(buf, data, here);
 	}
+	return true;
 }
 
 /* RFC 5040 4.8: the peer ends the stream and says why. A Terminate is not answered. */
@@ -422,7 +426,8 @@ static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 
 	perr = kiw_untagged_check(&qp->rx.queue[KIW_QN_TERMINATE], seg);
 	len = min_t(u32, seg->payload_len, sizeof(payload));
-	rx_copy(qp, &in->cur, payload, len);
+	if (!rx_copy(qp, &in->cur, payload, len))
+		return KIW_PERR_RDMAP_CATASTROPHIC;
 	if (perr != KIW_PERR_NONE || !kiw_term_decode(payload, len, &term))
 		return perr == KIW_PERR_NONE ? KIW_PERR_RDMAP_STREAM : perr;
 	kiw_qp_note_term(qp, KIW_QP_TERM_RECEIVED, term.layer, term.etype, term.code);
