@@ -122,6 +122,7 @@ static const struct call {
  * @sides: both hosts
  * @path: the device file of side a
  * @fd: a context of our own, without libibverbs
+ * @async_fd: its asynchronous events
  * @pd: handle of a PD in @fd
  * @cq: handle of a CQ in @fd
  * @keys: of rings that may be gone already, for the thread that maps
@@ -134,6 +135,7 @@ static struct world {
 	struct side sides[2];
 	char path[96];
 	int fd;
+	int async_fd;
 	__u32 pd;
 	__u32 cq;
 	__u64 keys[RINGS];
@@ -317,6 +319,59 @@ static int ioctl_cq(void *cqe, void *driver)
 	return ioctl(w.fd, RDMA_VERBS_IOCTL, &call) ? errno : 0;
 }
 
+/* A QP with a shared receive queue, whose driver's part goes to @driver */
+static int ioctl_qp(__u32 srq, void *driver)
+{
+	struct ib_uverbs_qp_cap cap = { .max_send_wr = SLOTS, .max_send_sge = 1 };
+	__u32 number;
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attrs[11];
+	} call = {
+		.hdr = {
+			.length = sizeof(call), .object_id = UVERBS_OBJECT_QP,
+			.method_id = UVERBS_METHOD_QP_CREATE, .num_attrs = 11,
+			.driver_id = RDMA_DRIVER_SIW,
+		},
+		.attrs = {
+			{ UVERBS_ATTR_CREATE_QP_HANDLE, 0, 1, {}, { 0 } },
+			{ UVERBS_ATTR_CREATE_QP_PD_HANDLE, 0, 1, {}, { w.pd } },
+			{ UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, 0, 1, {}, { w.cq } },
+			{ UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, 0, 1, {}, { w.cq } },
+			{ UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, 0, 1, {}, { srq } },
+			{ UVERBS_ATTR_CREATE_QP_USER_HANDLE, 8, 1, {}, { 0 } },
+			{ UVERBS_ATTR_CREATE_QP_CAP, sizeof(cap), 1, {}, { (unsigned long)&cap } },
+			{ UVERBS_ATTR_CREATE_QP_TYPE, 8, 1, {}, { IBV_QPT_RC } },
+			{ UVERBS_ATTR_CREATE_QP_RESP_CAP, sizeof(cap), 1, {},
+			  { (unsigned long)&cap } },
+			{ UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, 4, 1, {},
+			  { (unsigned long)&number } },
+			{ UVERBS_ATTR_UHW_OUT, sizeof(struct kiwarp_uresp_create_qp), 0, {},
+			  { (unsigned long)driver } },
+		},
+	};
+
+	return ioctl(w.fd, RDMA_VERBS_IOCTL, &call) ? errno : 0;
+}
+
+/* Nobody hears of a QP that never was: the event would outlive what it is about. */
+static void no_event_of_no_qp(__u8 *p)
+{
+	struct pollfd pfd = { .fd = w.async_fd, .events = POLLIN };
+	struct srq_response srq;
+	char event[64];
+	int i;
+
+	must_make(SRQ, &srq);
+	for (i = 0; i < 20; i++)
+		MUST(ioctl_qp(srq.core.srq_handle, p) == EFAULT);
+	if (poll(&pfd, 1, 0)) {
+		MUST(read(w.async_fd, event, sizeof(event)) > 0);
+		fail("event %u of a QP that was not made", *(__u32 *)(event + 8));
+	}
+	destroy(SRQ, srq.core.srq_handle);
+}
+
 static void responses(void)
 {
 	char before[1024], after[1024];
@@ -332,6 +387,7 @@ static void responses(void)
 		MUST(ioctl_cq(p, p + PAGE) == EFAULT);
 		MUST(ioctl_cq(p + PAGE, p) == EFAULT);
 		MUST(ioctl_cq(p + PAGE, p + 2 * PAGE) == EFAULT);
+		no_event_of_no_qp(p);
 	}
 	objects(after, sizeof(after));
 	if (strcmp(before, after))
@@ -819,6 +875,7 @@ static void open_world(void)
 		 w.sides[0].listener->verbs->device->dev_name);
 	w.fd = open(w.path, O_RDWR | O_CLOEXEC);
 	MUST(w.fd >= 0 && !make(CONTEXT, w.fd, &context));
+	w.async_fd = context.core.async_fd;
 	w.pd = must_make(PD, &pd);
 	w.cq = must_make(CQ, &cq);
 }

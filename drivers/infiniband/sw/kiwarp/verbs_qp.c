@@ -213,6 +213,8 @@ int kiw_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_ud
 	return 0;
 
 err_uninit:
+	/* The core keeps no event of a QP that was not made. */
+	ibqp->event_handler = NULL;
 	kiw_qp_uninit(qp);
 	free_rings(qp);
 err_number:
