@@ -2,33 +2,33 @@
 /*
  * The provider side of iw_cm: connect, accept, reject, listen.
  *
- * Owns nothing of its own: endpoints are cm_ep.c's, frames cm_mpa.c's. Process
- * context; endpoints are worked on with their lock held. Nothing waits for a peer.
- * Documentation/connections.rst has the whole picture.
+ * cm_ep.c owns the endpoints, cm_mpa.c the MPA frames; this file owns nothing. It runs in
+ * process context and works on an endpoint with the endpoint's lock held. Nothing here
+ * waits for a peer. Documentation/connections.rst gives an overview.
  *
- * iw_cm and a Request. iw_cm makes the connection's cm_id from the event when it gets
- * to it, and when it cannot, or its listener is being destroyed, it drops the event
- * and nobody ever answers. So the event carries the endpoint's number and not a
- * pointer: an endpoint that is not answered is closed by its deadline, and a later
- * answer finds nothing.
+ * Unanswered Requests. iw_cm creates the cm_id of an incoming connection only when it
+ * processes the CONNECT_REQUEST event. If it cannot, or if the listener is being destroyed,
+ * it drops the event and nobody ever answers the Request. The event therefore carries the
+ * endpoint's number and not a pointer. The deadline closes an endpoint that is not answered,
+ * and a later answer does not find it.
  *
- * The QP. iw_cm takes a reference on it before connect and accept, and drops it on a
- * failed CONNECT_REPLY or CLOSE. Destroying a QP waits for that, so it ends a startup for
- * the QP first (kiw_cm_forget_qp()). The endpoint's own reference lasts no longer. A QP
- * that is moved to ERROR meanwhile does not take the stream, and the connection fails.
- * caller.c says who may name which QP.
+ * The QP. iw_cm takes a reference to the QP before connect and accept, and drops it on a
+ * failed CONNECT_REPLY or on CLOSE. Destroying a QP waits for that reference, so it first
+ * ends any startup for the QP (kiw_cm_forget_qp()). The endpoint's own reference is dropped
+ * no later. A QP that moves to ERROR during the startup does not take the stream, and the
+ * connection fails. caller.c decides which caller may name which QP.
  *
- * Accepting. iw_cm has no state for a connection that is accepted but of which ESTABLISHED
- * has not been processed: it lets the consumer accept again or reject, and stops the kernel
- * when it gets to the event after that. So a process does not return from accept before
- * iw_cm has taken the event (cm_accept_waiting()). Kernel consumers do return: many accept
- * in iw_cm's own work item, which processes the event later.
+ * Accepting. iw_cm has no state for a connection that is accepted but whose ESTABLISHED
+ * event is not yet processed. In between it lets the consumer accept again or reject, and
+ * stops the kernel when it reaches the event after that. So when a process accepts, accept
+ * returns only after iw_cm has taken the event (cm_accept_waiting()). For a kernel consumer
+ * it returns at once: many accept in iw_cm's own work item, which processes the event later.
  *
- * Wildcards. rdma_cm listens once a device for a wildcard address: such a socket is
- * bound to the netdev, so that devices do not collide. Connections of this host to
- * the netdev's own addresses still reach it: they pass through lo, but TCP takes them
- * for received by the interface that has the address. On a device of another network
- * namespace than the listener's there is no socket.
+ * Wildcards. For a wildcard address, rdma_cm listens once on each device. Such a socket is
+ * bound to the device's netdev, so that the sockets of several devices do not collide.
+ * Connections from this host to the netdev's own addresses still reach it: they pass through
+ * lo, but TCP treats them as received by the interface that has the address. On a device in
+ * another network namespace than the listener's no socket is created.
  */
 #include "cm.h"
 
@@ -46,9 +46,9 @@
 #include "sock.h"
 #include "verbs.h"
 
-/* When a listener that ran out of memory tries again */
+/* How long a listener waits after it ran out of memory */
 #define CM_RETRY_MS	100
-/* Streams accepted in one run of a listener's work */
+/* Streams accepted in one run of a listener's work item */
 #define CM_ACCEPT_BUDGET 64
 
 /* Listening */
@@ -89,7 +89,7 @@ static struct kiw_ep *first_child(struct kiw_ep *listener)
 	return ep;
 }
 
-/* The child of any listener that has been one for longest, referenced, or NULL. */
+/* The oldest half-open connection of all listeners, referenced, or NULL. */
 static struct kiw_ep *first_half_open(struct kiw_device *dev)
 {
 	struct kiw_ep *ep;
@@ -108,7 +108,7 @@ static unsigned int max_children(const struct kiw_ep *listener)
 	       kiw_policy_get(&listener->dev->policy, KIW_POLICY_MAX_HALF_OPEN);
 }
 
-/* End a caller that says nothing. One whose Request has come meanwhile is none of them. */
+/* Close a half-open connection, unless its Request has arrived in the meantime. */
 static void evict(struct kiw_ep *ep)
 {
 	mutex_lock_nested(&ep->lock, SINGLE_DEPTH_NESTING);
@@ -122,8 +122,8 @@ static void evict(struct kiw_ep *ep)
 }
 
 /*
- * Callers that say nothing must not keep others out: the oldest of them goes. Whoever is
- * evicted is a child no more, in whatever way it went on, so this ends.
+ * Silent peers must not keep others out, so evict the oldest half-open connections. The loops
+ * end: after evict() a connection is no longer a child, whichever way it went.
  */
 static void make_room(struct kiw_ep *listener)
 {
@@ -147,7 +147,7 @@ static void make_room(struct kiw_ep *listener)
 	}
 }
 
-/* IPv4 that came to a listener of both is IPv4 to rdma_cm. */
+/* To rdma_cm, an IPv4 connection to a dual-stack listener has IPv4 addresses. */
 static void unmap_address(struct sockaddr_storage *addr)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
@@ -185,7 +185,7 @@ static void take_stream(struct kiw_ep *listener, struct kiw_sock *ks)
 		unmap_address(&ep->startup->remote);
 		kiw_ep_arm(ep, kiw_policy_get(&ep->dev->policy, KIW_POLICY_STARTUP_MS));
 		kiw_sock_set_owner(ks, &kiw_ep_sock_ops, ep);
-		/* What came before is not announced to a new owner. */
+		/* A new owner is not notified of what arrived before. */
 		kiw_ep_kick(ep);
 	}
 	mutex_unlock(&ep->lock);
@@ -193,12 +193,12 @@ static void take_stream(struct kiw_ep *listener, struct kiw_sock *ks)
 }
 
 /**
- * kiw_ep_try_accept() - take what TCP has for a listener
+ * kiw_ep_try_accept() - accept the streams that TCP has for a listener
  * @listener: endpoint in LISTENING
  *
- * A stream that cannot be had is dropped, so that the queue moves on; but lack of
- * resources may leave it in the queue, where nothing announces it again, hence
- * another try.
+ * TCP drops a stream that ended before it was accepted, and the queue moves on. For lack of
+ * memory a stream may stay in the queue. There is no second notification for it, so the
+ * deadline is armed to try again.
  *
  * Context: process, may sleep; @listener's lock held.
  */
@@ -225,8 +225,9 @@ void kiw_ep_try_accept(struct kiw_ep *listener)
 }
 
 /*
- * From here on the listener's cm_id is not called. A child that is telling the consumer
- * at this moment has done so when its lock is had, and is no child any more.
+ * Once @is_stopped is set, the listener's cm_id gets no further event. A child that is
+ * delivering its Request right now has finished, and left the list, by the time its lock
+ * is acquired here.
  */
 static void stop_listener(struct kiw_ep *listener)
 {
@@ -268,9 +269,10 @@ static int bind_ifindex(const struct kiw_device *dev, const struct sockaddr_stor
 }
 
 /*
- * Whether an endpoint belongs to the namespace of the device's netdev. rdma_cm does not always
- * see to it: it listens at a wildcard address on the devices of all namespaces, and that of Linux
- * 6.1 finds a device by its hardware address, which an interface of any namespace may have.
+ * Whether an endpoint belongs to the network namespace of the device's netdev. rdma_cm does not
+ * always ensure it: for a wildcard address it listens on the devices of all namespaces, and in
+ * Linux 6.1 it finds a device by its hardware address, which an interface in any namespace may
+ * have.
  */
 static bool cm_is_at_home(const struct kiw_ep *ep)
 {
@@ -279,7 +281,7 @@ static bool cm_is_at_home(const struct kiw_ep *ep)
 	return net && net_eq(net, ep->dev->socks.net);
 }
 
-/* Return: -EADDRNOTAVAIL, as bind() has it for an address of another namespace. */
+/* Return: -EADDRNOTAVAIL, as bind() does for an address of another namespace. */
 static int cm_refuse_foreigner(struct kiw_ep *ep)
 {
 	kiw_count(&ep->dev->stats, KIW_STAT_CONN_OTHER_NETNS);
@@ -293,9 +295,10 @@ static __be16 port_of(const struct sockaddr_storage *addr)
 }
 
 /*
- * Give the endpoint iw_cm's object: addresses, type of service and a reference. The addresses
- * are those for TCP, which are the consumer's unless the port mapper has chosen others. If it
- * was asked and did not, another's socket may have the port, and is not passed over.
+ * Tie the endpoint to iw_cm's object: copy the addresses and the type of service, and take a
+ * reference. TCP uses the mapped addresses. They are the consumer's own unless the port mapper
+ * has chosen others. If it was asked but left the port as it is, the port is not reserved for
+ * us: another socket may hold it, and binding to it must fail then.
  */
 static void bind_cm_id(struct kiw_ep *ep, struct iw_cm_id *id)
 {
@@ -332,10 +335,10 @@ static struct kiw_sock_local local_end(const struct kiw_ep *ep)
 
 /**
  * kiw_ep_open_stream() - start to connect a stream to the peer
- * @ep: endpoint that has none; it owns the stream afterwards
+ * @ep: endpoint without a stream; it owns the stream afterwards
  *
  * Context: process, may sleep, does not wait for the peer; @ep's lock held.
- * Return: 0 or -errno, as bind() and connect() would have it.
+ * Return: 0 or -errno, as for bind() and connect().
  */
 int kiw_ep_open_stream(struct kiw_ep *ep)
 {
@@ -365,7 +368,7 @@ static int start_connect(struct kiw_ep *ep)
 	kiw_ep_step(ep, KIW_CME_CONNECT, 0);
 	kiw_ep_arm(ep, kiw_policy_get(&ep->dev->policy, KIW_POLICY_STARTUP_MS));
 	kiw_ep_join_qp(ep);
-	/* The QP is being destroyed, and kiw_cm_forget_qp() may have looked before */
+	/* The QP is being destroyed, and kiw_cm_forget_qp() may have missed this startup */
 	if (xa_load(&ep->dev->qps, ep->qp->ib.qp_num) != ep->qp)
 		kiw_ep_step(ep, KIW_CME_DESTROY, -ECONNABORTED);
 	return 0;
@@ -383,7 +386,7 @@ static int connect_qp(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	ep->qp = kiw_qp_find(id, param->qpn);
 	if (!ep->qp)
 		goto err_put;
-	/* It can leave IDLE later, too: then it does not take the stream. */
+	/* Early check only: if the QP leaves IDLE later, it does not take the stream. */
 	if (kiw_qp_state(ep->qp) != KIW_QPS_IDLE)
 		goto err_put_qp;
 	ret = kiw_ep_build_request(ep, param);
@@ -408,16 +411,16 @@ err_put:
 }
 
 /**
- * kiw_cm_connect() - iw_cm: connect
- * @id: whom to tell: CONNECT_REPLY, once, whatever happens, within the deadline
+ * kiw_cm_connect() - start a connection for iw_cm
+ * @id: gets exactly one CONNECT_REPLY, within the deadline, whatever happens
  * @param: depths, private data and the QP; not kept
  *
  * Context: process, may sleep, does not wait for the peer.
- * Return: 0: the event follows; -errno: there is none.
+ * Return: 0: the event follows; -errno: no event follows.
  */
 int kiw_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
-	/* rdma_cm calls from its one worker, on which the way back to a disk depends */
+	/* rdma_cm calls from its only worker, which may be needed to reconnect a disk */
 	unsigned int noio = memalloc_noio_save();
 	int ret = connect_qp(id, param);
 
@@ -426,8 +429,9 @@ int kiw_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 }
 
 /*
- * iw_cm has taken ESTABLISHED, and the consumer is about to hear of it. In iw_cm's work item,
- * while the process that accepts waits below and keeps the endpoint.
+ * Replaces the cm_id's handler while a process accepts: iw_cm has processed ESTABLISHED and is
+ * about to pass it on to rdma_cm. Runs in iw_cm's work item. The accepting process waits in
+ * cm_accept_waiting() and keeps the endpoint alive.
  */
 static int cm_established(struct iw_cm_id *id, struct iw_cm_event *event)
 {
@@ -441,9 +445,9 @@ static int cm_established(struct iw_cm_id *id, struct iw_cm_event *event)
 }
 
 /*
- * Accept, and see to it that iw_cm has taken ESTABLISHED when this returns. iw_cm has one work
- * item at a time for all; those ahead of ours do not wait for this process: it holds rdma_cm's
- * lock of this connection only, for which there was no event before this one.
+ * Accept, and wait until iw_cm has taken ESTABLISHED. iw_cm runs one work item at a time for all
+ * connections. Those queued ahead of ours do not wait for this process: it holds only rdma_cm's
+ * lock of this connection, for which no earlier event is queued.
  */
 static int cm_accept_waiting(struct kiw_ep *ep, struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
@@ -492,19 +496,19 @@ static int accept_qp(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 }
 
 /**
- * kiw_cm_accept() - iw_cm: accept a connection request
- * @id: whom to tell: ESTABLISHED at once, then CLOSE, once each, whatever happens
+ * kiw_cm_accept() - accept a connection request for iw_cm
+ * @id: gets ESTABLISHED at once and CLOSE later, exactly once each, whatever happens
  * @param: depths, private data and the QP; not kept
  *
  * Context: process, may sleep, does not wait for the peer. When a process calls, waits until
  * iw_cm has taken ESTABLISHED.
- * Return: 0: the events follow, perhaps before this returns; -errno: there are none and
- * the request is no more. -ECONNABORTED: the peer has gone or the deadline has passed;
- * -EINVAL: no such QP for this caller, or one that is not idle.
+ * Return: 0: the events follow, the first perhaps before this returns; -errno: no event
+ * follows and the request is gone. -ECONNABORTED: the peer has gone or the deadline has passed;
+ * -EINVAL: no such QP for this caller, or the QP is not idle.
  */
 int kiw_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
-	/* As in kiw_cm_connect(): there are hosts that are both client and server */
+	/* As in kiw_cm_connect(): a host can be both client and server */
 	unsigned int noio = memalloc_noio_save();
 	int ret = accept_qp(id, param);
 
@@ -513,15 +517,15 @@ int kiw_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 }
 
 /**
- * kiw_cm_reject() - iw_cm: reject a connection request
- * @id: which
+ * kiw_cm_reject() - reject a connection request for iw_cm
+ * @id: the request
  * @pdata: private data for the peer; not kept
- * @pd_len: its length, octets
+ * @pd_len: length of @pdata in bytes
  *
  * Context: process, may sleep, does not wait for the peer.
- * Return: 0; also when the request has ended otherwise: there is no connection. -EINVAL: it
- * has been accepted. iw_cm calls then only for a kernel consumer that accepts, and rejects
- * before iw_cm has taken ESTABLISHED; none does.
+ * Return: 0, also if the request has already ended in another way: there is no connection.
+ * -EINVAL: the request has been accepted. This happens only if a kernel consumer accepts and
+ * then rejects before iw_cm has taken ESTABLISHED; none does.
  */
 int kiw_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
 {
@@ -544,8 +548,8 @@ int kiw_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
 }
 
 /*
- * rdma_cm listens on all devices for a wildcard address, and fails if one of them does. On one
- * of another namespace there is nothing to listen for, so this succeeds without a socket.
+ * For a wildcard address rdma_cm listens on all devices, and fails if one of them fails. A device
+ * in another namespace has nothing to listen for, so this succeeds without a socket.
  */
 static int cm_listen_elsewhere(struct kiw_ep *ep)
 {
@@ -564,8 +568,8 @@ static int start_listen(struct kiw_ep *ep, int backlog, bool v6only)
 	if (!cm_is_at_home(ep))
 		return cm_listen_elsewhere(ep);
 	/*
-	 * TCP's queue takes a burst as large as we allow: what does not fit there loses its
-	 * SYN and a second.
+	 * Make TCP's accept queue as large as the largest burst we allow. A connection that
+	 * does not fit loses its SYN, and a second until the SYN is sent again.
 	 */
 	ep->backlog = backlog;
 	ks = kiw_sock_listen(&ep->dev->socks, &local, max_children(ep), v6only,
@@ -578,13 +582,13 @@ static int start_listen(struct kiw_ep *ep, int backlog, bool v6only)
 }
 
 /**
- * kiw_cm_create_listen() - iw_cm: listen
- * @id: whom to tell of requests, until kiw_cm_destroy_listen()
+ * kiw_cm_create_listen() - start listening for iw_cm
+ * @id: gets a CONNECT_REQUEST for each request until kiw_cm_destroy_listen()
  * @backlog: connections the consumer allows for, greater than 0
  *
  * Context: process, may sleep.
- * Return: 0 or -errno, as bind() and listen() would have it; -EADDRNOTAVAIL also for an address
- * of another network namespace.
+ * Return: 0 or -errno, as for bind() and listen(); -EADDRNOTAVAIL also for an address of
+ * another network namespace.
  */
 int kiw_cm_create_listen(struct iw_cm_id *id, int backlog)
 {
@@ -607,8 +611,8 @@ int kiw_cm_create_listen(struct iw_cm_id *id, int backlog)
 }
 
 /**
- * kiw_cm_destroy_listen() - iw_cm: stop listening
- * @id: the listener; it is told nothing more
+ * kiw_cm_destroy_listen() - stop listening for iw_cm
+ * @id: the listener; it gets no further events
  *
  * Connections whose Request has not been delivered are reset.
  *
@@ -627,14 +631,13 @@ int kiw_cm_destroy_listen(struct iw_cm_id *id)
 }
 
 /**
- * kiw_cm_forget_qp() - a QP goes: end the startup of a connection for it
+ * kiw_cm_forget_qp() - end all startups for a QP that is being destroyed
  * @dev: the device
- * @qp: the QP, which nobody finds any more
+ * @qp: the QP; no longer found by its number
  *
- * iw_cm hears that connecting has failed, and gives its reference back. There can be several
- * startups for one QP, also beside a connection that the QP has: the first to finish gets the
- * QP. A startup that is being begun at this moment is either found here or finds that the QP
- * is gone.
+ * iw_cm is told that connecting failed, and drops its reference to the QP. A QP can have
+ * several startups, even beside an existing connection: the first to finish gets the QP. A
+ * startup that begins concurrently is either found here or finds that the QP is gone.
  *
  * Context: process, may sleep, does not wait for the peer.
  */
@@ -644,7 +647,7 @@ void kiw_cm_forget_qp(struct kiw_device *dev, struct kiw_qp *qp)
 
 	while ((ep = kiw_ep_first_startup(dev, qp))) {
 		mutex_lock(&ep->lock);
-		/* It may have ended while the lock was waited for. */
+		/* The startup may have ended while we waited for the lock. */
 		if (ep->startup)
 			kiw_ep_step(ep, KIW_CME_DESTROY, -ECONNABORTED);
 		mutex_unlock(&ep->lock);
@@ -653,10 +656,10 @@ void kiw_cm_forget_qp(struct kiw_device *dev, struct kiw_qp *qp)
 }
 
 /**
- * kiw_cm_drain() - end what is left of a device's endpoints
+ * kiw_cm_drain() - end the remaining endpoints of a device
  * @dev: the device; unregistered, so that nothing new begins
  *
- * Left are requests that iw_cm dropped, and works that are about to finish.
+ * What remains are requests that iw_cm dropped, and work items that are about to finish.
  *
  * Context: process, may sleep. When it returns, no endpoint of @dev is left whose QP is
  * gone, and none holds a stream.

@@ -2,8 +2,8 @@
 /*
  * The provider side of iw_cm: endpoints, MPA startup, upcalls.
  *
- * Owns: endpoints (&struct kiw_ep, private to cm.c, cm_ep.c and cm_mpa.c). See
- * proto/cm_fsm.c for their states and for the rules of iw_cm that they obey.
+ * Owns: endpoints (&struct kiw_ep, private to cm.c, cm_ep.c and cm_mpa.c). proto/cm_fsm.c
+ * documents their states and the rules of iw_cm that they obey.
  */
 #ifndef KIW_CM_H
 #define KIW_CM_H
@@ -25,7 +25,7 @@ int kiw_cm_destroy_listen(struct iw_cm_id *id);
 /* Process context, may sleep; before kiw_qp_uninit() */
 void kiw_cm_forget_qp(struct kiw_device *dev, struct kiw_qp *qp);
 
-/* Process context, may sleep; after the device is unregistered, before its streams go */
+/* Process context, may sleep; after the device is unregistered, before its streams are freed */
 void kiw_cm_drain(struct kiw_device *dev);
 
 #endif /* KIW_CM_H */

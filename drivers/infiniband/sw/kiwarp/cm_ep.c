@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Endpoints: their lifetime, their events, and what iw_cm is told of them.
+ * Endpoints: their lifetime, their events, and the upcalls to iw_cm.
  *
- * Owns: &struct kiw_ep. proto/cm_fsm.c says what an event does to an endpoint, and
- * shows that iw_cm hears of everything exactly once; kiw_ep_step() here does what
- * the table says, and nothing else tells iw_cm anything.
+ * Owns: &struct kiw_ep. proto/cm_fsm.c defines what an event does to an endpoint, and
+ * shows that iw_cm is told of everything exactly once. kiw_ep_step() executes that
+ * table, and no other code makes upcalls to iw_cm.
  *
- * Contexts. Sockets and QPs call back in softirq or from works: these callbacks
- * note what cannot be seen afterwards in @facts, and queue the endpoint's work. The
- * work, in process context under the endpoint's mutex, looks at how things are and
- * not at what was announced, so that events can neither be lost nor overtake each
- * other. Nothing waits for a peer or for another work. iw_cm's handler is called
- * under the mutex; it only queues, and never calls back.
+ * Contexts. Sockets and QPs call back from softirq or from work items. These callbacks
+ * note in @facts what cannot be seen later, and queue the endpoint's work item. The work
+ * item runs in process context under the endpoint's mutex. It checks the present state,
+ * not the notifications, so events can neither be lost nor overtake each other. It never
+ * waits for a peer or for another work item. iw_cm's handler is called under the mutex;
+ * it only queues, and never calls back.
  *
- * Lifetime. From leaving IDLE to entering CLOSED an endpoint holds a reference on
- * itself; works, the deadline, children and the QP hold their own. Callbacks from
- * softirq come while the stream or the QP has the endpoint for its owner, which ends
- * before the reference of its own does: the last reference goes in process context.
+ * Lifetime. An endpoint holds a reference to itself from leaving IDLE to entering CLOSED.
+ * Work items, the deadline, children and the QP hold their own references. Callbacks from
+ * softirq arrive only while the endpoint owns the stream or is known to the QP. That ends
+ * before the endpoint drops the reference to itself, so the last reference is dropped in
+ * process context.
  */
 #include "cm_ep.h"
 
@@ -32,7 +33,7 @@
 #include "sock.h"
 #include "trace.h"
 
-/* How long a rejected stream may take to close in order */
+/* How long the orderly close of a rejected stream may take */
 #define EP_LINGER_MS	5000
 
 /* All endpoints by number; entries hold no reference, see ep_free() */
@@ -45,11 +46,11 @@ static void ep_deadline(struct timer_list *timer);
 /* Making and finding */
 
 /**
- * kiw_ep_new() - make an endpoint
- * @dev: the device, which outlives it
+ * kiw_ep_new() - create an endpoint
+ * @dev: the device; outlives the endpoint
  *
  * Context: process, may sleep.
- * Return: an endpoint in IDLE with one reference, the caller's; NULL: no memory.
+ * Return: an endpoint in IDLE with one reference, which the caller owns; NULL: no memory.
  */
 struct kiw_ep *kiw_ep_new(struct kiw_device *dev)
 {
@@ -97,7 +98,7 @@ static void ep_free(struct kref *ref)
 {
 	struct kiw_ep *ep = container_of(ref, struct kiw_ep, ref);
 
-	/* Whoever finds it from here to the erasure does not get a reference. */
+	/* A lookup that still finds it does not get a reference. */
 	xa_erase(&eps, ep->id);
 	kiw_count(&ep->dev->stats, KIW_STAT_EP_DESTROYED);
 	free_startup(ep);
@@ -116,7 +117,7 @@ void kiw_ep_get(struct kiw_ep *ep)
 }
 
 /**
- * kiw_ep_put() - give a reference back
+ * kiw_ep_put() - drop a reference
  * @ep: endpoint
  *
  * Context: any; process if it can be the last.
@@ -127,11 +128,11 @@ void kiw_ep_put(struct kiw_ep *ep)
 }
 
 /**
- * kiw_ep_find() - the endpoint iw_cm names
- * @id: connection that came to a listener, or listener
+ * kiw_ep_find() - look up the endpoint of a cm_id
+ * @id: incoming connection, or listener
  *
  * Context: process.
- * Return: the endpoint with a reference of the caller's, or NULL if it is gone.
+ * Return: the endpoint with a reference for the caller, or NULL if it is gone.
  */
 struct kiw_ep *kiw_ep_find(const struct iw_cm_id *id)
 {
@@ -148,10 +149,10 @@ struct kiw_ep *kiw_ep_find(const struct iw_cm_id *id)
 /**
  * kiw_ep_next() - walk over a device's endpoints
  * @dev: the device
- * @id: number to start from; set to where to go on
+ * @id: number to start from; advanced for the next call
  *
  * Context: process.
- * Return: an endpoint with a reference of the caller's, or NULL at the end.
+ * Return: an endpoint with a reference for the caller, or NULL at the end.
  */
 struct kiw_ep *kiw_ep_next(struct kiw_device *dev, unsigned long *id)
 {
@@ -166,13 +167,14 @@ struct kiw_ep *kiw_ep_next(struct kiw_device *dev, unsigned long *id)
 	return ep;
 }
 
-/* Being called */
+/* Callbacks */
 
 /**
- * kiw_ep_kick() - let an endpoint look at how things are
- * @ep: endpoint; somebody has a reference
+ * kiw_ep_kick() - queue the work item that checks an endpoint's state
+ * @ep: endpoint; the caller makes sure that it does not go away
  *
- * Context: any. If the work is queued already, the reference for it is not the last.
+ * Context: any. If the work item is queued already, its own reference keeps @ep, so the one
+ * dropped here is not the last.
  */
 void kiw_ep_kick(struct kiw_ep *ep)
 {
@@ -182,7 +184,7 @@ void kiw_ep_kick(struct kiw_ep *ep)
 }
 
 /**
- * kiw_ep_arm() - set the deadline, unless it is set
+ * kiw_ep_arm() - arm the deadline, unless it is armed
  * @ep: endpoint; the caller has a reference
  * @timeout_ms: from now
  *
@@ -197,7 +199,7 @@ void kiw_ep_arm(struct kiw_ep *ep, unsigned int timeout_ms)
 	mod_timer(&ep->deadline, jiffies + msecs_to_jiffies(timeout_ms));
 }
 
-/* Afterwards the timer queues nothing: who waits for the works has seen the last. */
+/* Afterwards the timer queues nothing, so flushing the workqueue waits for the last run. */
 static void ep_disarm(struct kiw_ep *ep)
 {
 	if (kiw_compat_timer_delete_sync(&ep->deadline))
@@ -228,7 +230,7 @@ static void conn_closed(void *conn)
 
 	set_bit(KIW_EPF_QP_CLOSED, &ep->facts);
 	kiw_ep_kick(ep);
-	/* The QP's, taken when it took the stream */
+	/* The QP's reference, taken when it took the stream */
 	kiw_ep_put(ep);
 }
 
@@ -237,11 +239,11 @@ const struct kiw_conn_ops kiw_ep_conn_ops = {
 	.closed = conn_closed,
 };
 
-/* Telling iw_cm */
+/* Upcalls to iw_cm */
 
 /*
- * rdma_cm hands event.ird to the consumer as initiator_depth, that is: what the consumer
- * may have outstanding, our ORD; and event.ord as responder_resources, our IRD. In connect
+ * rdma_cm passes event.ird to the consumer as initiator_depth, which is what the consumer may
+ * have outstanding: our ORD. It passes event.ord as responder_resources: our IRD. In connect
  * and accept the names are the other way around.
  */
 static void set_depths(struct iw_cm_event *event, u16 ird, u16 ord)
@@ -252,7 +254,7 @@ static void set_depths(struct iw_cm_event *event, u16 ird, u16 ord)
 
 static int upcall(struct kiw_ep *ep, struct iw_cm_id *id, struct iw_cm_event *event)
 {
-	/* What is left afterwards needs no addresses. */
+	/* Events after the startup need no addresses. */
 	if (ep->startup) {
 		event->local_addr = ep->startup->local;
 		event->remote_addr = ep->startup->remote;
@@ -261,7 +263,7 @@ static int upcall(struct kiw_ep *ep, struct iw_cm_id *id, struct iw_cm_event *ev
 }
 
 /*
- * ESTABLISHED and CLOSE carry no private data, and iw_cm has set room aside for them:
+ * ESTABLISHED and CLOSE carry no private data, and iw_cm has reserved memory for them, so
  * they cannot fail.
  */
 static void upcall_plain(struct kiw_ep *ep, enum iw_cm_event_type type)
@@ -282,14 +284,14 @@ static int upcall_reply(struct kiw_ep *ep, int status, const void *pdata, u8 pda
 		.private_data_len = pdata_len,
 	};
 
-	/* Of a rejection: what the peer would need. Of any other failure: 0 */
+	/* After a rejection: what the peer would need. After any other failure: 0 */
 	set_depths(&event, ep->agreed.ird, ep->agreed.ord);
 	return upcall(ep, ep->cm_id, &event);
 }
 
 /*
- * iw_cm waits for this one: rather without private data than not at all. There is none left
- * of a good Reply that it had no room for.
+ * iw_cm waits for this event, so deliver it without private data if iw_cm has no memory for
+ * that. A good Reply that could not be delivered has no private data left by now.
  */
 static void upcall_reply_fail(struct kiw_ep *ep, int status)
 {
@@ -301,7 +303,7 @@ static void upcall_reply_fail(struct kiw_ep *ep, int status)
 	WARN_ON_ONCE(upcall_reply(ep, status, NULL, 0));
 }
 
-/* Not a listener's child any more: the consumer has it, or it ends. */
+/* The consumer has been told of the connection, or it ends: it is no longer half-open. */
 static void leave_listener(struct kiw_ep *ep)
 {
 	struct kiw_ep *listener = ep->listener;
@@ -346,7 +348,7 @@ static int upcall_request(struct kiw_ep *ep)
 	return ret;
 }
 
-/* Return: 0, or -errno when a Request or a good Reply was not taken. */
+/* Return: 0, or -errno if iw_cm did not take a Request or a good Reply. */
 static int tell(struct kiw_ep *ep, u16 actions, int status)
 {
 	int ret = 0;
@@ -367,10 +369,11 @@ static int tell(struct kiw_ep *ep, u16 actions, int status)
 /* Taking steps */
 
 /**
- * kiw_ep_join_qp() - whoever destroys the QP has to know of this startup
+ * kiw_ep_join_qp() - make a startup known to its QP
  * @ep: endpoint in CONNECTING
  *
- * It is known until the startup ends, in whatever way.
+ * Destroying the QP has to end the startup, see kiw_cm_forget_qp(). The endpoint stays in the
+ * QP's list until the startup has ended, in whatever way.
  *
  * Context: process; @ep's lock held.
  */
@@ -390,19 +393,19 @@ static void leave_qp(struct kiw_ep *ep)
 }
 
 /**
- * kiw_ep_first_startup() - one of those that connect for a QP
+ * kiw_ep_first_startup() - find an endpoint that is connecting for a QP
  * @dev: the device
  * @qp: the QP
  *
  * Context: process.
- * Return: an endpoint with a reference of the caller's, or NULL if there is none.
+ * Return: an endpoint with a reference for the caller, or NULL if there is none.
  */
 struct kiw_ep *kiw_ep_first_startup(struct kiw_device *dev, struct kiw_qp *qp)
 {
 	struct kiw_ep *ep;
 
 	spin_lock(&dev->startups_lock);
-	/* As long as it is in the list, it has its own reference. */
+	/* An endpoint in the list holds a reference to itself. */
 	ep = list_first_entry_or_null(&qp->startups, struct kiw_ep, startup_link);
 	if (ep)
 		kiw_ep_get(ep);
@@ -417,7 +420,7 @@ static void end_startup(struct kiw_ep *ep)
 	free_startup(ep);
 }
 
-/* The caller holds a reference of its own, so none of these is the last. */
+/* The caller holds its own reference, so no put here drops the last one. */
 static void release(struct kiw_ep *ep)
 {
 	end_startup(ep);
@@ -433,7 +436,7 @@ static void release(struct kiw_ep *ep)
 
 static void end_stream(struct kiw_ep *ep, bool in_order)
 {
-	/* None when the QP has it, or when it was never made */
+	/* There is none if the QP has it, or if it was never created. */
 	if (!ep->ks)
 		return;
 	if (in_order)
@@ -445,7 +448,7 @@ static void end_stream(struct kiw_ep *ep, bool in_order)
 	ep->ks = NULL;
 }
 
-/* Counters that an event moves when it leads somewhere; 0 (unused here): none */
+/* Counter that a step for an event increments; 0 (unused here): none */
 static const u8 event_stats[KIW_CME_COUNT] = {
 	[KIW_CME_RETRY]		= KIW_STAT_CONN_RETRIED,
 	[KIW_CME_DISAGREED]	= KIW_STAT_CONN_DISAGREED,
@@ -496,13 +499,13 @@ static void act(struct kiw_ep *ep, u16 actions, int status)
 }
 
 /**
- * kiw_ep_step() - let an event happen
+ * kiw_ep_step() - apply an event to an endpoint
  * @ep: endpoint; the caller holds a reference
  * @event: what happened
  * @status: why, for the consumer: 0 or -errno
  *
- * The only place that writes the state. Calls itself once at the most, for what iw_cm
- * had no room for.
+ * Does what the table in proto/cm_fsm.c says. No other code writes the state. Calls itself at
+ * most once, if iw_cm had no memory for an event.
  *
  * Context: process, may sleep; @ep's lock held.
  */
@@ -516,17 +519,17 @@ void kiw_ep_step(struct kiw_ep *ep, enum kiw_cm_event event, int status)
 	trace_kiw_ep_state(dev_name(&ep->dev->ib.dev), ep->id, kiw_cm_state_name(ep->state),
 			   kiw_cm_event_name(event), kiw_cm_state_name(step.next));
 	count_step(ep, event, step.next);
-	/* Its own reference, until release() */
+	/* The endpoint's reference to itself, until release() */
 	if (ep->state == KIW_CMS_IDLE)
 		kiw_ep_get(ep);
 	ep->state = step.next;
 	act(ep, step.actions, status);
 }
 
-/* Works */
+/* Work items */
 
 /**
- * kiw_ep_progress() - take the steps that follow from how things are
+ * kiw_ep_progress() - take the steps that follow from the present state
  * @ep: endpoint; the caller has a reference
  *
  * Context: process, may sleep; @ep's lock held.
@@ -556,7 +559,7 @@ void kiw_ep_progress(struct kiw_ep *ep)
 		break;
 	case KIW_CMS_WAIT_FIRST:
 	case KIW_CMS_OPEN:
-		/* In the order in which they came about, if both did */
+		/* If both are set, in the order in which they happened */
 		if (test_and_clear_bit(KIW_EPF_SPOKEN, &ep->facts))
 			kiw_ep_step(ep, KIW_CME_SPOKEN, 0);
 		if (test_bit(KIW_EPF_QP_CLOSED, &ep->facts))
@@ -570,12 +573,12 @@ void kiw_ep_progress(struct kiw_ep *ep)
 static void ep_work(struct work_struct *work)
 {
 	struct kiw_ep *ep = container_of(work, struct kiw_ep, work);
-	/* Writing pages back may wait for this connection */
+	/* Page writeback may wait for this connection */
 	unsigned int noio = memalloc_noio_save();
 	bool is_late;
 
 	mutex_lock(&ep->lock);
-	/* What has come in time counts, even if its work has not run before. */
+	/* What arrived in time counts, even if the work item did not run before the deadline. */
 	is_late = test_and_clear_bit(KIW_EPF_DEADLINE, &ep->facts);
 	kiw_ep_progress(ep);
 	if (is_late)
@@ -585,7 +588,7 @@ static void ep_work(struct work_struct *work)
 	kiw_ep_put(ep);
 }
 
-/* Softirq; the work takes over the timer's reference, or has one already. */
+/* Softirq. The work item takes over the timer's reference, or already holds one. */
 static void ep_deadline(struct timer_list *timer)
 {
 	struct kiw_ep *ep = container_of(timer, struct kiw_ep, deadline);

@@ -31,27 +31,27 @@ struct kiw_qp;
 struct kiw_sock;
 struct kiw_sock_ops;
 
-/* Most private data iw_cm can carry to the consumer (u8), octets */
+/* Most private data iw_cm can carry to the consumer (u8), in bytes */
 #define KIW_EP_PDATA_MAX	255
 
-/* What was told from a context that must not sleep; bits of &struct kiw_ep.facts */
+/* Events noted by callbacks that must not sleep; bits of &struct kiw_ep.facts */
 #define KIW_EPF_SPOKEN		0
 #define KIW_EPF_QP_CLOSED	1
 #define KIW_EPF_DEADLINE	2
 
 /**
- * struct kiw_ep_startup - what an endpoint needs until the connection is made
+ * struct kiw_ep_startup - what an endpoint needs until the connection is established
  * @local: our address
  * @remote: the peer's address
- * @is_mapped: the port of @local is held for us by the port mapper
+ * @is_mapped: the port mapper holds the port of @local for us
  * @tos: type of service or traffic class, negative: the default
  * @want: what this end wants
  * @req: the Request, as sent or received
- * @frame_len: octets of the Request in @buf (CONNECTING)
+ * @frame_len: length of the Request in @buf, in bytes (CONNECTING)
  * @pdata: private data for the next upcall or rejection, not owned
  * @own_pdata: initiator: the consumer's private data for the peer; owned
- * @pdata_len: length of @pdata, octets
- * @own_pdata_len: length of @own_pdata, octets
+ * @pdata_len: length of @pdata in bytes
+ * @own_pdata_len: length of @own_pdata in bytes
  * @buf: a frame
  */
 struct kiw_ep_startup {
@@ -70,8 +70,8 @@ struct kiw_ep_startup {
 };
 
 /**
- * struct kiw_ep_accept - a process waits in accept
- * @cm_handler: iw_cm's handler, for which ours stands in until the event comes
+ * struct kiw_ep_accept - a process that waits in accept
+ * @cm_handler: the cm_id's own handler, which ours replaces until ESTABLISHED arrives
  * @is_taken: iw_cm has taken ESTABLISHED
  */
 struct kiw_ep_accept {
@@ -81,35 +81,36 @@ struct kiw_ep_accept {
 
 /**
  * struct kiw_ep - one end of a connection, or a listener
- * @ref: references: one from leaving IDLE to entering CLOSED, one each for a queued
- *	@work, an armed @deadline, a QP that may still call, a child that is linked
+ * @ref: reference count: one from leaving IDLE to entering CLOSED, one each for a queued
+ *	@work, an armed @deadline, a QP that may still call back, a linked child
  * @id: number, by which iw_cm names the endpoint before it has accepted
  * @dev: the device; outlives the endpoint
- * @lock: protects everything below but what says otherwise; taken by works and
+ * @lock: protects everything below unless stated otherwise; taken by work items and
  *	downcalls, never by callbacks. Order: listener's @lock, child's @lock, then
  *	listener's @half_lock or the socket lock, then the device's @half_open_lock or
  *	@startups_lock
  * @state: &enum kiw_cm_state; written by kiw_ep_step()
- * @agreed: what the frames led to
+ * @agreed: the outcome of the negotiation
  * @facts: %KIW_EPF_ bits, atomic
- * @work: looks at the stream and at @facts, and takes the steps they lead to
- * @deadline: end of the startup; of a listener: time to try again; tells @work
- * @cm_id: whom to tell; referenced; NULL while iw_cm has none for this endpoint
+ * @work: checks the stream and @facts, and takes the steps that follow
+ * @deadline: end of the startup; listener: when to try again; queues @work
+ * @cm_id: receives our events; referenced; NULL while iw_cm has none for this endpoint
  * @ks: the stream, until the QP has it, or the listening socket
  * @qp: referenced; from connect or accept on
- * @accept: on the stack of the process that accepts, NULL otherwise; written under @lock,
+ * @accept: on the stack of the accepting process, NULL otherwise; written under @lock,
  *	read by iw_cm's work item while the process waits
- * @startup: owned; NULL once there is a connection, or none; a listener keeps it
- * @listener: the listener it came from, referenced; NULL once the consumer has it
+ * @startup: owned; NULL once the startup has succeeded or failed; a listener keeps it
+ * @listener: the listener it came from, referenced; NULL once the consumer has been told
  * @link: in @listener's @children; protected by @listener's @half_lock
  * @half_link: in the device's @half_open as long as @link is; protected by its lock
  * @startup_link: initiator: in the QP's list of startups until this one has ended; protected
  *	by the device's @startups_lock
  * @children: listener: connections that the consumer has not been told of
- * @num_children: listener: how many
- * @backlog: listener: how many the consumer allows for; the policy adds to it
- * @half_lock: listener: protects these, @is_stopped and the upcall of a Request
- * @is_stopped: listener: nobody may join, and @cm_id must not be called any more
+ * @num_children: listener: length of @children
+ * @backlog: listener: connections the consumer allows for; the policy adds to it
+ * @half_lock: listener: protects @children, @num_children, @is_stopped and the upcall of a
+ *	Request
+ * @is_stopped: listener: takes no more children, and @cm_id must not be called any more
  */
 struct kiw_ep {
 	struct kref ref;
@@ -175,7 +176,7 @@ void kiw_ep_check_stream(struct kiw_ep *ep);
 int kiw_ep_accept(struct kiw_ep *ep, struct iw_cm_id *id, const struct iw_cm_conn_param *param);
 void kiw_ep_send_reject(struct kiw_ep *ep);
 
-/* What iw_cm keeps for us in a cm_id: the endpoint's number, see cm.c. */
+/* The provider data that iw_cm keeps in a cm_id: the endpoint's number, see cm.c. */
 static inline void *kiw_ep_handle(const struct kiw_ep *ep)
 {
 	return (void *)(unsigned long)ep->id;

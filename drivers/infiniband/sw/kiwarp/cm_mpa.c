@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * MPA startup on a stream: sending and reading Request and Reply, and handing the
- * stream to the QP when both ends agree (RFC 5044 7.1, RFC 6581).
+ * MPA startup on a stream: sends and reads Request and Reply, and hands the stream to
+ * the QP when both ends agree (RFC 5044 7.1, RFC 6581).
  *
- * Owns nothing of its own; works on endpoints in process context with their lock
- * held. Nothing here waits for the peer: what has arrived is looked at without
- * being consumed, and only a whole frame is, exactly. Whatever follows it belongs
- * to the next phase and stays in TCP's queue.
+ * Owns nothing of its own. Works on endpoints in process context with their lock held.
+ * Nothing here waits for the peer: incoming data is peeked at until a frame is complete,
+ * and then exactly that frame is consumed. Whatever follows the frame belongs to the next
+ * phase and stays in TCP's queue.
  *
- * Order at going to full operation. The QP takes the stream and with it the
- * callbacks (kiw_qp_connect()), so that nothing that arrives from then on is lost;
- * then the responder's Reply goes out, which is thus the first of our half of the
- * stream; then the engines start, and look at what has arrived before
- * (kiw_qp_start()); then the consumer is told.
+ * Order of going to full operation:
+ *
+ *  1. The QP takes the stream and with it the callbacks (kiw_qp_connect()), so that nothing
+ *     that arrives from then on is lost.
+ *  2. The responder sends its Reply, which is thus the first on our half of the stream.
+ *  3. The engines start, and process what has already arrived (kiw_qp_start()).
+ *  4. The consumer is told.
  */
 #include "cm_ep.h"
 
@@ -40,7 +42,7 @@ static void trace_bad(struct kiw_ep *ep, const char *reason)
 	trace_kiw_mpa_bad(dev_name(&ep->dev->ib.dev), ep->id, reason);
 }
 
-/* Why there is no stream (any more), in the terms that rdma_cm tells apart. */
+/* Why there is no stream, or no longer one, as an error that rdma_cm distinguishes. */
 static int stream_error(struct kiw_ep *ep, int err)
 {
 	if (!err)
@@ -61,10 +63,10 @@ static bool is_over(enum kiw_sock_status status)
 }
 
 /**
- * kiw_ep_check_stream() - see whether the stream still is one
- * @ep: endpoint that waits for something else than the peer
+ * kiw_ep_check_stream() - check whether the stream is still alive
+ * @ep: endpoint that waits for something other than the peer
  *
- * Takes the step when it is not.
+ * If the stream has ended, the endpoint gets the event LOST.
  *
  * Context: process, may sleep; @ep's lock held.
  */
@@ -87,10 +89,10 @@ static void want_rtr(struct kiw_mpa_local *want, unsigned int order)
 }
 
 /**
- * kiw_ep_init_mpa() - what an endpoint wants before its consumer says more
+ * kiw_ep_init_mpa() - initialize what an endpoint wants, before its consumer says more
  * @ep: new endpoint
  *
- * Context: any; nobody else knows @ep.
+ * Context: any; @ep is not yet visible to others.
  */
 void kiw_ep_init_mpa(struct kiw_ep *ep)
 {
@@ -128,7 +130,7 @@ static int build_request(struct kiw_ep *ep)
 
 /**
  * kiw_ep_build_request() - prepare our Request
- * @ep: endpoint to connect; nobody else knows it
+ * @ep: endpoint to connect; not yet visible to others
  * @param: what the consumer wants; not kept
  *
  * Context: process.
@@ -169,7 +171,7 @@ void kiw_ep_try_connected(struct kiw_ep *ep)
 	default:
 		break;
 	}
-	/* rdma_cm learns the ports in use; if the stream is gone, sending tells. */
+	/* For rdma_cm: the ports in use. If the stream is gone, sending fails below. */
 	kiw_sock_names(ep->ks, &ep->startup->local, &ep->startup->remote);
 	ret = kiw_sock_send_all(ep->ks, ep->startup->buf, ep->startup->frame_len);
 	if (ret)
@@ -185,8 +187,8 @@ static void let_go_of_stream(struct kiw_ep *ep)
 }
 
 /*
- * RFC 6581 10: the peer understood no enhanced Request. Once more, on a new stream and in
- * what is left of the time, with revision 1.
+ * RFC 6581 10: the peer did not understand the enhanced Request. Try again with revision 1,
+ * on a new stream and within what is left of the deadline.
  */
 static void retry_plain(struct kiw_ep *ep)
 {
@@ -202,7 +204,7 @@ static void retry_plain(struct kiw_ep *ep)
 		kiw_ep_step(ep, KIW_CME_RETRY, 0);
 }
 
-/* The stream has ended where a frame should be; of which @got octets, or -errno, came. */
+/* The stream has ended instead of a whole frame; @got: bytes of it that arrived, or -errno. */
 static void frame_lost(struct kiw_ep *ep, int got)
 {
 	int err = stream_error(ep, min(got, 0));
@@ -215,7 +217,7 @@ static void frame_lost(struct kiw_ep *ep, int got)
 }
 
 /*
- * Read a frame if there is a whole one, and take the step if there cannot be.
+ * Read a frame if it has arrived completely. If it never can, take the step that follows.
  * Return: whether @frame is valid; its private data is in &struct kiw_ep_startup.buf.
  */
 static bool read_frame(struct kiw_ep *ep, bool reply, struct kiw_mpa_frame *frame)
@@ -226,7 +228,7 @@ static bool read_frame(struct kiw_ep *ep, bool reply, struct kiw_mpa_frame *fram
 	size_t need;
 	int got;
 
-	/* Status first: what came before the end of the stream is then in the queue. */
+	/* Status first: if the stream has ended, all that came before is in the queue. */
 	status = kiw_sock_status(ep->ks);
 	got = kiw_sock_peek(ep->ks, startup->buf, KIW_MPA_FRAME_MAX);
 	verdict = kiw_mpa_parse(startup->buf, max(got, 0), reply, &startup->want, frame, &need);
@@ -248,8 +250,8 @@ static bool read_frame(struct kiw_ep *ep, bool reply, struct kiw_mpa_frame *fram
 }
 
 /*
- * Note the frame's private data for the upcall. The wire carries 512 octets, iw_cm 255:
- * cutting it short would hand the consumer something its peer never said.
+ * Note the frame's private data for the upcall. A frame can carry 512 octets, iw_cm only 255.
+ * Truncated data would be something the peer never said.
  */
 static bool take_pdata(struct kiw_ep *ep, const struct kiw_mpa_frame *frame)
 {
@@ -262,7 +264,7 @@ static bool take_pdata(struct kiw_ep *ep, const struct kiw_mpa_frame *frame)
 	return true;
 }
 
-/* On success the QP has the stream, and a reference on @ep until its last call. */
+/* On success the QP has the stream, and holds a reference to @ep until its last callback. */
 static int hand_over(struct kiw_ep *ep, bool initiator)
 {
 	const struct kiw_conn_params params = {
@@ -295,8 +297,8 @@ static void start(struct kiw_ep *ep)
 }
 
 /*
- * RFC 6581 9.1 to 9.3: the peer takes the connection for made, so it hears why it is not. If
- * that cannot be sent, closing the stream has to say it.
+ * RFC 6581 9.1 to 9.3: the peer considers the connection established, so tell it with a
+ * Terminate why it is not. If that cannot be sent, closing the stream has to do.
  */
 static void disagree(struct kiw_ep *ep, enum kiw_perr perr, int status)
 {
@@ -309,7 +311,7 @@ static void disagree(struct kiw_ep *ep, enum kiw_perr perr, int status)
 	len = kiw_term_first(fpdu, perr, &ep->agreed);
 	if (!kiw_sock_send_all(ep->ks, fpdu, len))
 		kiw_count(&ep->dev->stats, KIW_STAT_TX_TERMINATES);
-	/* Depths are for a connection or a rejection. */
+	/* The consumer gets depths only with a connection or a rejection. */
 	ep->agreed.ird = 0;
 	ep->agreed.ord = 0;
 	kiw_ep_step(ep, KIW_CME_DISAGREED, status);
@@ -339,10 +341,10 @@ static void conclude(struct kiw_ep *ep, const struct kiw_mpa_frame *reply)
 	kiw_ep_step(ep, KIW_CME_AGREED, 0);
 }
 
-/* RFC 5044 7.1.2 rule 3, RFC 6581 9.1: with private data and the depths the peer needs */
+/* RFC 5044 7.1.2 rule 3, RFC 6581 9.1: pass on private data and the depths the peer needs. */
 static void rejected(struct kiw_ep *ep, const struct kiw_mpa_frame *reply)
 {
-	/* Without its private data it is a rejection all the same. */
+	/* If the private data is too long, it is a rejection all the same. */
 	take_pdata(ep, reply);
 	if (reply->enhanced)
 		kiw_mpa_peer_limits(reply, &ep->startup->want, &ep->agreed.ird, &ep->agreed.ord);
@@ -350,7 +352,7 @@ static void rejected(struct kiw_ep *ep, const struct kiw_mpa_frame *reply)
 }
 
 /**
- * kiw_ep_try_reply() - go on if the peer's Reply has come
+ * kiw_ep_try_reply() - process the peer's Reply if it has arrived
  * @ep: endpoint in WAIT_REPLY
  *
  * RFC 5044 7.1.2, RFC 6581 9.
@@ -373,11 +375,11 @@ void kiw_ep_try_reply(struct kiw_ep *ep)
 }
 
 /**
- * kiw_ep_try_request() - tell the consumer if a Request has come
+ * kiw_ep_try_request() - tell the consumer if a Request has arrived
  * @ep: endpoint in WAIT_REQUEST
  *
- * A Request that no accept could answer is rejected here: of revision 0 when that is not
- * enabled (RFC 5044 C.2.1), or without an RTR in common.
+ * A Request that no accept could answer is rejected here: one of revision 0 when that is not
+ * enabled (RFC 5044 C.2.1), or one without a common RTR.
  *
  * Context: process, may sleep; @ep's lock held.
  */
@@ -398,7 +400,7 @@ void kiw_ep_try_request(struct kiw_ep *ep)
 	}
 }
 
-/* All that can fail without the peer noticing. Return: length of the Reply or -errno. */
+/* Do all that can fail before the peer is told. Return: length of the Reply or -errno. */
 static int prepare_accept(struct kiw_ep *ep, const struct iw_cm_id *id,
 			  const struct iw_cm_conn_param *param)
 {
@@ -425,16 +427,16 @@ static int prepare_accept(struct kiw_ep *ep, const struct iw_cm_id *id,
 }
 
 /**
- * kiw_ep_accept() - accept for the consumer
+ * kiw_ep_accept() - accept a connection request for the consumer
  * @ep: endpoint in REQUEST_GIVEN
- * @id: iw_cm's, which gets the events from now on; referenced on success
+ * @id: iw_cm's object, which gets the events from now on; referenced on success
  * @param: what the consumer wants; not kept
  *
  * RFC 5044 7.1.2, RFC 6581 9.
  *
  * Context: process, may sleep; @ep's lock held.
- * Return: 0: the events follow, ESTABLISHED perhaps before this returns; -errno: there
- * are none, @ep is closed.
+ * Return: 0: the events follow, ESTABLISHED perhaps before this returns; -errno: no event
+ * follows and @ep is closed.
  */
 int kiw_ep_accept(struct kiw_ep *ep, struct iw_cm_id *id, const struct iw_cm_conn_param *param)
 {
@@ -462,9 +464,9 @@ int kiw_ep_accept(struct kiw_ep *ep, struct iw_cm_id *id, const struct iw_cm_con
 
 /**
  * kiw_ep_send_reject() - send a Reply that rejects
- * @ep: endpoint that has read a Request; its private data for the peer is noted
+ * @ep: endpoint that has read a Request; @startup has the private data for the peer
  *
- * RFC 5044 7.1.2. If it cannot be sent, closing the stream has to say it.
+ * RFC 5044 7.1.2. If the Reply cannot be sent, closing the stream has to do.
  *
  * Context: process, may sleep; @ep's lock held.
  */
