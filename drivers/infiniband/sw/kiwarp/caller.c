@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Who calls through rdma_cm, and what that caller may name.
+ * Callers through rdma_cm, and which QPs they may name.
  *
- * rdma_cm hands a QP to iw_cm as a number, and a process chooses that number freely. iw_cm
+ * rdma_cm passes a QP to iw_cm as a number, and a process chooses that number freely. iw_cm
  * asks the driver for the QP (kiw_iw_get_qp()), so the driver decides who may name it:
  *
  *  - A process may name a QP of a process if it has the uverbs file open to which the QP
  *    belongs. It could destroy or modify the QP through that file anyway. A child inherits
- *    the file by fork(), another process can be sent it. Credentials are not enough:
- *    processes of different containers can have the same user ID in one user namespace.
+ *    the file across fork(), and the file can be passed to another process. Credentials are
+ *    not enough: processes of different containers can have the same user ID in one user
+ *    namespace.
  *  - So may a process with CAP_SYS_PTRACE in the user namespace of the process that created
  *    the QP. It could read and change the memory of that process anyway.
  *  - The QP of a kernel consumer belongs to the rdma_cm_id that it was created for
@@ -19,9 +20,9 @@
  * The same goes for network namespaces: an rdma_cm_id belongs to one, and a connection or a
  * listener of another namespace has no business with this device's interface.
  *
- * rdma_cm is the only user of iw_cm, and an iw_cm_id's @context is its rdma_cm_id. That is
- * checked before it is relied on. Nothing of rdma_cm is called: this module does not depend
- * on it.
+ * rdma_cm is the only user of iw_cm, and an iw_cm_id's @context is its rdma_cm_id. This is
+ * checked before it is relied on. This module calls no function of rdma_cm and does not
+ * depend on it.
  */
 #include "caller.h"
 
@@ -38,13 +39,13 @@
 
 #include "qp.h"
 
-/* Open files, and numbers of files, that are looked at with a spinlock held */
+/* Open files, and file descriptor numbers, that are searched in one spinlock section */
 #define CALLER_FILES	1024
 #define CALLER_NUMBERS	0x40000
 
 /**
  * kiw_owner_init() - note who creates a QP
- * @owner: to fill
+ * @owner: filled
  * @uctx: user context of the process, or NULL for a kernel consumer
  *
  * Context: the caller's process. Undone by kiw_owner_uninit().
@@ -79,9 +80,9 @@ bool kiw_caller_is_process(void)
 }
 
 /*
- * Look for a uverbs file among the caller's from number *@fd on, and move that. No other kind of
- * file has this object for its private data.
- * Return: 1: there it is; 0: there is none; -EAGAIN: that was enough in one go.
+ * Search the caller's open files for a uverbs file, from descriptor *@fd on, and advance *@fd. No
+ * other kind of file has this object as its private data.
+ * Return: 1: found; 0: not found; -EAGAIN: not found so far, call again for the rest.
  */
 static int caller_look_for(const void *uverbs_file, unsigned int *fd)
 {
@@ -98,7 +99,7 @@ static int caller_look_for(const void *uverbs_file, unsigned int *fd)
 		ret = -EAGAIN;
 	}
 	for (i = *fd; (i = find_next_bit(files_fdtable(files)->open_fds, end, i)) < end; i++) {
-		/* NULL: the number is taken, the file is yet to come */
+		/* NULL: the descriptor is reserved, the file is not installed yet */
 		file = files_lookup_fd_locked(files, i);
 		if (file && file->private_data == uverbs_file) {
 			ret = 1;
@@ -116,18 +117,19 @@ static int caller_look_for(const void *uverbs_file, unsigned int *fd)
 }
 
 /**
- * kiw_caller_may_ask() - may this caller perhaps name a QP by its number?
+ * kiw_caller_may_ask() - quick check whether this caller may name a QP by its number
  * @owner: who created the QP
  *
- * For iw_cm, which asks with interrupts off, where a process with many open files must not take
- * its time. Whoever may is told so, and so is who has more files than can be looked at then:
- * kiw_caller_may_name() has to be asked before anything happens to the QP.
+ * For iw_cm, which asks with interrupts off, so a process with many open files must not cause a
+ * long search. If the caller has more open files than can be searched here, the answer is
+ * "maybe", as true. Therefore kiw_caller_may_name() must be called before anything happens to the
+ * QP.
  *
- * A QP of a kernel consumer passes: kernel consumers also call from a process, such as
- * mount's. kiw_caller_may_connect() has the rest of that rule.
+ * A QP of a kernel consumer passes: kernel consumers also call from process context, for
+ * example in mount. kiw_caller_may_connect() has the rest of that rule.
  *
  * Context: process; does not sleep, takes the spinlock of the caller's file table.
- * Return: false: the caller may not.
+ * Return: false: the caller may not name the QP; true: it may, or perhaps may.
  */
 bool kiw_caller_may_ask(const struct kiw_owner *owner)
 {
@@ -146,7 +148,8 @@ bool kiw_caller_may_ask(const struct kiw_owner *owner)
  * @owner: who created the QP
  *
  * Context: process, may sleep; takes the spinlock of the caller's file table.
- * Return: whether the caller may; as kiw_caller_may_ask() for a QP of a kernel consumer.
+ * Return: whether the caller may name the QP; always true for a QP of a kernel consumer, as in
+ * kiw_caller_may_ask().
  */
 bool kiw_caller_may_name(const struct kiw_owner *owner)
 {
@@ -162,7 +165,7 @@ bool kiw_caller_may_name(const struct kiw_owner *owner)
 	return ret || ns_capable_noaudit(owner->user_ns, CAP_SYS_PTRACE);
 }
 
-/* The rdma_cm_id behind an iw_cm_id; NULL if it is not rdma_cm's. */
+/* The rdma_cm_id behind an iw_cm_id; NULL if it does not belong to rdma_cm. */
 static const struct rdma_cm_id *caller_cm_id(const struct iw_cm_id *id)
 {
 	const struct rdma_cm_id *cm_id = id->context;
@@ -171,12 +174,12 @@ static const struct rdma_cm_id *caller_cm_id(const struct iw_cm_id *id)
 }
 
 /**
- * kiw_caller_may_connect() - may this connection have a QP?
+ * kiw_caller_may_connect() - may this connection use a QP?
  * @id: the connection
  * @qp: the QP; the caller may name it
  *
  * Context: process.
- * Return: false: @qp is a kernel consumer's and not that of @id.
+ * Return: false: @qp belongs to a kernel consumer, was not created for @id, and a process calls.
  */
 bool kiw_caller_may_connect(const struct iw_cm_id *id, const struct kiw_qp *qp)
 {
@@ -191,9 +194,9 @@ bool kiw_caller_may_connect(const struct iw_cm_id *id, const struct kiw_qp *qp)
  * kiw_caller_net() - network namespace of a connection or a listener
  * @id: the connection or listener
  *
- * Context: process, in a call of iw_cm about @id.
- * Return: the namespace that its rdma_cm_id was created in, not referenced: it lasts as
- * long as @id; NULL: not known.
+ * Context: process, in a call from iw_cm about @id.
+ * Return: the namespace in which its rdma_cm_id was created, without a reference: it lasts
+ * as long as @id; NULL: not known.
  */
 struct net *kiw_caller_net(const struct iw_cm_id *id)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Who calls through rdma_cm, and what that caller may name.
+ * Callers through rdma_cm, and which QPs they may name.
  */
 #ifndef KIW_CALLER_H
 #define KIW_CALLER_H
@@ -14,8 +14,8 @@ struct net;
 
 /**
  * struct kiw_owner - who created a QP
- * @file: identity of the uverbs file of the process; NULL: a kernel consumer created it.
- *	Never dereferenced
+ * @file: identity of the process's uverbs file, never dereferenced; NULL: a kernel consumer
+ *	created the QP
  * @user_ns: user namespace of the process, referenced; NULL for a kernel consumer
  */
 struct kiw_owner {

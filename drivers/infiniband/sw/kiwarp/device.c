@@ -2,30 +2,32 @@
 /*
  * A device, from `rdma link add` to the last reference.
  *
- * Owns: &struct kiw_device and the list of them.
+ * Owns: &struct kiw_device and the list of all devices.
  *
- * Beside siw. Both modules have driver id RDMA_DRIVER_SIW, and siw takes every device that
- * ib_core finds by a netdev and that id for its own. Therefore a netdev is never given to
- * ib_core with ib_device_set_netdev(); it asks for it with ops.get_netdev instead, which
- * is all that rdma_cm, the GID cache and `rdma link` use; and our netdev notifier looks in
- * our own list. For the same reason devices are taken down one by one at module exit, not
- * with ib_unregister_driver(), which would take siw's along. Others may do that to ours
- * (rmmod siw does); so nothing here assumes that it is who takes a device down.
+ * Coexistence with siw. Both modules have the driver id RDMA_DRIVER_SIW, and siw considers
+ * every device its own that ib_core finds by a netdev and that id. Therefore we never pass a
+ * netdev to ib_core with ib_device_set_netdev(). Instead ib_core asks for it with
+ * ops.get_netdev, which is all that rdma_cm, the GID cache and `rdma link` use, and our netdev
+ * notifier searches our own list. For the same reason module exit takes devices down one by
+ * one and not with ib_unregister_driver(), which would take siw's devices down, too. Others
+ * may do that to ours (rmmod siw does), so no code here assumes that it is the one that takes
+ * a device down.
  *
- * The end of a device. ib_core serialises all who unregister it, and calls
- * kiw_device_dealloc() in the one who wins, when no operation runs any more and all
+ * The end of a device. ib_core serialises concurrent callers of ib_unregister_device(). It
+ * calls kiw_device_dealloc() in the first of them, after all operations have ended and all
  * objects are gone. The list holds a reference to the memory of each device, even of dead
- * ones: who finds one there may always call ib_unregister_device(), which returns when
- * the winner is through, kiw_device_dealloc() included. This is how module exit knows
- * that no code of ours is running, and the only way in which a device leaves the list.
+ * ones. So it is always safe to call ib_unregister_device() on a device found there; the call
+ * returns after the first caller has finished, kiw_device_dealloc() included. This is how
+ * module exit knows that none of our code is running any more, and the only way in which a
+ * device leaves the list.
  *
- * Locks: devices_lock protects the list and in each device @ndev against NULL,
- * @is_leaving and @is_active. It nests inside the RTNL, is never held over a call of
- * ib_core that may sleep for long, and the RTNL is never taken under it.
+ * Locks: devices_lock protects the list and, in each device, @is_leaving, @is_active and the
+ * clearing of @ndev. It nests inside the RTNL and is never held across a call of ib_core that
+ * may sleep for long. The RTNL is never taken under it.
  *
- * The RTNL is held while a device is put in the list, so that the notifier does not miss
- * the end of its netdev: what it is told before shows in the netdev, what comes later
- * finds the device.
+ * The RTNL is held while a device is added to the list, so that the notifier does not miss
+ * the end of its netdev: earlier notifications have already changed the state of the netdev,
+ * and later ones find the device.
  */
 #include "device.h"
 
@@ -47,12 +49,12 @@
 
 static DEFINE_MUTEX(devices_lock);	/* protects devices, see above */
 static LIST_HEAD(devices);
-/* Where devices leave whose netdev goes; emptied at module exit */
+/* Unregisters devices whose netdev goes away; drained at module exit */
 static struct workqueue_struct *leave_wq;
 
 /* --- which netdevs can be served --------------------------------------------- */
 
-/* It carries IP and has no hardware address worth the name */
+/* It carries IP and has no usable hardware address */
 static bool is_addressless(const struct net_device *ndev)
 {
 	switch (ndev->type) {
@@ -72,9 +74,9 @@ static bool is_addressless(const struct net_device *ndev)
 }
 
 /*
- * Traffic of a port belongs to its bond, team, bridge or switch: it has no IP address for
- * rdma_cm to match, so a device on it would never be found, or found in its master's
- * place. A port of a VRF keeps its addresses.
+ * The traffic of a port belongs to its bond, team, bridge or switch. The port has no IP
+ * address that rdma_cm could match, so a device on it would never be found, or be found
+ * instead of its master's. A port of a VRF keeps its addresses.
  */
 static bool is_port_of_another(const struct net_device *ndev)
 {
@@ -103,8 +105,8 @@ static int check_netdev(const struct net_device *ndev)
 /* --- identity ------------------------------------------------------------------ */
 
 /*
- * rdma_cm of Linux 6.1 looks for GID 0 to be the hardware address, zero padded. Later ones
- * only want it not to be zero.
+ * rdma_cm of Linux 6.1 expects GID 0 to be the hardware address, zero padded. Later versions
+ * only require that it is not zero.
  */
 static void make_gid(const struct net_device *ndev, union ib_gid *gid)
 {
@@ -116,8 +118,8 @@ static void make_gid(const struct net_device *ndev, union ib_gid *gid)
 }
 
 /*
- * An EUI-64 of local meaning: the hardware address around the interface index, because
- * VLANs and others have their parent's address.
+ * A locally administered EUI-64: the hardware address with the interface index in the middle,
+ * because VLANs and others have their parent's hardware address.
  */
 static __be64 make_guid(const struct kiw_device *dev)
 {
@@ -133,7 +135,7 @@ static __be64 make_guid(const struct kiw_device *dev)
 
 /* --- making and freeing ---------------------------------------------------------- */
 
-/* Its netdev goes, see leave(). Has a reference on the device's memory */
+/* The netdev is going away, see leave(). Holds a reference to the device's memory */
 static void leave_work(struct work_struct *work)
 {
 	struct kiw_device *dev = container_of(work, struct kiw_device, leave_work);
@@ -152,7 +154,7 @@ static int device_init(struct kiw_device *dev, const char *name)
 	ret = kiw_mr_table_init(&dev->mrs);
 	if (ret)
 		goto err_stats;
-	/* Unbound: what is queued may take long; reclaim: Documentation/overview.rst, Memory */
+	/* Unbound: work items may run long. Reclaim: see Documentation/overview.rst, Memory */
 	dev->wq = alloc_workqueue("kiwarp-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
 	if (!dev->wq) {
 		ret = -ENOMEM;
@@ -204,11 +206,11 @@ static void check_balances(struct kiw_device *dev)
 }
 
 /**
- * kiw_device_dealloc() - ib_device_ops.dealloc_driver: give everything back
+ * kiw_device_dealloc() - ib_device_ops.dealloc_driver: release everything
  * @ibdev: no operation runs on it any more, all its objects are gone; its memory stays
- *	until the list lets go of it
+ *	until the list drops its reference
  *
- * Context: process, may sleep; in whoever unregistered the device, not always us.
+ * Context: process, may sleep; called by the task that unregisters the device, not always us.
  */
 void kiw_device_dealloc(struct ib_device *ibdev)
 {
@@ -217,7 +219,7 @@ void kiw_device_dealloc(struct ib_device *ibdev)
 
 	kiw_cm_drain(dev);
 	kiw_sock_pool_uninit(&dev->socks);
-	/* Works may hold the last references */
+	/* Work items may hold the last references */
 	flush_workqueue(dev->wq);
 	check_balances(dev);
 	device_uninit(dev);
@@ -244,9 +246,9 @@ static struct kiw_device *find_device(const struct net_device *ndev)
 }
 
 /*
- * Take a device out of the list: a dead one; or, with @net, a living one whose sockets are
- * there; or, with @all, any. The caller has the list's reference then and must call
- * finish_device().
+ * Take a device out of the list: a dead one; or, with @net, a live one whose sockets are in
+ * that namespace; or, with @all, any. The caller takes over the list's reference and must
+ * call finish_device().
  */
 static struct kiw_device *take_device(const struct net *net, bool all)
 {
@@ -266,7 +268,7 @@ static struct kiw_device *take_device(const struct net *net, bool all)
 	return NULL;
 }
 
-/* Take @dev down if it is not yet, wait for who is at it, and let go of it */
+/* Unregister @dev, or wait for the task that is doing so, and drop the list's reference */
 static void finish_device(struct kiw_device *dev)
 {
 	ib_unregister_device(&dev->ib);
@@ -285,12 +287,12 @@ static void finish_dead_devices(void)
  * kiw_device_tell_port_mapper() - make the policy on port mapping known to iw_cm
  * @dev: the device, whose netdev is known
  *
- * iw_cm looks whenever a consumer begins to listen or connect, and remembers with each cm_id
- * what it did, so this may change at any time. It and the port mapper know the first network
- * namespace only: devices elsewhere are left out, lest addresses of one be taken for those of
- * another.
+ * iw_cm reads the flag whenever a consumer begins to listen or connect, and records in each
+ * cm_id what it did, so the flag may change at any time. iw_cm and the port mapper know only
+ * the initial network namespace. Devices in other namespaces are excluded, because addresses
+ * of one namespace would be mistaken for those of another.
  *
- * Context: process; callers for a device that is registered exclude each other.
+ * Context: process; the callers for a registered device serialise themselves.
  */
 void kiw_device_tell_port_mapper(struct kiw_device *dev)
 {
@@ -300,7 +302,7 @@ void kiw_device_tell_port_mapper(struct kiw_device *dev)
 	WRITE_ONCE(dev->ib.iw_driver_flags, is_mapped ? 0 : IW_F_NO_PORT_MAP);
 }
 
-/* Tie @dev to @ndev, and make both known to the notifier */
+/* Tie @dev to @ndev, and add it to the list that the notifier searches */
 static int link_device(struct kiw_device *dev, struct net_device *ndev)
 {
 	lockdep_assert_held(&devices_lock);
@@ -342,7 +344,7 @@ static struct kiw_device *make_device(const char *name, struct net_device *ndev)
 	dev->ib.phys_port_cnt = 1;
 	dev->ib.num_comp_vectors = num_online_cpus();
 	dev->ib.local_dma_lkey = 0;
-	/* The doorbell of user QPs */
+	/* User QPs ring their doorbell with this command */
 	dev->ib.uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND);
 	strscpy(dev->ib.node_desc, "kiwarp " KIWARP_VERSION, sizeof(dev->ib.node_desc));
 	kiw_compat_name_by_user(&dev->ib);
@@ -368,14 +370,14 @@ err_dealloc:
 }
 
 /*
- * Its netdev goes: unregister @dev from a context that may wait for it. Not queued with
- * ib_unregister_device_queued(), which takes registered devices only: one that the core is
- * moving to another namespace is not for a moment, and would stay.
+ * The netdev of @dev is going away: unregister @dev from a context that may wait.
+ * ib_unregister_device_queued() would not do. It handles only registered devices, and a device
+ * that the core is moving to another namespace is unregistered for a moment and would stay.
  */
 static void leave(struct kiw_device *dev)
 {
 	lockdep_assert_held(&devices_lock);
-	/* Not yet registered: nothing happens now, and kiw_device_add() looks */
+	/* If @dev is not registered yet, nothing happens now, and kiw_device_add() checks this */
 	dev->is_leaving = true;
 	get_device(&dev->ib.dev);
 	if (!queue_work(leave_wq, &dev->leave_work))
@@ -383,17 +385,17 @@ static void leave(struct kiw_device *dev)
 }
 
 /**
- * kiw_device_add() - make a device on a netdev
- * @name: of the device; valid (see netlink.c)
- * @ndev: the netdev; a reference is held by the caller, another taken here
+ * kiw_device_add() - create a device on a netdev
+ * @name: name of the device; valid (see netlink.c)
+ * @ndev: the netdev; the caller holds a reference, and another one is taken here
  *
- * The device goes when it is unregistered: by `rdma link delete`, with its netdev, with
- * the net namespace of that, or with the module.
+ * The device lives until it is unregistered: by `rdma link delete`, or because its netdev,
+ * the network namespace of the netdev, or the module goes away.
  *
  * Context: process, may sleep; takes the RTNL.
- * Return: 0, -EOPNOTSUPP for an interface that cannot be served, -EEXIST when it has a
- * device already or the name is taken, -ENODEV when it is going, -ENOMEM, or as
- * ib_register_device() says.
+ * Return: 0; -EOPNOTSUPP: the interface cannot be served; -EEXIST: it already has a device,
+ * or the name is taken; -ENODEV: the interface is going away; -ENOMEM; or an error of
+ * ib_register_device().
  */
 int kiw_device_add(const char *name, struct net_device *ndev)
 {
@@ -408,11 +410,11 @@ int kiw_device_add(const char *name, struct net_device *ndev)
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 
-	/* Once registered it can be gone at any time; keep its memory */
+	/* Once registered it can be unregistered at any time; keep its memory */
 	get_device(&dev->ib.dev);
 	ret = ib_register_device(&dev->ib, name, NULL);
 	if (ret) {
-		/* What the core says of a name in use reads "too many open files" to people */
+		/* For a name in use the core returns -ENFILE, "too many open files" to users */
 		if (ret == -ENFILE) {
 			netdev_info(ndev, "there is an RDMA device %s already\n", name);
 			ret = -EEXIST;
@@ -460,7 +462,7 @@ static void follow_address(struct kiw_device *dev)
 {
 	union ib_gid gid;
 
-	/* What was made up stays */
+	/* A random GID stays */
 	if (is_addressless(dev->ndev))
 		return;
 	make_gid(dev->ndev, &gid);
@@ -489,7 +491,7 @@ static void follow(struct kiw_device *dev, unsigned long event)
 		strscpy(dev->ib.iw_ifname, dev->ndev->name, sizeof(dev->ib.iw_ifname));
 		break;
 	case NETDEV_UNREGISTER:
-		/* Also when it moves to another namespace; repeated until all let go */
+		/* Also sent when it changes namespaces; repeated until all references are gone */
 		leave(dev);
 		break;
 	}
@@ -514,8 +516,9 @@ static struct notifier_block netdev_notifier = {
 /* --- the module ------------------------------------------------------------------ */
 
 /*
- * A namespace dies. Its virtual netdevs are gone by now, and the devices on them, but
- * one that was moved out was not waited for: its device may still have sockets here.
+ * A network namespace is being destroyed. Its virtual netdevs and the devices on them are gone
+ * by now. But nothing waited for the device of a netdev that was moved out: it may still have
+ * sockets here.
  */
 static void __net_exit namespace_exit(struct net *net)
 {
@@ -530,7 +533,7 @@ static struct pernet_operations namespace_ops = {
 };
 
 /**
- * kiw_device_module_init() - start following netdevs and namespaces
+ * kiw_device_module_init() - start to follow netdevs and namespaces
  *
  * Context: process, may sleep; takes the RTNL.
  * Return: 0 or -errno. Undone by kiw_device_module_exit().
@@ -560,8 +563,8 @@ err_wq:
 /**
  * kiw_device_module_exit() - take all devices down and stop following
  *
- * No device may be added any more. Devices first: who leaves a notifier chain is told that
- * every netdev is going.
+ * No device may be added any more. Devices are taken down first, because unregistering the
+ * notifier makes it report that every netdev is going away.
  *
  * Context: process, may sleep; takes the RTNL.
  */
@@ -574,6 +577,6 @@ void kiw_device_module_exit(void)
 	/* Waits for a namespace_exit() that took a device before */
 	unregister_pernet_subsys(&namespace_ops);
 	unregister_netdevice_notifier(&netdev_notifier);
-	/* Works of devices that have gone by other ways */
+	/* Waits for work items of devices that were unregistered in other ways */
 	destroy_workqueue(leave_wq);
 }

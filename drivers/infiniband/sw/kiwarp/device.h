@@ -2,7 +2,7 @@
 /*
  * A kiwarp device: the ib_device, the netdev below it, and what its objects share.
  *
- * Owns: &struct kiw_device from rdma link add to the last reference.
+ * Owns: &struct kiw_device, from `rdma link add` to the last reference.
  */
 #ifndef KIW_DEVICE_H
 #define KIW_DEVICE_H
@@ -34,25 +34,25 @@
  * @ib: the core's part
  * @link: in the module's list, for the netdev notifier
  * @ndev: the netdev; held; NULL once the device has been taken down
- * @ndev_tracker: tracks that
- * @is_leaving: the netdev goes, so the device must
- * @leave_work: lets it go
+ * @ndev_tracker: tracks the reference to @ndev
+ * @is_leaving: the netdev is going away, so the device must, too
+ * @leave_work: unregisters the device when the netdev goes away
  * @is_active: state of the port that consumers were last told
- * @link_gen: counts when the link may have changed
- * @speed_gen: @link_gen when @speed and @width were asked for
+ * @link_gen: incremented whenever the link may have changed
+ * @speed_gen: value of @link_gen when @speed and @width were read
  * @speed: &enum ib_port_speed
  * @width: &enum ib_port_width
- * @raw_gid: GID 0: the MAC, zero padded; made up when the netdev has none
+ * @raw_gid: GID 0: the MAC address, zero padded; random if the netdev has none
  * @policy: how connections are made
- * @wq: work of QPs, endpoints and sockets; unbound, reclaim-safe
+ * @wq: workqueue of QPs, endpoints and sockets; unbound, WQ_MEM_RECLAIM
  * @socks: all streams
  * @mrs: all memory regions
  * @qps: QP number to &struct kiw_qp
- * @next_qpn: where the search for a QP number goes on
+ * @next_qpn: where the search for a free QP number continues
  * @stats: counters
- * @half_open_lock: protects the next two; innermost
+ * @half_open_lock: protects @half_open and @num_half_open; innermost
  * @half_open: connections to listeners whose Request has not been delivered, oldest first
- * @num_half_open: how many
+ * @num_half_open: length of @half_open
  * @startups_lock: protects the list of startups of each QP; innermost
  * @num_pd: protection domains, against %KIW_MAX_PD
  * @num_mr: memory regions, against %KIW_MAX_MR
@@ -96,7 +96,7 @@ static inline struct kiw_device *to_kiw_device(struct ib_device *ibdev)
 	return container_of(ibdev, struct kiw_device, ib);
 }
 
-/* The port is up: the netdev is, and has a carrier */
+/* The port is up if the netdev is up and has a carrier */
 static inline bool kiw_device_is_active(const struct kiw_device *dev)
 {
 	return netif_running(dev->ndev) && netif_carrier_ok(dev->ndev);

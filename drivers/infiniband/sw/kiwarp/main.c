@@ -2,9 +2,9 @@
 /*
  * kiwarp: iWARP in software, on any network interface.
  *
- * The module: what must be there before the first device can be, and no longer than the
- * last one. Devices come by `rdma link add` (netlink.c) and go at the latest with the
- * module (device.c).
+ * Module init and exit: sets up what must exist before the first device and may be freed
+ * only after the last one. `rdma link add` creates devices (netlink.c). Module exit removes
+ * those that are left (device.c).
  */
 #include <linux/module.h>
 #include <rdma/rdma_netlink.h>
@@ -28,7 +28,7 @@ static void __exit kiw_exit(void)
 {
 	kiw_netlink_uninit();
 	kiw_device_module_exit();
-	/* Batches go with their QPs, so nobody fills any now */
+	/* Batches are freed with their QPs, so none is being filled now */
 	kiw_txbuf_module_exit();
 }
 

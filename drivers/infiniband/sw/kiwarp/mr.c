@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The STag table, and the right to touch what an STag names.
+ * The STag table, and the right to access what an STag names.
  *
- * Owns: table indices and STags. The memory behind an MR belongs to who registered it
- * (verbs_mr.c) and is released after kiw_mr_retract().
+ * Owns: table indices and STags. The memory behind an MR belongs to the code that registered
+ * it (verbs_mr.c) and is released after kiw_mr_retract().
  *
- * Why that is safe without a reference count. All of the data path looks an STag up and
- * copies inside one section of the table's SRCU. kiw_mr_retract() first takes the MR out
- * of the table: a section that begins later does not find it. Then it waits until every
- * section that was running has ended. Therefore nobody holds a pointer to the MR when
- * it returns, and nobody can get one.
+ * Why this is safe without a reference count. The data path always looks up an STag and
+ * copies inside one read-side section of the table's SRCU. kiw_mr_retract() first takes the
+ * MR out of the table, so a section that begins later does not find it. Then it waits until
+ * every section that was running has ended. When it returns, nobody holds a pointer to the
+ * MR, and nobody can get one.
  *
  * Locks: the xarray's own, taken in process context only; lookups are under RCU.
  */
@@ -31,8 +31,8 @@ static unsigned long table_index(const struct kiw_mr_table *table, u32 stag)
 }
 
 /**
- * kiw_mr_table_init() - make the table of a device
- * @table: to be made
+ * kiw_mr_table_init() - initialize the table of a device
+ * @table: the table
  *
  * Context: process, may sleep.
  * Return: 0 or -ENOMEM. Undone by kiw_mr_table_uninit().
@@ -47,9 +47,9 @@ int kiw_mr_table_init(struct kiw_mr_table *table)
 	xa_init_flags(&table->mrs, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	table->next = 0;
 	get_random_bytes(&table->key, sizeof(table->key));
-	/* The index whose STag could be 0, the device's local DMA lkey, is never given out */
+	/* Never hand out the index whose STag could be 0, the device's local DMA lkey */
 	ret = xa_reserve(&table->mrs, table_index(table, 0), GFP_KERNEL);
-	/* Where it ran out of memory it leaves the nodes that it had made. */
+	/* If it runs out of memory, it leaves the nodes that it has allocated. */
 	if (ret)
 		kiw_mr_table_uninit(table);
 	return ret;
@@ -57,7 +57,7 @@ int kiw_mr_table_init(struct kiw_mr_table *table)
 
 /**
  * kiw_mr_table_uninit() - free the table of a device
- * @table: made by kiw_mr_table_init(); all MRs were retracted
+ * @table: initialized by kiw_mr_table_init(); all MRs have been retracted
  *
  * Context: process, may sleep.
  */
@@ -74,14 +74,13 @@ static void trace_mr(const struct kiw_mr *mr, const char *what)
 }
 
 /**
- * kiw_mr_publish() - give an MR its STag and make it known
- * @table: of the device
- * @mr: complete but for @mr->ib.lkey and @mr->ib.rkey, which are set here;
+ * kiw_mr_publish() - assign an STag to an MR and add it to the table
+ * @table: the device's table
+ * @mr: complete except for @mr->ib.lkey and @mr->ib.rkey, which are set here;
  *	@mr->ib.pd must be set already. May be used from the moment it is in the table
  *
- * The key byte is random, so that an STag used after its end rarely names the next MR at
- * its index, and indices are scrambled: RFC 5042 6.1.1 asks for STags that are difficult to
- * predict.
+ * The key byte is random, so that a stale STag rarely names the next MR at its index. Indices
+ * are scrambled: RFC 5042 6.1.1 asks for STags that are difficult to predict.
  *
  * Context: process, may sleep.
  * Return: 0, -ENOMEM, or -EBUSY when all indices are in use.
@@ -92,14 +91,14 @@ int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr)
 	u32 stag;
 	int ret;
 
-	/* Without an entry yet: a lookup must not see an MR whose STag is not set */
+	/* Reserve the index only: a lookup must not see an MR whose STag is not set */
 	ret = xa_alloc_cyclic(&table->mrs, &index, NULL, TABLE_LIMIT, &table->next, GFP_KERNEL);
 	if (ret < 0)
 		return ret;
 	stag = kiw_stag_make(kiw_stag_scramble(&table->key, index), get_random_u8());
 	mr->ib.lkey = stag;
 	mr->ib.rkey = stag;
-	/* A fast region is made valid by a work request. */
+	/* A work request makes a fast region valid. */
 	mr->stag = mr->fast ? 0 : stag;
 	ret = xa_err(xa_store(&table->mrs, index, mr, GFP_KERNEL));
 	if (ret)
@@ -110,35 +109,35 @@ int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr)
 }
 
 /**
- * kiw_mr_retract() - end the validity of an MR's STag
- * @table: of the device
+ * kiw_mr_retract() - invalidate an MR's STag for good
+ * @table: the device's table
  * @mr: published in @table
  *
- * When it returns nothing touches the memory of @mr, nor @mr itself.
+ * When it returns, nothing accesses the memory of @mr, nor @mr itself.
  *
  * Context: process, may sleep. Not inside a section of the table.
  */
 void kiw_mr_retract(struct kiw_mr_table *table, struct kiw_mr *mr)
 {
-	/* Sections that know it already use it no more than they must. */
+	/* Sections that have found it already should stop using it early. */
 	WRITE_ONCE(mr->stag, 0);
 	xa_erase(&table->mrs, table_index(table, mr->ib.lkey));
 	/*
 	 * No section sleeps: one lasts as long as a run of posted work requests or a batch
-	 * of what arrived. A patient wait gains nothing, and a process that ends may have
-	 * thousands of MRs to give back.
+	 * of received data. A normal grace period would gain nothing, and a process that
+	 * exits may have thousands of MRs to deregister.
 	 */
 	synchronize_srcu_expedited(&table->srcu);
 	trace_mr(mr, "deregistered");
 }
 
 /**
- * kiw_mr_at() - the MR at the index of an STag
- * @table: of the device
- * @stag: its key octet does not matter
+ * kiw_mr_at() - get the MR at the index of an STag
+ * @table: the device's table
+ * @stag: its key byte is ignored
  *
  * Context: any but NMI, inside a section of @table.
- * Return: the MR, there until the section ends, be it valid or not; or NULL.
+ * Return: the MR, valid or not, which exists until the section ends; or NULL.
  */
 struct kiw_mr *kiw_mr_at(struct kiw_mr_table *table, u32 stag)
 {
@@ -147,12 +146,12 @@ struct kiw_mr *kiw_mr_at(struct kiw_mr_table *table, u32 stag)
 }
 
 /**
- * kiw_mr_look_up() - kiw_mr_use(), of any region
- * @section: of the data path, entered
+ * kiw_mr_look_up() - slow path of kiw_mr_use(), for any region
+ * @section: the current section of the data path
  * @stag: all 32 bits must match
  *
- * If the STag of the region used last is another one now, its index may be another region's,
- * so the table decides.
+ * If the STag of the region used last has changed, its index may belong to another region by
+ * now, so look in the table.
  *
  * Context: BHs off.
  * Return: the MR, valid until kiw_mr_done(), or NULL.
@@ -180,7 +179,7 @@ struct kiw_mr *kiw_mr_look_up(struct kiw_mr_section *section, u32 stag)
 }
 
 /**
- * kiw_mr_done_fast() - kiw_mr_done(), of a fast region
+ * kiw_mr_done_fast() - kiw_mr_done() for a fast region
  * @mr: from kiw_mr_use()
  *
  * Context: BHs off, in the section of kiw_mr_use().
@@ -197,11 +196,11 @@ static void *kernel_address(u64 addr)
 }
 
 /**
- * kiw_mr_copy_to_other() - kiw_mr_copy_to(), of what is not pinned pages
+ * kiw_mr_copy_to_other() - kiw_mr_copy_to() for everything but pinned user pages
  * @mr: from kiw_mr_use()
  * @addr: tagged offset; with @len, checked by kiw_mr_check() in the same section
- * @src: what
- * @len: octets
+ * @src: data to write
+ * @len: length in bytes
  *
  * Context: any, inside a section of the table.
  */
@@ -219,8 +218,8 @@ void kiw_mr_copy_to_other(const struct kiw_mr *mr, u64 addr, const void *src, u3
  * kiw_mr_copy_from() - read from an MR's memory
  * @mr: from kiw_mr_use()
  * @addr: tagged offset; with @len, checked by kiw_mr_check() in the same section
- * @dst: where to
- * @len: octets
+ * @dst: destination
+ * @len: length in bytes
  *
  * Context: any, inside a section of the table.
  */

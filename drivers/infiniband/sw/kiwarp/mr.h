@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Registered memory: the STag table and the right to touch what an STag names.
+ * Registered memory: the STag table and the right to access what an STag names.
  *
- * Owns: the table, the STags, the proof that nothing touches memory once its
- * registration is gone. The data path looks STags up and copies inside one
- * section of the table's SRCU (kiw_mr_enter() .. kiw_mr_leave()); retracting an
- * MR unlinks it and waits those sections out, so no reference count is written on
- * the data path.
+ * Owns: the table, the STags, and the guarantee that nothing touches memory once its
+ * registration is gone. The data path looks STags up and copies inside one read-side
+ * section of the table's SRCU (kiw_mr_enter() .. kiw_mr_leave()). Retracting an MR
+ * unlinks it and waits until those sections have ended, so the data path writes no
+ * reference count.
  */
 #ifndef KIW_MR_H
 #define KIW_MR_H
@@ -18,13 +18,13 @@
 #include "proto/stag.h"
 #include "umem.h"
 
-/* Rights that something here asks for */
+/* Rights that some operation here requires */
 #define KIW_ACCESS_GRANTED \
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
 
 /*
- * Rights to operations we do not offer, and hints. Portable programs ask for them
- * unseen; as nobody can use them there is no harm in saying yes.
+ * Rights to operations that we do not offer, and hints. Portable programs ask for them
+ * without checking. Nobody can use them, so granting them does no harm.
  */
 #define KIW_ACCESS_IGNORED \
 	(IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
@@ -33,8 +33,8 @@ struct kiw_dmabuf;
 struct kiw_fast;
 
 /**
- * enum kiw_mem_fault - why memory may not be touched
- * @KIW_MEM_OK: it may
+ * enum kiw_mem_fault - why memory may not be accessed
+ * @KIW_MEM_OK: it may be accessed
  * @KIW_MEM_STAG: no such STag, or not valid
  * @KIW_MEM_ASSOC: it belongs to another protection domain
  * @KIW_MEM_ACCESS: the right is missing
@@ -56,17 +56,18 @@ enum kiw_mem_fault {
 
 /**
  * struct kiw_mr - a memory region
- * @ib: the core's part; @ib.lkey and @ib.rkey are the STag, but for the key octet of a
+ * @ib: the core's part; @ib.lkey and @ib.rkey are the STag, except for the key byte of a
  *	fast region, which its consumer changes before it registers
  * @stag: the STag while it is valid, else 0
- * @base: tagged offset of the first octet (iova)
- * @length: octets
+ * @base: tagged offset of the first byte (iova)
+ * @length: length in bytes
  * @access: enum ib_access_flags granted
  * @umem: pinned user pages, or NULL
  * @dmabuf: memory of a dma-buf, or NULL
  * @fast: a fast-registration region of a kernel consumer, or NULL
  *
- * With none of the three it is DMA memory: kernel addresses, the whole space.
+ * With none of @umem, @dmabuf and @fast it is a DMA region: kernel addresses, the whole
+ * address space.
  */
 struct kiw_mr {
 	struct ib_mr ib;
@@ -82,9 +83,9 @@ struct kiw_mr {
 /**
  * struct kiw_mr_table - all memory regions of a device
  * @mrs: table index (not STag) to &struct kiw_mr
- * @next: where the search for a free index goes on
+ * @next: where the search for a free index continues
  * @key: scrambles indices into STags, so that they cannot be guessed
- * @srcu: data path sections
+ * @srcu: read-side sections of the data path
  */
 struct kiw_mr_table {
 	struct xarray mrs;
@@ -94,10 +95,10 @@ struct kiw_mr_table {
 };
 
 /**
- * struct kiw_mr_section - a stretch of the data path in which no region goes away
- * @table: of the device
- * @srcu: SRCU's cookie
- * @last: region that was used last, or NULL; there until the section ends, valid or not
+ * struct kiw_mr_section - a section of the data path in which no region is freed
+ * @table: the device's table
+ * @srcu: index returned by srcu_read_lock()
+ * @last: region that was used last, or NULL; exists until the section ends, valid or not
  */
 struct kiw_mr_section {
 	struct kiw_mr_table *table;
@@ -137,12 +138,12 @@ void kiw_mr_copy_to_other(const struct kiw_mr *mr, u64 addr, const void *src, u3
 void kiw_mr_copy_from(const struct kiw_mr *mr, u64 addr, void *dst, u32 len);
 
 /**
- * kiw_mr_use() - look an STag up, in order to touch what it names
- * @section: of the data path, entered
+ * kiw_mr_use() - look up an STag to access what it names
+ * @section: the current section of the data path
  * @stag: all 32 bits must match
  *
- * The segments of a message name the same region: the one used last is tried first. There is
- * nothing to count in one that no work request registers: the section alone keeps it.
+ * The segments of a message name the same region, so the one used last is tried first. Only
+ * fast regions count their users: the section alone keeps all others.
  *
  * Context: BHs off.
  * Return: the MR, valid until kiw_mr_done(), or NULL.
@@ -157,7 +158,7 @@ static inline struct kiw_mr *kiw_mr_use(struct kiw_mr_section *section, u32 stag
 }
 
 /**
- * kiw_mr_done() - no longer touch what an MR names
+ * kiw_mr_done() - end an access begun by kiw_mr_use()
  * @mr: from kiw_mr_use(); NULL is fine
  *
  * Context: BHs off, in the section of kiw_mr_use().
@@ -168,7 +169,7 @@ static inline void kiw_mr_done(struct kiw_mr *mr)
 		kiw_mr_done_fast(mr);
 }
 
-/* [@addr, @addr + @len) goes beyond 2^64; to end there is fine */
+/* [@addr, @addr + @len) extends beyond 2^64; ending there is fine */
 static inline bool kiw_mr_wraps(u64 addr, u64 len)
 {
 	return len && addr + (len - 1) < addr;
@@ -180,7 +181,7 @@ static inline bool kiw_mr_is_dma(const struct kiw_mr *mr)
 	return !mr->umem && !mr->dmabuf && !mr->fast;
 }
 
-/* No sum here, so nothing that could overflow */
+/* Adds nothing, so nothing can overflow */
 static inline bool kiw_mr_in_bounds(const struct kiw_mr *mr, u64 addr, u64 len)
 {
 	u64 offset = addr - mr->base;
@@ -189,17 +190,17 @@ static inline bool kiw_mr_in_bounds(const struct kiw_mr *mr, u64 addr, u64 len)
 }
 
 /**
- * kiw_mr_check() - may this memory be touched?
+ * kiw_mr_check() - may this memory be accessed?
  * @mr: from kiw_mr_use()
- * @pd: protection domain of the QP that wants it
+ * @pd: protection domain of the QP that accesses it
  * @access: enum ib_access_flags, all of which are needed; local reading needs none
- * @addr: tagged offset of the first octet
- * @len: octets
+ * @addr: tagged offset of the first byte
+ * @len: length in bytes
  *
  * The checks are made in the order in which RFC 5041 7 and RFC 5040 7 name the errors.
  *
  * Context: any, inside a section of the table.
- * Return: %KIW_MEM_OK, or the first thing that is wrong.
+ * Return: %KIW_MEM_OK, or the first fault found.
  */
 static inline enum kiw_mem_fault kiw_mr_check(const struct kiw_mr *mr, const struct ib_pd *pd,
 					      int access, u64 addr, u64 len)
@@ -219,8 +220,8 @@ static inline enum kiw_mem_fault kiw_mr_check(const struct kiw_mr *mr, const str
  * kiw_mr_copy_to() - write to an MR's memory
  * @mr: from kiw_mr_use()
  * @addr: tagged offset; with @len, checked by kiw_mr_check() in the same section
- * @src: what
- * @len: octets
+ * @src: data to write
+ * @len: length in bytes
  *
  * Context: any, inside a section of the table.
  */

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Fast registration: RDMA verbs' way of making memory known by work requests.
+ * Fast registration: work requests that make memory valid for RDMA.
  *
- * Owns: &struct kiw_fast, that is the page lists of a region and the count of those who
- * use it. The consumer maps memory (kiw_fast_map()) whenever it likes: that touches the
- * list for the next registration only. The transmit engine executes the work requests
- * that register and invalidate, in the order of the send queue; the receive engine
- * invalidates for the peer.
+ * Owns: &struct kiw_fast, that is, the page lists of a region and the count of its users.
+ * The consumer may map memory (kiw_fast_map()) at any time: that changes only the list for
+ * the next registration. The transmit engine executes the work requests that register and
+ * invalidate, in the order of the send queue. The receive engine invalidates on behalf of
+ * the peer.
  *
- * Why nothing touches memory whose invalidation has completed. A user first counts
- * itself in, then looks whether the STag is valid (kiw_mr_use()); an invalidation first
- * takes the STag away, then waits until nobody is counted. Both have a full barrier in
- * between, so either the user sees the STag gone, or the invalidation sees the user. A
- * user has BHs off and copies one segment at most, so the wait is short, and it does not
- * sleep. A new registration needs an invalid region, hence one without users: those who
- * count themselves in meanwhile go away without having looked at more than the STag.
+ * Why nothing touches memory whose invalidation has completed. A user first increments the
+ * user count, then checks whether the STag is valid (kiw_mr_use()). An invalidation first
+ * clears the STag, then waits until the count is zero. Both have a full barrier in between,
+ * so either the user sees the STag gone, or the invalidation sees the user. A user has BHs
+ * off and copies at most one segment, so the wait is short, and it does not sleep. A new
+ * registration needs an invalid region, hence one without users: those that increment the
+ * count meanwhile leave again after checking only the STag.
  *
- * Two QPs may execute such work requests upon one region at once, because a peer may name
- * any region of the protection domain: they take turns, by a spinlock. Who holds it waits
- * for users, and users wait for nobody.
+ * Two QPs may execute such work requests on one region at the same time, because a peer may
+ * name any region of the protection domain. A spinlock serialises them. Its holder waits for
+ * users, and users wait for nothing.
  */
 #include "mr_fast.h"
 
@@ -30,11 +30,11 @@
 #include "trace.h"
 
 /**
- * kiw_fast_alloc() - what a fast-registration region needs
+ * kiw_fast_alloc() - allocate the fast-registration part of a region
  * @max_pages: most pages of a registration, 1..%KIW_FAST_MAX_PAGES
  *
  * Context: process, may sleep.
- * Return: to be given to kiw_fast_free(), or NULL.
+ * Return: the part, to be freed with kiw_fast_free(), or NULL.
  */
 struct kiw_fast *kiw_fast_alloc(u32 max_pages)
 {
@@ -79,19 +79,19 @@ static int set_page(struct ib_mr *ibmr, u64 addr)
 }
 
 /**
- * kiw_fast_map() - name the memory of the next registration
- * @mr: of this kind; its @ib.page_size is set
+ * kiw_fast_map() - set the memory of the next registration
+ * @mr: a fast region; its @ib.page_size is set
  * @sg: mapped for the device, which means kernel addresses
- * @num: entries
- * @offset: octets to skip in the first; set to where the first entry that found no room
- *	goes on; may be NULL
+ * @num: number of entries in @sg
+ * @offset: bytes to skip in the first entry; set to the offset in the first entry that did
+ *	not fit at which to continue; may be NULL
  *
- * @mr->ib.iova is set to what peers are to name the first octet by: its offset in its page,
- * so that they are not told kernel addresses. The consumer may change it until it posts
- * the registration.
+ * @mr->ib.iova is set to the tagged offset by which peers name the first byte: its offset in
+ * its page, so that peers do not learn kernel addresses. The consumer may change it until it
+ * posts the registration.
  *
  * Context: any; serialised by the consumer per region.
- * Return: entries that found room, or -EINVAL for a page size we do not do.
+ * Return: number of entries that fit, or -EINVAL for an unsupported page size.
  */
 int kiw_fast_map(struct kiw_mr *mr, struct scatterlist *sg, int num, unsigned int *offset)
 {
@@ -106,7 +106,7 @@ int kiw_fast_map(struct kiw_mr *mr, struct scatterlist *sg, int num, unsigned in
 	return ret;
 }
 
-/* Take what the consumer has mapped; false: it does not cover what it is to cover */
+/* Take over what the consumer has mapped; false: it does not cover the region's length */
 static bool take_mapping(struct kiw_mr *mr)
 {
 	struct kiw_fast *fast = mr->fast;
@@ -151,22 +151,22 @@ static void grant(struct kiw_mr *mr, u32 qpn, u32 stag, int access)
 	mr->access = access;
 	mr->fast->last = stag;
 	mr->fast->qpn = qpn;
-	/* Pairs with kiw_mr_use(): who sees the STag sees what it names. */
+	/* Pairs with kiw_mr_look_up(): a user that sees the STag also sees what it names. */
 	smp_store_release(&mr->stag, stag);
 	trace_fast(mr, stag, "registered by a work request");
 }
 
 /**
  * kiw_fast_register() - execute a work request that registers memory
- * @table: of the device
- * @qp: whose work request it is
- * @stag: index of the region, and the key it is to have from now on
+ * @table: the device's table
+ * @qp: the QP of the work request
+ * @stag: index of the region, with its new key
  * @access: enum ib_access_flags granted
  *
  * Context: within a section of @table, BHs off.
- * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such region, or it is valid; %KIW_MEM_ASSOC:
- * another PD's; %KIW_MEM_ACCESS: not of this kind; %KIW_MEM_BOUNDS: what was mapped for
- * it is less than its length.
+ * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such region, or it is already valid;
+ * %KIW_MEM_ASSOC: it belongs to another PD; %KIW_MEM_ACCESS: not a fast region;
+ * %KIW_MEM_BOUNDS: the mapped memory is shorter than the region.
  */
 enum kiw_mem_fault kiw_fast_register(struct kiw_mr_table *table, const struct ib_qp *qp,
 				     u32 stag, int access)
@@ -190,8 +190,8 @@ enum kiw_mem_fault kiw_fast_register(struct kiw_mr_table *table, const struct ib
 }
 
 /*
- * The consumer may have decided to invalidate before it hears that the peer has done so.
- * There is nothing left to do then, and nothing wrong. A peer may not be late, RFC 5040 7.2.
+ * The consumer may post an invalidation before it learns that the peer has already invalidated
+ * the STag. Then there is nothing to do, and no error. For a peer it is an error, RFC 5040 7.2.
  */
 static bool is_revoked(const struct kiw_mr *mr, u32 stag, int rights)
 {
@@ -199,8 +199,9 @@ static bool is_revoked(const struct kiw_mr *mr, u32 stag, int rights)
 }
 
 /*
- * Other QPs of the protection domain can share an STag. What one of their peers could end,
- * it could end for the others: RFC 5040 8.1.1 (7). So a registration is of its stream there.
+ * Other QPs of the protection domain can share an STag. A peer that could invalidate it would
+ * do so for all of them: RFC 5040 8.1.1 (7). So a peer may invalidate only a registration that
+ * its own QP has made.
  */
 static enum kiw_mem_fault revoke(struct kiw_mr *mr, u32 qpn, u32 stag, int rights)
 {
@@ -213,7 +214,7 @@ static enum kiw_mem_fault revoke(struct kiw_mr *mr, u32 qpn, u32 stag, int right
 	if (rights && !(mr->access & rights))
 		return KIW_MEM_ACCESS;
 	WRITE_ONCE(mr->stag, 0);
-	/* Pairs with kiw_mr_use(). */
+	/* Pairs with the barrier in kiw_mr_look_up(). */
 	smp_mb();
 	while (atomic_read_acquire(&mr->fast->users))
 		cpu_relax();
@@ -223,19 +224,19 @@ static enum kiw_mem_fault revoke(struct kiw_mr *mr, u32 qpn, u32 stag, int right
 
 /**
  * kiw_fast_invalidate() - end a registration
- * @table: of the device
- * @qp: whose work request it is, or whose peer asks for it
+ * @table: the device's table
+ * @qp: the QP of the work request, or of the peer that asks for it
  * @stag: all 32 bits must match
- * @rights: enum ib_access_flags of which the registration must grant one, for the peer; 0
- *	for the consumer, whom it does not matter that the peer was faster, nor which QP of
- *	the protection domain has registered it
+ * @rights: for the peer: enum ib_access_flags, of which the registration must grant one; for
+ *	the consumer: 0. The consumer may invalidate what any QP of the protection domain has
+ *	registered, and what the peer has just invalidated
  *
- * When it returns nothing touches the memory any more.
+ * When it returns, nothing accesses the memory any more.
  *
  * Context: within a section of @table, BHs off; not while using the region.
- * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such STag, or not valid; %KIW_MEM_ASSOC:
- * another PD's, or for the peer another QP's; %KIW_MEM_ACCESS: not of this kind, or
- * without those rights.
+ * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such STag, or not valid; %KIW_MEM_ASSOC: it
+ * belongs to another PD, or, for the peer, to another QP; %KIW_MEM_ACCESS: not a fast
+ * region, or without those rights.
  */
 enum kiw_mem_fault kiw_fast_invalidate(struct kiw_mr_table *table, const struct ib_qp *qp,
 				       u32 stag, int rights)
@@ -252,7 +253,7 @@ enum kiw_mem_fault kiw_fast_invalidate(struct kiw_mr_table *table, const struct 
 	return fault;
 }
 
-/* The kernel address of @pos, and in *@len how much of it lies in one piece */
+/* The kernel address of @pos; limits *@len to what is contiguous there */
 static void *piece(const struct kiw_fast *fast, u64 pos, u32 *len)
 {
 	u32 in_page = pos & (fast->page_size - 1);
@@ -264,9 +265,9 @@ static void *piece(const struct kiw_fast *fast, u64 pos, u32 *len)
 /**
  * kiw_fast_copy_to() - write to a region's memory
  * @fast: of a region in use, see kiw_mr_use()
- * @offset: octets from the start of the region; with @len, checked by the caller
- * @src: what
- * @len: octets
+ * @offset: bytes from the start of the region; with @len, checked by the caller
+ * @src: data to write
+ * @len: length in bytes
  *
  * Context: any.
  */
@@ -286,9 +287,9 @@ void kiw_fast_copy_to(const struct kiw_fast *fast, u64 offset, const void *src, 
 /**
  * kiw_fast_copy_from() - read from a region's memory
  * @fast: of a region in use, see kiw_mr_use()
- * @offset: octets from the start of the region; with @len, checked by the caller
- * @dst: where to
- * @len: octets
+ * @offset: bytes from the start of the region; with @len, checked by the caller
+ * @dst: destination
+ * @len: length in bytes
  *
  * Context: any.
  */

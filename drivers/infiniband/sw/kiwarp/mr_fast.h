@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Fast-registration memory regions of kernel consumers: mapped in process context,
- * made valid and invalid by work requests.
+ * Fast-registration memory regions of kernel consumers. The consumer maps their memory in
+ * any context; work requests make them valid and invalid.
  */
 #ifndef KIW_MR_FAST_H
 #define KIW_MR_FAST_H
@@ -10,21 +10,21 @@
 
 #include "mr.h"
 
-/* Most pages of one region; with pages of 4 KiB, 2 MiB */
+/* Most pages of one region: 2 MiB with pages of 4 KiB */
 #define KIW_FAST_MAX_PAGES	512
 
 /**
  * struct kiw_fast - the part of a region that fast registration needs
  * @lock: serialises registering and invalidating; BHs are off already; innermost
- * @last: STag of the last registration, be it in force or not; 0: there was none
- * @qpn: QP whose work request that was
- * @users: who has found the region valid and has not yet done with it
- * @page_size: octets, a power of two, of the registration in force
- * @first_offset: of the registration in force, in its first page
- * @max_pages: room in @mapped and in @pages
+ * @last: STag of the last registration, in force or not; 0: there was none
+ * @qpn: QP whose work request made the last registration
+ * @users: number of users that have entered the region and are not yet done with it
+ * @page_size: of the registration in force, in bytes, a power of two
+ * @first_offset: offset of the registration in force in its first page, in bytes
+ * @max_pages: capacity of @mapped and of @pages
  * @num_mapped: pages in @mapped
- * @mapped_offset: of the first octet, in the first of them
- * @mapped: kernel addresses for the next registration, the consumer's to change
+ * @mapped_offset: offset of the first byte in the first page of @mapped
+ * @mapped: kernel addresses for the next registration; the consumer may change them
  * @pages: kernel addresses of the registration in force
  */
 struct kiw_fast {
