@@ -2,19 +2,20 @@
 /*
  * Completion queues: posting, polling, arming, notifying.
  *
- * Owns: the kernel format of completion rings, an array of the internal form, and
- * the translation of the internal form for kernel consumers. The ring's memory is
- * its allocator's, who frees what @ring of the queue is in the end.
+ * Owns: the kernel format of completion rings, an array of the internal form, and the
+ * translation of the internal form for kernel consumers. The ring's memory belongs to the
+ * code that allocated it, which finally frees whatever @ring of the queue points to.
  *
- * Contexts: completions are posted and polled anywhere. The consumer's handlers are
- * called from the queue's tasklet and, for an overrun, its work alone: never under a
- * lock of ours, never inside the consumer's own post or poll, and not any more when
- * kiw_cq_uninit() returns.
+ * Contexts: completions are posted and polled in any context. Only the queue's tasklet and,
+ * for an overrun, its work item call the consumer's handlers: never under a lock of ours,
+ * never inside the consumer's own post or poll, and no longer after kiw_cq_uninit() has
+ * returned.
  *
  * Locks: that of the queue, which is innermost.
  *
- * A queue that was overrun is dead: a completion is gone, so later ones could not be
- * told from it. Those that are in the ring can still be polled.
+ * A queue that was overrun is dead: it has lost a completion, so the consumer could not tell
+ * to which work request a later one belongs. Completions already in the ring can still be
+ * polled.
  */
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -71,7 +72,7 @@ static void notify(struct tasklet_struct *tasklet)
 }
 
 /**
- * kiw_cq_kernel_ring() - memory for a completion ring in the kernel format
+ * kiw_cq_kernel_ring() - allocate a completion ring in the kernel format
  * @size: slots
  *
  * Context: process; may sleep.
@@ -83,11 +84,11 @@ void *kiw_cq_kernel_ring(u32 size)
 }
 
 /**
- * kiw_cq_init() - make a completion queue usable
- * @cq: the queue; its @ib is the core's and set up already
+ * kiw_cq_init() - initialize a completion queue
+ * @cq: the queue; the core has set up its @ib already
  * @ops: format of @ring
  * @ring: zeroed; stays the caller's, valid until kiw_cq_uninit() has returned; in the
- *	kernel format kiw_cq_resize() may put another in its place
+ *	kernel format kiw_cq_resize() may replace it
  * @size: slots of @ring, a power of two
  * @stats: the device's counters
  * @overrun: called once when the queue was overrun, after the consumer's handler, in
@@ -113,15 +114,15 @@ void kiw_cq_init(struct kiw_cq *cq, const struct kiw_cq_ops *ops, void *ring, u3
 }
 
 /**
- * kiw_cq_uninit() - the end of a completion queue
+ * kiw_cq_uninit() - tear down a completion queue
  * @cq: the queue; no QP uses it any more, so nothing is posted to it
  *
- * Afterwards neither handler of the consumer runs nor will be called. The ring is
- * left to the caller.
+ * Afterwards neither of the consumer's handlers is running or will be called. The caller
+ * frees the ring.
  *
- * The core may be the consumer, and poll from a work of its own (ib_alloc_cq()). ib_free_cq()
- * cancels that work before it comes here. A tasklet that was due then has queued it again by
- * now, and the core frees the queue next.
+ * The core itself may be the consumer and poll from its own work item (ib_alloc_cq()).
+ * ib_free_cq() cancels that work item before it calls us, but a tasklet that was scheduled then
+ * may have queued it again. The core frees the queue next, so cancel the work item again here.
  *
  * Context: process; may sleep.
  */
@@ -145,12 +146,12 @@ static void tell_overrun(struct kiw_cq *cq)
  * @cq: the queue
  * @wc: the completion; copied
  *
- * Tells the consumer when it asked for that. On the first overrun the consumer gets
+ * Notifies the consumer if the queue is armed. On the first overrun the consumer gets
  * IB_EVENT_CQ_ERR, once in the life of the queue, and all QPs of the queue end.
  *
  * Context: any; takes @cq->lock.
- * Return: false when the queue is, or just was, overrun: @wc is lost, and the QP it
- * belongs to must not go on.
+ * Return: false when the queue is, or has just been, overrun: @wc is lost, and its QP must
+ * not continue.
  */
 bool kiw_cq_post(struct kiw_cq *cq, const struct kiw_wc *wc)
 {
@@ -177,11 +178,11 @@ bool kiw_cq_post(struct kiw_cq *cq, const struct kiw_wc *wc)
 /**
  * kiw_cq_forget_qp() - drop the completions of a QP that is about to be freed
  * @cq: the queue
- * @qp: the QP; it posts no more
+ * @qp: the QP; it posts no more completions
  *
- * A kernel consumer finds its QP by the pointer in each completion, so none may be
- * polled once the QP is gone. The others keep their order. In user rings a completion
- * has the QP's number, and they are the consumer's to clean.
+ * A completion points to its QP, so a kernel consumer must not poll one after the QP is
+ * gone. The other completions keep their order. In user rings a completion has the number of
+ * the QP instead, and the consumer cleans the ring.
  *
  * Context: any; takes @cq->lock.
  */
@@ -209,7 +210,7 @@ void kiw_cq_forget_qp(struct kiw_cq *cq, struct ib_qp *qp)
 	spin_unlock_irqrestore(&cq->lock, flags);
 }
 
-/* Gives the ring that is not used any more: the old one, or @ring when it is too small */
+/* Return: the ring that is unused now: the old one, or @ring if it is too small */
 static struct kiw_wc *move_locked(struct kiw_cq *cq, struct kiw_wc *ring, u32 size)
 {
 	struct kiw_wc *old = cq->ring;
@@ -227,16 +228,16 @@ static struct kiw_wc *move_locked(struct kiw_cq *cq, struct kiw_wc *ring, u32 si
 }
 
 /**
- * kiw_cq_resize() - give a queue in the kernel format another number of slots
+ * kiw_cq_resize() - change the number of slots of a queue in the kernel format
  * @cq: the queue; may be posted to, polled and armed meanwhile
  * @size: slots, a power of two
  *
  * The completions in the queue stay, in order, and so does its arming. A queue that was
- * overrun stays dead. The new ring is the queue's, in place of the old one, which is freed.
+ * overrun stays dead. A new ring replaces the old one, which is freed.
  *
- * Context: process; may sleep; takes @cq->lock. The more completions wait to be polled, the
- * longer interrupts are off.
- * Return: 0; -ENOMEM; -EBUSY: more completions wait than @size. Nothing was changed then.
+ * Context: process; may sleep; takes @cq->lock. Interrupts are off for longer, the more
+ * completions wait to be polled.
+ * Return: 0; -ENOMEM; -EBUSY: more completions wait than @size. On error nothing has changed.
  */
 int kiw_cq_resize(struct kiw_cq *cq, u32 size)
 {
@@ -270,9 +271,9 @@ static void translate(struct ib_wc *to, const struct kiw_wc *from)
 
 /**
  * kiw_poll_cq() - take completions, oldest first
- * @ibcq: a kernel consumer's queue; one that user space has mapped is polled there
- * @num_entries: room in @wc, completions
- * @wc: where to
+ * @ibcq: a kernel consumer's queue; user space polls a mapped ring itself
+ * @num_entries: capacity of @wc
+ * @wc: filled with completions
  *
  * Context: any; takes the queue's lock.
  * Return: completions taken, 0..@num_entries, or -EOPNOTSUPP.
@@ -298,15 +299,15 @@ int kiw_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 
 /**
  * kiw_req_notify_cq() - arm a queue for one call of its completion handler
- * @ibcq: a kernel consumer's queue; one that user space has mapped is armed there
+ * @ibcq: a kernel consumer's queue; user space arms a mapped ring itself
  * @flags: IB_CQ_SOLICITED or IB_CQ_NEXT_COMP, and IB_CQ_REPORT_MISSED_EVENTS
  *
- * A failed completion counts as a solicited one. Being armed for the next completion
- * is not taken back by arming for a solicited one.
+ * A failed completion counts as a solicited one. A queue that is armed for the next
+ * completion stays so when it is armed for a solicited one.
  *
  * Context: any; takes the queue's lock.
- * Return: 1: armed, but completions are waiting that will not raise an event, told
- * with IB_CQ_REPORT_MISSED_EVENTS only; 0: armed; or -EOPNOTSUPP.
+ * Return: 1: armed, but completions are waiting that will not raise an event (only with
+ * IB_CQ_REPORT_MISSED_EVENTS); 0: armed; or -EOPNOTSUPP.
  */
 int kiw_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {

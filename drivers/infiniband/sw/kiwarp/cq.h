@@ -2,12 +2,11 @@
 /*
  * Completion queues.
  *
- * Owns: the ring of completions, its arming and its notification. The ring is
- * the kernel's (polled by kiw_poll_cq()) or the user ABI's (polled in user
- * space), behind &struct kiw_cq_ops. Completions are posted from the engines, in
- * softirq or with BHs off; the consumer's handler runs from a tasklet, never
- * under the socket lock and never inside the consumer's own call. An overrun is
- * told from a work.
+ * Owns: the ring of completions, its arming and its notification. The ring has the
+ * kernel format (polled by kiw_poll_cq()) or that of the user ABI (polled in user
+ * space), behind &struct kiw_cq_ops. The engines post completions in softirq or with
+ * BHs off. The consumer's handler runs from a tasklet, never under the socket lock and
+ * never inside the consumer's own call. A work item reports an overrun.
  */
 #ifndef KIW_CQ_H
 #define KIW_CQ_H
@@ -23,8 +22,8 @@
 /**
  * struct kiw_wc - a work completion, in the driver's own form
  * @wr_id: the consumer's cookie
- * @qp: whose
- * @byte_len: receives and Reads: octets placed
+ * @qp: the QP of the work request
+ * @byte_len: receives and Reads: number of bytes placed
  * @inv_stag: with @with_inv: the STag the peer invalidated
  * @status: &enum kiw_wcs
  * @op: &enum kiw_wr_op
@@ -47,10 +46,10 @@ struct kiw_cq;
 /**
  * struct kiw_cq_ops - a format of completion rings
  * @put: append @wc; &struct kiw_cq.lock held. false: full, nothing written
- * @take_arm: the consumer wants to hear of a completion that is @solicited (or
- *	failed); disarms; &struct kiw_cq.lock held, after @put
- * @is_unread: the consumer has not taken the completion that was written last; a hint, any
- *	context
+ * @take_arm: whether the queue is armed for a completion that is @solicited (or failed);
+ *	if so, disarms it; &struct kiw_cq.lock held, after @put
+ * @is_unread: whether the consumer has not yet taken the completion written last; a hint,
+ *	any context; user ABI only
  */
 struct kiw_cq_ops {
 	bool (*put)(struct kiw_cq *cq, const struct kiw_wc *wc);
@@ -65,13 +64,13 @@ struct kiw_cq_ops {
  * @ops: format of the ring
  * @ring: entries
  * @size: slots, a power of two
- * @put: free-running: next to write
- * @get: free-running: next to poll (kernel format only)
+ * @put: free-running index of the next slot to write
+ * @get: free-running index of the next slot to poll (kernel format only)
  * @armed: enum ib_cq_notify_flags the consumer armed with (kernel format only)
  * @has_overrun: a completion was lost; nothing more is written
  * @notify: calls the consumer's completion handler
  * @overrun_work: calls the consumer's error handler, then @overrun
- * @overrun: what else there is to do about an overrun, once; process context
+ * @overrun: further handling of an overrun; called once; process context
  * @stats: the device's counters
  * @user: user ABI: what is mapped, NULL for kernel consumers
  */

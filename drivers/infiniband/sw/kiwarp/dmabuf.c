@@ -2,18 +2,19 @@
 /*
  * Memory of a dma-buf, mapped for the CPU.
  *
- * Owns: &struct kiw_dmabuf: the reference on the buffer, and its mapping. There is no
- * device that does DMA, hence no attachment: the buffer's octets are copied by the CPU,
- * through a mapping that the exporter makes and that pins the memory where it is. That
- * is announced once, for as long as the region is registered, because a peer may come
- * at any time.
+ * Owns: &struct kiw_dmabuf: the reference to the buffer, and its mapping. There is no device
+ * that does DMA, hence no attachment: the CPU copies to and from the buffer through a mapping
+ * made by the exporter, which also pins the memory in place. CPU access is announced to the
+ * exporter once, for as long as the region is registered, because a peer may access it at any
+ * time.
  *
- * All of the buffer is pinned by that, however little of it is registered, and stays so when
- * the process has closed it. So all of it counts against RLIMIT_MEMLOCK, for each region, as
- * pages that ib_umem pins do.
+ * The mapping pins the whole buffer, however small the registered part is, and keeps it pinned
+ * after the process has closed it. So the whole buffer counts against RLIMIT_MEMLOCK, once for
+ * each region, as pages pinned by ib_umem do.
  *
  * Mapping and unmapping happen in process context and may sleep. The data path copies
- * by @addr; who unmaps sees to it that nobody does any more (see mr.c).
+ * through @addr. The caller of kiw_dmabuf_unmap() ensures that nothing copies any more (see
+ * mr.c).
  */
 #include "dmabuf.h"
 
@@ -29,7 +30,7 @@
 
 KIW_COMPAT_IMPORT_DMA_BUF();
 
-/* Octets that the CPU can reach, or why not. */
+/* Map the whole buffer for the CPU. */
 static int map_all(struct kiw_dmabuf *part)
 {
 	int ret;
@@ -42,7 +43,7 @@ static int map_all(struct kiw_dmabuf *part)
 	ret = kiw_compat_dma_buf_vmap(part->buf, &part->map);
 	if (ret)
 		goto err_end;
-	/* A device's own memory takes other instructions than memcpy(). */
+	/* I/O memory cannot be accessed with memcpy(). */
 	ret = -EOPNOTSUPP;
 	if (part->map.is_iomem)
 		goto err_vunmap;
@@ -92,16 +93,16 @@ static int check_part(const struct dma_buf *buf, u64 offset, u64 length, bool is
 
 /**
  * kiw_dmabuf_map() - map a part of a dma-buf
- * @fd: of the current process
- * @offset: octets from the start of the buffer
- * @length: octets; not 0
+ * @fd: file descriptor in the current process
+ * @offset: bytes from the start of the buffer
+ * @length: length in bytes; not 0
  * @is_written: a peer or a receive may write there
  *
  * Context: process, may sleep.
- * Return: the part, to be given to kiw_dmabuf_unmap(), or ERR_PTR(): -EBADF: not open;
+ * Return: the part, to be released with kiw_dmabuf_unmap(), or ERR_PTR(): -EBADF: not open;
  * -EINVAL: not a dma-buf, or not that long; -EACCES: not open for writing; -EOPNOTSUPP: the
- * exporter's memory cannot be mapped as memory; -ENOMEM: no memory, or the buffer is more than
- * RLIMIT_MEMLOCK leaves; and what the exporter says.
+ * exporter's memory cannot be mapped as memory; -ENOMEM: no memory, or the buffer exceeds what
+ * RLIMIT_MEMLOCK leaves; or an error of the exporter.
  */
 struct kiw_dmabuf *kiw_dmabuf_map(int fd, u64 offset, u64 length, bool is_written)
 {
@@ -139,7 +140,7 @@ err_free:
 
 /**
  * kiw_dmabuf_unmap() - undo kiw_dmabuf_map()
- * @part: nobody copies any more; NULL is fine
+ * @part: nothing copies to or from it any more; NULL is fine
  *
  * Context: process, may sleep.
  */

@@ -13,10 +13,10 @@ struct mm_struct;
 /**
  * struct kiw_dmabuf - a part of a mapped dma-buf
  * @buf: the buffer, with a reference
- * @map: kernel addresses of all of it
- * @addr: kernel address of the first octet of the part
- * @dir: what was announced to the exporter
- * @mm: the process's that registered it, for its count of pinned pages; referenced
+ * @map: kernel mapping of the whole buffer
+ * @addr: kernel address of the first byte of the part
+ * @dir: direction of the CPU access announced to the exporter
+ * @mm: of the process that registered it, for its count of pinned pages; referenced
  */
 struct kiw_dmabuf {
 	struct dma_buf *buf;

@@ -3,7 +3,7 @@
  * A cursor over the local memory of a work request.
  *
  * Owns: nothing; the entries belong to the work request and the position to the caller.
- * An entry is looked up and checked again in each section of the MR table: its
+ * Each section of the MR table looks an entry up and checks it again, because its
  * registration may have ended since the message began.
  *
  * Runs in any context, inside a section of the MR table, without locks.
@@ -11,11 +11,11 @@
 #include "sgl.h"
 
 /**
- * kiw_sgl_check() - may all of this memory be touched?
+ * kiw_sgl_check() - may all of this memory be accessed?
  * @sgl: entries; the position does not matter
  * @access: enum ib_access_flags needed: IB_ACCESS_LOCAL_WRITE to receive into it, or 0
  *
- * Entries of length 0 name no memory and are not looked at. The answer holds until the
+ * Entries of length 0 name no memory and are not checked. The answer is valid until the
  * section ends.
  *
  * Context: any, inside a section of the MR table.
@@ -41,7 +41,7 @@ enum kiw_mem_fault kiw_sgl_check(const struct kiw_sgl *sgl, int access)
 /**
  * kiw_sgl_seek() - set the position
  * @sgl: entries
- * @offset: octets from the start of the first entry; beyond the last: the end
+ * @offset: bytes from the start of the first entry; beyond the last entry: the end
  *
  * Context: any.
  */

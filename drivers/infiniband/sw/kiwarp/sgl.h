@@ -2,9 +2,9 @@
 /*
  * A cursor over the local memory of a work request.
  *
- * Owns: the walk over scatter/gather entries, and their checks. An entry is looked
- * up and checked again in each section of the MR table, because its registration may
- * have gone since the work request was posted.
+ * Owns: the walk over scatter/gather entries, and their checks. Each section of the MR
+ * table looks an entry up and checks it again, because its registration may have ended
+ * since the work request was posted.
  */
 #ifndef KIW_SGL_H
 #define KIW_SGL_H
@@ -17,13 +17,13 @@
 
 /**
  * struct kiw_sgl - scatter/gather entries and a position in them
- * @section: of the data path, in which lkeys are looked up
+ * @section: section of the data path in which lkeys are looked up
  * @pd: protection domain of the QP
  * @dma_lkey: kernel consumers: the lkey that names kernel memory directly
  * @is_kernel: @dma_lkey may be used
- * @num_sge: entries
- * @cur: entry the position is in
- * @off: octets into that entry
+ * @num_sge: number of entries in @sge
+ * @cur: entry of the current position
+ * @off: offset of the current position in that entry, in bytes
  * @sge: the entries
  */
 struct kiw_sgl {
@@ -43,24 +43,24 @@ enum kiw_mem_fault kiw_sgl_check(const struct kiw_sgl *sgl, int access);
 /* Pure */
 void kiw_sgl_seek(struct kiw_sgl *sgl, u32 offset);
 
-/* The kernel consumers' lkey of everything: no MR, the address is the kernel's own */
+/* The lkey with which kernel consumers name any kernel address; it has no MR */
 static inline bool kiw_sgl_is_dma_lkey(const struct kiw_sgl *sgl, u32 lkey)
 {
 	return sgl->is_kernel && lkey == sgl->dma_lkey;
 }
 
 /**
- * kiw_sgl_find() - find and check a piece of an entry
- * @sgl: whose
- * @sge: the entry
+ * kiw_sgl_find() - find and check a part of an entry
+ * @sgl: the entries
+ * @sge: one of them
  * @access: enum ib_access_flags needed
- * @offset: octets into the entry
- * @len: octets
- * @mr: set to the region, to be given to kiw_mr_done(), also when there is a fault; or to
- *	NULL: the address is the kernel's own
+ * @offset: bytes into the entry
+ * @len: length in bytes
+ * @mr: set to the region, to be passed to kiw_mr_done(), also when there is a fault; or to
+ *	NULL: a kernel address, or a fault without a region
  *
  * Context: any, inside a section of the MR table.
- * Return: %KIW_MEM_OK, or why it may not be touched.
+ * Return: %KIW_MEM_OK, or why it may not be accessed.
  */
 static inline enum kiw_mem_fault kiw_sgl_find(const struct kiw_sgl *sgl,
 					      const struct kiw_sge *sge, int access,
@@ -78,7 +78,7 @@ static inline enum kiw_mem_fault kiw_sgl_find(const struct kiw_sgl *sgl,
 }
 
 /**
- * kiw_sgl_settle() - go on to the entry that the next octet is in
+ * kiw_sgl_settle() - advance to the entry that contains the next byte
  * @sgl: entries and position
  *
  * Context: any.
@@ -94,9 +94,9 @@ static inline bool kiw_sgl_settle(struct kiw_sgl *sgl)
 }
 
 /**
- * kiw_sgl_at() - the memory at the position, to be written to
- * @sgl: entries and position, which stays
- * @len: octets wanted, at least 1; set to how many of them the entry has
+ * kiw_sgl_at() - find the memory at the position, to write to it
+ * @sgl: entries and position; the position stays the same
+ * @len: bytes wanted, at least 1; set to how many of them the entry has
  * @addr: set to their address in the region
  * @mr: set as by kiw_sgl_find()
  *
@@ -119,10 +119,10 @@ static inline enum kiw_mem_fault kiw_sgl_at(struct kiw_sgl *sgl, u32 *len, u64 *
 
 /**
  * kiw_sgl_write() - write to what kiw_sgl_at() has found
- * @mr: its region, or NULL: the address is the kernel's own
- * @addr: where
- * @src: what
- * @len: octets
+ * @mr: its region, or NULL: @addr is a kernel address
+ * @addr: address in the region
+ * @src: data to write
+ * @len: length in bytes
  *
  * Context: any, inside the same section of the MR table.
  */

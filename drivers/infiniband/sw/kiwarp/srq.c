@@ -2,12 +2,12 @@
 /*
  * Shared receive queues: a receive queue of either format with a low-water mark.
  *
- * Owns: the mark and its event, which is raised once for each time it is set, from a
- * work, because a consumer may sleep in its handler and must not be called under
- * our locks. The ring's memory is its allocator's.
+ * Owns: the mark and its event. The event is raised once each time the mark is set. A work
+ * item raises it, because the consumer may sleep in its handler, which must not be called
+ * under our locks. The ring's memory belongs to the code that allocated it.
  *
- * Contexts: receives are fetched in softirq or with BHs off by all QPs that share the
- * queue. Locks: that of the receive queue, which protects the mark too.
+ * Contexts: all QPs that share the queue fetch receives in softirq or with BHs off. Locks:
+ * that of the receive queue, which protects the mark, too.
  */
 #include <linux/workqueue.h>
 
@@ -28,8 +28,8 @@ static void raise_limit_event(struct work_struct *work)
 }
 
 /**
- * kiw_srq_init() - make a shared receive queue usable
- * @srq: the queue; its @ib is the core's and set up already
+ * kiw_srq_init() - initialize a shared receive queue
+ * @srq: the queue; the core has set up its @ib already
  * @ops: format of @ring
  * @ring: zeroed; stays the caller's, valid until kiw_srq_uninit() has returned
  * @size: slots of @ring, a power of two
@@ -54,11 +54,11 @@ void kiw_srq_init(struct kiw_srq *srq, const struct kiw_rq_ops *ops, void *ring,
 }
 
 /**
- * kiw_srq_uninit() - the end of a shared receive queue
+ * kiw_srq_uninit() - tear down a shared receive queue
  * @srq: the queue; no QP uses it any more, so nothing is fetched from it
  *
- * Afterwards the consumer's handler neither runs nor will be called. Receives that
- * are still queued complete nowhere. The ring is left to the caller.
+ * Afterwards the consumer's handler is not running and will not be called. Receives that
+ * are still queued never complete. The caller frees the ring.
  *
  * Context: process; may sleep.
  */
@@ -70,14 +70,14 @@ void kiw_srq_uninit(struct kiw_srq *srq)
 /**
  * kiw_srq_fetch() - take the oldest receive
  * @srq: the queue
- * @wqe: where to copy it
+ * @wqe: filled with a copy of it
  *
- * When fewer receives than the limit are left, or one was wanted and none was there,
- * the limit is disarmed and the consumer gets IB_EVENT_SRQ_LIMIT_REACHED.
+ * If fewer receives than the limit are left afterwards, or the queue was empty, the limit is
+ * disarmed and the consumer gets IB_EVENT_SRQ_LIMIT_REACHED.
  *
  * Context: any; takes @srq->rq.lock.
- * Return: 1: @wqe is filled and good; 0: there is none; -EINVAL: one that makes no
- * sense was taken, @wqe->wr_id tells which.
+ * Return: 1: @wqe is filled and valid; 0: the queue is empty; -EINVAL: an invalid receive was
+ * taken, @wqe->wr_id identifies it.
  */
 int kiw_srq_fetch(struct kiw_srq *srq, struct kiw_rwqe *wqe)
 {
@@ -104,14 +104,14 @@ int kiw_srq_fetch(struct kiw_srq *srq, struct kiw_rwqe *wqe)
 /**
  * kiw_srq_set_limit() - arm or disarm the limit event
  * @srq: the queue
- * @limit: raise the event once when a message finds fewer receives left after it;
+ * @limit: raise the event once when a message leaves fewer receives than this in the queue;
  *	0: disarm
  *
- * Fewer may be queued already: consumers set the limit before they post the first
- * receive, so only a message that wants one raises the event.
+ * Fewer may be queued already when the limit is set: consumers set it before they post the
+ * first receive. So only a message that needs a receive raises the event.
  *
  * Context: any; takes @srq->rq.lock.
- * Return: 0, or -EINVAL: more than the queue can hold; nothing changed.
+ * Return: 0, or -EINVAL: more than the queue can hold; nothing has changed.
  */
 int kiw_srq_set_limit(struct kiw_srq *srq, u32 limit)
 {

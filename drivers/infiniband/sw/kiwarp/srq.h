@@ -14,7 +14,7 @@
  *	protected by @rq.lock
  * @event_work: raises the event in process context, outside every lock
  * @stats: the device's counters
- * @user: user ABI: what is mapped, NULL for kernel consumers
+ * @user: user ABI: the mapped ring; NULL for kernel consumers
  */
 struct kiw_srq {
 	struct ib_srq ib;

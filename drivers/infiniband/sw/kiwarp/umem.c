@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * User memory pinned by ib_umem, with its pages at hand by number.
+ * User memory pinned by ib_umem, with an array of its pages.
  *
  * Owns: &struct kiw_umem and the core's pin in it. The core keeps the pages as runs in
- * a scatterlist; the data path needs the n-th page at once, hence the array.
+ * a scatterlist. The data path needs direct access to the n-th page, hence the array.
  *
- * Pinning and unpinning happen in process context and may sleep. The copies run in any
- * context and take no lock: who calls them sees to it that the memory stays pinned (see
- * mr.c).
+ * Pinning and unpinning happen in process context and may sleep. The copy functions run in
+ * any context and take no lock: the caller ensures that the memory stays pinned (see mr.c).
  */
 #include "umem.h"
 
@@ -31,15 +30,15 @@ static void list_pages(struct kiw_umem *umem)
 /**
  * kiw_umem_pin() - pin memory of the current process
  * @ibdev: the device it is for
- * @start: user address of the first octet
- * @length: octets, 1..%KIW_UMEM_MAX_BYTES
- * @access: enum ib_access_flags; a right to write makes the pages writable
+ * @start: user address of the first byte
+ * @length: length in bytes, 1..%KIW_UMEM_MAX_BYTES
+ * @access: enum ib_access_flags; with a right to write, the pages are pinned writable
  *
  * The pages count against the process's RLIMIT_MEMLOCK.
  *
  * Context: process, may sleep.
- * Return: the memory, to be given to kiw_umem_unpin(), or ERR_PTR(): -EINVAL for a bad
- * range, -ENOMEM for too much of it, -EFAULT and others as ib_umem_get() says.
+ * Return: the memory, to be released with kiw_umem_unpin(), or ERR_PTR(): -EINVAL: bad
+ * range; -ENOMEM: too much memory; -EFAULT and others as for ib_umem_get().
  */
 struct kiw_umem *kiw_umem_pin(struct ib_device *ibdev, u64 start, u64 length, int access)
 {
@@ -67,11 +66,11 @@ struct kiw_umem *kiw_umem_pin(struct ib_device *ibdev, u64 start, u64 length, in
 }
 
 /**
- * kiw_umem_share() - another region is of the same pages
+ * kiw_umem_share() - take a reference to pinned pages for another region
  * @umem: from kiw_umem_pin()
  *
  * Context: any.
- * Return: @umem, to be given to kiw_umem_unpin() once more.
+ * Return: @umem, to be released with kiw_umem_unpin() once more.
  */
 struct kiw_umem *kiw_umem_share(struct kiw_umem *umem)
 {
@@ -80,9 +79,9 @@ struct kiw_umem *kiw_umem_share(struct kiw_umem *umem)
 }
 
 /**
- * kiw_umem_unpin() - let go of pinned memory
- * @umem: from kiw_umem_pin() or kiw_umem_share(); who calls does not copy any more; NULL
- *	is fine
+ * kiw_umem_unpin() - drop a reference to pinned memory, unpin it with the last one
+ * @umem: from kiw_umem_pin() or kiw_umem_share(); the caller no longer copies to or from it;
+ *	NULL is fine
  *
  * Context: process, may sleep.
  */
@@ -94,7 +93,7 @@ void kiw_umem_unpin(struct kiw_umem *umem)
 	kvfree(umem);
 }
 
-/* Octets of @len that are in the page of @pos */
+/* How many of @len bytes lie in the page of @pos */
 static u32 in_page(u64 pos, u32 len)
 {
 	return min_t(u32, len, PAGE_SIZE - offset_in_page(pos));
@@ -102,10 +101,10 @@ static u32 in_page(u64 pos, u32 len)
 
 /**
  * kiw_umem_copy_to() - write to pinned memory
- * @umem: where, pinned for writing
- * @offset: octets from the start of the region; with @len, checked by the caller
- * @src: what
- * @len: octets
+ * @umem: the memory, pinned for writing
+ * @offset: bytes from the start of the region; with @len, checked by the caller
+ * @src: data to write
+ * @len: length in bytes
  *
  * Context: any.
  */
@@ -124,12 +123,12 @@ void kiw_umem_copy_to(const struct kiw_umem *umem, u64 offset, const void *src, 
 
 /**
  * kiw_umem_copy_from() - read from pinned memory
- * @umem: where
- * @offset: octets from the start of the region; with @len, checked by the caller
- * @dst: where to
- * @len: octets
+ * @umem: the memory
+ * @offset: bytes from the start of the region; with @len, checked by the caller
+ * @dst: destination
+ * @len: length in bytes
  *
- * The owner may be writing meanwhile: what is read is whatever was there.
+ * The process may write to the memory at the same time, so the result may mix old and new data.
  *
  * Context: any.
  */

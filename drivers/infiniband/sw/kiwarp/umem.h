@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* User memory pinned by ib_umem, with its pages at hand by number. */
+/* User memory pinned by ib_umem, with an array of its pages. */
 #ifndef KIW_UMEM_H
 #define KIW_UMEM_H
 
@@ -7,16 +7,16 @@
 #include <linux/refcount.h>
 #include <rdma/ib_umem.h>
 
-/* The page array is one allocation, for which the kernel's limit is 2 GiB */
+/* The page array is one allocation, which the kernel limits to 2 GiB */
 #define KIW_UMEM_MAX_BYTES	BIT_ULL(39)
 
 /**
  * struct kiw_umem - pinned user memory
  * @ib: the core's pin
- * @users: regions that are of these pages
- * @first_offset: octet offset of the region in its first page
- * @num_pages: pages in @pages
- * @pages: in order of address
+ * @users: number of regions that use these pages
+ * @first_offset: offset of the region in its first page, in bytes
+ * @num_pages: number of entries in @pages
+ * @pages: the pages, in address order
  */
 struct kiw_umem {
 	struct ib_umem *ib;
