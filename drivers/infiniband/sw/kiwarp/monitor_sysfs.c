@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What monitoring programs read: /sys/class/infiniband/DEVICE/ports/1/counters/NAME, board_id and
+ * Files for monitoring programs: /sys/class/infiniband/DEVICE/ports/1/counters/NAME, board_id and
  * hca_type.
  *
- * Programs such as node_exporter expect these of every RDMA device. Some give up on all devices of
- * the host when one of them lacks the directory. ib_core makes it for drivers that have a
- * performance management agent, which iWARP has not; so the driver does. The names and units are
- * those of InfiniBand's PortCountersExtended attribute, with an FPDU for a packet. A counter of
- * InfiniBand that has no meaning here has no file.
+ * Programs such as node_exporter expect these files of every RDMA device. Some give up on all
+ * devices of the host when one of them lacks the directory. ib_core creates it only for drivers
+ * with a performance management agent, which iWARP does not have, so this driver creates it. The
+ * names and units are those of InfiniBand's PortCountersExtended attribute, with an FPDU counted
+ * as a packet. InfiniBand counters that have no meaning here have no file.
  *
- * Owns nothing: the values are sums of those in stats.c. ib_core makes and removes the files with
- * the device, so none is open in our code when that goes. Process context.
+ * Owns nothing: the values are sums of the counters in stats.c. ib_core creates and removes the
+ * files with the device, so none of their handlers runs when the device goes away. Process
+ * context.
  */
 #include "monitor_sysfs.h"
 
@@ -31,9 +32,9 @@
 /**
  * struct monitor_counter - a file
  * @attr: sysfs's part
- * @shift: the sum is divided by two to the power of this
- * @count: of @stats
- * @stats: what is added up
+ * @shift: the sum is shifted right by this many bits
+ * @count: number of entries in @stats
+ * @stats: the counters to add up
  */
 struct monitor_counter {
 	struct ib_port_attribute attr;
@@ -117,7 +118,7 @@ const struct attribute_group *kiw_monitor_port_groups[] = {
 	NULL
 };
 
-/* The same for both: there is no board, and one kind of device. */
+/* The same text for both: there is no board, and only one kind of device. */
 static ssize_t identity_show(struct device *device, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "kiwarp\n");
@@ -137,11 +138,12 @@ static const struct attribute_group identity_group = {
 };
 
 /**
- * kiw_monitor_add_identity() - give a device the files board_id and hca_type
+ * kiw_monitor_add_identity() - add the files board_id and hca_type to a device
  * @ibdev: allocated, not yet registered
  *
- * ib_device_ops has room for one group, which is the policy. The core's array has four places: its
- * own group, that one, one for counters of whole devices, which this driver has not, and the end.
+ * ib_device_ops has room for one group, which is the policy. The core's array has four slots: its
+ * own group, that one, one for device-wide counters, which this driver does not have, and the
+ * terminator.
  *
  * Context: process.
  */

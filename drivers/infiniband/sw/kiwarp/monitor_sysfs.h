@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* What monitoring programs read below a device's directory in sysfs. */
+/* Files for monitoring programs below a device's directory in sysfs. */
 #ifndef KIW_MONITOR_SYSFS_H
 #define KIW_MONITOR_SYSFS_H
 

@@ -2,9 +2,9 @@
 /*
  * rdma link add NAME type kiwarp netdev DEV
  *
- * Owns: the link type. The core loads this module for it, looks the netdev up in the
- * caller's namespace, wants CAP_NET_ADMIN, and does `rdma link delete` by itself.
- * Process context.
+ * Owns: the link type. The core loads this module when the type is requested, looks the
+ * netdev up in the caller's namespace, requires CAP_NET_ADMIN, and handles
+ * `rdma link delete` by itself. Process context.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -20,8 +20,8 @@
 #include "device.h"
 
 /*
- * The name becomes a directory in sysfs and a word in people's commands. The core refuses
- * only '%' and the empty name, and turns '/' into '!' without a word.
+ * The name becomes a directory in sysfs and a word in users' commands. The core refuses
+ * only '%' and the empty name, and silently turns '/' into '!'.
  */
 static bool is_good_name(const char *name)
 {
@@ -52,7 +52,7 @@ static struct rdma_link_ops link_ops = {
 };
 
 /**
- * kiw_netlink_init() - let links be added
+ * kiw_netlink_init() - start to accept `rdma link add`
  *
  * Context: process, may sleep. Undone by kiw_netlink_uninit().
  */
@@ -62,9 +62,9 @@ void kiw_netlink_init(void)
 }
 
 /**
- * kiw_netlink_uninit() - let no more links be added
+ * kiw_netlink_uninit() - stop accepting `rdma link add`
  *
- * When it returns none is being added.
+ * When it returns, no link is being added.
  *
  * Context: process, may sleep.
  */

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The settings of how devices make connections, and the module parameters that are their
+ * Settings for how devices make connections, and the module parameters that are their
  * defaults.
  *
- * Owns: what each setting may be and how it is written, for module parameters and a
- * device's files alike; the defaults, which `modprobe` and /sys/module/kiwarp/parameters
- * set. A device takes a copy when it is added, so later changes of a default are for later
- * devices. A value that is refused is refused there and then, with a message that says
- * what would be accepted.
+ * Owns: the range and the format of each setting, for module parameters and a device's
+ * files alike; and the defaults, which `modprobe` and /sys/module/kiwarp/parameters set. A
+ * device takes a copy when it is added, so a later change of a default affects only later
+ * devices. An invalid value is refused when it is written, with a message that says what
+ * is accepted.
  *
- * Setters run in process context; writers of one value may race, and one of them wins.
- * Readers take no lock, each value being one word.
+ * Setters run in process context. Writers of one value may race, and one of them wins.
+ * Readers take no lock, because each value is one word.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -25,7 +25,7 @@
 
 #include "proto/mpa_neg.h"
 
-/* How a setting is written */
+/* Format of a setting */
 enum kind {
 	KIND_NUMBER,
 	KIND_FLAG,
@@ -59,8 +59,8 @@ static const struct setting settings[KIW_POLICY_COUNT] = {
 	((a) | (b) << KIW_POLICY_RTR_BITS | (c) << (2 * KIW_POLICY_RTR_BITS))
 
 /*
- * An RDMA Write comes first: it takes nothing of the responder. A Send comes last: not
- * every responder keeps it from the consumer's receive queue.
+ * RDMA Write comes first: it uses no resources of the responder. Send comes last: with some
+ * responders it consumes a receive of the consumer.
  */
 static struct kiw_policy defaults = {
 	.value = {
@@ -97,7 +97,7 @@ static u8 rtr_by_name(const char *name, size_t len)
 	return 0;
 }
 
-/* Words between blanks or commas: at least one, none twice */
+/* Words separated by blanks or commas: at least one, none twice */
 static int rtr_parse(const char *text, unsigned int *value)
 {
 	static const char separators[] = ", \t\n";
@@ -153,12 +153,12 @@ static int flag_parse(const char *text, unsigned int *value)
 
 /**
  * kiw_policy_set() - change a setting
- * @policy: of which
- * @item: the setting
- * @text: its new value, as a person writes it; may end in a newline
+ * @policy: the settings
+ * @item: the one to change
+ * @text: its new value as text; may end in a newline
  *
  * Context: process.
- * Return: 0, or -EINVAL: kiw_policy_range() has what would be accepted.
+ * Return: 0, or -EINVAL: kiw_policy_range() tells what is accepted.
  */
 int kiw_policy_set(struct kiw_policy *policy, enum kiw_policy_item item, const char *text)
 {
@@ -182,13 +182,13 @@ int kiw_policy_set(struct kiw_policy *policy, enum kiw_policy_item item, const c
 }
 
 /**
- * kiw_policy_show() - write a setting as a person reads it
- * @policy: of which
- * @item: the setting
- * @buf: where to, a page
+ * kiw_policy_show() - format a setting as text
+ * @policy: the settings
+ * @item: the one to format
+ * @buf: destination, a page
  *
  * Context: process.
- * Return: octets written, a newline included.
+ * Return: number of bytes written, including the newline.
  */
 int kiw_policy_show(const struct kiw_policy *policy, enum kiw_policy_item item, char *buf)
 {
@@ -205,13 +205,13 @@ int kiw_policy_show(const struct kiw_policy *policy, enum kiw_policy_item item, 
 }
 
 /**
- * kiw_policy_range() - what a setting may be
+ * kiw_policy_range() - describe the valid values of a setting
  * @item: the setting
- * @buf: scratch
- * @size: of @buf, octets; 64 are enough
+ * @buf: scratch buffer
+ * @size: size of @buf in bytes; 64 are enough
  *
  * Context: any.
- * Return: a text that goes behind "must be", in @buf or constant.
+ * Return: text to follow "must be", in @buf or constant.
  */
 const char *kiw_policy_range(enum kiw_policy_item item, char *buf, size_t size)
 {
@@ -228,8 +228,8 @@ const char *kiw_policy_range(enum kiw_policy_item item, char *buf, size_t size)
 }
 
 /**
- * kiw_policy_defaults() - what the module parameters say now
- * @policy: to be filled
+ * kiw_policy_defaults() - get the present values of the module parameters
+ * @policy: filled
  *
  * Context: any.
  */
@@ -241,7 +241,7 @@ void kiw_policy_defaults(struct kiw_policy *policy)
 		policy->value[i] = kiw_policy_get(&defaults, i);
 }
 
-/* Module parameters; the argument is the item's place among the defaults */
+/* Module parameters; the argument points to the item's default */
 
 static enum kiw_policy_item param_item(const struct kernel_param *kp)
 {
@@ -253,12 +253,12 @@ static int param_set(const char *val, const struct kernel_param *kp)
 	enum kiw_policy_item item = param_item(kp);
 	char range[64];
 
-	/* The name of a flag alone means yes */
+	/* A flag without a value means yes */
 	if (!val)
 		val = "y";
 	if (!kiw_policy_set(&defaults, item, val))
 		return 0;
-	/* What was written through sysfs ends in a newline */
+	/* A value written through sysfs ends in a newline */
 	pr_err("%s must be %s, not '%.*s'\n", kp->name,
 	       kiw_policy_range(item, range, sizeof(range)), (int)strcspn(val, "\n"), val);
 	return -EINVAL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * How a device makes connections: a table of settings, each a number with a range. Module
- * parameters are the defaults; a device takes a copy when it is added, which
- * policy_sysfs.c lets an administrator change; a connection takes a copy of that.
+ * parameters are the defaults. A device takes a copy when it is added, and policy_sysfs.c
+ * lets an administrator change that copy. A connection takes a copy of the device's settings.
  *
  * Documentation/policy.rst explains each setting.
  */
@@ -19,12 +19,12 @@
  * @KIW_POLICY_MARKERS: ask for markers
  * @KIW_POLICY_P2P: initiator asks for peer-to-peer mode (revision 2)
  * @KIW_POLICY_RTR: %KIW_RTR_ kinds in order of preference, %KIW_POLICY_RTR_BITS each, the
- *	best in the lowest, 0 behind the last
+ *	preferred one in the lowest bits, 0 after the last
  * @KIW_POLICY_RDMAC: also speak revision 0
- * @KIW_POLICY_STARTUP_MS: deadline of a whole connection startup, milliseconds
+ * @KIW_POLICY_STARTUP_MS: deadline for the whole startup of a connection, milliseconds
  * @KIW_POLICY_MAX_HALF_OPEN: connections in startup per listener beyond its backlog
  * @KIW_POLICY_MAX_HALF_OPEN_TOTAL: connections in startup to all listeners of a device
- * @KIW_POLICY_MAX_LINGERING: streams of rejected startups that wait for their end
+ * @KIW_POLICY_MAX_LINGERING: streams of rejected startups that wait for the peer to close
  * @KIW_POLICY_PORT_MAPPER: have the iWARP port mapper choose TCP ports
  * @KIW_POLICY_COUNT: number of the above
  */
@@ -47,7 +47,7 @@ enum kiw_policy_item {
 
 /**
  * struct kiw_policy - one value for each setting
- * @value: by &enum kiw_policy_item; each is read and written whole, with no lock
+ * @value: indexed by &enum kiw_policy_item; each is read and written whole, without a lock
  */
 struct kiw_policy {
 	unsigned int value[KIW_POLICY_COUNT];

@@ -2,9 +2,9 @@
 /*
  * The policy of a device as files: /sys/class/infiniband/DEVICE/policy/SETTING.
  *
- * Owns nothing: the values are the device's, what they may be is policy.c's. ib_core makes and
- * removes the files with the device, so none is open in our code when that goes. Process
- * context.
+ * Owns nothing: the values belong to the device, their ranges to policy.c. ib_core creates and
+ * removes the files with the device, so none of their handlers runs when the device goes away.
+ * Process context.
  */
 #include "policy_sysfs.h"
 
@@ -26,7 +26,7 @@ struct policy_attr {
 	enum kiw_policy_item item;
 };
 
-/* What is set last is also what is told last to iw_cm. */
+/* Serialises stores, so that iw_cm is told the value that was set last. */
 static DEFINE_MUTEX(store_lock);
 
 static struct kiw_device *policy_device(struct device *device)
@@ -42,8 +42,8 @@ static ssize_t policy_show(struct device *device, struct device_attribute *attr,
 }
 
 /*
- * The mode of a file is not enough: in a network namespace of its own the files belong to
- * root there, and the device may be shared with others.
+ * The file mode is not enough: in another network namespace the files belong to that
+ * namespace's root, and the device may be shared with others.
  */
 static ssize_t policy_store(struct device *device, struct device_attribute *attr,
 			    const char *buf, size_t count)

@@ -3,8 +3,8 @@
  * Counters of a device.
  *
  * Owns: the per-CPU arrays. Counting is one instruction on the CPU's own array, in any
- * context and without a lock; reading sums them up and may miss what is counted
- * meanwhile. How they get to user space is in verbs_dev.c.
+ * context and without a lock. Reading sums the arrays up and may miss concurrent
+ * increments. verbs_dev.c exports the counters to user space.
  */
 #include "stats.h"
 
@@ -12,12 +12,12 @@
 #include <linux/cpumask.h>
 #include <linux/errno.h>
 
-/* kiw_count_failed() goes from one list to the other. */
+/* kiw_count_failed() converts from one list to the other. */
 static_assert(KIW_STAT_WC_GENERAL - KIW_STAT_WC_LOC_LEN == KIW_WCS_GENERAL - KIW_WCS_LOC_LEN);
 static_assert(KIW_STAT_WC_FLUSHED - KIW_STAT_WC_LOC_LEN == KIW_WCS_FLUSHED - KIW_WCS_LOC_LEN);
 static_assert(KIW_STAT_WC_REM_OP - KIW_STAT_WC_LOC_LEN == KIW_WCS_REM_OP - KIW_WCS_LOC_LEN);
 
-/* What a fault is, whichever layer finds it; 0: its layer has no other */
+/* Counter for the kind of a fault, whichever layer detects it; 0: counted by layer only */
 static const enum kiw_stat fault_stats[KIW_PERR_COUNT] = {
 	[KIW_PERR_RDMAP_STAG]		= KIW_STAT_RX_STAG,
 	[KIW_PERR_DDP_STAG]		= KIW_STAT_RX_STAG,
@@ -49,8 +49,8 @@ static const enum kiw_stat layer_stats[] = {
 };
 
 /**
- * kiw_stats_init() - make a device's counters, all zero
- * @stats: to be made
+ * kiw_stats_init() - allocate a device's counters, all zero
+ * @stats: the counters
  *
  * Context: process, may sleep.
  * Return: 0 or -ENOMEM. Undone by kiw_stats_uninit().
@@ -63,7 +63,7 @@ int kiw_stats_init(struct kiw_stats *stats)
 
 /**
  * kiw_stats_uninit() - free a device's counters
- * @stats: nobody counts any more; never made, but zeroed, is fine
+ * @stats: nothing counts any more; zeroed but never initialized is fine
  *
  * Context: process.
  */
@@ -74,12 +74,12 @@ void kiw_stats_uninit(struct kiw_stats *stats)
 }
 
 /**
- * kiw_stats_read() - value of a counter
+ * kiw_stats_read() - read a counter
  * @stats: the device's counters
- * @stat: which
+ * @stat: the counter
  *
  * Context: any.
- * Return: the sum over all CPUs that ever were.
+ * Return: the sum over all possible CPUs.
  */
 u64 kiw_stats_read(const struct kiw_stats *stats, enum kiw_stat stat)
 {
@@ -96,7 +96,7 @@ u64 kiw_stats_read(const struct kiw_stats *stats, enum kiw_stat stat)
  * @stats: the device's counters
  * @perr: the fault
  *
- * By its layer and by what it is.
+ * Counts CRC errors in their own counter, and any other fault by its layer and by its kind.
  *
  * Context: any.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Counters of a device: one list, per CPU, shown by `rdma statistic show`.
+ * Counters of a device: one list, kept per CPU, shown by `rdma statistic show`.
  *
- * Documentation/counters.rst explains each by its name.
+ * Documentation/counters.rst explains each counter.
  */
 #ifndef KIW_STATS_H
 #define KIW_STATS_H
@@ -129,7 +129,7 @@ static inline void kiw_count(struct kiw_stats *stats, enum kiw_stat stat)
 	this_cpu_inc(stats->pcpu[stat]);
 }
 
-/* A work request that has failed; not for %KIW_WCS_SUCCESS */
+/* Count a failed work request; not for %KIW_WCS_SUCCESS */
 static inline void kiw_count_failed(struct kiw_stats *stats, enum kiw_wcs status)
 {
 	kiw_count(stats, KIW_STAT_WC_LOC_LEN + status - KIW_WCS_LOC_LEN);

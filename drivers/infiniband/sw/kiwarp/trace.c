@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* The one place where the events of trace.h become code. */
+/* Instantiates the trace events of trace.h. */
 #include <linux/types.h>
 
 #define CREATE_TRACE_POINTS

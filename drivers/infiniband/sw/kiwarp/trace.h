@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Trace events: changes of state and everything a peer did wrong. Objects are named
- * by device and number, never by pointer; states, events and faults by their names.
+ * Trace events: state changes and all errors of a peer. Objects are identified by device
+ * and number, never by pointer; states, events and faults by their names.
  *
- * Documentation/tracing.rst explains each and shows how to watch them. All may be used
- * in any context; the strings are copied.
+ * Documentation/tracing.rst explains each event and shows how to watch them. All of them may
+ * be used in any context; strings are copied.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM kiwarp
@@ -97,8 +97,8 @@ DECLARE_EVENT_CLASS(kiw_perr_class,
 );
 
 /*
- * This end cannot go on: a fault of the peer, or a local one, such as memory of the consumer's
- * that is not valid or a CQ that was overrun. The Terminate, if one can be sent, says this
+ * This end cannot continue: a fault of the peer, or a local one, such as invalid memory of the
+ * consumer or a CQ overrun. The Terminate reports it, if one can be sent
  */
 DEFINE_EVENT(kiw_perr_class, kiw_perr_tx,
 	TP_PROTO(const char *dev, u32 qpn, const char *perr, u8 layer, u8 etype, u8 code,
@@ -107,7 +107,7 @@ DEFINE_EVENT(kiw_perr_class, kiw_perr_tx,
 	TP_ARGS(dev, qpn, perr, layer, etype, code, opcode)
 );
 
-/* A fault of ours, found by the peer: its Terminate has come */
+/* The peer has found a fault of ours: its Terminate has arrived */
 DEFINE_EVENT(kiw_perr_class, kiw_perr_rx,
 	TP_PROTO(const char *dev, u32 qpn, const char *perr, u8 layer, u8 etype, u8 code,
 		 u8 opcode),
