@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * ib_device_ops: validate, translate, call, unwind. One file a kind of object.
+ * ib_device_ops: validate, translate, call, unwind. One file for each kind of object.
  */
 #ifndef KIW_VERBS_H
 #define KIW_VERBS_H
@@ -43,7 +43,7 @@ struct ib_mr *kiw_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num
 int kiw_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int num, unsigned int *offset);
 int kiw_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 
-/* verbs_cq.c: completion queues; compat/verbs.h names the third argument's type */
+/* verbs_cq.c: completion queues; compat/verbs.h defines the third argument's type */
 int kiw_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		  kiw_compat_create_cq_arg *arg);
 int kiw_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata);
@@ -74,7 +74,7 @@ struct ib_qp *kiw_iw_get_qp(struct ib_device *ibdev, int qpn);
 void kiw_iw_add_ref(struct ib_qp *ibqp);
 void kiw_iw_rem_ref(struct ib_qp *ibqp);
 
-/* verbs_res.c: what `rdma resource show -dd` tells of an object beyond the core */
+/* verbs_res.c: what `rdma resource show -dd` shows of an object beyond the core's data */
 int kiw_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp);
 int kiw_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq);
 int kiw_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr);

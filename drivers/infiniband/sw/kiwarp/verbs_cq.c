@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * ib_device_ops of completion queues: validate, make a ring, unwind.
+ * ib_device_ops of completion queues: validate, allocate a ring, unwind.
  *
- * Owns: the ring of a queue, from create to destroy. Process context throughout; the
- * core serialises create and destroy of one queue and destroys no queue that a QP
+ * Owns: the ring of a queue, from create to destroy. Process context throughout. The
+ * core serialises create and destroy of a queue, and does not destroy a queue that a QP
  * still uses.
  */
 #include <rdma/kiwarp-abi.h>
@@ -17,8 +17,8 @@
 static int check_attr(const struct ib_device *ibdev, const struct ib_cq_init_attr *attr)
 {
 	/*
-	 * Neither timestamps, nor an overrun that nobody is told about: we see every
-	 * overrun, and a consumer that lost a completion waits for ever.
+	 * Neither timestamps nor ignored overruns are supported: we detect every overrun,
+	 * and a consumer that lost a completion would wait for ever.
 	 */
 	if (attr->flags)
 		return -EOPNOTSUPP;
@@ -70,13 +70,13 @@ err_ring:
 
 /**
  * kiw_create_cq() - ib_device_ops.create_cq
- * @ibcq: the core's part; gets the true number of entries
+ * @ibcq: the core's part; its number of entries is set to the actual one
  * @attr: what the consumer wants; no flags are supported
  * @arg: the user's request, in the form of this kernel; NULL for a kernel consumer
  *
  * Context: process; may sleep.
- * Return: 0; -EINVAL: out of the limits of the device, or a bad request; -EOPNOTSUPP:
- * a flag; -ENOMEM: no memory, or too many queues; -EFAULT.
+ * Return: 0; -EINVAL: outside the limits of the device, or a bad request; -EOPNOTSUPP:
+ * a flag is set; -ENOMEM: no memory, or too many queues; -EFAULT.
  */
 int kiw_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		  kiw_compat_create_cq_arg *arg)
@@ -108,16 +108,16 @@ err_count:
 
 /**
  * kiw_resize_cq() - ib_device_ops.resize_cq
- * @ibcq: the core's part; gets the true number of entries
+ * @ibcq: the core's part; its number of entries is set to the actual one
  * @cqe: entries wanted
  * @udata: the user's request, or NULL for a kernel consumer
  *
- * Of a ring that a process has mapped the stock provider keeps the address and the size it
- * had when it was made, so that cannot change.
+ * A ring that a process has mapped cannot be resized: the stock provider keeps the address
+ * and the size that the ring had at creation.
  *
  * Context: process; may sleep. The queue may be in use.
- * Return: 0; -EOPNOTSUPP: a process's queue; -EINVAL: out of the limits of the device;
- * -EBUSY: more completions wait to be polled; -ENOMEM.
+ * Return: 0; -EOPNOTSUPP: a process's queue; -EINVAL: outside the limits of the device;
+ * -EBUSY: more completions than @cqe wait to be polled; -ENOMEM.
  */
 int kiw_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 {

@@ -2,8 +2,8 @@
 /*
  * User contexts: one for each time a process opens the device.
  *
- * Owns: nothing; the core's structure is all there is, and every object of a context
- * is destroyed before it. Process context throughout.
+ * Owns: nothing. The driver adds no data to the core's structure, and every object of a
+ * context is destroyed before the context. Process context throughout.
  */
 #include <linux/module.h>
 #include <rdma/kiwarp-abi.h>
@@ -18,7 +18,7 @@
  * @udata: the request
  *
  * Context: process; may sleep.
- * Return: 0, -EINVAL or -EFAULT for a bad @udata, -ENODEV: the module is going.
+ * Return: 0; -EINVAL or -EFAULT: bad @udata; -ENODEV: the module is being unloaded.
  */
 int kiw_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata)
 {
@@ -30,8 +30,8 @@ int kiw_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata)
 	if (ret)
 		return ret;
 	/*
-	 * uverbs leaves that to us, because the device can be taken away from a process.
-	 * The module cannot: unloading it is refused while somebody uses it.
+	 * uverbs leaves the module reference to us, because the device can be taken away
+	 * from a process. The module cannot: while a process uses it, unloading is refused.
 	 */
 	if (!try_module_get(THIS_MODULE))
 		return -ENODEV;
@@ -45,8 +45,8 @@ int kiw_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata)
  * kiw_dealloc_ucontext() - a process closes the device: ib_device_ops.dealloc_ucontext
  * @uctx: the core's part
  *
- * Its objects, and their rings with them, have been destroyed. The module may go from
- * here on: its exit waits in ib_core for whoever deallocates.
+ * The context's objects and their rings have been destroyed. From here on the module may be
+ * unloaded: module exit waits in ib_core for tasks that are still deallocating.
  *
  * Context: process; may sleep.
  */
@@ -56,13 +56,13 @@ void kiw_dealloc_ucontext(struct ib_ucontext *uctx)
 }
 
 /**
- * kiw_disassociate_ucontext() - the device goes away under a process
+ * kiw_disassociate_ucontext() - the device is removed while a process uses it
  * @uctx: the core's part
  *
- * Having ib_device_ops.disassociate_ucontext is what lets the core go ahead without
- * waiting for the process. There is nothing to do in it: the core destroys the objects
- * itself, and what the process still has mapped is ordinary memory with references of
- * its own, not the device's registers.
+ * If ib_device_ops.disassociate_ucontext is set, the core removes the device without waiting
+ * for the process. There is nothing to do here: the core destroys the objects itself, and
+ * what the process still has mapped is ordinary memory with its own references, not device
+ * registers.
  *
  * Context: process; may sleep.
  */

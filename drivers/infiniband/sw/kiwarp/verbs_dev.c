@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Verbs: the table of operations; what the device and its port are like; protection
- * domains; counters.
+ * Verbs: the table of operations, device and port attributes, protection domains, counters.
  *
- * Owns: nothing but the table. A protection domain is the core's &struct ib_pd and
- * nothing else. All run in process context.
+ * Owns: nothing but the table. A protection domain is the core's &struct ib_pd and nothing
+ * else. The functions run in process context unless they say otherwise.
  */
 #include "verbs.h"
 
@@ -27,12 +26,12 @@
 #include "umem.h"
 
 /*
- * Applications take 0 for "not known", and rdma-core's tests for an error. There is no
- * vendor: "kiw" has the bit set that in an OUI means "administered locally".
+ * Applications take 0 as "not known", and rdma-core's tests take it as an error. There is no
+ * vendor: "kiw" has the bit set that means "locally administered" in an OUI.
  */
 #define VENDOR_ID	0x6b6977
 
-/* As ibv_devinfo wants it: 16 bits each of major, minor and patch level */
+/* In the format of ibv_devinfo: 16 bits each for major, minor and patch level */
 static u64 fw_version(void)
 {
 	unsigned int major = 0;
@@ -45,10 +44,10 @@ static u64 fw_version(void)
 }
 
 /**
- * kiw_query_device() - true limits of a device
+ * kiw_query_device() - report the actual limits of a device
  * @ibdev: the device
- * @attr: to be filled; zero before
- * @udata: there is no driver's part; NULL from some kernels
+ * @attr: filled; zeroed by the caller
+ * @udata: must have no driver's part; NULL from some kernels
  *
  * Context: process.
  * Return: 0, or -EINVAL when user space passed something.
@@ -85,8 +84,8 @@ int kiw_query_device(struct ib_device *ibdev, struct ib_device_attr *attr, struc
 }
 
 /*
- * Asking takes the RTNL, and the core logs when a netdev does not know its speed, so the
- * answer is kept until the link may have changed (see device.c).
+ * Reading the speed takes the RTNL, and the core logs a message if the netdev does not know its
+ * speed. So the result is cached until the link may have changed (see device.c).
  */
 static void ask_speed(struct kiw_device *dev, u32 port)
 {
@@ -102,12 +101,12 @@ static void ask_speed(struct kiw_device *dev, u32 port)
 }
 
 /**
- * kiw_query_port() - what the port is like, which is what the netdev is like
+ * kiw_query_port() - report the attributes of the port, which are those of the netdev
  * @ibdev: the device
  * @port: 1
- * @attr: to be filled
+ * @attr: filled
  *
- * A netdev on its way out no longer tells its speed; the last one known stays.
+ * A netdev that is being unregistered no longer reports its speed; the last known one stays.
  *
  * Context: process, may sleep; takes the RTNL.
  * Return: 0.
@@ -131,10 +130,10 @@ int kiw_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
 }
 
 /**
- * kiw_get_port_immutable() - what never changes about the port
+ * kiw_get_port_immutable() - report the attributes of the port that never change
  * @ibdev: the device
  * @port: 1
- * @imm: to be filled
+ * @imm: filled
  *
  * Context: process.
  * Return: 0.
@@ -147,14 +146,14 @@ int kiw_get_port_immutable(struct ib_device *ibdev, u32 port, struct ib_port_imm
 }
 
 /**
- * kiw_query_gid() - GID 0, by which rdma_cm finds the device
+ * kiw_query_gid() - get GID 0, by which rdma_cm finds the device
  * @ibdev: the device
  * @port: 1
  * @index: 0
- * @gid: to be filled
+ * @gid: filled
  *
- * A change of address is followed by an event upon which the core asks again; so it does
- * no harm when half of a change is seen here.
+ * After a change of the address the core gets an event and asks again, so it does no harm to
+ * return a GID that is only partly updated.
  *
  * Context: any.
  * Return: 0.
@@ -166,12 +165,12 @@ int kiw_query_gid(struct ib_device *ibdev, u32 port, int index, union ib_gid *gi
 }
 
 /**
- * kiw_get_netdev() - the netdev below a port
+ * kiw_get_netdev() - get the netdev below a port
  * @ibdev: the device
  * @port: 1
  *
  * Context: any.
- * Return: the netdev, with a reference for the caller; also while it is on its way out.
+ * Return: the netdev, with a reference for the caller; also while it is being unregistered.
  */
 struct net_device *kiw_get_netdev(struct ib_device *ibdev, u32 port)
 {
@@ -182,9 +181,9 @@ struct net_device *kiw_get_netdev(struct ib_device *ibdev, u32 port)
 }
 
 /**
- * kiw_get_dev_fw_str() - the version, as text
+ * kiw_get_dev_fw_str() - get the version as text
  * @ibdev: the device
- * @str: %IB_FW_VERSION_NAME_MAX octets
+ * @str: filled; %IB_FW_VERSION_NAME_MAX bytes
  *
  * Context: any.
  */
@@ -194,9 +193,9 @@ void kiw_get_dev_fw_str(struct ib_device *ibdev, char *str)
 }
 
 /**
- * kiw_alloc_pd() - make a protection domain
- * @ibpd: to be made
- * @udata: there is no driver's part
+ * kiw_alloc_pd() - create a protection domain
+ * @ibpd: the domain
+ * @udata: has no driver's part
  *
  * Context: process.
  * Return: 0, or -ENOMEM beyond %KIW_MAX_PD.
@@ -209,8 +208,8 @@ int kiw_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 }
 
 /**
- * kiw_dealloc_pd() - end of a protection domain
- * @ibpd: nothing is in it any more; freed by the core
+ * kiw_dealloc_pd() - destroy a protection domain
+ * @ibpd: empty; freed by the core
  * @udata: not used
  *
  * Context: process.
@@ -230,8 +229,8 @@ static const struct rdma_stat_desc stat_descs[KIW_STAT_COUNT] = {
 };
 
 /*
- * The core tells all counters in one message, or none: what each takes of it, and what the
- * device's name, its numbers and the nests around leave.
+ * The core reports all counters in one netlink message, or none: the space each counter takes,
+ * and what the device's name, its numbers and the enclosing nests leave.
  */
 #define STAT_ATTR_BYTES(id, text) \
 	+ NLA_HDRLEN + NLA_ALIGN(NLA_HDRLEN + sizeof(text)) + 2 * NLA_HDRLEN + sizeof(u64)
@@ -241,7 +240,7 @@ static const struct rdma_stat_desc stat_descs[KIW_STAT_COUNT] = {
 static_assert(0 KIW_STATS_LIST(STAT_ATTR_BYTES) <= STAT_MSG_ROOM);
 #undef STAT_ATTR_BYTES
 
-/* Per port, because that is what `rdma statistic show` asks for */
+/* Per port, because `rdma statistic show` asks for port counters */
 static struct rdma_hw_stats *alloc_port_stats(struct ib_device *ibdev, u32 port)
 {
 	return rdma_alloc_hw_stats_struct(stat_descs, KIW_STAT_COUNT,
@@ -261,8 +260,8 @@ static int get_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 p
 }
 
 /*
- * The driver id is that of siw: it is the user ABI that a stock rdma-core finds its
- * provider by. Nothing else is shared; what it takes to live beside siw is in device.c.
+ * The driver id is that of siw: it denotes the user ABI, by which a stock rdma-core finds its
+ * provider. Nothing else is shared. device.c describes how both modules coexist.
  */
 const struct ib_device_ops kiw_device_ops = {
 	.owner = THIS_MODULE,
@@ -333,7 +332,7 @@ const struct ib_device_ops kiw_device_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_cq, kiw_cq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_qp, kiw_qp, ib),
 	INIT_RDMA_OBJ_SIZE(ib_srq, kiw_srq, ib),
-	/* These two have nothing of ours */
+	/* The driver adds nothing to these two */
 	.size_ib_pd = sizeof(struct ib_pd),
 	.size_ib_ucontext = sizeof(struct ib_ucontext),
 };

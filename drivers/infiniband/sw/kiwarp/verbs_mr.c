@@ -2,9 +2,9 @@
 /*
  * Verbs: memory regions.
  *
- * Owns: &struct kiw_mr and the pinned memory in it, from registration to deregistration.
- * All run in process context and may sleep. How the data path comes to an MR, and why it
- * may be freed here, is in mr.c.
+ * Owns: &struct kiw_mr and its pinned memory, from registration to deregistration. Except for
+ * kiw_map_mr_sg(), all functions run in process context and may sleep. mr.c explains how the
+ * data path finds an MR, and why it may be freed here.
  */
 #include "verbs.h"
 
@@ -23,7 +23,7 @@ static int check_access(struct ib_device *ibdev, int access)
 {
 	int ret;
 
-	/* Kernel consumers come here unchecked. Remote write needs local write, and so on */
+	/* The core does not check kernel consumers: remote write needs local write, and so on */
 	ret = ib_check_mr_access(ibdev, access);
 	if (ret)
 		return ret;
@@ -45,7 +45,7 @@ static struct kiw_mr *mr_alloc(struct kiw_device *dev, struct ib_pd *ibpd, int a
 		atomic_dec(&dev->num_mr);
 		return ERR_PTR(-ENOMEM);
 	}
-	/* The core sets these, but after the MR was published */
+	/* The core sets these, too, but only after the MR was published */
 	mr->ib.device = &dev->ib;
 	mr->ib.pd = ibpd;
 	mr->access = access & KIW_ACCESS_GRANTED;
@@ -61,7 +61,7 @@ static void mr_free(struct kiw_device *dev, struct kiw_mr *mr)
 	atomic_dec(&dev->num_mr);
 }
 
-/* Make an MR known that is complete, or, with @ret, could not be made so; it is freed then */
+/* Publish a complete MR; free it if that fails, or if @ret says that an earlier step failed */
 static struct ib_mr *mr_add(struct kiw_device *dev, struct kiw_mr *mr, int ret)
 {
 	if (!ret)
@@ -75,23 +75,23 @@ static struct ib_mr *mr_add(struct kiw_device *dev, struct kiw_mr *mr, int ret)
 }
 
 /**
- * kiw_get_dma_mr() - register the whole of kernel memory
+ * kiw_get_dma_mr() - register all of kernel memory
  * @ibpd: protection domain
  * @access: enum ib_access_flags
  *
- * Addresses in it are the kernel's virtual ones: the device makes no use of DMA, so
- * that is what ib_dma_map_single() and its like answer.
+ * Addresses in it are kernel virtual addresses: the device does not use DMA, so these are
+ * what ib_dma_map_single() and the like return.
  *
  * Context: process, may sleep.
- * Return: the MR, to be given to kiw_dereg_mr(), or ERR_PTR(): -EINVAL or -EOPNOTSUPP for
- * bad rights, -ENOMEM also beyond %KIW_MAX_MR.
+ * Return: the MR, to be released with kiw_dereg_mr(), or ERR_PTR(): -EINVAL or -EOPNOTSUPP
+ * for bad rights, -ENOMEM also beyond %KIW_MAX_MR.
  */
 struct ib_mr *kiw_get_dma_mr(struct ib_pd *ibpd, int access)
 {
 	struct kiw_device *dev = to_kiw_device(ibpd->device);
 	struct kiw_mr *mr;
 
-	/* The core asks for remote rights alone where it has an lkey of its own. */
+	/* For a device with a local DMA lkey, the core asks for remote rights without this one. */
 	if (access & IB_ACCESS_REMOTE_WRITE)
 		access |= IB_ACCESS_LOCAL_WRITE;
 	mr = mr_alloc(dev, ibpd, access);
@@ -102,8 +102,8 @@ struct ib_mr *kiw_get_dma_mr(struct ib_pd *ibpd, int access)
 }
 
 /*
- * The provider's part of the request: the key octet is chosen here (see
- * kiw_mr_publish()), whatever it wishes, so only what must be zero is looked at.
+ * The provider's part of the request. The driver chooses the key byte itself (see
+ * kiw_mr_publish()) and ignores the one asked for, so check only what must be zero.
  */
 static int check_request(struct ib_udata *udata)
 {
@@ -126,7 +126,7 @@ static int send_response(struct ib_udata *udata, const struct kiw_mr *mr)
 	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
 }
 
-/* Of calls that have no driver's part */
+/* For calls without a driver's part */
 static int check_no_request(struct kiw_device *dev, struct ib_udata *udata)
 {
 	if (!udata || !udata->inlen || ib_is_udata_cleared(udata, 0, udata->inlen))
@@ -141,7 +141,7 @@ static bool is_bad_range(u64 length, u64 virt_addr)
 	return !length || virt_addr + (length - 1) < virt_addr;
 }
 
-/* Give @mr the memory it names */
+/* Pin the memory of @mr */
 static int mr_attach(struct kiw_mr *mr, u64 start, u64 length, u64 virt_addr, int access)
 {
 	struct kiw_umem *umem;
@@ -160,16 +160,16 @@ static int mr_attach(struct kiw_mr *mr, u64 start, u64 length, u64 virt_addr, in
 /**
  * kiw_reg_user_mr() - register memory of the current process
  * @ibpd: protection domain
- * @start: user address of the first octet
- * @length: octets; not 0
- * @virt_addr: tagged offset that names the first octet (iova); any value
- * @access: enum ib_access_flags; bits not known are refused
+ * @start: user address of the first byte
+ * @length: length in bytes; not 0
+ * @virt_addr: tagged offset of the first byte (iova); any value
+ * @access: enum ib_access_flags; unknown bits are refused
  * @udata: &struct kiwarp_ureq_reg_mr and &struct kiwarp_uresp_reg_mr, both of any size;
  *	NULL when a kernel consumer registers for a process
  *
  * Context: process, may sleep.
- * Return: the MR, to be given to kiw_dereg_mr(), or ERR_PTR(): -EINVAL or -EOPNOTSUPP for
- * bad arguments, -ENOMEM also beyond %KIW_MAX_MR or RLIMIT_MEMLOCK, -EFAULT.
+ * Return: the MR, to be released with kiw_dereg_mr(), or ERR_PTR(): -EINVAL or -EOPNOTSUPP
+ * for bad arguments, -ENOMEM also beyond %KIW_MAX_MR or RLIMIT_MEMLOCK, -EFAULT.
  */
 struct ib_mr *kiw_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 virt_addr,
 			      int access, struct ib_udata *udata)
@@ -205,7 +205,7 @@ err_free:
 	return ERR_PTR(ret);
 }
 
-/* Will the pages of @old do for one that is registered anew? */
+/* Can a region that is registered anew use the pages of @old? */
 static bool pages_fit(const struct kiw_mr *old, int flags, int access)
 {
 	if (flags & IB_MR_REREG_TRANS)
@@ -213,7 +213,7 @@ static bool pages_fit(const struct kiw_mr *old, int flags, int access)
 	return old->umem->ib->writable || !ib_access_writable(access);
 }
 
-/* What is not to change is as in @old. Pages are pinned anew where they are not the same. */
+/* Take what does not change from @old. Pin pages anew unless the old ones can be used. */
 static int mr_reattach(struct kiw_mr *mr, const struct kiw_mr *old, int flags, u64 start,
 		       u64 length, u64 virt_addr)
 {
@@ -225,7 +225,7 @@ static int mr_reattach(struct kiw_mr *mr, const struct kiw_mr *old, int flags, u
 	}
 	if (flags & IB_MR_REREG_TRANS)
 		return mr_attach(mr, start, length, virt_addr, mr->access);
-	/* Its address means something in its own address space only. */
+	/* The address is valid only in the address space of the process that registered it. */
 	if (old->umem->ib->owning_mm != current->mm)
 		return -EINVAL;
 	return mr_attach(mr, old->umem->ib->address, old->length, old->base, mr->access);
@@ -234,21 +234,21 @@ static int mr_reattach(struct kiw_mr *mr, const struct kiw_mr *old, int flags, u
 /**
  * kiw_rereg_user_mr() - register memory anew
  * @ibmr: from kiw_reg_user_mr() or here
- * @flags: IB_MR_REREG_TRANS, IB_MR_REREG_PD, IB_MR_REREG_ACCESS: which of those change:
- * @start: user address of the first octet
- * @length: octets; not 0
- * @virt_addr: tagged offset that names the first octet (iova)
+ * @flags: which of the following change: IB_MR_REREG_TRANS, IB_MR_REREG_PD,
+ *	IB_MR_REREG_ACCESS
+ * @start: user address of the first byte
+ * @length: length in bytes; not 0
+ * @virt_addr: tagged offset of the first byte (iova)
  * @access: enum ib_access_flags
- * @ibpd: protection domain, also when it is the same
+ * @ibpd: protection domain, also if it does not change
  * @udata: empty
  *
- * Makes another region, with another STag; the core deregisters @ibmr once this has
- * succeeded, which waits for those who use it (kiw_dereg_mr()). When this fails @ibmr is
- * what it was.
+ * Creates a new region with a new STag. After success the core deregisters @ibmr, which waits
+ * for the users of the old region (kiw_dereg_mr()). On failure @ibmr is unchanged.
  *
  * Context: process, may sleep; no other call for @ibmr runs.
- * Return: the MR, to be given to kiw_dereg_mr(), or ERR_PTR(): as kiw_reg_user_mr(), and
- * -EINVAL when @ibmr is not of user memory, or to be made writable by another process.
+ * Return: the MR, to be released with kiw_dereg_mr(), or ERR_PTR(): as kiw_reg_user_mr(), and
+ * -EINVAL if @ibmr is not user memory, or another process tries to make it writable.
  */
 struct ib_mr *kiw_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 length,
 				u64 virt_addr, int access, struct ib_pd *ibpd,
@@ -284,7 +284,7 @@ static int mr_attach_dmabuf(struct kiw_mr *mr, u64 offset, u64 length, u64 virt_
 	mr->dmabuf = part;
 	mr->base = virt_addr;
 	mr->length = length;
-	/* The core of 6.1 and 6.12 does not say it. */
+	/* The core of 6.1 and 6.12 does not set these. */
 	mr->ib.iova = virt_addr;
 	mr->ib.length = length;
 	return 0;
@@ -293,18 +293,18 @@ static int mr_attach_dmabuf(struct kiw_mr *mr, u64 offset, u64 length, u64 virt_
 /**
  * kiw_reg_user_mr_dmabuf() - register a part of a dma-buf
  * @ibpd: protection domain
- * @offset: octets from the start of the buffer
- * @length: octets; not 0
- * @virt_addr: tagged offset that names the first octet (iova)
- * @fd: the buffer
+ * @offset: bytes from the start of the buffer
+ * @length: length in bytes; not 0
+ * @virt_addr: tagged offset of the first byte (iova)
+ * @fd: file descriptor of the buffer
  * @access: enum ib_access_flags
  * @arg: has no driver's part
  *
- * The buffer stays where it is as long as the region lives, whatever becomes of @fd.
+ * The buffer stays pinned in place as long as the region exists, even after @fd is closed.
  *
  * Context: process, may sleep.
- * Return: the MR, to be given to kiw_dereg_mr(), or ERR_PTR(): as kiw_dmabuf_map(); -EINVAL or
- * -EOPNOTSUPP for bad rights, -ENOMEM also beyond %KIW_MAX_MR.
+ * Return: the MR, to be released with kiw_dereg_mr(), or ERR_PTR(): as kiw_dmabuf_map(); -EINVAL
+ * or -EOPNOTSUPP for bad rights, -ENOMEM also beyond %KIW_MAX_MR.
  */
 struct ib_mr *kiw_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length, u64 virt_addr,
 				     int fd, int access, kiw_compat_dmabuf_arg *arg)
@@ -323,15 +323,15 @@ struct ib_mr *kiw_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length,
 }
 
 /**
- * kiw_alloc_mr() - make a region for fast registration
+ * kiw_alloc_mr() - allocate a region for fast registration
  * @ibpd: protection domain
  * @type: IB_MR_TYPE_MEM_REG
  * @max_num_sg: most pages of a registration, 1..%KIW_FAST_MAX_PAGES
  *
- * It is not valid before a work request makes it so.
+ * The region is invalid until a work request makes it valid.
  *
  * Context: process, may sleep.
- * Return: the MR, to be given to kiw_dereg_mr(), or ERR_PTR(): -EOPNOTSUPP for another
+ * Return: the MR, to be released with kiw_dereg_mr(), or ERR_PTR(): -EOPNOTSUPP for another
  * type, -EINVAL for a bad number, -ENOMEM also beyond %KIW_MAX_MR.
  */
 struct ib_mr *kiw_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg)
@@ -351,14 +351,14 @@ struct ib_mr *kiw_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num
 }
 
 /**
- * kiw_map_mr_sg() - name the memory that the next registration of a region is for
+ * kiw_map_mr_sg() - set the memory of the next registration of a region
  * @ibmr: from kiw_alloc_mr()
  * @sg: mapped for the device
- * @num: entries
- * @offset: octets to skip in the first, may be NULL; set where the rest begins
+ * @num: number of entries in @sg
+ * @offset: bytes to skip in the first entry; set to where the rest begins; may be NULL
  *
  * Context: any.
- * Return: entries that the region has room for, or -EINVAL.
+ * Return: number of entries that fit into the region, or -EINVAL.
  */
 int kiw_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int num, unsigned int *offset)
 {
@@ -372,7 +372,7 @@ int kiw_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int num, unsigned 
  * @ibmr: of any kind; freed here
  * @udata: not used
  *
- * When it returns the memory is its owner's again: no message in progress touches it.
+ * When it returns, the memory belongs to its owner again: no message in progress accesses it.
  *
  * Context: process, may sleep.
  * Return: 0.

@@ -2,17 +2,17 @@
 /*
  * ib_device_ops of queue pairs: validate, translate, call qp.h, unwind.
  *
- * Owns: the number of a QP and its rings, from create to destroy, and what the states
- * of the verbs mean to the states of proto/qp_fsm.h:
+ * Owns: the number of a QP and its rings, from create to destroy, and the mapping from
+ * the states of the verbs to those of proto/qp_fsm.h:
  *
- *	RESET, INIT, RTR	IDLE; they differ in what query tells; a new QP is in INIT
- *	RTS			RTS; entered by the connection manager alone
+ *	RESET, INIT, RTR	IDLE; they differ only in what query reports; a new QP is in INIT
+ *	RTS			RTS; only the connection manager enters it
  *	SQD			CLOSING
  *	ERR			TERMINATE, ERROR
  *
  * Contexts: process, except for posting and for the reference counting of iw_cm, which
- * are called anywhere. The core serialises create and destroy of one QP against the
- * rest. Locks: none of ours; the table of QPs is read under RCU.
+ * happen in any context. The core serialises create and destroy of a QP against other calls
+ * for it. Locks: none of ours; the table of QPs is read under RCU.
  */
 #include <linux/rcupdate.h>
 #include <linux/string.h>
@@ -27,7 +27,7 @@
 #include "uapi_siw.h"
 #include "verbs.h"
 
-/* Numbers have 24 bits in the verbs; 0 is no QP */
+/* QP numbers have 24 bits in the verbs; 0 is not a valid number */
 #define QPN_LIMIT	XA_LIMIT(1, 0xffffff)
 
 #define DEFAULT_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
@@ -45,15 +45,15 @@ static int check_attr(const struct ib_qp_init_attr *attr)
 	if (cap->max_send_wr > KIW_MAX_QP_WR || cap->max_send_sge > KIW_MAX_SGE ||
 	    cap->max_inline_data > KIW_MAX_INLINE)
 		return -EINVAL;
-	/* With a shared receive queue the others mean nothing */
+	/* With a shared receive queue the limits for receives mean nothing */
 	if (!attr->srq && (cap->max_recv_wr > KIW_MAX_QP_WR || cap->max_recv_sge > KIW_MAX_SGE))
 		return -EINVAL;
 	return 0;
 }
 
 /*
- * The number is reserved, and looked up in vain, until publish(): nobody may connect a
- * QP that could still fail to come into being.
+ * The number is reserved, but a lookup does not find the QP until publish(): nobody may connect
+ * a QP whose creation could still fail.
  */
 static int reserve_number(struct kiw_device *dev, struct kiw_qp *qp)
 {
@@ -77,7 +77,7 @@ static void set_up(struct kiw_qp *qp, struct kiw_device *dev, const struct ib_qp
 {
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->access = DEFAULT_ACCESS;
-	/* Receives can be posted at once, as to any QP of iWARP, and users expect to be told so */
+	/* As with any iWARP QP, receives can be posted at once, and users expect to see INIT */
 	qp->idle_state = IB_QPS_INIT;
 	qp->mrs = &dev->mrs;
 	qp->stats = &dev->stats;
@@ -100,7 +100,7 @@ static int make_sq(struct kiw_qp *qp, const struct ib_qp_cap *cap, struct ib_uco
 		sq->ring = kiw_sq_kernel_ring(sq->size);
 		return sq->ring ? 0 : -ENOMEM;
 	}
-	/* The provider does not look at what was asked for when a send is posted */
+	/* When a send is posted, the provider does not check the limits that were asked for */
 	sq->ops = &kiw_sq_user_ops;
 	sq->max_sge = KIW_MAX_SGE;
 	sq->max_inline = KIW_MAX_INLINE;
@@ -108,7 +108,7 @@ static int make_sq(struct kiw_qp *qp, const struct ib_qp_cap *cap, struct ib_uco
 	return qp->user_sq ? 0 : -ENOMEM;
 }
 
-/* Never without a slot: the provider cannot map a ring of no length */
+/* The ring has at least one slot: the provider cannot map a ring of length 0 */
 static int make_rq(struct kiw_qp *qp, const struct ib_qp_cap *cap, struct ib_ucontext *uctx,
 		   u64 *key)
 {
@@ -173,12 +173,12 @@ static void get_caps(const struct kiw_qp *qp, struct ib_qp_cap *cap)
 /**
  * kiw_create_qp() - ib_device_ops.create_qp
  * @ibqp: the core's part
- * @attr: what the consumer wants; gets what it has got
+ * @attr: what the consumer wants; set to what it gets
  * @udata: the user's request, or NULL for a kernel consumer
  *
  * Context: process; may sleep.
- * Return: 0; -EINVAL: out of the limits of the device, or a bad request; -EOPNOTSUPP:
- * another type than RC, or a create flag; -ENOMEM: no memory, or too many QPs; -EBUSY:
+ * Return: 0; -EINVAL: outside the limits of the device, or a bad request; -EOPNOTSUPP:
+ * a type other than RC, or a create flag; -ENOMEM: no memory, or too many QPs; -EBUSY:
  * no number is free; -EFAULT.
  */
 int kiw_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
@@ -230,15 +230,15 @@ err_count:
  * @ibqp: the core's part
  * @udata: not used
  *
- * Aborts the connection when there is one. The phases, and why each may begin:
- * 1. Nobody finds the QP any more. iw_cm looks a QP up and takes its reference within one
- *    critical section of a spinlock, which is an RCU read-side critical section, too. After a
- *    grace period, whoever found the QP has a reference. It is expedited, because a server may
- *    have thousands of QPs to destroy. The number stays taken until the end: iw_cm looks it up
- *    before the driver does, and both must find the same QP or none.
- * 2. A connection that is starting up for it fails. kiw_qp_uninit() waits for the last
- *    reference, so nothing of ours runs for the QP nor posts a completion of it.
- * 3. So its completions can be taken out of the queues for good, and the rings freed.
+ * Aborts the connection if there is one. The phases, and why each may begin:
+ * 1. Make the QP unfindable. iw_cm looks up a QP and takes its reference within one spinlock
+ *    section, which is an RCU read-side critical section, too. So after a grace period every
+ *    caller that found the QP has a reference. The grace period is expedited, because a server
+ *    may have thousands of QPs to destroy. The number stays allocated until the end: iw_cm looks
+ *    it up before the driver does, and both must find the same QP or none.
+ * 2. Fail the startup of any connection for the QP. kiw_qp_uninit() then waits for the last
+ *    reference, so afterwards none of our code runs for the QP or posts a completion for it.
+ * 3. So its completions can be removed from the queues for good, and the rings freed.
  *
  * Context: process; may sleep.
  * Return: 0.
@@ -249,7 +249,7 @@ int kiw_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct kiw_qp *qp = to_kiw_qp(ibqp);
 	void *old;
 
-	/* The entry of a number that is in use takes no memory to be written. */
+	/* Overwriting an existing entry needs no memory. */
 	old = xa_store(&dev->qps, ibqp->qp_num, NULL, GFP_KERNEL);
 	WARN_ON_ONCE(old != qp);
 	synchronize_rcu_expedited();
@@ -268,8 +268,8 @@ int kiw_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
  * kiw_fail_qps_of() - end all QPs that complete to a queue
  * @cq: the queue; was overrun
  *
- * Each QP does so in its work, if it has not ended already. One that is being made or
- * destroyed is none of them.
+ * Each QP ends in its own work item, unless it has ended already. QPs that are being created or
+ * destroyed are not in the table and are skipped.
  *
  * Context: any.
  */
@@ -279,7 +279,7 @@ void kiw_fail_qps_of(struct kiw_cq *cq)
 	struct kiw_qp *qp;
 	unsigned long qpn;
 
-	/* kiw_destroy_qp() waits for this section before it waits for the work. */
+	/* kiw_destroy_qp() waits for this section before it waits for the work item. */
 	rcu_read_lock();
 	xa_for_each(&dev->qps, qpn, qp) {
 		if (qp->scq == cq || qp->rcq == cq)
@@ -302,7 +302,7 @@ static enum ib_qp_state ib_state(const struct kiw_qp *qp)
 	}
 }
 
-/* The stock library and rdma_cm go through both before they let iw_cm connect */
+/* The stock library and rdma_cm pass through INIT and RTR before they let iw_cm connect */
 static int modify_idle(struct kiw_qp *qp, enum ib_qp_state state)
 {
 	if (kiw_qp_state(qp) != KIW_QPS_IDLE)
@@ -339,31 +339,31 @@ static int modify_state(struct kiw_qp *qp, enum ib_qp_state state)
  * kiw_modify_qp() - ib_device_ops.modify_qp
  * @ibqp: the core's part
  * @attr: new values
- * @mask: what of @attr is meant; nothing at all is fine
+ * @mask: which fields of @attr to set; may be 0
  * @udata: not used
  *
- * SQD asks for an orderly close (iw_cm's disconnect) and does not wait for it. ERR
- * aborts, and all work is flushed when it returns, so that what a drain posts next
- * completes last. RTS is reached through the connection manager only, which is why
- * attributes of InfiniBand's connections (addresses, packet numbers, timers, path, read
- * depths: here MPA negotiates them) are accepted and not used.
+ * SQD requests an orderly close (iw_cm's disconnect) and does not wait for it. ERR aborts. All
+ * work requests are flushed when it returns, so that what a drain posts next completes last.
+ * Only the connection manager takes a QP to RTS. Therefore the attributes of InfiniBand
+ * connections (addresses, packet numbers, timers, path, and read depths, which MPA negotiates
+ * here) are accepted but not used.
  *
- * Rights: rdma_cm, as long as it knows no iw_cm_id, takes a QP to INIT with no rights
- * at all, and the stock library does not say more later, not even when the consumer
- * has registered memory for the peer. So no rights in INIT stands for "not said": what
- * regions grant is the rule then. Anything else is taken as it is said.
+ * Rights: rdma_cm, as long as it has no iw_cm_id, takes a QP to INIT without any rights. The
+ * stock library grants none later either, not even if the consumer has registered memory for
+ * the peer. So no rights in INIT means "not specified", and only the rights of the memory
+ * regions count. Any other value is used as it is.
  *
  * Context: process; may sleep.
- * Return: 0; -EINVAL: not possible from this state, or @attr has another state in
- * mind; -EOPNOTSUPP: an attribute that is not known, or other queue sizes. Nothing was
- * changed then.
+ * Return: 0; -EINVAL: not possible from this state, or the current state in @attr is not that
+ * of the QP; -EOPNOTSUPP: an unknown attribute, or new queue sizes. On error nothing has
+ * changed.
  */
 int kiw_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
 {
 	struct kiw_qp *qp = to_kiw_qp(ibqp);
 	int ret;
 
-	/* The event that the last of these asks for belongs to a send queue that can go on. */
+	/* The last of these asks for an event of a send queue that can be resumed. Ours cannot. */
 	if (mask & (~IB_QP_ATTR_STANDARD_BITS | IB_QP_CAP | IB_QP_EN_SQD_ASYNC_NOTIFY))
 		return -EOPNOTSUPP;
 	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != ib_state(qp))
@@ -383,7 +383,7 @@ int kiw_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
  * kiw_query_qp() - ib_device_ops.query_qp
  * @ibqp: the core's part
  * @attr: filled
- * @mask: not used; everything is told
+ * @mask: not used; everything is filled
  * @init_attr: filled
  *
  * Context: process.
@@ -424,10 +424,10 @@ int kiw_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
  * kiw_post_send() - ib_device_ops.post_send
  * @ibqp: the core's part
  * @wr: list of work requests, or NULL: a user consumer's doorbell
- * @bad_wr: on failure the first that was not posted; not touched by a doorbell
+ * @bad_wr: on failure: the first work request that was not posted; not set by a doorbell
  *
- * A doorbell never fails: the provider has advanced its ring already, and takes the
- * result for that of the post.
+ * A doorbell never fails: the provider has advanced its ring already, and returns our result
+ * as that of the post.
  *
  * Context: any; the doorbell in process context.
  * Return: 0; -EOPNOTSUPP: user space posts to its ring; as kiw_qp_post_send().
@@ -451,7 +451,7 @@ int kiw_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
  * kiw_post_recv() - ib_device_ops.post_recv
  * @ibqp: the core's part
  * @wr: list of receives
- * @bad_wr: on failure the first that was not posted
+ * @bad_wr: on failure: the first receive that was not posted
  *
  * Context: any.
  * Return: 0; -EOPNOTSUPP: user space posts to its ring; as kiw_qp_post_recv().
@@ -475,10 +475,10 @@ int kiw_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
  * Takes no reference: iw_cm calls kiw_iw_add_ref() before it drops the spinlock it
  * holds. kiw_destroy_qp() waits for that.
  *
- * Context: process, the caller's, in an RCU read-side critical section such as that of a
+ * Context: process context of the caller, in an RCU read-side critical section, such as that of a
  * spinlock.
- * Return: the QP, or NULL: none is complete, or the caller may not name it. A QP is not yet the
- * caller's to use: kiw_qp_find() decides that, in the call that follows.
+ * Return: the QP, or NULL: there is no complete QP of that number, or the caller may not name it.
+ * Whether the caller may use the QP is decided by kiw_qp_find(), in the call that follows.
  */
 struct ib_qp *kiw_iw_get_qp(struct ib_device *ibdev, int qpn)
 {
@@ -495,20 +495,20 @@ struct ib_qp *kiw_iw_get_qp(struct ib_device *ibdev, int qpn)
 }
 
 /**
- * kiw_qp_find() - find the QP for a connection and keep it
+ * kiw_qp_find() - find the QP for a connection and take a reference to it
  * @id: the connection
  * @qpn: the number, chosen by the caller, which may be a process
  *
- * Context: process, the caller's; may sleep.
- * Return: the QP with a reference of the caller's, or NULL: there is none, or it is not the
- * caller's to use.
+ * Context: process context of the caller; may sleep.
+ * Return: the QP with a reference for the caller, or NULL: there is none, or the caller may not
+ * use it.
  */
 struct kiw_qp *kiw_qp_find(const struct iw_cm_id *id, u32 qpn)
 {
 	struct kiw_device *dev = to_kiw_device(id->device);
 	struct kiw_qp *qp;
 
-	/* kiw_destroy_qp() waits for this section before it counts references. */
+	/* kiw_destroy_qp() waits for this section before it waits for the last reference. */
 	rcu_read_lock();
 	qp = xa_load(&dev->qps, qpn);
 	if (qp)
@@ -525,7 +525,7 @@ struct kiw_qp *kiw_qp_find(const struct iw_cm_id *id, u32 qpn)
 
 /**
  * kiw_iw_add_ref() - take a reference: ib_device_ops.iw_add_ref
- * @ibqp: the QP, from kiw_iw_get_qp() in the same section of RCU
+ * @ibqp: the QP, from kiw_iw_get_qp() in the same RCU read-side critical section
  *
  * Context: any.
  */
@@ -535,7 +535,7 @@ void kiw_iw_add_ref(struct ib_qp *ibqp)
 }
 
 /**
- * kiw_iw_rem_ref() - give a reference back: ib_device_ops.iw_rem_ref
+ * kiw_iw_rem_ref() - drop a reference: ib_device_ops.iw_rem_ref
  * @ibqp: the QP; may be gone afterwards
  *
  * Context: any.

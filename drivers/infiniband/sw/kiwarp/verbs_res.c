@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What `rdma resource show -dd` tells of an object beyond what the core knows.
+ * What `rdma resource show -dd` shows of an object beyond what the core knows.
  *
  * Owns: nothing. Process context; values are snapshots. The core keeps the object's memory
- * while we are here, but a consumer may destroy it at the same time: nothing that
- * destruction frees is touched, but for a QP's queues, under the QP's mutex. Rings are
+ * during the call, but a consumer may destroy the object at the same time. So nothing is
+ * accessed that destruction frees, except a QP's queues, under the QP's mutex. Rings are
  * never read.
  */
 #include <net/ipv6.h>
@@ -19,7 +19,7 @@
 #include "qp.h"
 #include "verbs.h"
 
-/* What a QP's stream is like; see res_qp_stream() */
+/* Snapshot of a QP's stream; see res_qp_stream() */
 struct res_stream {
 	bool is_there;
 	u32 emss;
@@ -66,7 +66,7 @@ static bool put_terminate(struct sk_buff *msg, const struct kiw_qp *qp)
 					   FIELD_GET(KIW_QP_TERM_CODE, term));
 }
 
-/* The mutex keeps the stream and the engines' queues; the socket lock stops the engines. */
+/* The mutex keeps the stream and the engines' queues alive; the socket lock stops the engines. */
 static void res_qp_stream(struct kiw_qp *qp, struct res_stream *stream,
 			  struct kiw_conn_params *conn)
 {
@@ -112,8 +112,8 @@ static bool put_stream(struct sk_buff *msg, const struct res_stream *stream)
  * @msg: the answer being built
  * @ibqp: the QP
  *
- * Its state in our terms, the Terminate that ended it, and, while it has a stream, what
- * was agreed on and what is under way.
+ * Shows the driver's state of the QP, the Terminate that ended it, and, while it has a stream,
+ * what was negotiated and what is in flight.
  *
  * Context: process, may sleep; takes the QP's mutex and the socket lock. The core keeps
  * the QP's memory.
@@ -145,7 +145,7 @@ int kiw_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
  * @msg: the answer being built
  * @ibcq: the queue
  *
- * Where a process is in a ring that it has mapped only that process knows.
+ * The read position in a ring that a process has mapped is known only to that process.
  *
  * Context: process; takes the queue's lock. The core keeps the queue's memory.
  * Return: 0, or -EMSGSIZE: no room.
@@ -191,9 +191,9 @@ static const char *mr_kind(const struct kiw_mr *mr)
  * @msg: the answer being built
  * @ibmr: the region
  *
- * Neither its STag nor its address: the core shows keys to who may see them.
+ * Shows neither the STag nor the address: the core shows keys to those that may see them.
  *
- * Context: process. The core ends the region after this.
+ * Context: process. The core does not deregister the region before this returns.
  * Return: 0, or -EMSGSIZE: no room.
  */
 int kiw_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
@@ -234,7 +234,7 @@ int kiw_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq)
 	return table_end(msg, table, done);
 }
 
-/* Addresses; with @any, one of @a that is not set stands for every one */
+/* Are these addresses the same? With @any, an unspecified address @a matches every @b */
 static bool is_addr(const struct sockaddr_storage *a, const struct sockaddr_storage *b, bool any)
 {
 	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
@@ -259,8 +259,8 @@ static bool is_addr(const struct sockaddr_storage *a, const struct sockaddr_stor
 }
 
 /*
- * rdma_cm's identifier leads to iw_cm's by a function of rdma_cm, on which this module does
- * not depend. Addresses do as well: a device has one endpoint for each pair of them.
+ * Only a function of rdma_cm finds iw_cm's identifier for rdma_cm's, and this module does not
+ * depend on rdma_cm. So compare addresses: a device has one endpoint for each pair of them.
  */
 static bool ep_is_of(const struct kiw_ep *ep, const struct rdma_addr *addr)
 {
@@ -270,7 +270,7 @@ static bool ep_is_of(const struct kiw_ep *ep, const struct rdma_addr *addr)
 	if (!ep->cm_id || ep->state == KIW_CMS_CLOSED ||
 	    !is_addr(&ep->cm_id->local_addr, &addr->src_addr, true))
 		return false;
-	/* rdma_cm gives a listener a peer of all zeros, iw_cm none; ports are in one place */
+	/* rdma_cm has all zeros for a listener's peer, iw_cm nothing; all ports are at one offset */
 	if (ep->state == KIW_CMS_LISTENING)
 		return !dst->sin_port;
 	return is_addr(&ep->cm_id->remote_addr, &addr->dst_addr, false);
@@ -307,8 +307,8 @@ static int ep_table(struct sk_buff *msg, struct kiw_ep *ep)
  * @msg: the answer being built
  * @id: a connection or listener of this device
  *
- * Its endpoint: the number by which trace events name it, its state, and what it is about.
- * There is none before the consumer connects or listens, nor in the end.
+ * Shows its endpoint: the number by which trace events name it, its state, and details of that
+ * state. There is no endpoint before the consumer connects or listens, nor after the end.
  *
  * Context: process, may sleep; takes the locks of the device's endpoints in turn. The core
  * keeps the identifier's memory.

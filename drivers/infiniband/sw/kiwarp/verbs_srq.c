@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * ib_device_ops of shared receive queues: validate, make a ring, unwind.
+ * ib_device_ops of shared receive queues: validate, allocate a ring, unwind.
  *
- * Owns: the ring of a queue, from create to destroy. Process context, except for
- * posting, which is called anywhere. The core destroys no queue that a QP still uses.
+ * Owns: the ring of a queue, from create to destroy. Process context, except for posting
+ * and querying, which run in any context. The core does not destroy a queue that a QP still
+ * uses.
  */
 #include <rdma/kiwarp-abi.h>
 
@@ -43,7 +44,7 @@ static int create_user(struct kiw_srq *srq, u32 size, struct kiw_stats *stats,
 	ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (ret)
 		goto err_ring;
-	/* The provider does not look at what was asked for when a receive is posted */
+	/* When a receive is posted, the provider does not check the limit that was asked for */
 	kiw_srq_init(srq, &kiw_rq_user_ops, ring, size, KIW_MAX_SGE, stats);
 	return 0;
 
@@ -56,13 +57,12 @@ err_ring:
 /**
  * kiw_create_srq() - ib_device_ops.create_srq
  * @ibsrq: the core's part
- * @attr: what the consumer wants; gets what it has got. The limit is not looked at:
- *	it is set by modify
+ * @attr: what the consumer wants; set to what it gets. The limit is ignored: modify sets it
  * @udata: the user's request, or NULL for a kernel consumer
  *
  * Context: process; may sleep.
- * Return: 0; -EINVAL: out of the limits of the device, or a bad request; -EOPNOTSUPP:
- * another type than basic; -ENOMEM: no memory, or too many queues; -EFAULT.
+ * Return: 0; -EINVAL: outside the limits of the device, or a bad request; -EOPNOTSUPP:
+ * a type other than basic; -ENOMEM: no memory, or too many queues; -EFAULT.
  */
 int kiw_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr, struct ib_udata *udata)
 {
@@ -95,8 +95,8 @@ err_count:
 /**
  * kiw_modify_srq() - ib_device_ops.modify_srq
  * @ibsrq: the core's part
- * @attr: the new limit, receives
- * @mask: what of @attr is meant; only IB_SRQ_LIMIT is supported
+ * @attr: the new limit, in receives
+ * @mask: which fields of @attr to set; only IB_SRQ_LIMIT is supported
  * @udata: not used
  *
  * Context: process.
@@ -154,10 +154,11 @@ int kiw_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
  * kiw_post_srq_recv() - ib_device_ops.post_srq_recv
  * @ibsrq: a kernel consumer's queue; user space posts to its mapped ring
  * @wr: list of receives
- * @bad_wr: on failure the first that was not posted; those before it were
+ * @bad_wr: on failure: the first receive that was not posted; those before it were
  *
  * Context: any.
- * Return: 0; -ENOMEM: the queue is full; -EINVAL: a bad receive; -EOPNOTSUPP.
+ * Return: 0; -ENOMEM: the queue is full; -EINVAL: a bad receive; -EOPNOTSUPP: user space
+ * posts to its ring.
  */
 int kiw_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 		      const struct ib_recv_wr **bad_wr)
