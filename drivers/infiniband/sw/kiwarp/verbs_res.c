@@ -270,7 +270,7 @@ static bool ep_is_of(const struct kiw_ep *ep, const struct rdma_addr *addr)
 	if (!ep->cm_id || ep->state == KIW_CMS_CLOSED ||
 	    !is_addr(&ep->cm_id->local_addr, &addr->src_addr, true))
 		return false;
-	/* rdma_cm has all zeros for a listener's peer, iw_cm nothing; all ports are at one offset */
+	/* A listener's peer is all zeros in rdma_cm, absent in iw_cm; ports are at one offset */
 	if (ep->state == KIW_CMS_LISTENING)
 		return !dst->sin_port;
 	return is_addr(&ep->cm_id->remote_addr, &addr->dst_addr, false);

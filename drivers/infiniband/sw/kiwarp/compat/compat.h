@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Differences between kernels, for every source file: the Kbuild at the top
- * force-includes this one. The driver is written for the newest kernel it supports;
- * what is missing before is made up for here and in the other headers of this folder
- * (verbs.h: ib_core, net.h: TCP, include/: headers that do not exist), and nowhere
- * else are kernel versions compared.
+ * Differences between kernels, for every source file: the top Kbuild force-includes
+ * this header. The driver is written for the newest kernel it supports. This header and
+ * the others in this directory supply what older kernels lack (verbs.h: ib_core, net.h:
+ * TCP, dmabuf.h, hrtimer.h, timer.h, include/: missing headers). No other file compares
+ * kernel versions.
  *
- * Stable kernels take in interfaces of later ones, so a version below is always the
- * first point release of its line that has the interface.
+ * Stable kernels backport interfaces, so a version below is always the first point
+ * release of its line that has the interface.
  */
 #ifndef KIW_COMPAT_H
 #define KIW_COMPAT_H
 
 #include <linux/version.h>
 
-/* The kernel built for is this release or a later one */
+/* The target kernel is this release or a later one */
 #define KIW_KERNEL_SINCE(a, b, c) (KERNEL_VERSION(a, b, c) <= LINUX_VERSION_CODE)
 
 #if !KIW_KERNEL_SINCE(6, 1, 0) || KIW_KERNEL_SINCE(8, 0, 0)
@@ -22,16 +22,17 @@
 #endif
 
 /*
- * Kernels that this driver does not run on, with or without an error of the compiler.
+ * Kernels on which this driver does not work, even if it would compile.
  *
- * HIGHMEM: the core has no virtual DMA there (INFINIBAND_VIRT_DMA), and nothing but addresses of
- * the kernel is of use to a device without DMA.
+ * HIGHMEM: the core has no virtual DMA there (INFINIBAND_VIRT_DMA), and a device without DMA
+ * can use only kernel virtual addresses.
  *
- * Caches that alias: processes map the rings, and use them at the same time as the kernel, by
- * other addresses. No flush makes that right. Until 6.9 there was no common name for these.
+ * Aliasing caches: processes map the rings and use them at the same time as the kernel, at other
+ * addresses. No flush makes that work. Before 6.9 these architectures had no common config
+ * symbol.
  *
- * PREEMPT_RT: with softirqs off a task can be preempted by another on its CPU. But the CPU's
- * pages of txbuf.c have to be its own then, and who waits in mr_fast.c spins.
+ * PREEMPT_RT: a task that has softirqs off can be preempted by another one on its CPU. But
+ * txbuf.c relies on exclusive use of the CPU's pages then, and mr_fast.c spins while it waits.
  */
 #ifdef CONFIG_HIGHMEM
 #error "kiwarp needs a kernel without HIGHMEM"
@@ -48,7 +49,7 @@
 #error "kiwarp does not run on PREEMPT_RT"
 #endif
 
-/* Since 6.10 __string() remembers the source, and __assign_str() no longer takes it */
+/* Since 6.10 __string() remembers the source, and __assign_str() does not take it any more */
 #if KIW_KERNEL_SINCE(6, 10, 0)
 #define kiw_compat_assign_str(dst, src) \
 	do { \

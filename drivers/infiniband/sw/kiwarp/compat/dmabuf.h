@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Differences between kernels in the interface of dma-buf. */
+/* Differences between kernels in the dma-buf interface. */
 #ifndef KIW_COMPAT_DMABUF_H
 #define KIW_COMPAT_DMABUF_H
 
@@ -8,7 +8,7 @@
 #include <linux/iosys-map.h>
 #include <linux/module.h>
 
-/* The name of a namespace of symbols is a string since 6.13 */
+/* Since 6.13 the name of a symbol namespace is a string */
 #if KIW_KERNEL_SINCE(6, 13, 0)
 #define KIW_COMPAT_IMPORT_DMA_BUF() MODULE_IMPORT_NS("DMA_BUF")
 #else
@@ -16,8 +16,8 @@
 #endif
 
 /*
- * The lock of a buffer's mapping is that of its reservations since 6.2. What takes it itself
- * has had a name of its own since.
+ * Since 6.2 the lock of a buffer's reservation object protects its mapping, and functions that
+ * take the lock themselves have a name of their own.
  */
 #if KIW_KERNEL_SINCE(6, 2, 0)
 #define kiw_compat_dma_buf_lock(buf) dma_resv_lock((buf)->resv, NULL)
@@ -31,14 +31,14 @@
 
 /**
  * kiw_compat_dma_buf_vmap() - map a buffer for the CPU
- * @buf: its exporter has @vmap
- * @map: set to where; to be given to kiw_compat_dma_buf_vunmap()
+ * @buf: the buffer; its exporter has @vmap
+ * @map: set to the mapping; to be passed to kiw_compat_dma_buf_vunmap()
  *
- * dma_buf_vmap() of all kernels so far takes it for a bug if the exporter cannot map. But
- * it may lack memory, which is up to the process. So the first mapping is made here.
+ * In all kernels so far, dma_buf_vmap() warns if the exporter fails to map. But the exporter
+ * may just lack memory, which a process can bring about. So the first mapping is made here.
  *
  * Context: process, may sleep.
- * Return: 0, or what the exporter says.
+ * Return: 0, or the exporter's error.
  */
 static inline int kiw_compat_dma_buf_vmap(struct dma_buf *buf, struct iosys_map *map)
 {

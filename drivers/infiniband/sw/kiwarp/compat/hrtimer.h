@@ -5,7 +5,7 @@
 
 #include <linux/hrtimer.h>
 
-/* Since 6.13 a timer is set up with its function, since 6.15 in no other way */
+/* Since 6.13 a timer can be set up together with its function, since 6.15 only so */
 static inline void kiw_compat_hrtimer_setup(struct hrtimer *timer,
 					    enum hrtimer_restart (*function)(struct hrtimer *),
 					    clockid_t clock, enum hrtimer_mode mode)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Differences between kernels in the interface of TCP; for sock.c only. */
+/* Differences between kernels in the interface of TCP; for the sock files only. */
 #ifndef KIW_COMPAT_NET_H
 #define KIW_COMPAT_NET_H
 
@@ -11,9 +11,9 @@
 #include <net/tcp.h>
 
 /*
- * The page fragment of the current task belongs to process context; a socket written
- * to in softirq must use its own. Kernels without the switch decide by
- * sk_allocation, for which GFP_ATOMIC is enough.
+ * The page fragment of the current task is for process context only, so a socket that is
+ * written to in softirq must use its own. Kernels without this switch decide by
+ * sk_allocation, and GFP_ATOMIC is enough there.
  */
 static inline void kiw_compat_sk_no_task_frag(struct sock *sk)
 {
@@ -26,9 +26,10 @@ static inline void kiw_compat_sk_no_task_frag(struct sock *sk)
  * kiw_compat_sk_charge_caller() - charge a socket to the current process's memory cgroup
  * @sk: accepted by a work item; the socket lock is held
  *
- * TCP charges an accepted socket to the task that accepts. There is no call for another one, and
- * the function that charges is not exported. So what the socket has is scheduled a second time
- * with the cgroup known, which charges both the cgroup and TCP, and given back to TCP alone.
+ * TCP charges an accepted socket to the accepting task. No function charges it to another task,
+ * and the one that does the charging is not exported. So schedule the memory that the socket
+ * already has a second time, with the cgroup set. This charges both the cgroup and TCP. Then
+ * return that amount to TCP alone.
  *
  * Context: process, may sleep.
  * Return: 0, or -ENOMEM: the cgroup is at its limit.
@@ -43,7 +44,7 @@ static inline int kiw_compat_sk_charge_caller(struct sock *sk)
 		return 0;
 	rcu_read_lock();
 	memcg = mem_cgroup_from_task(current);
-	/* mem_cgroup_is_root() is not for modules. Nobody is charged for the root. */
+	/* mem_cgroup_is_root() is not available to modules. The root cgroup is not charged. */
 	if (memcg && (!memcg->css.parent || !css_tryget(&memcg->css)))
 		memcg = NULL;
 	rcu_read_unlock();
@@ -71,16 +72,16 @@ static inline int kiw_compat_sk_charge_caller(struct sock *sk)
 /**
  * kiw_compat_send_bvec() - lend pages to TCP
  * @sk: connected; the socket lock is held
- * @bv: pieces of pages that sendpage_ok() likes
- * @nr: entries of @bv
- * @len: octets in @bv
+ * @bv: fragments of pages for which sendpage_ok() is true
+ * @nr: number of entries in @bv
+ * @len: number of bytes in @bv
  * @flags: MSG_DONTWAIT and more
  *
- * TCP takes its own references on the pages; what they hold must not change until it
- * was acknowledged. Never sleeps with MSG_DONTWAIT.
+ * TCP takes its own references to the pages. Their contents must not change until the peer has
+ * acknowledged them. Never sleeps with MSG_DONTWAIT.
  *
  * Context: any but hard interrupts; the socket lock held.
- * Return: octets taken, 1..@len, or -errno, -EAGAIN when there is no room.
+ * Return: number of bytes taken, 1..@len, or -errno, -EAGAIN when there is no room.
  */
 static inline int kiw_compat_send_bvec(struct sock *sk, struct bio_vec *bv, unsigned int nr,
 				       size_t len, int flags)
@@ -104,8 +105,9 @@ static inline int kiw_compat_copy_bvec(struct sock *sk, struct bio_vec *bv, unsi
 }
 
 /*
- * As above, with the page interface. It knows no MSG_EOR. What is still in the write
- * queue afterwards could be appended to, so its end is marked; what is not, was sent.
+ * As above, with the page interface, which does not support MSG_EOR. If data is still in the
+ * write queue afterwards, TCP could append to it, so mark its end. Data that is no longer
+ * there has been sent.
  */
 static inline int kiw_compat_send_bvec(struct sock *sk, struct bio_vec *bv, unsigned int nr,
 				       size_t len, int flags)

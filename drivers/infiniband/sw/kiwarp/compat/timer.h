@@ -5,7 +5,7 @@
 
 #include <linux/timer.h>
 
-/* del_timer_sync() is gone since 6.15 */
+/* 6.15 removed del_timer_sync() */
 #if KIW_KERNEL_SINCE(6, 1, 84)
 #define kiw_compat_timer_delete_sync(timer) timer_delete_sync(timer)
 #else

@@ -8,8 +8,8 @@
 #include <rdma/uverbs_ioctl.h>
 
 /*
- * ib_device_ops.create_cq: what a user consumer passes along came as udata until
- * 6.10. Kernel consumers pass NULL in either form.
+ * ib_device_ops.create_cq: up to 6.10 the request of a user consumer was passed as udata.
+ * Kernel consumers pass NULL in either form.
  */
 #if KIW_KERNEL_SINCE(6, 11, 0)
 #define kiw_compat_create_cq_arg struct uverbs_attr_bundle
@@ -44,7 +44,7 @@ static inline struct ib_udata *kiw_compat_dmabuf_udata(kiw_compat_dmabuf_arg *ar
 }
 #endif
 
-/* ib_device_ops.fill_res_srq_entry is there since 6.12 */
+/* ib_device_ops.fill_res_srq_entry exists since 6.12 */
 static inline void kiw_compat_fill_res_srq(struct ib_device *ibdev,
 					   int (*fill)(struct sk_buff *msg, struct ib_srq *ibsrq))
 {
@@ -53,7 +53,7 @@ static inline void kiw_compat_fill_res_srq(struct ib_device *ibdev,
 #endif
 }
 
-/* Flags of a mapping that is being made; since 6.3 they are not written directly */
+/* Set flags of a mapping that is being created; since 6.3 they must not be written directly */
 static inline void kiw_compat_vma_flags(struct vm_area_struct *vma, unsigned long flags)
 {
 #if KIW_KERNEL_SINCE(6, 3, 0)
@@ -63,7 +63,7 @@ static inline void kiw_compat_vma_flags(struct vm_area_struct *vma, unsigned lon
 #endif
 }
 
-/* udev renames a device unless its name was chosen by a person; 6.1 cannot tell it */
+/* udev renames a device unless a user chose its name, which kernels before 6.11 cannot say */
 static inline void kiw_compat_name_by_user(struct ib_device *ibdev)
 {
 #if KIW_KERNEL_SINCE(6, 11, 0)
@@ -72,9 +72,9 @@ static inline void kiw_compat_name_by_user(struct ib_device *ibdev)
 }
 
 /*
- * How rdma_cm finds the device of an address. Before 6.12 by its hardware address,
- * which must be GID 0, so that a netdev without one cannot be served. From then on by
- * the netdev itself.
+ * How rdma_cm finds the device for an address. Before 6.12 it uses the hardware address,
+ * which must be GID 0, so a netdev without one cannot be served. Since 6.12 it uses the
+ * netdev itself.
  */
 static inline bool kiw_compat_cm_matches_netdev(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The life of an endpoint: MPA startup (RFC 5044 7.1, RFC 6581 9.2) and what iw_cm
- * is told of it.
+ * The states of an endpoint: MPA startup (RFC 5044 7.1, RFC 6581 9.2) and the upcalls to
+ * iw_cm.
  *
  *	initiator: IDLE CONNECT > CONNECTING REQUEST_SENT > WAIT_REPLY AGREED > OPEN
  *		   or back, once: WAIT_REPLY RETRY > CONNECTING
@@ -30,22 +30,24 @@
  *	c  UPCALL_CLOSE
  *	d  DROP
  *	f  UPCALL_REPLY_FAIL, DROP
- *	q  ABORT_QP: accept fails, after which iw_cm must hear nothing
- *	r  SEND_REJECT, LINGER: the Reply must not be overtaken by a reset
- *	t  UPCALL_REPLY_FAIL, LINGER: nor must the Terminate; and a rejection is an orderly end
+ *	q  ABORT_QP: accept fails, and then iw_cm must not get an event
+ *	r  SEND_REJECT, LINGER: a reset must not overtake the Reply
+ *	t  UPCALL_REPLY_FAIL, LINGER: nor the Terminate; and a rejection is an orderly end
  *	u  UPCALL_REPLY_FAIL, ABORT_QP
  *
- * Why iw_cm hears of everything exactly once: CONNECTING is the only way into
- * CONN_SENT, and each way out of CONNECTING and WAIT_REPLY has one CONNECT_REPLY; a
- * positive one that iw_cm had no room for is replaced by u. ACCEPT and ACCEPT_P2P have one
- * ESTABLISHED each, and only they do. CLOSE is only on the way from WAIT_FIRST and OPEN, which
- * are behind ESTABLISHED or a positive CONNECT_REPLY. CLOSED has no way out, and what is late
- * for it is legal there.
+ * Every step to CLOSED also has RELEASE.
+ *
+ * Why iw_cm is told everything exactly once: only CONNECT, which enters CONNECTING, takes
+ * iw_cm's cm_id to CONN_SENT. Each way from CONNECTING and WAIT_REPLY to OPEN or CLOSED has
+ * one CONNECT_REPLY; if iw_cm has no memory for a positive one, u replaces it. ACCEPT and
+ * ACCEPT_P2P have one ESTABLISHED each, and no other event has one. CLOSE is only on the way
+ * from WAIT_FIRST and OPEN, which come after ESTABLISHED or a positive CONNECT_REPLY. No event
+ * leaves CLOSED, and events that may arrive late are legal there.
  *
  * Why ESTABLISHED does not wait for the peer's first FPDU: until iw_cm has taken ESTABLISHED,
- * it lets the consumer accept again or reject, and stops the kernel if the event comes after
- * that. Nothing is sent too early: what the consumer posts waits in the QP until the peer has
- * spoken (RFC 5044 7.1.2).
+ * it lets the consumer accept again or reject, and stops the kernel if the event arrives after
+ * that. Nothing is sent too early: what the consumer posts waits in the QP until the peer's
+ * first FPDU has arrived (RFC 5044 7.1.2).
  */
 #include "cm_fsm.h"
 
@@ -66,7 +68,7 @@
 #define GO(state, acts)	{ .legal = true, .next = KIW_CMS_##state, .actions = (acts) }
 #define STAY(state)	GO(state, 0)
 
-/* Cells that are not written are illegal */
+/* Missing entries are illegal */
 static const struct kiw_cm_step fsm_table[KIW_CMS_COUNT][KIW_CME_COUNT] = {
 	[KIW_CMS_IDLE] = {
 		[KIW_CME_LISTEN]	= GO(LISTENING, 0),
@@ -173,15 +175,14 @@ static const char * const event_names[KIW_CME_COUNT] = {
 };
 
 /**
- * kiw_cm_fsm() - what an event does to an endpoint
- * @state: where the endpoint is
+ * kiw_cm_fsm() - look up what an event does to an endpoint
+ * @state: state of the endpoint
  * @event: what happens
  *
- * RFC 5044 7.1.2, RFC 6581 9.2. The caller writes the state and does the actions.
+ * RFC 5044 7.1.2, RFC 6581 9.2. The caller writes the state and executes the actions.
  *
  * Context: any.
- * Return: the step; when it is not legal, @next is @state and there is nothing
- * to do.
+ * Return: the step; if it is illegal, @next is @state and there are no actions.
  */
 struct kiw_cm_step kiw_cm_fsm(enum kiw_cm_state state, enum kiw_cm_event event)
 {
@@ -195,11 +196,11 @@ struct kiw_cm_step kiw_cm_fsm(enum kiw_cm_state state, enum kiw_cm_event event)
 }
 
 /**
- * kiw_cm_state_name() - a state for people
+ * kiw_cm_state_name() - name of a state, as text
  * @state: any value
  *
  * Context: any.
- * Return: its name, "?" when it has none.
+ * Return: its name, "?" if it has none.
  */
 const char *kiw_cm_state_name(enum kiw_cm_state state)
 {
@@ -207,11 +208,11 @@ const char *kiw_cm_state_name(enum kiw_cm_state state)
 }
 
 /**
- * kiw_cm_event_name() - an event for people
+ * kiw_cm_event_name() - name of an event, as text
  * @event: any value
  *
  * Context: any.
- * Return: its name, "?" when it has none.
+ * Return: its name, "?" if it has none.
  */
 const char *kiw_cm_event_name(enum kiw_cm_event event)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The life of an endpoint as a table: MPA startup (RFC 5044 7.1, RFC 6581) on one
- * side, the events iw_cm allows on the other.
+ * The states of an endpoint as a table: MPA startup (RFC 5044 7.1, RFC 6581) on one
+ * side, the events that iw_cm allows on the other.
  */
 #ifndef KIW_PROTO_CM_FSM_H
 #define KIW_PROTO_CM_FSM_H
@@ -10,16 +10,16 @@
 #include <linux/types.h>
 
 /**
- * enum kiw_cm_state - where an endpoint is
- * @KIW_CMS_IDLE: made
+ * enum kiw_cm_state - state of an endpoint
+ * @KIW_CMS_IDLE: created
  * @KIW_CMS_LISTENING: accepts streams
- * @KIW_CMS_CONNECTING: initiator, SYN sent
- * @KIW_CMS_WAIT_REPLY: initiator, Request sent
- * @KIW_CMS_WAIT_REQUEST: responder, nothing or a part of a Request has come
- * @KIW_CMS_REQUEST_GIVEN: responder, the consumer has been told and has not answered
- * @KIW_CMS_WAIT_FIRST: responder, peer-to-peer: accepted, the consumer knows, the first FPDU
- *	has not come
- * @KIW_CMS_OPEN: full operation, and the consumer knows
+ * @KIW_CMS_CONNECTING: initiator: SYN sent
+ * @KIW_CMS_WAIT_REPLY: initiator: Request sent
+ * @KIW_CMS_WAIT_REQUEST: responder: no Request, or only a part of one, has arrived
+ * @KIW_CMS_REQUEST_GIVEN: responder: the consumer has been told and has not answered
+ * @KIW_CMS_WAIT_FIRST: responder, peer-to-peer: accepted, the consumer has been told, the first
+ *	FPDU has not arrived
+ * @KIW_CMS_OPEN: full operation, and the consumer has been told
  * @KIW_CMS_CLOSED: nothing more happens
  * @KIW_CMS_COUNT: number of the above
  */
@@ -39,27 +39,28 @@ enum kiw_cm_state {
 /**
  * enum kiw_cm_event - what happens to an endpoint
  * @KIW_CME_LISTEN: the consumer listens
- * @KIW_CME_CONNECT: the consumer connects, SYN is out
+ * @KIW_CME_CONNECT: the consumer connects, SYN has been sent
  * @KIW_CME_INCOMING: a listener has accepted the stream
  * @KIW_CME_REQUEST_SENT: TCP is connected and has our Request
  * @KIW_CME_AGREED: the peer's Reply accepts, and the QP runs on the stream
- * @KIW_CME_RETRY: the peer understood no enhanced Request; a new stream is being connected
- * @KIW_CME_DISAGREED: the peer's Reply accepts, but leads to no agreement here, or to none that
- *	can be kept; a Terminate that says so is with TCP
+ * @KIW_CME_RETRY: the peer did not understand the enhanced Request; a new stream is being
+ *	connected
+ * @KIW_CME_DISAGREED: the peer's Reply accepts, but leads to no agreement here, or to one that
+ *	cannot be kept; TCP has a Terminate that says so, if it could be sent
  * @KIW_CME_REFUSED: the peer's Reply rejects
- * @KIW_CME_REQUEST: a Request came that can be accepted
- * @KIW_CME_ACCEPT: the consumer accepted, our Reply is with TCP, the QP runs
- * @KIW_CME_ACCEPT_P2P: the same, and nothing is sent before the peer has spoken
+ * @KIW_CME_REQUEST: a Request arrived that can be accepted
+ * @KIW_CME_ACCEPT: the consumer accepted, TCP has our Reply, the QP runs
+ * @KIW_CME_ACCEPT_P2P: the same, but nothing is sent before the peer's first FPDU
  * @KIW_CME_REJECT: the consumer rejected
- * @KIW_CME_UNSENT: the QP has the stream, but our Reply did not get out
- * @KIW_CME_UNDELIVERED: iw_cm had no room for what the step before this one told it:
+ * @KIW_CME_UNSENT: the QP has the stream, but our Reply could not be sent
+ * @KIW_CME_UNDELIVERED: iw_cm had no memory for the event of the previous step:
  *	UPCALL_REQUEST or UPCALL_REPLY_OK
- * @KIW_CME_BAD_FRAME: what the peer sent is no MPA frame
+ * @KIW_CME_BAD_FRAME: what the peer sent is not an MPA frame
  * @KIW_CME_LOST: the stream could not be connected, or ended
- * @KIW_CME_FAILED: something did not work at this end, which has the stream
- * @KIW_CME_DEADLINE: the time for the whole of the startup is over
- * @KIW_CME_DESTROY: the listener or the device goes away
- * @KIW_CME_SPOKEN: the first valid FPDU has come
+ * @KIW_CME_FAILED: something failed at this end, which still has the stream
+ * @KIW_CME_DEADLINE: the time for the whole startup is over
+ * @KIW_CME_DESTROY: the listener, the device or the QP goes away, or the endpoint is evicted
+ * @KIW_CME_SPOKEN: the first valid FPDU has arrived
  * @KIW_CME_QP_CLOSED: the QP is done with the stream
  * @KIW_CME_COUNT: number of the above
  */
@@ -99,7 +100,7 @@ enum kiw_cm_event {
 #define KIW_CMA_LINGER			BIT(7)	/* close the stream in order */
 #define KIW_CMA_DROP			BIT(8)	/* reset the stream */
 #define KIW_CMA_END_STARTUP		BIT(9)	/* disarm the deadline, free the buffer */
-#define KIW_CMA_RELEASE			BIT(10)	/* let go of everything */
+#define KIW_CMA_RELEASE			BIT(10)	/* drop all references */
 
 #define KIW_CMA_UPCALLS		(KIW_CMA_UPCALL_REQUEST | KIW_CMA_UPCALL_REPLY_OK | \
 				 KIW_CMA_UPCALL_REPLY_FAIL | KIW_CMA_UPCALL_ESTABLISHED | \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The life of a QP (RFC 5040 5.4, 6.2 and 7.1; the RDMA verbs' QP states).
+ * The states of a QP (RFC 5040 5.4, 6.2 and 7.1; the QP states of the RDMA verbs).
  *
  *	event \ state	IDLE		RTS		CLOSING		TERMINATE	ERROR
  *	CONNECT		RTS		-		-		-		-
@@ -15,22 +15,22 @@
  *	DRAINED		-		-		ERROR end	ERROR end	.
  *
  *	-  must not happen: nothing changes		.  legal, nothing to do
- *	shut   SHUTDOWN: what is queued is sent, then FIN
- *	fatal  SHUTDOWN, EVENT_FATAL: the Terminate is sent, then FIN
+ *	shut   SHUTDOWN: send what is queued, then FIN
+ *	fatal  SHUTDOWN, EVENT_FATAL: send the Terminate, then FIN
  *	flush  FLUSH: there is no stream
  *	end    FLUSH, REPORT		cut  FLUSH, DROP, REPORT
  *	clean  CLEAN			*    and EVENT_FATAL
  *
  * Every way from RTS to ERROR has one FLUSH and one REPORT, on the step that enters ERROR,
  * and at most one EVENT_FATAL. Nothing is placed in TERMINATE and ERROR, hence nothing into
- * work that has been given back.
+ * the buffers of flushed work requests.
  *
- * The peer is told the first fault (RFC 5040 7.1 rule 4): a second one in TERMINATE is
- * ignored, and a Terminate is not answered. CLOSE on a QP without a connection is refused:
- * SQD is reached from RTS only. A QP is reset in a state where it does nothing; a consumer
- * that wants it sooner aborts first. In ERROR the stream may not have ended yet, so its
- * events are legal there. FATAL follows a FAULT if that can be sent, and is for the QPs
- * where it cannot.
+ * Only the first fault is reported to the peer (RFC 5040 7.1 rule 4): a second one in
+ * TERMINATE is ignored, and a Terminate is not answered. CLOSE without a connection is
+ * refused: SQD is reached from RTS only. A QP can be reset only in a state in which it is
+ * idle; a consumer that wants to reset it earlier aborts it first. In ERROR the stream may not
+ * have ended yet, so its events are legal there. FATAL follows FAULT; it has an effect only on
+ * QPs that cannot send a Terminate.
  */
 #include "qp_fsm.h"
 
@@ -46,7 +46,7 @@
 #define GO(state, acts)	{ .legal = true, .next = KIW_QPS_##state, .actions = (acts) }
 #define STAY(state)	GO(state, 0)
 
-/* Cells that are not written are illegal */
+/* Missing entries are illegal */
 static const struct kiw_qp_step fsm_table[KIW_QPS_COUNT][KIW_QPE_COUNT] = {
 	[KIW_QPS_IDLE] = {
 		[KIW_QPE_CONNECT]		= GO(RTS, 0),
@@ -118,16 +118,15 @@ static const char * const event_names[KIW_QPE_COUNT] = {
 };
 
 /**
- * kiw_qp_fsm() - what an event does to a QP
- * @state: where the QP is
+ * kiw_qp_fsm() - look up what an event does to a QP
+ * @state: state of the QP
  * @event: what happens
  *
- * RFC 5040 5.4, 6.2 and 7.1. The caller writes the state and does the actions, all of which the
- * QP's work executes.
+ * RFC 5040 5.4, 6.2 and 7.1. The caller writes the state. The QP's work item, or a reset,
+ * executes the actions.
  *
  * Context: any.
- * Return: the step; when it is not legal, @next is @state and there is nothing
- * to do.
+ * Return: the step; if it is illegal, @next is @state and there are no actions.
  */
 struct kiw_qp_step kiw_qp_fsm(enum kiw_qp_state state, enum kiw_qp_event event)
 {
@@ -141,11 +140,11 @@ struct kiw_qp_step kiw_qp_fsm(enum kiw_qp_state state, enum kiw_qp_event event)
 }
 
 /**
- * kiw_qp_state_name() - a state for people
+ * kiw_qp_state_name() - name of a state, as text
  * @state: any value
  *
  * Context: any.
- * Return: its name, "?" when it has none.
+ * Return: its name, "?" if it has none.
  */
 const char *kiw_qp_state_name(enum kiw_qp_state state)
 {
@@ -153,11 +152,11 @@ const char *kiw_qp_state_name(enum kiw_qp_state state)
 }
 
 /**
- * kiw_qp_event_name() - an event for people
+ * kiw_qp_event_name() - name of an event, as text
  * @event: any value
  *
  * Context: any.
- * Return: its name, "?" when it has none.
+ * Return: its name, "?" if it has none.
  */
 const char *kiw_qp_event_name(enum kiw_qp_event event)
 {

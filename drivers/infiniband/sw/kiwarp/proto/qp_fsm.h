@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The life of a queue pair as a table: RFC 5040 5.1 and the RDMA verbs' states,
- * reduced to what a software RNIC tells apart.
+ * The states of a queue pair as a table: RFC 5040 5.1 and the states of the RDMA verbs,
+ * reduced to those that a software RNIC distinguishes.
  */
 #ifndef KIW_PROTO_QP_FSM_H
 #define KIW_PROTO_QP_FSM_H
@@ -10,12 +10,12 @@
 #include <linux/types.h>
 
 /**
- * enum kiw_qp_state - where a QP is
- * @KIW_QPS_IDLE: made, or reset; no connection
+ * enum kiw_qp_state - state of a QP
+ * @KIW_QPS_IDLE: created, or reset; no connection
  * @KIW_QPS_RTS: full operation
- * @KIW_QPS_CLOSING: our half is being closed in order: queued work goes out, then FIN
- * @KIW_QPS_TERMINATE: a Terminate is going out; nothing else is sent or placed
- * @KIW_QPS_ERROR: nothing moves; all work is flushed
+ * @KIW_QPS_CLOSING: orderly close of our half: queued work requests are sent, then FIN
+ * @KIW_QPS_TERMINATE: sends what has been begun, then a Terminate; nothing is placed
+ * @KIW_QPS_ERROR: nothing is sent or placed; all work requests are flushed
  * @KIW_QPS_COUNT: number of the above
  */
 enum kiw_qp_state {
@@ -32,13 +32,13 @@ enum kiw_qp_state {
  * @KIW_QPE_CONNECT: the connection manager hands over an established stream
  * @KIW_QPE_CLOSE: the consumer closes in order (modify to SQD)
  * @KIW_QPE_ABORT: the consumer aborts (modify to ERR), or the QP is destroyed
- * @KIW_QPE_RESET: the consumer takes the QP back to its beginning
- * @KIW_QPE_FAULT: a fault to tell the peer about with a Terminate
+ * @KIW_QPE_RESET: the consumer resets the QP to its initial state
+ * @KIW_QPE_FAULT: a fault that is reported to the peer with a Terminate
  * @KIW_QPE_PEER_TERMINATE: the peer sent a Terminate
  * @KIW_QPE_PEER_FIN: the peer closed its half at a message boundary
  * @KIW_QPE_LLP_LOST: the stream is gone: reset, timeout, or FIN inside a message
- * @KIW_QPE_FATAL: a completion was lost: what can be told to the peer has been
- * @KIW_QPE_DRAINED: all that was to be sent is with TCP, and our half is closed
+ * @KIW_QPE_FATAL: a completion was lost; the peer has been told what it can be told
+ * @KIW_QPE_DRAINED: TCP has everything that was to be sent, and our half is closed
  * @KIW_QPE_COUNT: number of the above
  */
 enum kiw_qp_event {
@@ -55,12 +55,12 @@ enum kiw_qp_event {
 	KIW_QPE_COUNT,
 };
 
-/* What a step asks for, in the order in which the QP's work does it. What a state alone
- * decides is no action: see kiw_qp_state_places() and kiw_qp_state_sends().
+/* Actions of a step, in the order in which the QP's work item executes them. What depends on
+ * the state alone is not an action: see kiw_qp_state_places() and kiw_qp_state_sends().
  */
 #define KIW_QPA_CLEAN		BIT(0)	/* forget the stream, drop what was posted */
 #define KIW_QPA_SHUTDOWN	BIT(1)	/* close our half when TCP has it all, in bounded time */
-#define KIW_QPA_FLUSH		BIT(2)	/* complete all work as flushed */
+#define KIW_QPA_FLUSH		BIT(2)	/* complete all work requests as flushed */
 #define KIW_QPA_EVENT_FATAL	BIT(3)	/* raise the asynchronous event of the fault */
 #define KIW_QPA_DROP		BIT(4)	/* with REPORT: reset the stream if an FPDU was cut */
 #define KIW_QPA_REPORT		BIT(5)	/* release the stream, tell the connection: closed */
@@ -80,13 +80,13 @@ struct kiw_qp_step {
 struct kiw_qp_step kiw_qp_fsm(enum kiw_qp_state state, enum kiw_qp_event event);
 /**
  * kiw_qp_state_places() - may received data be placed in this state?
- * @state: where the QP is
+ * @state: state of the QP
  *
  * RFC 5040 7.1: nothing is placed once a Terminate was sent or received, nor before the
  * connection is handed over.
  *
  * Context: any.
- * Return: whether it may.
+ * Return: true if it may.
  */
 static inline bool kiw_qp_state_places(enum kiw_qp_state state)
 {
@@ -94,10 +94,10 @@ static inline bool kiw_qp_state_places(enum kiw_qp_state state)
 }
 
 /**
- * kiw_qp_state_sends() - is there anything to be sent in this state?
- * @state: where the QP is
+ * kiw_qp_state_sends() - may anything be sent in this state?
+ * @state: state of the QP
  *
- * In %KIW_QPS_TERMINATE it is what has been begun, and the Terminate behind it.
+ * In %KIW_QPS_TERMINATE that is only what has been begun, followed by the Terminate.
  *
  * Context: any.
  * Return: whether the transmit engine runs.
