@@ -6,7 +6,7 @@
  * keys, lengths and flags that are not theirs; "mmap-destroy": a thread maps the rings that
  * another one makes and destroys; "numbers": a thread connects QPs by number while another
  * makes and destroys them; "accept-destroy": a QP goes while it is accepted with; "memlock":
- * locked memory; "files": a QP is named by who has many files open.
+ * locked memory; "files": a process with many open files names a QP.
  *
  * What is refused says so with the right errno, and leaves nothing behind; that the kernel stays
  * clean is for the caller to see. KIW_SECONDS: how long races go on, 2 if not given.
@@ -795,18 +795,26 @@ static double refusal(struct rdma_event_channel *chan, __u32 qpn)
 	return least;
 }
 
+static void must_connect(struct rdma_event_channel *chan, __u32 qpn)
+{
+	struct rdma_conn_param param = { .qp_num = qpn };
+	struct rdma_cm_id *id = with_route(chan);
+
+	MUST(!rdma_connect(id, &param));
+	await(chan, RDMA_CM_EVENT_REJECTED);
+	MUST(!rdma_destroy_id(id));
+}
+
 /*
  * A number is refused with interrupts off, so it must not take longer the more files the caller
- * may have. And who has the file is found, wherever it is among many.
+ * may have. The file is found where it was when the QP was created, or among the first 1024.
  */
 static void look_for_files(void)
 {
 	struct ibv_context *verbs = w.sides[0].listener->verbs;
 	struct ibv_context *other = ibv_open_device(verbs->device);
 	struct rlimit limit = { FILES, FILES };
-	struct rdma_conn_param param = { };
 	struct rdma_event_channel *chan;
-	struct rdma_cm_id *id;
 	__u32 mine, others;
 	double few, wide;
 	int i;
@@ -826,14 +834,16 @@ static void look_for_files(void)
 	wide = refusal(chan, others);
 	printf("refused in %.6f s, with a large table in %.6f s\n", few, wide);
 	MUST(wide < 10 * few);
+	must_connect(chan, mine);
 	for (i = 0; i < LOW_FILES; i++)
 		MUST(dup(0) >= 0);
 	refusal(chan, others);
-	id = with_route(chan);
-	param.qp_num = mine;
-	MUST(!rdma_connect(id, &param));
-	await(chan, RDMA_CM_EVENT_REJECTED);
-	MUST(!rdma_destroy_id(id));
+	refusal(chan, mine);
+	verbs->cmd_fd = LOW_FILES + 1000;
+	mine = some_qp(w.sides[0].pd)->qp_num;
+	must_connect(chan, mine);
+	MUST(!fcntl(verbs->cmd_fd, F_SETFD, 0) && dup2(0, verbs->cmd_fd) >= 0);
+	refusal(chan, mine);
 }
 
 static void files(void)

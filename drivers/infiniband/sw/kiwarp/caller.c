@@ -31,6 +31,8 @@
 #include <linux/fdtable.h>
 #include <linux/find.h>
 #include <linux/fs.h>
+#include <linux/minmax.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/user_namespace.h>
 #include <rdma/ib_verbs.h>
@@ -39,21 +41,76 @@
 
 #include "qp.h"
 
-/* Open files, and file descriptor numbers, that are searched in one spinlock section */
+/* Open files, and file descriptor numbers, that are searched in one RCU read-side section */
 #define CALLER_FILES	1024
 #define CALLER_NUMBERS	0x40000
+
+/* Does this descriptor refer to that uverbs file? No other file has it as private data. */
+static bool caller_has_at(const void *uverbs_file, unsigned int fd)
+{
+	struct files_struct *files = current->files;
+	struct file *file;
+	bool has;
+
+	rcu_read_lock();
+	/* NULL: the descriptor is reserved, the file is not installed yet */
+	file = files_lookup_fd_raw(files, fd);
+	has = file && READ_ONCE(file->private_data) == uverbs_file;
+	/*
+	 * If another thread closes it, the object can become the file of another process before
+	 * its private data is read. It is not in this table any more then.
+	 */
+	smp_rmb();
+	has = has && files_lookup_fd_raw(files, fd) == file;
+	rcu_read_unlock();
+	return has;
+}
+
+/*
+ * Search the caller's open files for a uverbs file, from descriptor *@fd on, and advance *@fd.
+ * Return: 1: found at *@fd; 0: not found; -EAGAIN: not found so far, call again for the rest.
+ */
+static int caller_look_for(const void *uverbs_file, unsigned int *fd)
+{
+	unsigned int left = CALLER_FILES;
+	const struct fdtable *fdt;
+	unsigned int end;
+	int ret = 0;
+
+	rcu_read_lock();
+	fdt = files_fdtable(current->files);
+	end = min(fdt->max_fds, *fd + CALLER_NUMBERS);
+	while ((*fd = find_next_bit(fdt->open_fds, end, *fd)) < end) {
+		if (caller_has_at(uverbs_file, *fd)) {
+			ret = 1;
+			break;
+		}
+		++*fd;
+		if (!--left)
+			break;
+	}
+	if (!ret && *fd < fdt->max_fds)
+		ret = -EAGAIN;
+	rcu_read_unlock();
+	return ret;
+}
 
 /**
  * kiw_owner_init() - note who creates a QP
  * @owner: filled
  * @uctx: user context of the process, or NULL for a kernel consumer
  *
- * Context: the caller's process. Undone by kiw_owner_uninit().
+ * Context: the caller's process, may sleep. Undone by kiw_owner_uninit().
  */
 void kiw_owner_init(struct kiw_owner *owner, const struct ib_ucontext *uctx)
 {
 	owner->file = uctx ? uctx->ufile : NULL;
 	owner->user_ns = uctx ? get_user_ns(current_user_ns()) : NULL;
+	owner->fd = 0;
+	if (!uctx || !current->files)
+		return;
+	while (caller_look_for(owner->file, &owner->fd) == -EAGAIN)
+		cond_resched();
 }
 
 /**
@@ -79,90 +136,30 @@ bool kiw_caller_is_process(void)
 	return !(current->flags & PF_KTHREAD);
 }
 
-/*
- * Search the caller's open files for a uverbs file, from descriptor *@fd on, and advance *@fd. No
- * other kind of file has this object as its private data.
- * Return: 1: found; 0: not found; -EAGAIN: not found so far, call again for the rest.
- */
-static int caller_look_for(const void *uverbs_file, unsigned int *fd)
-{
-	struct files_struct *files = current->files;
-	unsigned int left = CALLER_FILES;
-	unsigned int i, end;
-	struct file *file;
-	int ret = 0;
-
-	spin_lock(&files->file_lock);
-	end = files_fdtable(files)->max_fds;
-	if (end > *fd + CALLER_NUMBERS) {
-		end = *fd + CALLER_NUMBERS;
-		ret = -EAGAIN;
-	}
-	for (i = *fd; (i = find_next_bit(files_fdtable(files)->open_fds, end, i)) < end; i++) {
-		/* NULL: the descriptor is reserved, the file is not installed yet */
-		file = files_lookup_fd_locked(files, i);
-		if (file && file->private_data == uverbs_file) {
-			ret = 1;
-			break;
-		}
-		if (!--left) {
-			ret = -EAGAIN;
-			end = i + 1;
-			break;
-		}
-	}
-	*fd = end;
-	spin_unlock(&files->file_lock);
-	return ret;
-}
-
-/**
- * kiw_caller_may_ask() - quick check whether this caller may name a QP by its number
- * @owner: who created the QP
- *
- * For iw_cm, which asks with interrupts off, so a process with many open files must not cause a
- * long search. If the caller has more open files than can be searched here, the answer is
- * "maybe", as true. Therefore kiw_caller_may_name() must be called before anything happens to the
- * QP.
- *
- * A QP of a kernel consumer passes: kernel consumers also call from process context, for
- * example in mount. kiw_caller_may_connect() has the rest of that rule.
- *
- * Context: process; does not sleep, takes the spinlock of the caller's file table.
- * Return: false: the caller may not name the QP; true: it may, or perhaps may.
- */
-bool kiw_caller_may_ask(const struct kiw_owner *owner)
-{
-	unsigned int fd = 0;
-
-	if (!owner->file)
-		return true;
-	if (!kiw_caller_is_process() || !current->files)
-		return false;
-	return caller_look_for(owner->file, &fd) ||
-	       ns_capable_noaudit(owner->user_ns, CAP_SYS_PTRACE);
-}
-
 /**
  * kiw_caller_may_name() - may this caller name a QP by its number?
  * @owner: who created the QP
  *
- * Context: process, may sleep; takes the spinlock of the caller's file table.
- * Return: whether the caller may name the QP; always true for a QP of a kernel consumer, as in
- * kiw_caller_may_ask().
+ * iw_cm asks with interrupts off. So the search is bounded and takes no lock: the descriptor that
+ * the creator had the uverbs file under, then the caller's first %CALLER_FILES open files.
+ *
+ * A QP of a kernel consumer passes: kernel consumers also call from process context, for
+ * example in mount. kiw_caller_may_connect() has the rest of that rule.
+ *
+ * Context: process; does not sleep.
+ * Return: whether the caller may name the QP.
  */
 bool kiw_caller_may_name(const struct kiw_owner *owner)
 {
 	unsigned int fd = 0;
-	int ret;
 
 	if (!owner->file)
 		return true;
 	if (!kiw_caller_is_process() || !current->files)
 		return false;
-	while ((ret = caller_look_for(owner->file, &fd)) == -EAGAIN)
-		cond_resched();
-	return ret || ns_capable_noaudit(owner->user_ns, CAP_SYS_PTRACE);
+	return caller_has_at(owner->file, owner->fd) ||
+	       caller_look_for(owner->file, &fd) > 0 ||
+	       ns_capable_noaudit(owner->user_ns, CAP_SYS_PTRACE);
 }
 
 /* The rdma_cm_id behind an iw_cm_id; NULL if it does not belong to rdma_cm. */

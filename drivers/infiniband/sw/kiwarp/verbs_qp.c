@@ -478,7 +478,6 @@ int kiw_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
  * Context: process context of the caller, in an RCU read-side critical section, such as that of a
  * spinlock.
  * Return: the QP, or NULL: there is no complete QP of that number, or the caller may not name it.
- * Whether the caller may use the QP is decided by kiw_qp_find(), in the call that follows.
  */
 struct ib_qp *kiw_iw_get_qp(struct ib_device *ibdev, int qpn)
 {
@@ -487,7 +486,7 @@ struct ib_qp *kiw_iw_get_qp(struct ib_device *ibdev, int qpn)
 
 	if (!qp)
 		return NULL;
-	if (!kiw_caller_may_ask(&qp->owner)) {
+	if (!kiw_caller_may_name(&qp->owner)) {
 		kiw_count(&dev->stats, KIW_STAT_CONN_DENIED);
 		return NULL;
 	}
@@ -499,7 +498,7 @@ struct ib_qp *kiw_iw_get_qp(struct ib_device *ibdev, int qpn)
  * @id: the connection
  * @qpn: the number, chosen by the caller, which may be a process
  *
- * Context: process context of the caller; may sleep.
+ * Context: process context of the caller; does not sleep.
  * Return: the QP with a reference for the caller, or NULL: there is none, or the caller may not
  * use it.
  */
@@ -511,16 +510,14 @@ struct kiw_qp *kiw_qp_find(const struct iw_cm_id *id, u32 qpn)
 	/* kiw_destroy_qp() waits for this section before it waits for the last reference. */
 	rcu_read_lock();
 	qp = xa_load(&dev->qps, qpn);
-	if (qp)
+	if (qp && kiw_caller_may_name(&qp->owner) && kiw_caller_may_connect(id, qp)) {
 		kiw_qp_get(qp);
+	} else if (qp) {
+		kiw_count(&dev->stats, KIW_STAT_CONN_DENIED);
+		qp = NULL;
+	}
 	rcu_read_unlock();
-	if (!qp)
-		return NULL;
-	if (kiw_caller_may_name(&qp->owner) && kiw_caller_may_connect(id, qp))
-		return qp;
-	kiw_count(&dev->stats, KIW_STAT_CONN_DENIED);
-	kiw_qp_put(qp);
-	return NULL;
+	return qp;
 }
 
 /**
