@@ -46,6 +46,9 @@
 #define QP_SWEEP_MIN_MS	50
 #define QP_SWEEP_MAX_MS	1000
 
+/* Work requests of each queue that are flushed with BHs off */
+#define QP_FLUSH_BURST	256
+
 /* Delay before the engines try again after memory was short */
 #define QP_RETRY_MS	2
 
@@ -327,17 +330,33 @@ static void qp_fatal(struct kiw_qp *qp)
 	kiw_qp_event(qp, KIW_QPE_FATAL);
 }
 
+/*
+ * Flush each queue once at most: a process may refill its rings. Softirqs run between the bursts.
+ * The engines do not: the socket is owned, or there is none.
+ * Return: true: there may be more.
+ */
+static bool qp_flush_queues(struct kiw_qp *qp)
+{
+	const u32 entries = max(qp->sq.size, qp->rq.size);
+	bool more = true;
+	u32 done;
+
+	for (done = 0; more && done <= entries; done += QP_FLUSH_BURST) {
+		local_bh_disable();
+		more = kiw_tx_flush(qp, QP_FLUSH_BURST);
+		more |= kiw_rx_flush(qp, QP_FLUSH_BURST);
+		local_bh_enable();
+	}
+	return more;
+}
+
 /* Return: true if transmission stopped in the middle of a batch or message. */
 static bool qp_flush(struct kiw_qp *qp)
 {
 	bool locked = qp->ks && kiw_sock_lock(qp->ks);
 	bool was_cut = qp->tx.buf.len || qp->tx.kind != KIW_TX_NONE;
-	bool more;
+	bool more = qp_flush_queues(qp);
 
-	local_bh_disable();
-	more = kiw_tx_flush(qp);
-	more |= kiw_rx_flush(qp);
-	local_bh_enable();
 	if (locked)
 		kiw_sock_unlock(qp->ks);
 	if (qp->is_ending)

@@ -704,18 +704,18 @@ static void rx_flush_one(struct kiw_qp *qp, u64 wr_id)
 }
 
 /**
- * kiw_rx_flush() - complete all receives of the QP as flushed
+ * kiw_rx_flush() - complete receives of the QP as flushed
  * @qp: the QP, in ERROR
+ * @left: entries of the receive queue to complete at most, not 0
  *
  * The receives in a shared receive queue stay there.
  *
  * Context: process; socket lock held if there is a stream, BHs off; only called by the QP's work
  * item or kiw_qp_reset().
- * Return: true: a user ring keeps filling up; call again.
+ * Return: true: there may be more; call again.
  */
-bool kiw_rx_flush(struct kiw_qp *qp)
+bool kiw_rx_flush(struct kiw_qp *qp, u32 left)
 {
-	u32 left = qp->rq.size;
 	struct kiw_rwqe recv;
 
 	kiw_sock_assert_held(qp->ks);

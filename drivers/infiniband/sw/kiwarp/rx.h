@@ -54,7 +54,7 @@ extern const struct kiw_sock_ops kiw_qp_sock_ops;
 
 /* Socket lock held, BHs off */
 void kiw_rx_run(struct kiw_qp *qp);
-bool kiw_rx_flush(struct kiw_qp *qp);
+bool kiw_rx_flush(struct kiw_qp *qp, u32 left);
 
 /* Pure */
 enum kiw_perr kiw_source_perr(enum kiw_mem_fault fault);

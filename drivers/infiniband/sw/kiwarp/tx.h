@@ -89,6 +89,6 @@ void kiw_tx_run(struct kiw_qp *qp);
 void kiw_tx_taken(struct kiw_qp *qp);
 void kiw_tx_complete(struct kiw_qp *qp);
 void kiw_tx_refused(struct kiw_qp *qp, const struct kiw_term *term, enum kiw_wcs status);
-bool kiw_tx_flush(struct kiw_qp *qp);
+bool kiw_tx_flush(struct kiw_qp *qp, u32 left);
 
 #endif /* KIW_TX_H */

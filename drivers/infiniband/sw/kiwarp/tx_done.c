@@ -168,21 +168,21 @@ static void tx_flush_pend(struct kiw_qp *qp)
 }
 
 /**
- * kiw_tx_flush() - complete all send work requests as flushed
+ * kiw_tx_flush() - complete send work requests as flushed
  * @qp: the QP, in ERROR
+ * @left: entries of the send queue to complete at most, not 0
  *
  * Older work requests come first, so a consumer that drains its QP sees the completion of its
  * drain request last.
  *
  * Context: process; socket lock held if there is a stream, BHs off; only called by the QP's work
  * item or kiw_qp_reset().
- * Return: true: a user ring keeps filling up; call again.
+ * Return: true: there may be more; call again.
  */
-bool kiw_tx_flush(struct kiw_qp *qp)
+bool kiw_tx_flush(struct kiw_qp *qp, u32 left)
 {
 	struct kiw_tx *tx = &qp->tx;
 	struct kiw_pend pend = { .status = KIW_WCS_FLUSHED };
-	u32 left = qp->sq.size;
 
 	kiw_sock_assert_held(qp->ks);
 	kiw_txbuf_drop(&tx->buf);
