@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The CRC32c of RFC 5044 4.4 over the kernel's own crc32c(). The value between
- * calls is the raw register; kiw_crc_final() gives the four octets as sent.
+ * The CRC32c of RFC 5044 4.4, computed with the kernel's crc32c(). Between calls the
+ * value is the raw register; kiw_crc_final() returns the four octets as sent.
  */
 #ifndef KIW_PROTO_CRC_H
 #define KIW_PROTO_CRC_H
@@ -21,8 +21,8 @@ static inline u32 kiw_crc_update(u32 crc, const void *data, u32 len)
 }
 
 /*
- * The register is sent least significant octet first: RFC 5044 figures 5 and 6
- * (via RFC 3385 and iSCSI) put it that way.
+ * The register is sent least significant octet first, as in RFC 5044 figures 5 and 6
+ * (via RFC 3385 and iSCSI).
  */
 static inline __le32 kiw_crc_final(u32 crc)
 {
@@ -30,8 +30,8 @@ static inline __le32 kiw_crc_final(u32 crc)
 }
 
 /*
- * The register after octets and their own CRC, as sent, is the same whatever the octets:
- * the remainder that CRC32c leaves of the final inversion.
+ * Value of the register after any octets followed by their own CRC, as sent. It is constant:
+ * the remainder that the final inversion of CRC32c leaves.
  */
 #define KIW_CRC_RESIDUE		0xb798b438
 

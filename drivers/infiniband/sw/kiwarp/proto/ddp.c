@@ -2,9 +2,9 @@
 /*
  * DDP segments: RFC 5041 4 with the control octet of RFC 5040 4.1.
  *
- * The only place that reads or writes these headers. What is checked here is
- * what the header alone can tell; STags, buffers and order are checked by who
- * has them.
+ * Only this file and ddp.h, and term.c for headers inside a Terminate, read or write these
+ * headers. They are checked here as far as the header alone allows. The receive engine checks
+ * STags, buffers and order.
  */
 #include "ddp.h"
 #include "rdmap.h"
@@ -14,7 +14,7 @@
 #include <linux/unaligned.h>
 #include <asm/byteorder.h>
 
-/* RFC 5041 4.1, RFC 5040 4.1: the two control octets of a whole header */
+/* RFC 5041 4.1, RFC 5040 4.1: the two control octets of a complete header */
 static enum kiw_perr check_control(u8 ddp, u8 rdmap, u8 version)
 {
 	bool tagged = ddp & KIW_DDP_TAGGED;
@@ -29,8 +29,8 @@ static enum kiw_perr check_control(u8 ddp, u8 rdmap, u8 version)
 }
 
 /*
- * RFC 5041 7.1: a queue that does not exist is DDP's fault to report; one that
- * exists but is not this opcode's is RDMAP's (RFC 5040 4.1 figure 4).
+ * RFC 5041 7.1: a queue that does not exist is a fault of DDP. A queue that exists but
+ * does not belong to this opcode is one of RDMAP (RFC 5040 4.1 figure 4).
  */
 static enum kiw_perr check_queue(const struct kiw_ddp_seg *seg)
 {
@@ -63,12 +63,11 @@ static void read_untagged(const u8 *head, struct kiw_ddp_seg *seg)
  *	%KIW_FPDU_HDR_MAX and 2 + @ulpdu_len octets can be read
  * @ulpdu_len: ULPDU_Length, octets
  * @version: of DDP and RDMAP on this connection, %KIW_DDP_VERSION_IETF or _RDMAC
- * @seg: filled in; means nothing unless there is no fault
+ * @seg: filled in; valid only if there is no fault
  *
- * RFC 5041 4 and 7.1, RFC 5040 4.1 and 7.2. In this order, the first fault
- * counts: the header is whole, DDP version, RDMAP version, opcode known and of
- * this buffer model, queue, and what kiw_rdmap_check_size() asks. Reserved bits
- * are not looked at.
+ * RFC 5041 4 and 7.1, RFC 5040 4.1 and 7.2. Checks in this order, and returns the first
+ * fault: complete header, DDP version, RDMAP version, opcode known and valid for this
+ * buffer model, queue, and the checks of kiw_rdmap_check_size(). Reserved bits are ignored.
  *
  * Context: any.
  * Return: %KIW_PERR_NONE, or the fault.
@@ -119,8 +118,8 @@ static u8 rdmap_control(u8 version, u8 opcode)
 }
 
 /**
- * kiw_ddp_encode_tagged() - ULPDU_Length and header of a tagged segment
- * @hdr: written whole
+ * kiw_ddp_encode_tagged() - write ULPDU_Length and header of a tagged segment
+ * @hdr: written completely
  * @version: of DDP and RDMAP on this connection, %KIW_DDP_VERSION_IETF or _RDMAC
  * @opcode: %KIW_RDMAP_WRITE or %KIW_RDMAP_READ_RESP
  * @last: the last segment of its message
@@ -145,8 +144,8 @@ void kiw_ddp_encode_tagged(struct kiw_wire_tagged *hdr, u8 version, u8 opcode, b
 }
 
 /**
- * kiw_ddp_encode_untagged() - ULPDU_Length and header of an untagged segment
- * @hdr: written whole; the queue number is the opcode's
+ * kiw_ddp_encode_untagged() - write ULPDU_Length and header of an untagged segment
+ * @hdr: written completely; @opcode determines the queue number
  * @version: of DDP and RDMAP on this connection, %KIW_DDP_VERSION_IETF or _RDMAC
  * @opcode: an untagged &enum kiw_rdmap_opcode
  * @last: the last segment of its message

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * DDP segments (RFC 5041) with their RDMAP control octet (RFC 5040 4.1): decode
- * and check what came, encode what goes.
+ * DDP segments (RFC 5041) with their RDMAP control octet (RFC 5040 4.1): decode and
+ * check received headers, encode those to send.
  */
 #ifndef KIW_PROTO_DDP_H
 #define KIW_PROTO_DDP_H
@@ -17,7 +17,7 @@
  * @tagged: T bit
  * @last: L bit
  * @opcode: &enum kiw_rdmap_opcode, consistent with @tagged and @qn
- * @hdr_len: octets of ULPDU_Length field and DDP header: the payload starts there
+ * @hdr_len: octets of ULPDU_Length field and DDP header, after which the payload starts
  * @payload_len: octets of payload
  * @stag: tagged: data sink STag
  * @to: tagged: offset of the first payload octet
@@ -47,8 +47,8 @@ void kiw_ddp_encode_untagged(struct kiw_wire_untagged *hdr, u8 version, u8 opcod
 			     u16 payload_len, u32 inv_stag, u32 msn, u32 mo);
 
 /*
- * RFC 5041 5.1: the header of the segment behind one with @before octets of payload, which has
- * @payload_len and is like it otherwise
+ * RFC 5041 5.1: turn the header of a segment with @before octets of payload into that of the
+ * next one, which has @payload_len octets and is otherwise the same
  */
 static inline void kiw_ddp_next_tagged(struct kiw_wire_tagged *hdr, u16 before, u16 payload_len)
 {
@@ -64,20 +64,21 @@ static inline void kiw_ddp_next_untagged(struct kiw_wire_untagged *hdr, u16 befo
 }
 
 /**
- * kiw_ddp_goes_on() - is this the very next segment of a message, as long as the one before?
+ * kiw_ddp_goes_on() - is this the next segment of a message, of the same length?
  * @next: the FPDU from its ULPDU_Length field, any alignment; its first 20 octets can be read
- * @head: the same of the FPDU before; becomes that of this one if it is
- * @seg: that FPDU, decoded without a fault; likewise
+ * @head: the header of the previous FPDU, in the same form; updated to this FPDU if it is
+ * @seg: the previous FPDU, decoded without a fault; updated likewise
  *
- * Within a message only the TO, or the MO, changes from one segment to the next, and by as much
- * as the payload (RFC 5041 4.2, 4.3 and 5.3), until the last one is shorter. Where the first
- * eight octets - ULPDU_Length, both control octets, the STag - and the queue and the MSN are
- * those of a header in which kiw_ddp_decode() has found no fault, it finds none in this one
- * either, and it decodes to the same but for the TO or the MO, which are not what makes a fault.
- * The last segment of a message is followed by another message, so nothing goes on with it.
+ * Within a message only the TO or the MO changes from one segment to the next, by the length of
+ * the payload (RFC 5041 4.2, 4.3 and 5.3), until a shorter last segment. kiw_ddp_decode() found no
+ * fault in the previous header. If this header has the same first eight octets (ULPDU_Length, both
+ * control octets, STag) and the same queue and MSN, it has no fault either, and decodes to the
+ * same values except for the TO or the MO, which cannot cause a fault. After the last segment
+ * of a message another message begins, so nothing continues it.
  *
  * Context: any.
- * Return: false: not so, or not known: @head and @seg are as before, kiw_ddp_decode() can tell.
+ * Return: true if so. false: no, or not known; @head and @seg are unchanged, and kiw_ddp_decode()
+ * has to decide.
  */
 static inline bool kiw_ddp_goes_on(const u8 *next, u8 *head, struct kiw_ddp_seg *seg)
 {

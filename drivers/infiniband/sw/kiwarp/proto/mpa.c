@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * MPA framing in full operation: how large FPDUs are, where a received one ends, and
- * where the markers stand.
+ * MPA framing in full operation: the size of FPDUs, the end of a received one, and the
+ * position of markers.
  *
  * Owns the arithmetic of RFC 5044 4.1, 4.3 and 4.5 and the check of ULPDU_Length. Pure:
- * called from any context, keeps nothing between calls.
+ * called from any context, keeps no state between calls.
  *
- * FPDUs are whole multiples of four octets, and so are markers and what is between two
- * of them: no marker splits a ULPDU_Length or a CRC. A marker belongs to the FPDU whose
- * octet follows it, so one between two FPDUs is the first octet of the second, and one
- * before the CRC is inside (RFC 5044 4.4). 512 divides 2^32: an offset may wrap.
+ * The lengths of FPDUs, of markers and of the data between two markers are multiples of four
+ * octets, so no marker splits a ULPDU_Length or a CRC. A marker belongs to the FPDU whose
+ * octets follow it: a marker between two FPDUs is at the start of the second one, and a
+ * marker before the CRC is inside the FPDU (RFC 5044 4.4). Offsets may wrap, because 512
+ * divides 2^32.
  */
 #include "mpa.h"
 
@@ -23,11 +24,11 @@
 
 #define FPDU_OVERHEAD	(KIW_FPDU_LEN_SIZE + KIW_FPDU_CRC_SIZE)
 
-/* Octets of FPDUs from one marker to the next */
+/* FPDU octets between one marker and the next */
 #define MARKER_SPACE	(KIW_MARKER_INTERVAL - KIW_MARKER_SIZE)
 
 /**
- * kiw_mpa_pad() - size of the PAD of an FPDU
+ * kiw_mpa_pad() - compute the size of the PAD of an FPDU
  * @ulpdu_len: ULPDU_Length, octets
  *
  * RFC 5044 4.1: ULPDU_Length field, ULPDU and PAD are a multiple of four octets.
@@ -41,7 +42,7 @@ u8 kiw_mpa_pad(u32 ulpdu_len)
 }
 
 /**
- * kiw_mpa_fpdu_size() - size of an FPDU in a stream without markers
+ * kiw_mpa_fpdu_size() - compute the size of an FPDU in a stream without markers
  * @ulpdu_len: ULPDU_Length, octets, at most 65535
  *
  * RFC 5044 4.1.
@@ -55,11 +56,11 @@ u32 kiw_mpa_fpdu_size(u32 ulpdu_len)
 }
 
 /**
- * kiw_mpa_mulpdu() - largest ULPDU to send in a stream without markers
+ * kiw_mpa_mulpdu() - compute the largest ULPDU to send in a stream without markers
  * @emss: effective maximum segment size of the TCP connection, octets
  *
  * RFC 5044 4.5: EMSS - (6 + EMSS mod 4), so that a full FPDU fills one TCP segment;
- * never under 128 however small the segments are, and never over 64768 (section 3).
+ * at least 128, however small the segments are, and at most 64768 (section 3).
  *
  * Context: Any.
  * Return: MULPDU in octets, 128 to 64768.
@@ -74,9 +75,9 @@ u32 kiw_mpa_mulpdu(u32 emss)
 }
 
 /**
- * kiw_mpa_marked_size() - what some octets of FPDUs take in a stream with markers
- * @offset: where the first of them goes, or the marker before it
- * @octets: how many, less than 2^31
+ * kiw_mpa_marked_size() - compute the space that FPDU octets take in a stream with markers
+ * @offset: position of the first octet, or of the marker before it
+ * @octets: number of FPDU octets, less than 2^31
  *
  * A marker that would follow the last octet is not counted.
  *
@@ -92,7 +93,7 @@ u32 kiw_mpa_marked_size(u32 offset, u32 octets)
 	return octets + KIW_MARKER_SIZE * (1 + (octets - gap - 1) / MARKER_SPACE);
 }
 
-/* Octets of FPDUs among the first @octets after a marker's first octet, it included */
+/* FPDU octets among the first @octets of a marker interval, which begins with a marker */
 static u32 space_before(u32 octets)
 {
 	u32 rest = octets % KIW_MARKER_INTERVAL;
@@ -102,12 +103,12 @@ static u32 space_before(u32 octets)
 }
 
 /**
- * kiw_mpa_unmarked_size() - how many octets of FPDUs a piece of a stream with markers has
- * @offset: where the piece starts
- * @octets: how long it is, less than 2^31; it may end inside of a marker
+ * kiw_mpa_unmarked_size() - count the FPDU octets in a piece of a stream with markers
+ * @offset: start of the piece
+ * @octets: length of the piece, less than 2^31; it may end inside a marker
  *
  * Context: Any.
- * Return: Octets that are not of a marker.
+ * Return: Octets that do not belong to a marker.
  */
 u32 kiw_mpa_unmarked_size(u32 offset, u32 octets)
 {
@@ -117,13 +118,13 @@ u32 kiw_mpa_unmarked_size(u32 offset, u32 octets)
 }
 
 /**
- * kiw_mpa_strip() - take the markers out of a piece of the stream
- * @buf: the piece; what is left of it moves to the front
- * @offset: where the piece starts in the stream, not inside of a marker
- * @octets: how long it is; it may end inside of a marker
+ * kiw_mpa_strip() - remove the markers from a piece of the stream
+ * @buf: the piece; what is left moves to the front
+ * @offset: start of the piece in the stream, not inside a marker
+ * @octets: length of the piece; it may end inside a marker
  *
  * Context: Any.
- * Return: Octets left, as kiw_mpa_unmarked_size() says.
+ * Return: Octets left, the same as kiw_mpa_unmarked_size() returns.
  */
 u32 kiw_mpa_strip(u8 *buf, u32 offset, u32 octets)
 {
@@ -141,12 +142,12 @@ u32 kiw_mpa_strip(u8 *buf, u32 offset, u32 octets)
 }
 
 /**
- * kiw_mpa_markers_agree() - do all markers of a received FPDU point to where it starts?
- * @fpdu: its octets, from the marker on that may stand before it
- * @octets: how many
- * @start: where it starts
+ * kiw_mpa_markers_agree() - do all markers of a received FPDU point to its start?
+ * @fpdu: its octets, including the marker before it if there is one
+ * @octets: number of octets in @fpdu
+ * @start: position of @fpdu in the stream
  *
- * As kiw_mpa_marker_agrees(), of each.
+ * Calls kiw_mpa_marker_agrees() for each marker.
  *
  * Context: Any.
  * Return: false: a marker and ULPDU_Length do not agree.
@@ -173,7 +174,7 @@ static void set_extent(struct kiw_fpdu *fpdu, u16 ulpdu_len)
 	fpdu->total = ulpdu_len + pad + FPDU_OVERHEAD;
 }
 
-/* The FPDU without markers; @avail octets of it and what follows are known to be there. */
+/* Extent of the FPDU at @head, without markers; @avail octets from @head on have arrived. */
 static bool read_extent(const u8 *head, u32 avail, struct kiw_fpdu *fpdu)
 {
 	if (avail < KIW_FPDU_LEN_SIZE) {
@@ -185,20 +186,20 @@ static bool read_extent(const u8 *head, u32 avail, struct kiw_fpdu *fpdu)
 }
 
 /**
- * kiw_mpa_frame_rx() - has a whole FPDU arrived?
+ * kiw_mpa_frame_rx() - has a complete FPDU arrived?
  * @head: the octets at an FPDU boundary; the first min(@avail, 2) are read
- * @avail: octets of the stream from @head on, those not in @head included
- * @fpdu: set to the extent of the FPDU; while @avail is under 2 octets, to that of
- *	the smallest there can be
+ * @avail: octets of the stream from @head on, including those that are not in @head
+ * @fpdu: set to the extent of the FPDU; while @avail is less than 2 octets, to that of
+ *	the smallest possible FPDU
  *
- * RFC 5044 4.1 and 6. A ULPDU that cannot hold a DDP header (RFC 5041 4) or is over
- * the 64768 octets of RFC 5044 3 is refused before anyone waits for its octets.
- * The receiver is to treat it as a framing fault.
+ * RFC 5044 4.1 and 6. A ULPDU that cannot hold a DDP header (RFC 5041 4) or is longer than the
+ * 64768 octets of RFC 5044 3 is refused without waiting for its octets. The receiver must treat
+ * it as a framing fault.
  *
  * Context: Any.
- * Return: %KIW_MPA_RX_MORE when fewer than @fpdu->total octets are there,
- * %KIW_MPA_RX_READY when at least that many are, %KIW_MPA_RX_BAD for a length that
- * no DDP segment has.
+ * Return: %KIW_MPA_RX_MORE: fewer than @fpdu->total octets have arrived;
+ * %KIW_MPA_RX_READY: at least that many have; %KIW_MPA_RX_BAD: a length that no DDP
+ * segment has.
  */
 enum kiw_mpa_rx kiw_mpa_frame_rx(const u8 *head, u32 avail, struct kiw_fpdu *fpdu)
 {
@@ -208,11 +209,11 @@ enum kiw_mpa_rx kiw_mpa_frame_rx(const u8 *head, u32 avail, struct kiw_fpdu *fpd
 }
 
 /**
- * kiw_mpa_frame_rx_marked() - has a whole FPDU arrived, with its markers?
+ * kiw_mpa_frame_rx_marked() - has a complete FPDU arrived, with its markers?
  * @head: the octets at an FPDU boundary without markers, as kiw_mpa_strip() leaves them
- * @avail: octets of the stream from that boundary on, markers included, under 2^31
- * @offset: where the boundary is
- * @fpdu: as for kiw_mpa_frame_rx(), its markers in @total
+ * @avail: octets of the stream from that boundary on, including markers, less than 2^31
+ * @offset: position of the boundary
+ * @fpdu: as for kiw_mpa_frame_rx(); @total includes the markers
  *
  * Context: Any.
  * Return: As kiw_mpa_frame_rx().

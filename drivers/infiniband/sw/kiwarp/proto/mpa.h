@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * MPA framing in full operation, RFC 5044 section 4: how long an FPDU is, how
- * large it may be on this connection, and when a whole one has arrived; where
- * the markers are and what they say.
+ * MPA framing in full operation, RFC 5044 section 4: the length of an FPDU, its
+ * maximum on this connection, and whether a complete one has arrived; the position
+ * and the contents of markers.
  *
- * An offset is a position in one direction of the stream: octets since the first of
- * full operation, markers counted, modulo 2^32. Only the functions that deal with
+ * An offset is a position in one direction of the stream: octets since the start of
+ * full operation, including markers, modulo 2^32. Only the functions that handle
  * markers need it.
  */
 #ifndef KIW_PROTO_MPA_H
@@ -20,8 +20,8 @@
  * struct kiw_fpdu - the extent of one FPDU in the stream, octets
  * @ulpdu_len: ULPDU_Length as received
  * @pad: octets of PAD (0..3)
- * @total: ULPDU_Length field, ULPDU, PAD and CRC together, and the markers before any
- *	of their octets
+ * @total: ULPDU_Length field, ULPDU, PAD and CRC together, including the markers between
+ *	them and before the first
  */
 struct kiw_fpdu {
 	u16 ulpdu_len;
@@ -30,10 +30,10 @@ struct kiw_fpdu {
 };
 
 /**
- * enum kiw_mpa_rx - what the receive queue holds at an FPDU boundary
- * @KIW_MPA_RX_MORE: not a whole FPDU; wait for &struct kiw_fpdu.total octets
- * @KIW_MPA_RX_READY: a whole FPDU
- * @KIW_MPA_RX_BAD: a length no DDP segment can have
+ * enum kiw_mpa_rx - contents of the receive queue at an FPDU boundary
+ * @KIW_MPA_RX_MORE: an incomplete FPDU; wait for &struct kiw_fpdu.total octets
+ * @KIW_MPA_RX_READY: a complete FPDU
+ * @KIW_MPA_RX_BAD: a length that no DDP segment can have
  */
 enum kiw_mpa_rx {
 	KIW_MPA_RX_MORE,
@@ -55,13 +55,13 @@ enum kiw_mpa_rx kiw_mpa_frame_rx_marked(const u8 *head, u32 avail, u32 offset,
 					struct kiw_fpdu *fpdu);
 
 /**
- * kiw_mpa_to_marker() - octets before the next marker
- * @offset: position in the stream, not inside of a marker
+ * kiw_mpa_to_marker() - number of octets before the next marker
+ * @offset: position in the stream, not inside a marker
  *
- * RFC 5044 4.3: markers stand at every 512th octet, the first of all octets included.
+ * RFC 5044 4.3: there is a marker at every 512th octet, including the very first one.
  *
  * Context: Any.
- * Return: 0: a marker belongs here; otherwise octets to the next, at most 511.
+ * Return: 0: a marker belongs here; otherwise the octets before the next one, at most 511.
  */
 static inline u32 kiw_mpa_to_marker(u32 offset)
 {
@@ -69,14 +69,14 @@ static inline u32 kiw_mpa_to_marker(u32 offset)
 }
 
 /**
- * kiw_mpa_fpduptr() - what a marker says
- * @offset: where it stands
- * @start: where the FPDU it belongs to starts, with the marker before it if there is one
+ * kiw_mpa_fpduptr() - compute the FPDUPTR of a marker
+ * @offset: position of the marker
+ * @start: start of the FPDU it belongs to, including the marker before it if there is one
  *
- * RFC 5044 4.3: counted from ULPDU_Length, in front of which a marker may stand.
+ * RFC 5044 4.3: counted from ULPDU_Length, which a marker may precede.
  *
  * Context: Any.
- * Return: Octets from there to the marker.
+ * Return: Octets from ULPDU_Length to the marker.
  */
 static inline u16 kiw_mpa_fpduptr(u32 offset, u32 start)
 {
@@ -87,9 +87,9 @@ static inline u16 kiw_mpa_fpduptr(u32 offset, u32 start)
 
 /**
  * kiw_mpa_marker_encode() - write a marker
- * @marker: written whole
- * @offset: where it stands
- * @start: where the FPDU it belongs to starts, with the marker before it if there is one
+ * @marker: written completely
+ * @offset: position of the marker
+ * @start: start of the FPDU it belongs to, including the marker before it if there is one
  *
  * RFC 5044 4.2 and 4.3.
  *
@@ -104,10 +104,10 @@ static inline void kiw_mpa_marker_encode(struct kiw_wire_marker *marker, u32 off
 }
 
 /**
- * kiw_mpa_marker_agrees() - does a received marker point to where its FPDU starts?
+ * kiw_mpa_marker_agrees() - does a received marker point to the start of its FPDU?
  * @marker: as received
- * @offset: where it stands
- * @start: where the FPDU it belongs to starts, with the marker before it if there is one
+ * @offset: position of the marker
+ * @start: start of the FPDU it belongs to, including the marker before it if there is one
  *
  * RFC 5044 8, code 3. The two least significant bits of FPDUPTR count as zero, and the
  * reserved field is ignored (4.2).

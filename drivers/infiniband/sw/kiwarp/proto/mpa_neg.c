@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * MPA startup: reading and writing Request and Reply frames, and what both ends
+ * MPA startup: reads and writes Request and Reply frames, and computes what both ends
  * agree on by exchanging them.
  *
- * Owns the rules of RFC 5044 7.1 and RFC 6581 6 and 9. Pure: called from any
- * context, keeps nothing between calls. Frames are written from scratch: nothing a
- * peer sent is ever copied into an answer.
+ * Owns the rules of RFC 5044 7.1 and RFC 6581 6 and 9. Pure: called from any context,
+ * keeps no state between calls. Frames are written from scratch: data from a peer is
+ * never copied into an answer.
  *
- * CRC: the C of either end is enough (RFC 5044 7.1.1), so an end that wants CRCs has
- * them, and needs no way to insist. Markers: each end's M is for what it receives, and
- * the other one has no say in it.
+ * CRC: the C of either end is enough (RFC 5044 7.1.1), so an end that wants CRCs gets
+ * them, and needs no way to insist. Markers: the M of each end is about what that end
+ * receives, and the other end cannot refuse.
  *
  * Revision 0 is that of the RDMA Consortium. It has no negotiation: markers and CRCs are
- * always there, and DDP and RDMAP are of version 0 (RFC 5044 appendix C).
+ * always used, and DDP and RDMAP have version 0 (RFC 5044 appendix C).
  */
 #include "mpa_neg.h"
 
@@ -20,7 +20,7 @@
 #include <linux/string.h>
 #include <asm/byteorder.h>
 
-/* The largest depth that means a number and not "not negotiated" */
+/* The largest depth; the next value means "not negotiated" */
 #define DEPTH_MAX	(KIW_MPA_V2_NOT_NEGOTIATED - 1)
 
 #define REV_OFFSET	offsetof(struct kiw_wire_mpa_frame, rev)
@@ -28,7 +28,7 @@
 static const u8 key_request[] = KIW_MPA_KEY_REQ;
 static const u8 key_reply[] = KIW_MPA_KEY_REP;
 
-/* Compare the first @len octets of a key, at most all of it */
+/* Compare the first @len octets of a key, or all of it if @len is larger */
 static enum kiw_mpa_verdict check_key(const u8 *buf, size_t len, bool reply)
 {
 	const u8 *other = reply ? key_request : key_reply;
@@ -41,8 +41,8 @@ static enum kiw_mpa_verdict check_key(const u8 *buf, size_t len, bool reply)
 }
 
 /*
- * A Request above our revision is as malformed as it is to an implementation that knows
- * no more (RFC 6581 10). One of revision 0 is read in any case: it gets an answer.
+ * Treat a Request above our revision as malformed, as an implementation does that does not know
+ * that revision (RFC 6581 10). A Request of revision 0 is always read, because it gets an answer.
  */
 static bool is_spoken(u8 rev, bool reply, const struct kiw_mpa_local *local)
 {
@@ -106,20 +106,20 @@ static void encode_enhanced(const struct kiw_mpa_frame *frame, u8 *buf)
 /**
  * kiw_mpa_parse() - read a Request or Reply from the start of a stream
  * @buf: the first octets of the stream, of any alignment
- * @len: how many there are; more than the frame is not an error
+ * @len: octets in @buf; more than the frame is not an error
  * @reply: a Reply is expected, else a Request
- * @local: this end; which revisions it speaks is looked at
- * @frame: the decoded frame; to be used only with %KIW_MPA_OK
- * @need: octets the stream must have before another call can tell more; with
+ * @local: this end; only the revisions it speaks are used
+ * @frame: the decoded frame; valid only with %KIW_MPA_OK
+ * @need: octets that the stream must have before another call can tell more; with
  *	%KIW_MPA_OK the length of the frame, which is what the caller consumes
  *
- * RFC 5044 7.1.1, RFC 6581 6 and 9. Key and revision are judged as soon as their
- * octets are there, PD_Length when the fixed part of the frame is. S in a frame of
- * revision 0 or 1 and reserved bits are not looked at; nor are B, C and D without A.
+ * RFC 5044 7.1.1, RFC 6581 6 and 9. Key and revision are checked as soon as their octets have
+ * arrived, PD_Length as soon as the fixed part of the frame has. Ignored are S in a frame of
+ * revision 0 or 1, B, C and D without A, and reserved bits.
  *
  * Context: Any.
- * Return: %KIW_MPA_MORE for a beginning that may become a frame, %KIW_MPA_OK for a
- * whole one, else why the connection is to be closed without an answer.
+ * Return: %KIW_MPA_MORE: a beginning that may become a frame; %KIW_MPA_OK: a complete frame;
+ * otherwise the reason to close the connection without an answer.
  */
 enum kiw_mpa_verdict kiw_mpa_parse(const u8 *buf, size_t len, bool reply,
 				   const struct kiw_mpa_local *local,
@@ -157,16 +157,16 @@ enum kiw_mpa_verdict kiw_mpa_parse(const u8 *buf, size_t len, bool reply,
 
 /**
  * kiw_mpa_build() - write a Request or Reply
- * @buf: where to, %KIW_MPA_FRAME_MAX octets, of any alignment
- * @frame: what it says; its @pd_offset and @pd_len are not looked at
- * @reply: a Reply, else a Request, whose R is 0 whatever @frame says
- * @pdata: the ULP's private data, or NULL when @pd_len is 0
+ * @buf: destination, %KIW_MPA_FRAME_MAX octets, of any alignment
+ * @frame: contents; its @pd_offset and @pd_len are ignored
+ * @reply: write a Reply, else a Request, whose R is 0 regardless of @frame
+ * @pdata: the ULP's private data, or NULL if @pd_len is 0
  * @pd_len: its length: at most 512 octets, 508 in an enhanced frame
  *
- * RFC 5044 7.1.1, RFC 6581 6 and 9. Reserved bits are 0, and B, C and D are without A.
+ * RFC 5044 7.1.1, RFC 6581 6 and 9. Reserved bits are 0, and without A so are B, C and D.
  *
  * Context: Any.
- * Return: Length of the frame in octets, or 0 when the private data is too long.
+ * Return: Length of the frame in octets, or 0 if the private data is too long.
  */
 size_t kiw_mpa_build(u8 *buf, const struct kiw_mpa_frame *frame, bool reply,
 		     const void *pdata, u16 pd_len)
@@ -194,20 +194,20 @@ size_t kiw_mpa_build(u8 *buf, const struct kiw_mpa_frame *frame, bool reply,
 	return sizeof(hdr) + enhanced_len + pd_len;
 }
 
-/* A depth of our own: what the ULP wants, as far as the device and 14 bits go */
+/* Our own depth: what the ULP wants, limited by the device and by 14 bits */
 static u16 own_depth(u16 wanted, u16 max)
 {
 	return min_t(u16, wanted, min_t(u16, max, DEPTH_MAX));
 }
 
 /**
- * kiw_mpa_request() - what our Request says
+ * kiw_mpa_request() - fill in our Request
  * @local: what this end wants
- * @req: the Request to build
+ * @req: the Request to fill in
  *
- * RFC 6581 9.1, 9.2 and 10. Revision 2 is always enhanced, for the sake of IRD and
- * ORD. An ORD of 0 does not keep us from offering an RTR by RDMA Read: 9.1 lets the
- * responder raise its IRD for it, and kiw_mpa_conclude() looks whether it did.
+ * RFC 6581 9.1, 9.2 and 10. Revision 2 is always enhanced, in order to negotiate IRD and ORD.
+ * Even with an ORD of 0 we offer an RTR by RDMA Read: 9.1 lets the responder raise its IRD for
+ * it, and kiw_mpa_conclude() checks whether it did.
  *
  * Context: Any.
  */
@@ -231,7 +231,7 @@ void kiw_mpa_request(const struct kiw_mpa_local *local, struct kiw_mpa_frame *re
 		req->rtr = rtr;
 }
 
-/* Our limit for what the peer says of its other end; the device's when it says nothing */
+/* Limit a depth of the peer to what our device can do; use the device's if the peer has none */
 static u16 peer_limit(const struct kiw_mpa_frame *req, u16 depth, u16 max)
 {
 	if (!req->enhanced || depth == KIW_MPA_V2_NOT_NEGOTIATED)
@@ -240,16 +240,16 @@ static u16 peer_limit(const struct kiw_mpa_frame *req, u16 depth, u16 max)
 }
 
 /**
- * kiw_mpa_peer_limits() - what the responder's ULP learns of the peer's depths
- * @req: the Request
- * @local: this end; only its maxima are looked at
- * @ird: the inbound read depth that serves all the peer wants to have outstanding
- * @ord: the outbound read depth that the peer can serve
+ * kiw_mpa_peer_limits() - get what the ULP is told of the peer's depths
+ * @req: the Request, or a Reply that rejects
+ * @local: this end; only its maxima are used
+ * @ird: set to the inbound read depth that serves all Reads the peer wants outstanding
+ * @ord: set to the outbound read depth that the peer can serve
  *
- * RFC 6581 9.1: the responder passes the peer's IRD and ORD to the ULP; as seen from
- * here the peer's ORD is an IRD and the reverse. A peer that leaves a depth to the
- * ULPs, be it by 0x3fff or by an unenhanced Request, does not thereby forbid RDMA
- * Reads: the ULP is told what the device can do.
+ * RFC 6581 9.1: the responder passes the peer's IRD and ORD to the ULP. For this end the peer's
+ * ORD is an IRD, and the reverse. A peer that leaves a depth to the ULPs, by 0x3fff or by an
+ * unenhanced Request, does not forbid RDMA Reads by that: the ULP is told what the device can
+ * do.
  *
  * Context: Any.
  */
@@ -260,7 +260,7 @@ void kiw_mpa_peer_limits(const struct kiw_mpa_frame *req, const struct kiw_mpa_l
 	*ord = peer_limit(req, req->ird, local->max_ord);
 }
 
-/* RFC 6581 9.1, the responder's part; @out starts with our own depths */
+/* RFC 6581 9.1, the responder's part; on entry @out has our own depths */
 static void answer_depths(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
 			  struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out)
 {
@@ -279,9 +279,9 @@ static void answer_depths(const struct kiw_mpa_local *local, const struct kiw_mp
 }
 
 /*
- * RFC 6581 9.2, the responder's part: offer every kind of RTR that both support. One by
- * RDMA Read needs an IRD to be served with; where depths are negotiated 9.1 lets
- * us make it 1.
+ * RFC 6581 9.2, the responder's part: offer every kind of RTR that both ends support. Serving
+ * an RTR by RDMA Read needs an IRD of at least 1. If depths are negotiated, 9.1 lets us raise
+ * it to 1.
  */
 static bool answer_p2p(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
 		       struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out)
@@ -303,7 +303,7 @@ static bool answer_p2p(const struct kiw_mpa_local *local, const struct kiw_mpa_f
 	return rtr;
 }
 
-/* What is true of every outcome: RFC 5044 7.1.1, and appendix C for revision 0 */
+/* The part common to all outcomes: RFC 5044 7.1.1, and appendix C for revision 0 */
 static void agree_on_framing(u8 rev, const struct kiw_mpa_frame *ours, bool peer_crc,
 			     bool peer_markers, struct kiw_mpa_outcome *out)
 {
@@ -317,22 +317,21 @@ static void agree_on_framing(u8 rev, const struct kiw_mpa_frame *ours, bool peer
 }
 
 /**
- * kiw_mpa_answer() - what our Reply says when the ULP accepts, and what it leads to
- * @local: this end, with the depths the ULP accepted with
+ * kiw_mpa_answer() - fill in our Reply when the ULP accepts, and compute the outcome
+ * @local: this end, with the depths that the ULP accepts with
  * @req: the Request
- * @reply: the Reply to build
- * @out: what is agreed on, provided the initiator concludes so too
+ * @reply: the Reply to fill in
+ * @out: what is agreed on, provided the initiator comes to the same conclusion
  *
- * RFC 5044 7.1.1, RFC 6581 9 and 10: an unenhanced Request gets an unenhanced Reply of
- * the same revision, and CRC is used when either end wants it. Our ORD goes down to
- * the initiator's IRD; our IRD goes up to the initiator's ORD, as far as the
- * device can, and the initiator goes down the rest of the way. 0x3fff leaves a depth
- * alone and is answered by itself.
+ * RFC 5044 7.1.1, RFC 6581 9 and 10: an unenhanced Request gets an unenhanced Reply of the same
+ * revision, and CRC is used if either end wants it. Our ORD is lowered to the initiator's IRD.
+ * Our IRD is raised to the initiator's ORD as far as the device can, and the initiator lowers
+ * its ORD to that. 0x3fff does not change a depth, and is answered with 0x3fff.
  *
  * Context: Any.
- * Return: false when there can be no connection: there is no kind of RTR that both ends can
- * do, or the revision is not one of @local's. @reply and @out are of no use then and
- * kiw_mpa_refuse() says what to send.
+ * Return: false if there can be no connection: no kind of RTR is common to both ends, or @local
+ * does not speak the revision. @reply and @out are invalid then, and kiw_mpa_refuse() fills in
+ * the Reply to send.
  */
 bool kiw_mpa_answer(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
 		    struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out)
@@ -356,15 +355,15 @@ bool kiw_mpa_answer(const struct kiw_mpa_local *local, const struct kiw_mpa_fram
 }
 
 /**
- * kiw_mpa_refuse() - what our Reply says when there is to be no connection
- * @local: this end, with the depths the ULP would need
+ * kiw_mpa_refuse() - fill in a Reply that rejects
+ * @local: this end, with the depths that the ULP would need
  * @req: the Request
- * @reply: the Reply to build, with R set
+ * @reply: the Reply to fill in, with R set
  *
- * RFC 5044 7.1.2, RFC 6581 9.1 and 10. An enhanced Request gets an enhanced rejection:
- * it tells the depths this end needs, whatever the initiator has, and in answer to A
- * all kinds of RTR that this end can do. A Request of a revision that is not @local's is
- * answered in one that is (RFC 5044 C.2.1).
+ * RFC 5044 7.1.2, RFC 6581 9.1 and 10. An enhanced Request gets an enhanced rejection: it has
+ * the depths that this end needs, regardless of the initiator's, and, if A is set, all kinds of
+ * RTR that this end supports. A Request of a revision that @local does not speak is answered
+ * in one that it does (RFC 5044 C.2.1).
  *
  * Context: Any.
  */
@@ -390,7 +389,7 @@ void kiw_mpa_refuse(const struct kiw_mpa_local *local, const struct kiw_mpa_fram
 		reply->rtr = local->rtr;
 }
 
-/* RFC 6581 9.1, the initiator's part; @out starts with our own depths */
+/* RFC 6581 9.1, the initiator's part; on entry @out has our own depths */
 static enum kiw_perr conclude_depths(const struct kiw_mpa_local *local,
 				     const struct kiw_mpa_frame *reply,
 				     struct kiw_mpa_outcome *out)
@@ -405,7 +404,7 @@ static enum kiw_perr conclude_depths(const struct kiw_mpa_local *local,
 	return KIW_PERR_NONE;
 }
 
-/* Can we have one RDMA Read outstanding, be it that the responder made room for just that? */
+/* Can we have one RDMA Read outstanding, if only because the responder raised its IRD for it? */
 static bool can_read(const struct kiw_mpa_frame *reply, const struct kiw_mpa_outcome *out)
 {
 	if (out->ord)
@@ -413,7 +412,7 @@ static bool can_read(const struct kiw_mpa_frame *reply, const struct kiw_mpa_out
 	return reply->ird && reply->ird != KIW_MPA_V2_NOT_NEGOTIATED;
 }
 
-/* RFC 6581 9.2, the initiator's part: of the kinds both can do, the one we like best. */
+/* RFC 6581 9.2, the initiator's part: choose the kind we prefer among the common ones. */
 static enum kiw_perr conclude_p2p(const struct kiw_mpa_local *local,
 				  const struct kiw_mpa_frame *req,
 				  const struct kiw_mpa_frame *reply,
@@ -439,13 +438,13 @@ static enum kiw_perr conclude_p2p(const struct kiw_mpa_local *local,
 }
 
 /**
- * kiw_mpa_wants_plain() - is an unenhanced Request what this responder would understand?
+ * kiw_mpa_wants_plain() - does this responder need an unenhanced Request?
  * @req: the Request that was sent
  * @reply: the Reply that accepts
  *
- * RFC 5044 C.2.5 with RFC 6581 10: a responder of revision 0 took the depths of an enhanced
- * Request for private data and has handed them to its ULP. To be used for a revision that
- * this end speaks, that is: after kiw_mpa_parse().
+ * RFC 5044 C.2.5 with RFC 6581 10: a responder of revision 0 has mistaken the depths of an
+ * enhanced Request for private data and passed them to its ULP. Call this only for a revision
+ * that this end speaks, that is, after kiw_mpa_parse().
  *
  * Context: Any.
  * Return: whether to try again with revision 1.
@@ -456,22 +455,22 @@ bool kiw_mpa_wants_plain(const struct kiw_mpa_frame *req, const struct kiw_mpa_f
 }
 
 /**
- * kiw_mpa_conclude() - what the initiator makes of a Reply that accepts
- * @local: this end, as it was given to kiw_mpa_request()
+ * kiw_mpa_conclude() - compute the outcome of a Reply that accepts, for the initiator
+ * @local: this end, as passed to kiw_mpa_request()
  * @req: the Request that was sent
  * @reply: the Reply; R is not set
- * @out: what is agreed on; with a fault only revision, version, CRC and markers count, as
- *	the Terminate goes out under them
+ * @out: what is agreed on; with a fault only revision, version, CRC and markers are valid, for
+ *	sending the Terminate
  *
- * RFC 5044 7.1.1, RFC 6581 9 and 10. Our ORD goes down to the responder's IRD. Our IRD
- * goes up to the responder's ORD if the device can. 0x3fff leaves a depth alone. With
- * an ORD of 0 an RTR by RDMA Read makes it 1, if the responder has made its IRD so.
+ * RFC 5044 7.1.1, RFC 6581 9 and 10. Our ORD is lowered to the responder's IRD. Our IRD is
+ * raised to the responder's ORD if the device can. 0x3fff does not change a depth. For an RTR
+ * by RDMA Read an ORD of 0 becomes 1, if the responder's IRD is not 0.
  *
  * Context: Any.
- * Return: %KIW_PERR_NONE, or why the connection is to be terminated:
- * %KIW_PERR_MPA_IRD when the device cannot serve the responder's ORD,
- * %KIW_PERR_MPA_RTR when there is no common connection model or kind of RTR,
- * %KIW_PERR_MPA_LOCAL when only one of Request and Reply is enhanced.
+ * Return: %KIW_PERR_NONE, or why the connection must be terminated:
+ * %KIW_PERR_MPA_IRD: the device cannot serve the responder's ORD,
+ * %KIW_PERR_MPA_RTR: there is no common connection model or kind of RTR,
+ * %KIW_PERR_MPA_LOCAL: only one of Request and Reply is enhanced.
  */
 enum kiw_perr kiw_mpa_conclude(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
 			       const struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * MPA startup: the Request and Reply frames (RFC 5044 7.1, RFC 6581 6 and 9) as
- * values, and the negotiation as a function of both sides.
+ * values, and the negotiation as a function of what both ends say.
  */
 #ifndef KIW_PROTO_MPA_NEG_H
 #define KIW_PROTO_MPA_NEG_H
@@ -26,8 +26,8 @@
  * @rtr: %KIW_RTR_ bits B, C, D; 0 unless @p2p
  * @ird: inbound read depth, 0..0x3fff (0x3fff: not negotiated)
  * @ord: outbound read depth, likewise
- * @pd_offset: where the ULP's private data starts in the frame, octets
- * @pd_len: length of the ULP's private data, without the enhanced data, octets
+ * @pd_offset: offset of the ULP's private data in the frame, in octets
+ * @pd_len: length of the ULP's private data, without the enhanced data, in octets
  */
 struct kiw_mpa_frame {
 	u8 rev;
@@ -44,12 +44,12 @@ struct kiw_mpa_frame {
 };
 
 /**
- * enum kiw_mpa_verdict - what the start of a stream is
- * @KIW_MPA_MORE: a valid beginning, not whole yet
- * @KIW_MPA_OK: a whole frame
+ * enum kiw_mpa_verdict - result of parsing the start of a stream
+ * @KIW_MPA_MORE: a valid beginning of a frame, not complete yet
+ * @KIW_MPA_OK: a complete frame
  * @KIW_MPA_BAD_KEY: not MPA
- * @KIW_MPA_WRONG_ROLE: a Request where a Reply belongs, or the reverse
- * @KIW_MPA_BAD_REV: a revision that is not spoken here
+ * @KIW_MPA_WRONG_ROLE: a Request instead of a Reply, or the reverse
+ * @KIW_MPA_BAD_REV: a revision that this end does not speak
  * @KIW_MPA_BAD_LENGTH: PD_Length over 512, or too short for the enhanced data
  */
 enum kiw_mpa_verdict {
@@ -62,18 +62,18 @@ enum kiw_mpa_verdict {
 };
 
 /**
- * struct kiw_mpa_local - what this end wants and has
+ * struct kiw_mpa_local - what this end wants and supports
  * @rev: highest revision to speak (1 or 2)
  * @crc: ask for CRC
  * @markers: ask for markers in what the peer sends
  * @p2p: ask for peer-to-peer (initiator)
- * @rdmac: also speak revision 0, as RFC 5044 appendix C says
- * @rtr: RTR kinds that can be sent and received
- * @rtr_order: the same in order of preference, the best first, 0 behind the last
- * @ird: inbound read depth the ULP gave, 0..max_ird
- * @ord: outbound read depth the ULP gave
- * @max_ird: most this device can serve
- * @max_ord: most this device can have outstanding
+ * @rdmac: also speak revision 0, see RFC 5044 appendix C
+ * @rtr: %KIW_RTR_ kinds that can be sent and received
+ * @rtr_order: the same in order of preference, 0 after the last
+ * @ird: inbound read depth that the ULP wants, 0..max_ird
+ * @ord: outbound read depth that the ULP wants
+ * @max_ird: most inbound Reads that this device can serve
+ * @max_ord: most Reads that this device can have outstanding
  */
 struct kiw_mpa_local {
 	u8 rev;
@@ -95,9 +95,9 @@ struct kiw_mpa_local {
  * @version: of DDP and RDMAP: 1, or 0 with revision 0
  * @crc: CRC generated and checked
  * @tx_markers: the peer asked for markers
- * @rx_markers: we did
+ * @rx_markers: we asked for markers
  * @p2p: peer-to-peer mode
- * @rtr: the single %KIW_RTR_ kind the initiator sends; any of the offered for a responder
+ * @rtr: initiator: the one %KIW_RTR_ kind that it sends; responder: all kinds offered
  * @ird: our inbound read depth
  * @ord: our outbound read depth
  */

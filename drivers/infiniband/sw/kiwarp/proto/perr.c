@@ -19,8 +19,8 @@ static const struct kiw_perr_info perr_table[KIW_PERR_COUNT] = {
 };
 
 /**
- * kiw_perr_info() - what is known of a fault
- * @perr: the fault; a value that is none counts as %KIW_PERR_RDMAP_CATASTROPHIC
+ * kiw_perr_info() - get the properties of a fault
+ * @perr: the fault; an unknown value counts as %KIW_PERR_RDMAP_CATASTROPHIC
  *
  * RFC 5040 4.8 figure 9 for the numbers.
  *
@@ -34,7 +34,7 @@ const struct kiw_perr_info *kiw_perr_info(enum kiw_perr perr)
 	return &perr_table[perr];
 }
 
-/* The fault that stands for all of a layer's that have no name here */
+/* The generic fault of a layer, for codes that have no name here */
 static enum kiw_perr unspecific(u8 layer, u8 etype)
 {
 	switch (layer) {
@@ -54,17 +54,17 @@ static enum kiw_perr unspecific(u8 layer, u8 etype)
 }
 
 /**
- * kiw_perr_from_wire() - the fault that a received Terminate names
+ * kiw_perr_from_wire() - get the fault that a received Terminate reports
  * @layer: Terminate layer
  * @etype: error type
- * @code: error code; of a local catastrophic error of RDMAP it means nothing
+ * @code: error code; meaningless for a local catastrophic error of RDMAP
  *
- * RFC 5040 4.8 figure 9. MPA errors are known with error type 3 as well, which
- * is what hardware sends.
+ * RFC 5040 4.8 figure 9. For MPA errors, error type 3 is accepted, too, because hardware
+ * sends it.
  *
  * Context: any.
- * Return: the fault; one without a name becomes the unspecific one of its layer,
- * never %KIW_PERR_NONE.
+ * Return: the fault; one without a name here becomes the generic one of its layer; never
+ * %KIW_PERR_NONE.
  */
 enum kiw_perr kiw_perr_from_wire(u8 layer, u8 etype, u8 code)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The error taxonomy: every fault that a peer can cause or report has one name here,
- * and one row that says which Terminate it is on the wire and which status the work
- * request gets. Its counters follow from its layer and from fault_stats of stats.c.
+ * The error taxonomy: every fault that a peer can cause or report has one name and one
+ * row here. The row gives the Terminate codes on the wire and the status of the work
+ * request. The fault's counters follow from its layer and from fault_stats in stats.c.
  */
 #ifndef KIW_PROTO_PERR_H
 #define KIW_PROTO_PERR_H
@@ -13,18 +13,18 @@
  * enum kiw_wcs - completion status, in the driver's own terms
  * @KIW_WCS_SUCCESS: done
  * @KIW_WCS_LOC_LEN: a message longer than the receive that took it, or a bad length posted
- * @KIW_WCS_LOC_PROT: a local STag, range or right that is wrong
- * @KIW_WCS_LOC_QP_OP: a work request that makes no sense
+ * @KIW_WCS_LOC_PROT: an invalid local STag or range, or a missing right
+ * @KIW_WCS_LOC_QP_OP: an invalid work request
  * @KIW_WCS_FLUSHED: never begun, or outcome unknown, because the QP left RTS
- * @KIW_WCS_BAD_RESP: the peer answered something else
- * @KIW_WCS_REM_ACCESS: the peer refused: STag, range or rights
+ * @KIW_WCS_BAD_RESP: the peer's response does not match the request
+ * @KIW_WCS_REM_ACCESS: the peer refused access: STag, range or rights
  * @KIW_WCS_REM_INV_REQ: the peer found the request invalid
- * @KIW_WCS_REM_OP: the peer could not carry it out
- * @KIW_WCS_MEM_OP: a registration or an invalidation that is not possible
+ * @KIW_WCS_REM_OP: the peer could not execute the request
+ * @KIW_WCS_MEM_OP: a registration or an invalidation that failed
  * @KIW_WCS_GENERAL: anything else
  * @KIW_WCS_COUNT: number of the above
  *
- * The adapters map it to enum ib_wc_status and to the user ring's codes.
+ * cq.c maps it to enum ib_wc_status, uapi_siw.c to the codes of the user ring.
  */
 enum kiw_wcs {
 	KIW_WCS_SUCCESS,
@@ -49,9 +49,9 @@ enum kiw_wcs {
 #define KIW_ETYPE_PROTECTION	1	/* of RDMAP */
 
 /*
- * X(name, layer, etype, code, status of the peer's failing WR, text)
- * The status is what the *requester* sees on its work request when the peer
- * answers with this Terminate.
+ * X(name, layer, etype, code, status of the requester's failing WR, text)
+ * The *requester* sees this status on its work request when the peer answers with
+ * this Terminate.
  */
 #define KIW_PERR_LIST(X) \
 	X(RDMAP_CATASTROPHIC,	0, 0, 0x00, REM_OP,	"RDMAP local catastrophic error") \
@@ -102,12 +102,12 @@ enum kiw_perr {
 };
 
 /**
- * struct kiw_perr_info - what is known of one fault
+ * struct kiw_perr_info - properties of a fault
  * @layer: Terminate layer, RFC 5040 4.8
  * @etype: Terminate error type
  * @code: Terminate error code
  * @wcs: status of the requester's failing work request
- * @text: for people
+ * @text: description for traces
  */
 struct kiw_perr_info {
 	u8 layer;

@@ -26,11 +26,11 @@ const struct kiw_rdmap_row kiw_rdmap_rows[KIW_RDMAP_ROWS] = {
  * kiw_rdmap_check_size() - check the extent of a segment against its opcode
  * @seg: decoded, with an opcode that fits it
  *
- * RFC 5040 4.2: Read Request and Terminate are headers, and the shortest MULPDU
- * of RFC 5044 holds them, so they come as one segment: offset 0, last. The
- * buffer of a Read Request is its header (RFC 5040 5.2.1), and more is RFC 5041
- * 7.1's message too long. A Terminate may be longer than any we know: the rest
- * is ignored. For a header that is cut off the RFCs have no code.
+ * RFC 5040 4.2: Read Request and Terminate consist of a header, and the shortest MULPDU
+ * of RFC 5044 can hold it, so they arrive as one segment: offset 0, last. The buffer of
+ * a Read Request is as long as its header (RFC 5040 5.2.1); a longer one is a "message
+ * too long" of RFC 5041 7.1. A Terminate may be longer than those we know: the rest is
+ * ignored. For a truncated header the RFCs define no code.
  *
  * Context: any.
  * Return: %KIW_PERR_NONE, %KIW_PERR_DDP_MO, %KIW_PERR_DDP_TOO_LONG or
@@ -52,8 +52,8 @@ enum kiw_perr kiw_rdmap_check_size(const struct kiw_ddp_seg *seg)
 }
 
 /**
- * kiw_read_req_encode() - RDMA Read Request header
- * @wire: written whole
+ * kiw_read_req_encode() - write an RDMA Read Request header
+ * @wire: written completely
  * @req: what to ask for
  *
  * RFC 5040 4.4.
@@ -72,11 +72,11 @@ void kiw_read_req_encode(struct kiw_wire_read_req *wire, const struct kiw_read_r
 }
 
 /**
- * kiw_read_req_decode() - RDMA Read Request header
+ * kiw_read_req_decode() - read an RDMA Read Request header
  * @wire: 28 octets, any alignment
  * @req: filled in
  *
- * RFC 5040 4.4. Every value is possible; none is checked here.
+ * RFC 5040 4.4. Any value is possible; nothing is checked here.
  *
  * Context: any.
  */
@@ -90,7 +90,7 @@ void kiw_read_req_decode(const u8 *wire, struct kiw_read_req *req)
 }
 
 /**
- * kiw_untagged_check() - whether a segment is the next one of its queue
+ * kiw_untagged_check() - is a segment the next one of its queue?
  * @q: the queue
  * @seg: an untagged segment for it
  *
@@ -99,7 +99,7 @@ void kiw_read_req_decode(const u8 *wire, struct kiw_read_req *req)
  *
  * Context: any; caller serialises @q.
  * Return: %KIW_PERR_NONE; %KIW_PERR_DDP_MSN; %KIW_PERR_DDP_MO; or
- * %KIW_PERR_DDP_TOO_LONG when the message passes 2^32 - 1 octets.
+ * %KIW_PERR_DDP_TOO_LONG if the message exceeds 2^32 - 1 octets.
  */
 enum kiw_perr kiw_untagged_check(const struct kiw_untagged_rx *q, const struct kiw_ddp_seg *seg)
 {
@@ -115,9 +115,9 @@ enum kiw_perr kiw_untagged_check(const struct kiw_untagged_rx *q, const struct k
 /**
  * kiw_untagged_advance() - account for a segment that was placed
  * @q: the queue
- * @seg: a segment that kiw_untagged_check() found right
+ * @seg: a segment that has passed kiw_untagged_check()
  *
- * RFC 5041 4.3: the MSN goes from 0xffffffff to 0.
+ * RFC 5041 4.3: the MSN wraps from 0xffffffff to 0.
  *
  * Context: any; caller serialises @q.
  */

@@ -10,11 +10,11 @@
 
 /**
  * struct kiw_read_req - RDMA Read Request, RFC 5040 4.4
- * @sink_stag: where the peer wants the data
- * @sink_to: likewise
+ * @sink_stag: where the requester wants the data: STag
+ * @sink_to: likewise: tagged offset
  * @size: octets to read
- * @src_stag: what to read
- * @src_to: likewise
+ * @src_stag: what to read: STag
+ * @src_to: likewise: tagged offset
  */
 struct kiw_read_req {
 	u32 sink_stag;
@@ -26,7 +26,7 @@ struct kiw_read_req {
 
 /**
  * struct kiw_untagged_rx - the message being received on one untagged queue
- * @msn: sequence number of the message that is current or next
+ * @msn: sequence number of the current or next message
  * @mo: octets of it received so far
  */
 struct kiw_untagged_rx {
@@ -39,13 +39,13 @@ struct kiw_untagged_rx {
 /**
  * struct kiw_rdmap_row - one opcode, RFC 5040 4.1 figure 4
  * @tagged: it is sent in tagged segments
- * @qn: else: the queue
+ * @qn: its queue, if untagged
  * @send: it is one of the Sends
  * @solicited: it asks for an event
  * @invalidate: it carries an STag to invalidate
- * @more: what follows RDMAP's own header is tolerated
+ * @more: data after RDMAP's own header is tolerated
  * @hdr_len: length of RDMAP's own header, which then is the whole message; 0: the payload
- *	is the consumer's
+ *	belongs to the consumer
  */
 struct kiw_rdmap_row {
 	bool tagged;
@@ -66,14 +66,14 @@ enum kiw_perr kiw_untagged_check(const struct kiw_untagged_rx *q, const struct k
 void kiw_untagged_advance(struct kiw_untagged_rx *q, const struct kiw_ddp_seg *seg);
 
 /**
- * kiw_rdmap_opcode_fits() - whether an opcode exists and is of a buffer model
+ * kiw_rdmap_opcode_fits() - does an opcode exist and use this buffer model?
  * @opcode: any value
  * @tagged: the segment is tagged
  *
  * RFC 5040 4.1 figure 4.
  *
  * Context: any.
- * Return: true when a message with @opcode is sent in such segments.
+ * Return: true if messages with @opcode are sent in such segments.
  */
 static inline bool kiw_rdmap_opcode_fits(u8 opcode, bool tagged)
 {
@@ -81,13 +81,13 @@ static inline bool kiw_rdmap_opcode_fits(u8 opcode, bool tagged)
 }
 
 /**
- * kiw_rdmap_queue() - the untagged queue of an opcode
+ * kiw_rdmap_queue() - get the untagged queue of an opcode
  * @opcode: any value
  *
  * RFC 5040 4.1 figure 4.
  *
  * Context: any.
- * Return: the DDP queue number, or %KIW_QN_COUNT when @opcode uses none.
+ * Return: the DDP queue number, or %KIW_QN_COUNT if @opcode uses none.
  */
 static inline u32 kiw_rdmap_queue(u8 opcode)
 {
@@ -95,7 +95,7 @@ static inline u32 kiw_rdmap_queue(u8 opcode)
 }
 
 /**
- * kiw_rdmap_is_solicited() - whether an opcode asks for an event at the peer
+ * kiw_rdmap_is_solicited() - does an opcode ask for an event at the peer?
  * @opcode: any value
  *
  * RFC 5040 5.3.
@@ -109,7 +109,7 @@ static inline bool kiw_rdmap_is_solicited(u8 opcode)
 }
 
 /**
- * kiw_rdmap_is_invalidate() - whether an opcode carries an STag to invalidate
+ * kiw_rdmap_is_invalidate() - does an opcode carry an STag to invalidate?
  * @opcode: any value
  *
  * RFC 5040 4.1 figure 4.

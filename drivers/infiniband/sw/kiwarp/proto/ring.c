@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * How many slots a ring has. The rest of ring arithmetic is inline in ring.h.
+ * Size of a ring. The rest of the ring arithmetic is inline in ring.h.
  */
 #include "ring.h"
 
 /**
- * kiw_ring_size() - slots of a ring for so many entries
- * @entries: entries asked for; 0 is taken for 1
+ * kiw_ring_size() - number of slots for a number of entries
+ * @entries: entries asked for; 0 counts as 1
  * @max: most slots a ring may have
  *
- * A power of two, because the counters run through 2^32 and the slot is their
+ * The size is a power of two, because the counters wrap at 2^32 and the slot is their
  * remainder.
  *
  * Context: any.
- * Return: the smallest power of two that is at least @entries, or 0 when that is
- * above @max.
+ * Return: the smallest power of two that is at least @entries, or 0 if it exceeds @max.
  */
 u32 kiw_ring_size(u32 entries, u32 max)
 {

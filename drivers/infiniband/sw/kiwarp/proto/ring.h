@@ -14,7 +14,7 @@ static inline u32 kiw_ring_slot(u32 pos, u32 size)
 	return pos & (size - 1);
 }
 
-/* Entries between @get and @put, right across the wrap at 2^32 */
+/* Number of entries between @get and @put; correct across the wrap at 2^32 */
 static inline u32 kiw_ring_used(u32 put, u32 get)
 {
 	return put - get;

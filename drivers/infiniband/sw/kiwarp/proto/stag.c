@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A keyed permutation of 24-bit indices: a balanced Feistel network over halves
- * of 12 bits, four rounds. It makes STags unpredictable, which costs a peer that
- * guesses the whole connection; it is not a cipher for secrets.
+ * A keyed permutation of 24-bit indices: a balanced Feistel network with four
+ * rounds over halves of 12 bits. It makes STags unpredictable, and a wrong guess costs
+ * a peer its connection. It is not a cipher for secrets.
  */
 #include "stag.h"
 
@@ -23,7 +23,7 @@ static u32 mix(u32 half, u32 k)
 }
 
 /**
- * kiw_stag_scramble() - wire index of a table index
+ * kiw_stag_scramble() - convert a table index to a wire index
  * @key: the device's secret
  * @index: table index, 0..2^24-1; higher bits are ignored
  *
@@ -49,7 +49,7 @@ u32 kiw_stag_scramble(const struct kiw_stag_key *key, u32 index)
 }
 
 /**
- * kiw_stag_unscramble() - table index of a wire index
+ * kiw_stag_unscramble() - convert a wire index to a table index
  * @key: the device's secret
  * @index: wire index, 0..2^24-1; higher bits are ignored
  *

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Steering tags: 24 bits of index and the consumer's 8 bit key (RDMA verbs; RFC
- * 5040 sees an opaque 32-bit value). The index on the wire is a keyed
- * permutation of the table's, so the table stays dense while a peer cannot tell
- * from one STag what the next will be (RFC 5042 6.1.1).
+ * Steering tags: a 24-bit index and the consumer's 8-bit key (RDMA verbs; to RFC
+ * 5040 the STag is an opaque 32-bit value). The index on the wire is a keyed
+ * permutation of the table index, so the table stays dense, but a peer cannot
+ * predict the next STag from one that it knows (RFC 5042 6.1.1).
  *
- * STag 0 is reserved. It would need wire index 0, which belongs to one table
- * index only: whoever hands out table indices must never hand out
- * kiw_stag_unscramble(key, 0). To withhold key 0 would not do, because a
- * consumer chooses the key.
+ * STag 0 is reserved. It needs wire index 0, to which exactly one table index maps:
+ * the allocator of table indices must never hand out kiw_stag_unscramble(key, 0).
+ * Reserving key 0 would not do, because the consumer chooses the key.
  */
 #ifndef KIW_PROTO_STAG_H
 #define KIW_PROTO_STAG_H
@@ -20,7 +19,7 @@
 #define KIW_STAG_KEY_BITS	8
 
 /**
- * struct kiw_stag_key - secret of one device's permutation
+ * struct kiw_stag_key - secret key of a device's permutation
  * @k: random, one word per round
  */
 struct kiw_stag_key {

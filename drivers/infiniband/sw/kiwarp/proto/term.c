@@ -19,10 +19,10 @@
 #define CONTROL_LEN		sizeof(struct kiw_wire_term)
 #define READ_REQ_LEN		sizeof(struct kiw_wire_read_req)
 
-/* Where a field is in a DDP header, which begins behind ULPDU_Length */
+/* Offset of a field in the DDP header, which begins after ULPDU_Length */
 #define UNTAGGED_AT(field)	(offsetof(struct kiw_wire_untagged, field) - KIW_FPDU_LEN_SIZE)
 
-/* Octets of the DDP header that begins with @control, RFC 5041 4.2 and 4.3 */
+/* Length of the DDP header that begins with @control, RFC 5041 4.2 and 4.3 */
 static u8 ddp_hdr_len(u8 control)
 {
 	return control & KIW_DDP_TAGGED ? KIW_DDP_TAGGED_HDR : KIW_DDP_UNTAGGED_HDR;
@@ -35,8 +35,8 @@ static bool is_read_req(const u8 *ddp)
 }
 
 /*
- * RFC 5040 figure 10, as far as the fault says: M and D for all of RDMAP and DDP
- * but local catastrophes, R for RDMAP's protection errors.
+ * RFC 5040 figure 10, as far as it depends on the fault: M and D for all faults of RDMAP
+ * and DDP except local catastrophic errors, R for protection errors of RDMAP.
  */
 static u8 headers_wanted(const struct kiw_perr_info *info)
 {
@@ -47,7 +47,7 @@ static u8 headers_wanted(const struct kiw_perr_info *info)
 	return KIW_TERM_HDRCT_M | KIW_TERM_HDRCT_D;
 }
 
-/* The part of @wanted that @head has: whole headers, inside the ULPDU and available */
+/* The part of @wanted that @head has: complete headers, within the ULPDU and available */
 static u8 headers_present(u8 wanted, const u8 *head, size_t head_len)
 {
 	size_t avail, hdr;
@@ -67,16 +67,16 @@ static u8 headers_present(u8 wanted, const u8 *head, size_t head_len)
 }
 
 /**
- * kiw_term_encode() - payload of a Terminate message
+ * kiw_term_encode() - write the payload of a Terminate message
  * @buf: room for %KIW_TERM_MAX octets
  * @perr: the fault
  * @fpdu_head: the FPDU at fault from its ULPDU_Length field, any alignment; not
- *	read when @head_len is 0
- * @head_len: octets of it at hand, 0 when the fault is not in a segment
+ *	read if @head_len is 0
+ * @head_len: octets available in @fpdu_head, 0 if the fault is not in a segment
  *
- * RFC 5040 4.8 with figure 10: which headers go along depends on the fault; one
- * that is not whole is left out. For a Read Request that has been answered in
- * part the caller passes a head of its own with the request brought up to date.
+ * RFC 5040 4.8 with figure 10: the fault determines which headers are included; an
+ * incomplete one is left out. For a Read Request that has been answered in part, the
+ * caller passes a head with an updated request.
  *
  * Context: any.
  * Return: octets of payload.
@@ -100,7 +100,7 @@ size_t kiw_term_encode(u8 *buf, enum kiw_perr perr, const u8 *fpdu_head, size_t 
 	return CONTROL_LEN + copy;
 }
 
-/* RFC 5040 4.8: the length field is there with M, and with D even without M */
+/* RFC 5040 4.8: the length field is present with M, and with D even without M */
 static void decode_ddp(const u8 *ddp, size_t len, struct kiw_term *term)
 {
 	if (!len || len < ddp_hdr_len(ddp[0]))
@@ -119,14 +119,14 @@ static void decode_ddp(const u8 *ddp, size_t len, struct kiw_term *term)
 /**
  * kiw_term_decode() - read the payload of a received Terminate message
  * @payload: the payload
- * @len: octets of it
+ * @len: length of @payload in octets
  * @term: filled in
  *
- * RFC 5040 4.8. A header that is announced but not whole counts as not there;
- * what follows the headers is ignored.
+ * RFC 5040 4.8. A header that is announced but incomplete counts as absent. Data after the
+ * headers is ignored.
  *
  * Context: any.
- * Return: false when not even the Terminate Control is there.
+ * Return: false if not even the Terminate Control is complete.
  */
 bool kiw_term_decode(const u8 *payload, size_t len, struct kiw_term *term)
 {

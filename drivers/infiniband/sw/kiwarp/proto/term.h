@@ -8,16 +8,16 @@
 
 /**
  * struct kiw_term - a received Terminate, decoded
- * @layer: who complains: %KIW_LAYER_RDMAP, %KIW_LAYER_DDP, %KIW_LAYER_LLP
+ * @layer: the layer that reports the fault: %KIW_LAYER_RDMAP, %KIW_LAYER_DDP, %KIW_LAYER_LLP
  * @etype: error type
  * @code: error code
- * @perr: the fault those three name, or the layer's unspecific one
- * @has_ddp: the complaint carries the header of the segment
+ * @perr: the fault that @layer, @etype and @code name, or the generic one of the layer
+ * @has_ddp: the Terminate carries the DDP header of the segment at fault
  * @is_read: that segment was our RDMA Read Request
- * @is_untagged: @qn and @msn mean something
+ * @is_untagged: @qn and @msn are valid
  * @qn: the segment's queue
  * @msn: the message's number in that queue
- * @ddp: @has_ddp: its DDP header, untagged form when longer
+ * @ddp: with @has_ddp: its DDP header; large enough for an untagged one
  * @ddp_len: octets of @ddp
  */
 struct kiw_term {

@@ -2,10 +2,10 @@
 /*
  * A Terminate as the first and last FPDU of a stream.
  *
- * RFC 6581 8 and 9: an initiator that cannot use what a Reply accepts says so in an FPDU, under
- * the CRC and markers that the frames agreed on. No QP has the stream at that time, and
- * none is worth giving it: there is one FPDU, and it is always the same but for a few bits.
- * Pure: called from any context.
+ * RFC 6581 8 and 9: an initiator that cannot use the connection that a Reply accepts says so in
+ * an FPDU, with the CRC and the markers that the frames agreed on. At that time no QP has the
+ * stream. Handing it over would not pay off: there is only one FPDU, and all but a few of its
+ * bits are constant. Pure: called from any context.
  */
 #include "term_first.h"
 
@@ -16,16 +16,16 @@
 #include "term.h"
 
 /**
- * kiw_term_first() - build that FPDU
- * @buf: where to, %KIW_TERM_FIRST_MAX octets, of any alignment
- * @perr: why; of the LLP, so that no header of the peer's goes with it
+ * kiw_term_first() - build a Terminate as the first FPDU
+ * @buf: destination, %KIW_TERM_FIRST_MAX octets, of any alignment
+ * @perr: the fault; one of the LLP, so that no header of the peer is included
  * @agreed: CRC, markers and version in force
  *
- * RFC 5040 4.8, RFC 5044 4, RFC 6581 8. The first marker is 0 and stands before the
- * FPDU, whose CRC covers it (RFC 5044 7.1.2 rule 7, 4.4).
+ * RFC 5040 4.8, RFC 5044 4, RFC 6581 8. The first marker is 0 and precedes the FPDU, whose
+ * CRC covers it (RFC 5044 7.1.2 rule 7, 4.4).
  *
  * Context: any.
- * Return: octets written.
+ * Return: number of octets written.
  */
 size_t kiw_term_first(u8 *buf, enum kiw_perr perr, const struct kiw_mpa_outcome *agreed)
 {

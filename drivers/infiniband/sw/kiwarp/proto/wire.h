@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What iWARP puts on the wire: MPA (RFC 5044, RFC 6581), DDP (RFC 5041) and
- * RDMAP (RFC 5040), as offsets, sizes and masks.
+ * iWARP on the wire: MPA (RFC 5044, RFC 6581), DDP (RFC 5041) and RDMAP (RFC
+ * 5040), as offsets, sizes and masks.
  *
- * Owns: every number that a peer can see. Pure: included from any context,
- * touches nothing. Control octets are built and read with the masks below and
- * never through C bitfields, whose order is the compiler's and not the RFC's.
+ * Owns: every number that a peer can see. Pure: usable in any context. Control
+ * octets are built and read with the masks below and never through C bitfields,
+ * whose order the compiler chooses and not the RFC.
  */
 #ifndef KIW_PROTO_WIRE_H
 #define KIW_PROTO_WIRE_H
@@ -64,7 +64,7 @@ static_assert(sizeof(struct kiw_wire_mpa_v2) == 4);
 #define KIW_MULPDU_MIN		128
 #define KIW_MULPDU_MAX		64768
 
-/* RFC 5044 4.2 and 4.3: a marker, at every so many octets of the stream */
+/* RFC 5044 4.2 and 4.3: a marker; one at every KIW_MARKER_INTERVAL octets of the stream */
 struct kiw_wire_marker {
 	__be16 reserved;
 	__be16 fpduptr;
@@ -85,7 +85,7 @@ static_assert(sizeof(struct kiw_wire_marker) == 4);
 #define KIW_DDP_LAST		0x40
 #define KIW_DDP_VERSION_MASK	0x03
 
-/* RFC 5040 4.1: the octet DDP reserves for RDMAP */
+/* RFC 5040 4.1: the octet that DDP reserves for RDMAP */
 #define KIW_RDMAP_VERSION_MASK	0xc0
 #define KIW_RDMAP_OPCODE_MASK	0x0f
 
@@ -101,7 +101,7 @@ enum kiw_rdmap_opcode {
 	KIW_RDMAP_TERMINATE	= 0x7,
 };
 
-/* RFC 5040 5.2: DDP queue numbers RDMAP uses */
+/* RFC 5040 5.2: DDP queue numbers that RDMAP uses */
 #define KIW_QN_SEND		0
 #define KIW_QN_READ_REQ		1
 #define KIW_QN_TERMINATE	2
@@ -165,7 +165,7 @@ static_assert(sizeof(struct kiw_wire_term) == 4);
 #define KIW_TERM_MAX		(sizeof(struct kiw_wire_term) + 2 + KIW_DDP_UNTAGGED_HDR + \
 				 sizeof(struct kiw_wire_read_req))
 
-/* The most octets of an FPDU that decide what it is: length, header, Read Request */
+/* Most octets of an FPDU that are needed to interpret it: length, header, Read Request */
 #define KIW_FPDU_HDR_MAX	(sizeof(struct kiw_wire_untagged) + \
 				 sizeof(struct kiw_wire_read_req))
 
