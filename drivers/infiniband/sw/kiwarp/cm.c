@@ -20,9 +20,9 @@
  *
  * Accepting. iw_cm has no state for a connection that is accepted but whose ESTABLISHED
  * event is not yet processed. In between it lets the consumer accept again or reject, and
- * stops the kernel when it reaches the event after that. So when a process accepts, accept
- * returns only after iw_cm has taken the event (cm_accept_waiting()). For a kernel consumer
- * it returns at once: many accept in iw_cm's own work item, which processes the event later.
+ * the event that follows stops the kernel. So when a process accepts, accept returns only
+ * after iw_cm has taken the event (cm_accept_waiting()). For a kernel consumer it returns at
+ * once: many accept in iw_cm's own work item, which processes the event later.
  *
  * Wildcards. For a wildcard address, rdma_cm listens once on each device. Such a socket is
  * bound to the device's netdev, so that the sockets of several devices do not collide.
@@ -420,7 +420,7 @@ err_put:
  */
 int kiw_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
-	/* rdma_cm calls from its only worker, which may be needed to reconnect a disk */
+	/* rdma_cm calls from its only worker, on which reconnecting to a disk depends */
 	unsigned int noio = memalloc_noio_save();
 	int ret = connect_qp(id, param);
 

@@ -45,9 +45,9 @@
  * leaves CLOSED, and events that may arrive late are legal there.
  *
  * Why ESTABLISHED does not wait for the peer's first FPDU: until iw_cm has taken ESTABLISHED,
- * it lets the consumer accept again or reject, and stops the kernel if the event arrives after
- * that. Nothing is sent too early: what the consumer posts waits in the QP until the peer's
- * first FPDU has arrived (RFC 5044 7.1.2).
+ * it lets the consumer accept again or reject, and the event that follows stops the kernel.
+ * Nothing is sent too early: what the consumer posts waits in the QP until the peer's first
+ * FPDU has arrived (RFC 5044 7.1.2).
  */
 #include "cm_fsm.h"
 
