@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Link-layer addresses: 20 octets, of which the first holds flags, the next three the
- * QPN and the rest the GID. On iWARP the QPN is the number of a UDP and TCP port, and the
- * GID the IP address of the underlay.
+ * Link-layer addresses.
  *
- * No function keeps anything; all may be called in any context.
+ * An address is 20 octets: the first holds flags, the next three the QPN, and the rest the
+ * GID. On iWARP the QPN is a port number, the same for UDP and TCP, and the GID is the IP
+ * address of the underlay.
+ *
+ * The functions keep no state and may be called in any context.
  */
 #include "addr.h"
 
@@ -17,9 +19,9 @@
 static const u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
 
 /**
- * kip_addr_make() - put an address together
+ * kip_addr_make() - build an address
  * @lladdr: %KIP_ADDR_LEN octets to write
- * @qpn: QPN; the bits above 24 are not used
+ * @qpn: QPN; only the low 24 bits are used
  * @gid: 16 octets
  * @flags: %KIP_ADDR_RC or 0
  *
@@ -32,7 +34,7 @@ void kip_addr_make(u8 *lladdr, u32 qpn, const u8 *gid, u8 flags)
 }
 
 /**
- * kip_addr_key() - an address without what does not identify the node
+ * kip_addr_key() - copy an address with its flags zeroed
  * @key: %KIP_ADDR_LEN octets to write
  * @lladdr: address
  *
@@ -47,12 +49,12 @@ void kip_addr_key(u8 *key, const u8 *lladdr)
 }
 
 /**
- * kip_addr_same() - do two addresses name one node
+ * kip_addr_same() - compare two addresses
  * @a: address
  * @b: another
  *
  * Context: any.
- * Return: whether they do; flags do not count.
+ * Return: whether both name the same node; flags are ignored.
  */
 bool kip_addr_same(const u8 *a, const u8 *b)
 {
@@ -60,12 +62,12 @@ bool kip_addr_same(const u8 *a, const u8 *b)
 }
 
 /**
- * kip_addr_same_gid() - have two addresses one GID
+ * kip_addr_same_gid() - compare the GIDs of two addresses
  * @a: address
  * @b: another
  *
  * Context: any.
- * Return: whether they have; QPN and flags do not count.
+ * Return: whether the GIDs are equal; QPN and flags are ignored.
  */
 bool kip_addr_same_gid(const u8 *a, const u8 *b)
 {
@@ -73,14 +75,14 @@ bool kip_addr_same_gid(const u8 *a, const u8 *b)
 }
 
 /**
- * kip_addr_compare() - which of two addresses is numerically smaller
+ * kip_addr_compare() - order two addresses numerically
  * @a: address
  * @b: another
  *
- * RFC 4755 3.3: flags are zeroed, the most significant octet counts first.
+ * RFC 4755 3.3: flags are zeroed, and the most significant octet comes first.
  *
  * Context: any.
- * Return: negative, 0 or positive, as @a is smaller than, equal to or greater than @b.
+ * Return: negative, 0 or positive when @a is smaller than, equal to or greater than @b.
  */
 int kip_addr_compare(const u8 *a, const u8 *b)
 {
@@ -88,11 +90,11 @@ int kip_addr_compare(const u8 *a, const u8 *b)
 }
 
 /**
- * kip_addr_qpn() - the QPN of an address
+ * kip_addr_qpn() - extract the QPN of an address
  * @lladdr: address
  *
  * Context: any.
- * Return: 24 bits.
+ * Return: the QPN, 24 bits.
  */
 u32 kip_addr_qpn(const u8 *lladdr)
 {
@@ -100,11 +102,11 @@ u32 kip_addr_qpn(const u8 *lladdr)
 }
 
 /**
- * kip_addr_is_multicast() - is the GID that of a group
+ * kip_addr_is_multicast() - test for a group address
  * @lladdr: address
  *
  * Context: any.
- * Return: whether it is; so is the broadcast address.
+ * Return: whether the GID names a group; true for the broadcast address.
  */
 bool kip_addr_is_multicast(const u8 *lladdr)
 {
@@ -112,11 +114,11 @@ bool kip_addr_is_multicast(const u8 *lladdr)
 }
 
 /**
- * kip_addr_is_ipv4() - is the underlay's address one of IPv4
+ * kip_addr_is_ipv4() - test for an IPv4 underlay
  * @lladdr: address
  *
  * Context: any.
- * Return: whether it is.
+ * Return: whether the GID is an IPv4-mapped address.
  */
 bool kip_addr_is_ipv4(const u8 *lladdr)
 {
@@ -130,14 +132,14 @@ static bool is_usable_ipv4(const u8 *ip)
 }
 
 /**
- * kip_addr_is_valid() - can there be a node with this address
+ * kip_addr_is_valid() - check that a node can have this address
  * @lladdr: address
  *
- * Its QPN has to be a port, and its GID an address that packets can be sent to from
- * anywhere: link-local ones mean nothing without the name of a link.
+ * The QPN must be a port number. The GID must be a unicast address that does not depend on
+ * where it is used: a link-local address is meaningless without its link.
  *
  * Context: any.
- * Return: whether there can.
+ * Return: whether the address is valid.
  */
 bool kip_addr_is_valid(const u8 *lladdr)
 {
@@ -153,9 +155,9 @@ bool kip_addr_is_valid(const u8 *lladdr)
 }
 
 /**
- * kip_addr_gid_of_ipv4() - the GID of an address of IPv4
+ * kip_addr_gid_of_ipv4() - map an IPv4 address to a GID
  * @gid: 16 octets to write
- * @ipv4: address
+ * @ipv4: IPv4 address
  *
  * Context: any.
  */
@@ -166,11 +168,11 @@ void kip_addr_gid_of_ipv4(u8 *gid, __be32 ipv4)
 }
 
 /**
- * kip_addr_ipv4() - the address of IPv4 in a link-layer address
- * @lladdr: kip_addr_is_ipv4() of it
+ * kip_addr_ipv4() - extract the IPv4 address from a link-layer address
+ * @lladdr: address for which kip_addr_is_ipv4() is true
  *
  * Context: any.
- * Return: address.
+ * Return: the IPv4 address.
  */
 __be32 kip_addr_ipv4(const u8 *lladdr)
 {
@@ -178,11 +180,11 @@ __be32 kip_addr_ipv4(const u8 *lladdr)
 }
 
 /**
- * kip_addr_broadcast() - the broadcast address of a partition
+ * kip_addr_broadcast() - build the broadcast address of a partition
  * @lladdr: %KIP_ADDR_LEN octets to write
- * @pkey: partition; %KIP_PKEY_FULL is set in any case
+ * @pkey: partition; the address always has %KIP_PKEY_FULL set
  *
- * RFC 4391 4, figure 2, with scope 2, and the QPN of groups.
+ * The GID follows RFC 4391 4, figure 2, with scope 2. The QPN is %KIP_QPN_MULTICAST.
  *
  * Context: any.
  */

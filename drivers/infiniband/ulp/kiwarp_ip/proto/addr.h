@@ -20,7 +20,7 @@ void kip_addr_gid_of_ipv4(u8 *gid, __be32 ipv4);
 __be32 kip_addr_ipv4(const u8 *lladdr);
 void kip_addr_broadcast(u8 *lladdr, u16 pkey);
 
-/* Can connections be made to it (RFC 4755 3.1)? */
+/* Whether the node accepts connections (RFC 4755 3.1) */
 static inline bool kip_addr_has_rc(const u8 *lladdr)
 {
 	return lladdr[0] & KIP_ADDR_RC;

@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Credits: no Send may meet an empty receive queue, as that ends an iWARP connection
- * (RFC 5041 7.1).
+ * Credit-based flow control.
+ *
+ * A Send that finds no posted receive ends an iWARP connection (RFC 5041 7.1), so no end may
+ * send more than its peer has receives for.
  *
  * Each end keeps D receives for data and KIP_CONTROL_RECEIVES for control messages. Data
- * messages are numbered; an end sends number n only when the peer has granted n. Control
- * messages need no grant. A receive is posted again before its message is used, so the
- * number of receives that are not posted is that of the messages the end has not looked at.
+ * messages are numbered, and an end sends message n only after the peer has granted n. Control
+ * messages need no grant. An end posts a receive again before it processes the message, so the
+ * receives that are not posted correspond to the messages it has not looked at yet.
  *
- * Why four receives are enough for control messages. Let the last GRANT that end B has
- * looked at be r + D, so that B sends no data beyond it. End A has then at most r + D data
- * messages to receive, grants at most r + 2D, and grants only when the limit has grown by
- * half of D, rounded up: two GRANTs are the most that B has not looked at. Beside them are
- * one PROBE, as the next is sent only after the ANSWER to the last, and one ANSWER, as B
- * sends its next PROBE only when it has looked at it.
+ * Four receives are enough for control messages: suppose the last GRANT that end B has
+ * processed is r + D, so B sends no data beyond r + D. End A then receives at most r + D data
+ * messages and grants at most r + 2D. It sends a GRANT only when the limit has grown by at
+ * least half of D, rounded up. Hence at most two GRANTs are outstanding at B. In addition there
+ * can be one PROBE, because A sends the next PROBE only after the ANSWER to the last, and one
+ * ANSWER, because B sends its next PROBE only after it has processed that ANSWER.
  *
- * Why nothing gets stuck: a GRANT waits for nothing that the peer does. When A has received
- * all that was sent, what it has not granted is less than half of D, so B has credit.
+ * The scheme does not deadlock: a GRANT waits for nothing the peer does. When A has received
+ * everything that was sent, less than half of D is left ungranted, so B has credit.
  *
- * The caller serialises the calls of one end.
+ * The caller serialises all calls for one end.
  */
 #include "credit.h"
 
 #include "msg.h"
 
 /**
- * kip_credit_init() - before the first message
- * @credit: to write
- * @depth: receives for data that this end has posted, 1 at least
- * @peer_depth: those of the peer, from its private data; 0 while these have not come
+ * kip_credit_init() - initialise one end before the first message
+ * @credit: state to initialise
+ * @depth: receives for data that this end posts, at least 1
+ * @peer_depth: receives for data of the peer, from its private data; 0 if not known yet
  *
  * Context: any.
  */
@@ -43,8 +45,8 @@ void kip_credit_init(struct kip_credit *credit, u16 depth, u16 peer_depth)
 }
 
 /**
- * kip_credit_open() - the peer's private data have come
- * @credit: this end; nothing was sent yet, but something may have been received
+ * kip_credit_open() - take the initial credit from the peer's private data
+ * @credit: this end; it has sent nothing yet, but may have received messages
  * @peer_depth: receives that the peer keeps for data
  *
  * Context: any; calls are serialised.
@@ -56,11 +58,11 @@ void kip_credit_open(struct kip_credit *credit, u16 peer_depth)
 }
 
 /**
- * kip_credit_receive() - a data message has come, and its receive is posted again
+ * kip_credit_receive() - account for a data message whose receive is posted again
  * @credit: this end
  *
  * Context: any; calls are serialised.
- * Return: false when it was not allowed: the connection must end.
+ * Return: false when the peer had no credit for it; the connection must end.
  */
 bool kip_credit_receive(struct kip_credit *credit)
 {
@@ -72,7 +74,7 @@ bool kip_credit_receive(struct kip_credit *credit)
 
 static bool take_limit(struct kip_credit *credit, u32 limit)
 {
-	/* The peer cannot have received more than was sent, nor take credit back. */
+	/* The peer cannot have received more than was sent, and must not take back credit. */
 	if (limit - credit->sent > credit->peer_depth)
 		return false;
 	if (limit - credit->sent < credit->limit - credit->sent)
@@ -82,15 +84,15 @@ static bool take_limit(struct kip_credit *credit, u32 limit)
 }
 
 /**
- * kip_credit_control() - a control message has come
+ * kip_credit_control() - process a control message
  * @credit: this end
- * @op: what it is
+ * @op: its operation, any value
  * @value: its value
  *
  * Context: any; calls are serialised.
- * Return: false when an end that keeps the rules does not send it: a limit that is
- * impossible or takes credit back, an ANSWER to nothing, or a PROBE before the ANSWER to
- * the last has been sent. Nothing has changed then.
+ * Return: false when the message violates the protocol: an unknown operation, a limit that is
+ * impossible or takes back credit, an ANSWER without a PROBE, or a PROBE before the ANSWER to
+ * the last one was sent. @credit is unchanged then.
  */
 bool kip_credit_control(struct kip_credit *credit, u8 op, u32 value)
 {
@@ -113,7 +115,7 @@ bool kip_credit_control(struct kip_credit *credit, u8 op, u32 value)
 }
 
 /**
- * kip_credit_ask() - send a PROBE, unless one is on its way
+ * kip_credit_ask() - request a PROBE, unless one is outstanding
  * @credit: this end
  *
  * Context: any; calls are serialised.
@@ -132,12 +134,12 @@ static bool owes_grant(const struct kip_credit *credit)
 }
 
 /**
- * kip_credit_next() - which control message is to be sent now
- * @credit: this end; from here on the message counts as sent
- * @value: its value
+ * kip_credit_next() - choose the control message to send now
+ * @credit: this end; the message counts as sent from here on
+ * @value: set to the value of the message
  *
  * Context: any; calls are serialised.
- * Return: one of enum kip_op, or 0 when none is.
+ * Return: one of enum kip_op, or 0 when there is nothing to send.
  */
 u8 kip_credit_next(struct kip_credit *credit, u32 *value)
 {

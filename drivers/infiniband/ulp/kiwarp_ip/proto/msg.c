@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The 4-octet header of RFC 4391 6 and what follows it: packets, control messages, and
- * the header of datagrams in front of it.
+ * The 4-octet encapsulation header of RFC 4391 6, the packets and control messages that
+ * follow it, and the datagram header in front of it.
+ *
+ * The functions keep no state and may be called in any context.
  */
 #include "msg.h"
 
@@ -9,7 +11,7 @@
 #include <linux/string.h>
 #include <linux/unaligned.h>
 
-/* IPv6: octets of the fixed header, where the next header is, ICMPv6, and its ND messages */
+/* IPv6: length of the fixed header, offset of its next header field, ICMPv6, ND message types */
 #define IPV6_LEN		40
 #define IPV6_NEXT_HEADER	6
 #define IPV6_ICMP		58
@@ -17,11 +19,11 @@
 #define ND_LAST			137
 
 /**
- * kip_msg_type() - the type in a 4-octet header
- * @data: the header, of any alignment
+ * kip_msg_type() - extract the type from an encapsulation header
+ * @data: the header, any alignment
  *
  * Context: any.
- * Return: EtherType.
+ * Return: the EtherType.
  */
 u16 kip_msg_type(const void *data)
 {
@@ -29,12 +31,12 @@ u16 kip_msg_type(const void *data)
 }
 
 /**
- * kip_msg_of() - what a message on a connection is
- * @data: its first octets, of any alignment: all, or 12 at least
+ * kip_msg_of() - classify a message received on a connection
+ * @data: its first 12 octets, or all of it if it is shorter; any alignment
  * @len: octets of the message
  *
  * Context: any.
- * Return: that.
+ * Return: the kind of message.
  */
 enum kip_msg kip_msg_of(const void *data, unsigned int len)
 {
@@ -52,10 +54,10 @@ enum kip_msg kip_msg_of(const void *data, unsigned int len)
 }
 
 /**
- * kip_control_build() - the octets of a control message
- * @wire: to write
- * @op: what it is
- * @value: limit, or 0
+ * kip_control_build() - build a control message
+ * @wire: message to write
+ * @op: its operation
+ * @value: the limit, or 0 for a PROBE
  *
  * Context: any.
  */
@@ -69,14 +71,14 @@ void kip_control_build(struct kip_wire_control *wire, enum kip_op op, u32 value)
 }
 
 /**
- * kip_control_parse() - read a control message
- * @data: kip_msg_of() is %KIP_MSG_CONTROL; any alignment
- * @len: octets of it
- * @op: what it is
- * @value: its value
+ * kip_control_parse() - parse a control message
+ * @data: a message that kip_msg_of() found to be %KIP_MSG_CONTROL; any alignment
+ * @len: octets of the message
+ * @op: set to its operation
+ * @value: set to its value
  *
  * Context: any.
- * Return: whether it is one that is known.
+ * Return: whether the operation is known.
  */
 bool kip_control_parse(const void *data, unsigned int len, u8 *op, u32 *value)
 {
@@ -97,16 +99,16 @@ static bool is_neighbour_discovery(const u8 *packet, unsigned int len)
 }
 
 /**
- * kip_msg_way() - how a unicast packet has to travel
+ * kip_msg_way() - decide how a packet has to be sent
  * @type: EtherType
- * @packet: its first octets
- * @len: how many there are; 41 are enough
+ * @packet: the first octets of the packet
+ * @len: number of octets at @packet; 41 are enough
  *
- * RFC 4755 7: address resolution is by datagrams. Neighbour discovery never has extension
- * headers (RFC 4861 6.1, 7.1, 8.1 know none that a node may send).
+ * RFC 4755 7: address resolution uses datagrams. Neighbour discovery messages never have
+ * extension headers (RFC 4861 6.1, 7.1 and 8.1 define none that a node may send).
  *
  * Context: any.
- * Return: that.
+ * Return: connection, datagram, or neither.
  */
 enum kip_way kip_msg_way(u16 type, const void *packet, unsigned int len)
 {
@@ -124,12 +126,12 @@ enum kip_way kip_msg_way(u16 type, const void *packet, unsigned int len)
 }
 
 /**
- * kip_dgram_build() - the header of a datagram
- * @wire: to write
+ * kip_dgram_build() - build the header of a datagram
+ * @wire: header to write
  * @type: EtherType of the packet
  * @pkey: partition
- * @qkey: of the link
- * @to_group: whether every node is meant
+ * @qkey: Q_Key of the link
+ * @to_group: the datagram is for every node
  *
  * Context: any.
  */
@@ -144,16 +146,16 @@ void kip_dgram_build(struct kip_wire_dgram *wire, u16 type, u16 pkey, u32 qkey, 
 }
 
 /**
- * kip_dgram_parse() - read a datagram
- * @data: UDP's payload, of any alignment
- * @len: octets of it
+ * kip_dgram_parse() - parse a datagram
+ * @data: UDP payload, any alignment
+ * @len: octets of the payload
  * @pkey: the local partition
- * @qkey: the link's Q_Key
- * @type: EtherType of the packet
- * @to_group: whether every node was meant
+ * @qkey: Q_Key of the link
+ * @type: set to the EtherType of the packet
+ * @to_group: set to whether the datagram is for every node
  *
  * Context: any.
- * Return: %KIP_DGRAM_OK, or why it is dropped.
+ * Return: %KIP_DGRAM_OK, or the reason to drop it.
  */
 enum kip_dgram kip_dgram_parse(const void *data, unsigned int len, u16 pkey, u32 qkey,
 			       u16 *type, bool *to_group)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Messages on connections and datagrams: what they are and how they go out. */
+/* Messages on connections, and datagrams: classification, building and parsing. */
 #ifndef KIP_PROTO_MSG_H
 #define KIP_PROTO_MSG_H
 
@@ -9,9 +9,9 @@
 
 /**
  * enum kip_op - control messages
- * @KIP_OP_GRANT: its value is the last data message that may be sent
+ * @KIP_OP_GRANT: its value is the last data message that the receiver may send
  * @KIP_OP_PROBE: asks for an ANSWER
- * @KIP_OP_ANSWER: a GRANT that answers a PROBE
+ * @KIP_OP_ANSWER: a GRANT in response to a PROBE
  */
 enum kip_op {
 	KIP_OP_GRANT = 1,
@@ -20,11 +20,11 @@ enum kip_op {
 };
 
 /**
- * enum kip_msg - what came on a connection
- * @KIP_MSG_DATA: a packet of IPv4 or IPv6
+ * enum kip_msg - kinds of messages received on a connection
+ * @KIP_MSG_DATA: an IPv4 or IPv6 packet
  * @KIP_MSG_CONTROL: a control message
- * @KIP_MSG_SHORT: less than there must be
- * @KIP_MSG_TYPE: a type that is not for connections (RFC 4755 4)
+ * @KIP_MSG_SHORT: too short for its type
+ * @KIP_MSG_TYPE: a type that must not be sent on a connection (RFC 4755 4)
  */
 enum kip_msg {
 	KIP_MSG_DATA,
@@ -34,10 +34,10 @@ enum kip_msg {
 };
 
 /**
- * enum kip_way - how a packet has to travel
- * @KIP_WAY_ANY: by a connection or a datagram (RFC 4755 7)
- * @KIP_WAY_DATAGRAM: address resolution: by a datagram
- * @KIP_WAY_NONE: of a type that this link does not carry
+ * enum kip_way - how a packet has to be sent
+ * @KIP_WAY_ANY: on a connection or as a datagram (RFC 4755 7)
+ * @KIP_WAY_DATAGRAM: address resolution, as a datagram only
+ * @KIP_WAY_NONE: not at all: this link does not carry its type
  */
 enum kip_way {
 	KIP_WAY_ANY,
@@ -46,12 +46,12 @@ enum kip_way {
 };
 
 /**
- * enum kip_dgram - what came by the datagram service
- * @KIP_DGRAM_OK: a packet
- * @KIP_DGRAM_SHORT: less than a header and a packet
- * @KIP_DGRAM_BAD_VERSION: another version
- * @KIP_DGRAM_BAD_PKEY: another partition (RFC 4391 4.1)
- * @KIP_DGRAM_BAD_QKEY: another Q_Key (RFC 4391 9.1.2)
+ * enum kip_dgram - result of parsing a datagram
+ * @KIP_DGRAM_OK: it carries a packet
+ * @KIP_DGRAM_SHORT: nothing follows the header, or the header is incomplete
+ * @KIP_DGRAM_BAD_VERSION: unknown version
+ * @KIP_DGRAM_BAD_PKEY: sent to another partition (RFC 4391 4.1)
+ * @KIP_DGRAM_BAD_QKEY: wrong Q_Key (RFC 4391 9.1.2)
  * @KIP_DGRAM_BAD_TYPE: a type that RFC 4391 6 does not list
  */
 enum kip_dgram {

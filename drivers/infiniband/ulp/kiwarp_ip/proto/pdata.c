@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Private data: 8 octets of RFC 4755 6, then those that flow control needs.
+ * Private data: the 8 octets of RFC 4755 6, followed by the fields that flow control needs.
  *
- * An end that sends only the 8 octets is refused, as nothing would bound its Sends, and a
- * Send without a receive ends an iWARP connection (RFC 5041 7.1).
+ * A peer that sends only the 8 octets is refused: nothing would bound the number of its Sends,
+ * and a Send that finds no posted receive ends an iWARP connection (RFC 5041 7.1).
+ *
+ * The functions keep no state and may be called in any context.
  */
 #include "pdata.h"
 
@@ -14,9 +16,9 @@
 #include "credit.h"
 
 /**
- * kip_pdata_build() - the octets of private data
- * @wire: to write
- * @pdata: what to say
+ * kip_pdata_build() - build private data
+ * @wire: private data to write
+ * @pdata: their contents
  *
  * Context: any.
  */
@@ -37,13 +39,13 @@ void kip_pdata_build(struct kip_wire_pdata *wire, const struct kip_pdata *pdata)
 }
 
 /**
- * kip_pdata_parse() - read private data
- * @pdata: to write
- * @data: what came, of any alignment
- * @len: octets of it; what follows the known ones is not looked at
+ * kip_pdata_parse() - parse private data
+ * @pdata: contents to write
+ * @data: private data as received, any alignment
+ * @len: octets received; anything after the known fields is ignored
  *
  * Context: any.
- * Return: whether they are of this format; @pdata is zeroed if not.
+ * Return: whether the format is known; otherwise @pdata is zeroed.
  */
 bool kip_pdata_parse(struct kip_pdata *pdata, const void *data, unsigned int len)
 {
@@ -68,12 +70,12 @@ bool kip_pdata_parse(struct kip_pdata *pdata, const void *data, unsigned int len
 }
 
 /**
- * kip_pdata_check() - can there be a connection with an end that says this
- * @pdata: of its Request or Reply
+ * kip_pdata_check() - check that a connection to this peer is possible
+ * @pdata: private data of its Request or Reply
  * @pkey: the local partition
  *
  * Context: any.
- * Return: %KIP_REASON_NONE, or why not.
+ * Return: %KIP_REASON_NONE, or the reason why it is not.
  */
 enum kip_reason kip_pdata_check(const struct kip_pdata *pdata, u16 pkey)
 {
@@ -89,16 +91,17 @@ enum kip_reason kip_pdata_check(const struct kip_pdata *pdata, u16 pkey)
 }
 
 /**
- * kip_pdata_is_newer() - is a Request later than what is known of its sender
- * @pdata: of the Request
- * @instance: of the sender, from its last Request or Reply
- * @serial: likewise
+ * kip_pdata_is_newer() - compare a Request with the last known state of its sender
+ * @pdata: private data of the Request
+ * @instance: instance from the sender's last Request or Reply
+ * @serial: serial number from the same message
  *
- * Two streams keep no order. A Request that the sender has given up in favour of the
- * connection that exists may come after that was established, and must not replace it.
+ * There is no ordering between two streams. A Request that the sender has abandoned in favour
+ * of the existing connection may arrive after that connection was established, and must not
+ * replace it.
  *
  * Context: any.
- * Return: whether it is: made after what is known, or by a sender that has started anew.
+ * Return: whether the Request is newer, or its sender has restarted.
  */
 bool kip_pdata_is_newer(const struct kip_pdata *pdata, u32 instance, u32 serial)
 {
@@ -106,14 +109,14 @@ bool kip_pdata_is_newer(const struct kip_pdata *pdata, u32 instance, u32 serial)
 }
 
 /**
- * kip_pdata_mtu() - IP MTU of a connection
- * @local: Receive MTU of this end, %KIP_RX_MTU_MIN at least
- * @remote: of the other, likewise
+ * kip_pdata_mtu() - compute the IP MTU of a connection
+ * @local: Receive MTU of this end, at least %KIP_RX_MTU_MIN
+ * @remote: Receive MTU of the peer, at least %KIP_RX_MTU_MIN
  *
- * RFC 4755 5.1: both ends use the smaller of the two, less the header.
+ * RFC 4755 5.1: both ends use the smaller of the two, minus the header.
  *
  * Context: any.
- * Return: octets.
+ * Return: the MTU in octets.
  */
 u32 kip_pdata_mtu(u32 local, u32 remote)
 {
@@ -121,11 +124,11 @@ u32 kip_pdata_mtu(u32 local, u32 remote)
 }
 
 /**
- * kip_reason_name() - a reason for people
+ * kip_reason_name() - name a reason for log messages
  * @reason: any value
  *
  * Context: any.
- * Return: its name, "unknown" when it has none.
+ * Return: its name, or "unknown" if it has none.
  */
 const char *kip_reason_name(unsigned int reason)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Private data of Request, Reply and reject: RFC 4755 6 and the extension. */
+/* Private data of Requests, Replies and rejects: RFC 4755 6 and kiwarp_ip's extension. */
 #ifndef KIP_PROTO_PDATA_H
 #define KIP_PROTO_PDATA_H
 
@@ -9,13 +9,14 @@
 
 /**
  * enum kip_reason - why a Request is rejected
- * @KIP_REASON_NONE: it is not
- * @KIP_REASON_CROSSED: both have sent one, and the other is to be used (RFC 4755 3.3)
- * @KIP_REASON_PKEY: another partition
- * @KIP_REASON_MTU: a Receive MTU below %KIP_RX_MTU_MIN
- * @KIP_REASON_FULL: no memory, or no room for one more connection
- * @KIP_REASON_BUSY: going down, or a Request that is out of date
- * @KIP_REASON_FORMAT: private data that are not these, or name no possible address
+ * @KIP_REASON_NONE: it is not rejected
+ * @KIP_REASON_CROSSED: both ends sent a Request, and the other one is used (RFC 4755 3.3)
+ * @KIP_REASON_PKEY: the sender is in another partition
+ * @KIP_REASON_MTU: its Receive MTU is below %KIP_RX_MTU_MIN
+ * @KIP_REASON_FULL: no memory, or no room for another connection
+ * @KIP_REASON_BUSY: the interface does not take this Request: its mode is datagram, the sender
+ *	is not listed, or the Request is stale
+ * @KIP_REASON_FORMAT: the private data have another format or name an impossible address
  * @KIP_REASON_COUNT: number of the above
  */
 enum kip_reason {
@@ -30,15 +31,15 @@ enum kip_reason {
 };
 
 /**
- * struct kip_pdata - what an end says of itself
+ * struct kip_pdata - what an end tells about itself
  * @qpn: its QPN, 24 bits
- * @mtu: its Receive MTU, octets, header included
- * @reason: of a reject, any value when received
+ * @mtu: its Receive MTU in octets, header included
+ * @reason: of a reject; may have any value when received
  * @pkey: its partition
  * @data_receives: data messages it can take at once
- * @control_receives: control messages it can take beside them
- * @instance: its choice when it came up
- * @serial: Requests it has made since
+ * @control_receives: control messages it can take in addition
+ * @instance: a number it chose when it came up
+ * @serial: number of Requests it has made since then
  */
 struct kip_pdata {
 	u32 qpn;

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A peer and its one connection.
+ * The state machine of a peer and its one connection.
  *
  *	initiator: NONE WISH > RESOLVING ROUTED > REQ_SENT ESTABLISHED > UP
  *	responder: any REQ_... > ACCEPTING ESTABLISHED > UP
  *
- * When Requests cross (RFC 4755 3.3), both ends are in REQ_SENT as the other's comes. The
- * one with the smaller address drops its own and accepts; the other one rejects and stays.
- * The reject may overtake the Request in whose favour it is, as they travel on two streams:
- * hence YIELDED. A Request may also come when the connection in whose favour its sender
- * has dropped it is established already: REQ_STALE.
+ * When Requests cross (RFC 4755 3.3), each end is in REQ_SENT when the other's Request arrives.
+ * The end with the smaller address drops its own Request and accepts; the other end rejects and
+ * stays in REQ_SENT. The reject and the Request it favours travel on different streams, so the
+ * reject may arrive first: the peer is then YIELDED until that Request arrives. A Request may
+ * also arrive after its sender has dropped it in favour of a connection that is already
+ * established: REQ_STALE.
  *
- * RESOLVING, REQ_SENT, ACCEPTING and UP have a connection, the others have none. So DROP is
- * done on each way out of the former but to the next step of the same connection, and
- * nowhere else.
+ * A peer has a connection in RESOLVING, REQ_SENT, ACCEPTING and UP, and none in the other
+ * states. Every transition out of the former therefore includes DROP, unless the same
+ * connection continues; no other transition does.
  */
 #include "peer_fsm.h"
 
@@ -79,14 +80,14 @@ static const struct kip_peer_step fsm_table[KIP_PS_COUNT][KIP_PE_COUNT] = {
 };
 
 /**
- * kip_peer_fsm() - what an event does to a peer
- * @state: where the peer is
- * @event: what happens
+ * kip_peer_fsm() - look up a transition
+ * @state: current state of the peer
+ * @event: the event
  *
- * RFC 4755 3.2 to 3.4. The caller writes the state and does the actions.
+ * RFC 4755 3.2 to 3.4. The caller writes the state and executes the actions.
  *
  * Context: any.
- * Return: the step; when it is not legal, @next is @state and there is nothing to do.
+ * Return: the transition; if it is not legal, its next state is @state and it has no actions.
  */
 struct kip_peer_step kip_peer_fsm(enum kip_peer_state state, enum kip_peer_event event)
 {
@@ -100,11 +101,11 @@ struct kip_peer_step kip_peer_fsm(enum kip_peer_state state, enum kip_peer_event
 }
 
 /**
- * kip_peer_state_waits() - do packets wait for a connection in a state
+ * kip_peer_state_waits() - check whether packets wait for a connection in a state
  * @state: any value
  *
  * Context: any.
- * Return: whether they do; else they go by datagram, or by the connection that is up.
+ * Return: whether they wait; otherwise they leave as datagrams or on the connection.
  */
 bool kip_peer_state_waits(enum kip_peer_state state)
 {
@@ -121,11 +122,11 @@ bool kip_peer_state_waits(enum kip_peer_state state)
 }
 
 /**
- * kip_peer_state_name() - a state for people
+ * kip_peer_state_name() - name a state for log messages
  * @state: any value
  *
  * Context: any.
- * Return: its name, "?" when it has none.
+ * Return: its name, or "?" if it has none.
  */
 const char *kip_peer_state_name(enum kip_peer_state state)
 {

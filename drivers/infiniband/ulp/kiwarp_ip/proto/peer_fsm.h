@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* A peer and its one connection as a table: RFC 4755 3.2 to 3.4. */
+/* State machine of a peer and its one connection: RFC 4755 3.2 to 3.4. */
 #ifndef KIP_PROTO_PEER_FSM_H
 #define KIP_PROTO_PEER_FSM_H
 
@@ -7,14 +7,14 @@
 #include <linux/types.h>
 
 /**
- * enum kip_peer_state - where a peer is
+ * enum kip_peer_state - state of a peer
  * @KIP_PS_NONE: no connection
- * @KIP_PS_RESOLVING: the way to it is looked up
- * @KIP_PS_REQ_SENT: a Request is out
- * @KIP_PS_YIELDED: it rejected ours in favour of its own, which has not come yet
- * @KIP_PS_ACCEPTING: its Request was accepted, and the connection is not yet established
- * @KIP_PS_UP: packets go by the connection
- * @KIP_PS_BACKOFF: no connection is tried for a while
+ * @KIP_PS_RESOLVING: the route to it is being resolved
+ * @KIP_PS_REQ_SENT: a Request was sent
+ * @KIP_PS_YIELDED: it rejected our Request in favour of its own, which has not arrived yet
+ * @KIP_PS_ACCEPTING: its Request was accepted, but the connection is not yet established
+ * @KIP_PS_UP: packets use the connection
+ * @KIP_PS_BACKOFF: no connection is attempted for a while
  * @KIP_PS_COUNT: number of the above
  */
 enum kip_peer_state {
@@ -29,18 +29,18 @@ enum kip_peer_state {
 };
 
 /**
- * enum kip_peer_event - what happens to a peer
+ * enum kip_peer_event - event of a peer
  * @KIP_PE_WISH: there is a packet for it
- * @KIP_PE_ROUTED: the way to it is known
+ * @KIP_PE_ROUTED: the route to it is resolved
  * @KIP_PE_ESTABLISHED: the connection is established
- * @KIP_PE_REQ_SMALLER: its Request came, and the local address is the smaller one
- * @KIP_PE_REQ_GREATER: its Request came, and the local address is the greater one
- * @KIP_PE_REQ_STALE: its Request came, and is older than the connection
+ * @KIP_PE_REQ_SMALLER: its Request arrived, and the local address is the smaller one
+ * @KIP_PE_REQ_GREATER: its Request arrived, and the local address is the greater one
+ * @KIP_PE_REQ_STALE: its Request arrived, but is older than the connection
  * @KIP_PE_CROSSED: it rejected our Request in favour of its own
  * @KIP_PE_REJECTED: it rejected our Request for another reason
- * @KIP_PE_FAULT: the connection could not be made, or ended
- * @KIP_PE_IDLE: the connection has not been used for long
- * @KIP_PE_TIMEOUT: the time of the state is over
+ * @KIP_PE_FAULT: the connection could not be made, or has ended
+ * @KIP_PE_IDLE: the connection has been unused for the idle time
+ * @KIP_PE_TIMEOUT: the time limit of the state has passed
  * @KIP_PE_COUNT: number of the above
  */
 enum kip_peer_event {
@@ -58,21 +58,21 @@ enum kip_peer_event {
 	KIP_PE_COUNT,
 };
 
-/* What is done on a transition, in this order */
+/* Actions of a transition, executed in this order */
 #define KIP_PA_REJECT_CROSSED	BIT(0)	/* reject the Request: reason crossed */
 #define KIP_PA_REJECT_BUSY	BIT(1)	/* reject the Request: reason busy */
 #define KIP_PA_DROP		BIT(2)	/* end the peer's connection */
-#define KIP_PA_RESOLVE		BIT(3)	/* make a connection and look up the way */
-#define KIP_PA_REQUEST		BIT(4)	/* send the Request */
-#define KIP_PA_ACCEPT		BIT(5)	/* the Request's connection becomes the peer's */
-#define KIP_PA_PUBLISH		BIT(6)	/* packets use the connection from now on */
-#define KIP_PA_FLUSH		BIT(7)	/* waiting packets leave as datagrams */
-#define KIP_PA_LATER		BIT(8)	/* the next try is later than the last one was */
+#define KIP_PA_RESOLVE		BIT(3)	/* make a connection and resolve the route */
+#define KIP_PA_REQUEST		BIT(4)	/* send a Request */
+#define KIP_PA_ACCEPT		BIT(5)	/* accept the Request as the peer's connection */
+#define KIP_PA_PUBLISH		BIT(6)	/* let packets use the connection */
+#define KIP_PA_FLUSH		BIT(7)	/* send waiting packets as datagrams */
+#define KIP_PA_LATER		BIT(8)	/* count a failure, which lengthens the backoff */
 
 /**
- * struct kip_peer_step - one cell of the table
+ * struct kip_peer_step - one entry of the transition table
  * @legal: this event may happen in this state
- * @next: state afterwards
+ * @next: state after the transition
  * @actions: %KIP_PA_ bits
  */
 struct kip_peer_step {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * How the memory of a receive is cut into pieces: small ones first, so that a short
- * message uses up little, and doubling, so that few are enough and none is large.
- * With 6 SGEs a Receive MTU of 65524 takes 256 + 4 K + 4 K + 8 K + 16 K + 32 K.
+ * How the memory of a receive is split into pieces.
+ *
+ * Small pieces come first, so that a short message uses little memory. Sizes double, so that
+ * a few pieces suffice and none is very large. With 6 SGEs a Receive MTU of 65524 needs
+ * 256 + 4 K + 4 K + 8 K + 16 K + 32 K bytes.
  */
 #include "rxplan.h"
 
@@ -19,13 +21,13 @@ static u32 round_up_piece(u32 bytes)
 }
 
 /**
- * kip_rxplan_make() - cut a receive into pieces
- * @plan: to write
- * @rx_mtu: octets that it has to hold, the first %KIP_RX_HEAD included
- * @max_sge: SGEs that a receive may have
+ * kip_rxplan_make() - split a receive into pieces
+ * @plan: plan to write
+ * @rx_mtu: bytes that the receive has to hold, the first %KIP_RX_HEAD included
+ * @max_sge: maximum number of SGEs of a receive
  *
  * Context: any.
- * Return: whether that can be done: with one SGE only for the shortest.
+ * Return: whether @max_sge suffices; a single SGE holds no more than %KIP_RX_HEAD.
  */
 bool kip_rxplan_make(struct kip_rxplan *plan, u32 rx_mtu, unsigned int max_sge)
 {
@@ -50,11 +52,11 @@ bool kip_rxplan_make(struct kip_rxplan *plan, u32 rx_mtu, unsigned int max_sge)
 }
 
 /**
- * kip_rxplan_bytes() - memory of one receive
+ * kip_rxplan_bytes() - compute the memory of one receive
  * @plan: its pieces
  *
  * Context: any.
- * Return: octets, the first piece included.
+ * Return: bytes, the first piece included.
  */
 u32 kip_rxplan_bytes(const struct kip_rxplan *plan)
 {

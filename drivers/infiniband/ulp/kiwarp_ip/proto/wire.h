@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Everything that kiwarp_ip puts on a wire, and its limits.
+ * Everything that kiwarp_ip puts on the wire, and its limits.
  *
  * RFC 4391 and RFC 4755 define the link-layer address, the 4-octet header and the first
- * 8 octets of the private data. The rest exists because iWARP has neither datagrams nor
- * RNR: the datagram's header, the extension of the private data, and control messages.
+ * 8 octets of the private data. The rest exists because iWARP has neither datagrams nor RNR:
+ * the datagram header, the extension of the private data, and control messages.
  */
 #ifndef KIP_PROTO_WIRE_H
 #define KIP_PROTO_WIRE_H
@@ -22,7 +22,7 @@
 /**
  * struct kip_wire_addr - link-layer address
  * @qpn: flags 8, QPN 24
- * @gid: an IPv6 address; an IPv4 one is mapped (::ffff:a.b.c.d)
+ * @gid: an IPv6 address; an IPv4 address is mapped (::ffff:a.b.c.d)
  */
 struct kip_wire_addr {
 	__be32 qpn;
@@ -50,7 +50,7 @@ struct kip_wire_hdr {
 
 static_assert(sizeof(struct kip_wire_hdr) == 4);
 
-/* Messages of a connection, the header included */
+/* Length of messages on a connection, header included */
 #define KIP_RX_MTU_MIN		(1280 + 4)
 #define KIP_RX_MTU_MAX		(65520 + 4)
 
@@ -70,7 +70,7 @@ struct kip_wire_control {
 
 static_assert(sizeof(struct kip_wire_control) == 12);
 
-/* The datagram service: UDP payload */
+/* The datagram service: contents of the UDP payload */
 #define KIP_DGRAM_VERSION	0
 #define KIP_DGRAM_GROUP		0x01	/* flag: sent to the group */
 #define KIP_DGRAM_MTU		2044	/* RFC 4391 7 */
@@ -106,15 +106,15 @@ static_assert(sizeof(struct kip_wire_dgram) == 12);
 /**
  * struct kip_wire_pdata - private data of Request, Reply and reject
  * @qpn: reserved 8, QPN of the sender 24
- * @mtu: Receive MTU: octets of the longest message it can take
+ * @mtu: Receive MTU: octets of the longest message the sender can take
  * @magic: %KIP_PDATA_MAGIC
  * @version: %KIP_PDATA_VERSION
- * @reason: of a reject: one of enum kip_reason; else 0
+ * @reason: of a reject, one of enum kip_reason; otherwise 0
  * @pkey: partition
- * @data_receives: data messages that may be sent at once
- * @control_receives: control messages that may be unread at a time
- * @instance: a number that the sender has chosen when its interface came up
- * @serial: Requests that the sender has made since then, this one included
+ * @data_receives: receives that the sender keeps for data messages
+ * @control_receives: receives that the sender keeps for control messages
+ * @instance: a number that the sender chose when its interface came up
+ * @serial: number of Requests that the sender has made since then, including this one
  */
 struct kip_wire_pdata {
 	__be32 qpn;
