@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Connections as rdma_cm sees them.
+ * Connections towards rdma_cm.
  *
- * Owns: the life of &struct kip_conn. One is made by the interface's work, or by rdma_cm's
- * handler for a Request, and belongs to the interface until kip_conn_give_up(). From then
- * on it belongs to its own work, which frees all of it and may take as long as rdma_cm
- * likes: ending a connection that is just starting up waits for the driver, 10 seconds at
- * the worst. So it needs nothing of the interface, which may be gone long before.
+ * Owns: the lifetime of &struct kip_conn. The interface's work item allocates a connection, or
+ * rdma_cm's handler does for a Request. The connection belongs to the interface until
+ * kip_conn_give_up(). After that it belongs to its own work item, which frees everything and
+ * may take as long as rdma_cm needs: ending a connection that is just starting up waits for
+ * the driver, up to 10 seconds. The work item therefore uses nothing of the interface, which
+ * may be long gone.
  *
- * The handler runs with a mutex of rdma_cm held. It notes events and takes spinlocks only;
- * everything else is for the interface's work.
+ * rdma_cm calls the handler with a mutex held. The handler only takes spinlocks and notes
+ * events; the interface's work item does the rest.
  */
 #include "conn.h"
 
@@ -23,7 +24,7 @@
 
 #define RESOLVE_MS	2000
 #define BACKLOG		64
-/* Requests that may wait for the work */
+/* Requests that may wait for the interface's work item */
 #define MAX_REQUESTS	256
 
 static void conn_take_pdata(struct kip_conn *conn, const struct rdma_cm_event *event)
@@ -50,11 +51,12 @@ static void conn_note_locked(struct kip_dev *dev, struct kip_conn *conn, unsigne
 }
 
 /**
- * kip_conn_note() - something has happened to a connection
+ * kip_conn_note() - note events of a connection
  * @conn: the connection
  * @events: %KIP_CE_ bits
  *
- * The interface's work will look at it; nobody will if the connection was given up.
+ * Queues the interface's work item to handle them. Does nothing once the connection is given
+ * up.
  *
  * Context: any.
  */
@@ -68,12 +70,12 @@ void kip_conn_note(struct kip_conn *conn, unsigned int events)
 	spin_unlock_irqrestore(&conn->lock, flags);
 }
 
-/* Everything of it but what kip_conn_give_up() has done */
+/* Frees a connection after kip_conn_give_up() */
 static void conn_reap(struct work_struct *work)
 {
 	struct kip_conn *conn = container_of(work, struct kip_conn, reap);
 
-	/* Whoever found it by its peer or by a poller has let go of it */
+	/* Wait for users that found it through its peer or a poller */
 	synchronize_net();
 	kip_conn_qp_free(conn);
 	if (conn->id) {
@@ -100,11 +102,11 @@ static struct kip_conn *conn_alloc(struct kip_dev *dev, enum kip_role role)
 }
 
 /**
- * kip_conn_give_up() - the interface has done with a connection
+ * kip_conn_give_up() - detach a connection from the interface and free it later
  * @dev: the interface
  * @conn: the connection, or the listener; no peer uses it any more
  *
- * Context: process; the interface's work, or stop when it is idle.
+ * Context: process; the interface's work item, or stop when that is idle.
  */
 void kip_conn_give_up(struct kip_dev *dev, struct kip_conn *conn)
 {
@@ -132,7 +134,7 @@ void kip_conn_give_up(struct kip_dev *dev, struct kip_conn *conn)
 
 static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 
-/* A stream asks to be a connection. What is returned but 0 makes rdma_cm reject it. */
+/* Handles a Request. rdma_cm rejects it if the return value is not 0. */
 static int conn_request(struct kip_conn *listener, struct rdma_cm_id *id,
 			struct rdma_cm_event *event)
 {
@@ -196,7 +198,7 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 		break;
 	default:
-		/* Errors, the end of the connection, and that of the device */
+		/* Errors, disconnection, and removal of the device */
 		kip_conn_note(conn, KIP_CE_FAULT);
 	}
 	return 0;
@@ -223,13 +225,13 @@ static struct kip_conn *conn_with_id(struct kip_dev *dev, enum kip_role role)
 }
 
 /**
- * kip_conn_listen() - accept Requests
- * @dev: the interface; its local address is where
+ * kip_conn_listen() - listen for Requests
+ * @dev: the interface; listens on its local address
  *
- * RFC 4755 3.5: the Service-ID is that of the QPN; here both are the port.
+ * RFC 4755 3.5: the Service-ID follows from the QPN; here both are the port.
  *
- * Context: process, may sleep; the interface's work.
- * Return: the listener, or -errno, -ENODEV while no RDMA device has the address.
+ * Context: process, may sleep; the interface's work item.
+ * Return: the listener or an ERR_PTR(); -ENODEV while no RDMA device has the address.
  */
 struct kip_conn *kip_conn_listen(struct kip_dev *dev)
 {
@@ -249,14 +251,16 @@ struct kip_conn *kip_conn_listen(struct kip_dev *dev)
 }
 
 /**
- * kip_conn_resolve() - begin to make a connection
+ * kip_conn_resolve() - allocate a connection and start to resolve its route
  * @dev: the interface
- * @lladdr: to whom
+ * @lladdr: link-layer address of the peer
  *
- * The source is bound to the local address: the peer forms ours from it.
+ * The source is bound to the local address, because the peer derives our link-layer address
+ * from it.
  *
- * Context: process, may sleep; the interface's work.
- * Return: the connection, of which %KIP_CE_ROUTED or %KIP_CE_FAULT will be noted, or -errno.
+ * Context: process, may sleep; the interface's work item.
+ * Return: the connection, for which %KIP_CE_ROUTED or %KIP_CE_FAULT will be noted, or an
+ * ERR_PTR().
  */
 struct kip_conn *kip_conn_resolve(struct kip_dev *dev, const u8 *lladdr)
 {
@@ -267,7 +271,7 @@ struct kip_conn *kip_conn_resolve(struct kip_dev *dev, const u8 *lladdr)
 	if (IS_ERR(conn))
 		return conn;
 	kip_sockaddr_of(&dst, lladdr);
-	/* The port is the first field of both, next to the family */
+	/* In both address families the port directly follows the family */
 	src.v4.sin_port = 0;
 	ret = rdma_resolve_addr(conn->id, &src.sa, &dst.sa, RESOLVE_MS);
 	if (!ret)
@@ -281,18 +285,18 @@ static void conn_params(struct rdma_conn_param *param, const struct kip_wire_pda
 	*param = (struct rdma_conn_param) {
 		.private_data = pdata,
 		.private_data_len = sizeof(*pdata),
-		/* No Reads are made, but a peer may use one to speak first (RFC 6581 9) */
+		/* We post no Reads, but a peer may use one as its first message (RFC 6581 9) */
 		.responder_resources = 1,
 		.initiator_depth = 1,
 	};
 }
 
 /**
- * kip_conn_connect() - send the Request
- * @conn: the way is known, and it has its QP
- * @pdata: of the Request
+ * kip_conn_connect() - send a Request
+ * @conn: the connection; its route is resolved, and it has its QP
+ * @pdata: private data of the Request
  *
- * Context: process, may sleep; the interface's work.
+ * Context: process, may sleep; the interface's work item.
  * Return: 0 or -errno.
  */
 int kip_conn_connect(struct kip_conn *conn, const struct kip_wire_pdata *pdata)
@@ -304,11 +308,11 @@ int kip_conn_connect(struct kip_conn *conn, const struct kip_wire_pdata *pdata)
 }
 
 /**
- * kip_conn_accept() - send the Reply
- * @conn: of a Request; it has its QP
- * @pdata: of the Reply
+ * kip_conn_accept() - accept a Request: send the Reply
+ * @conn: connection of the Request; it has its QP
+ * @pdata: private data of the Reply
  *
- * Context: process, may sleep; the interface's work.
+ * Context: process, may sleep; the interface's work item.
  * Return: 0 or -errno.
  */
 int kip_conn_accept(struct kip_conn *conn, const struct kip_wire_pdata *pdata)
@@ -324,11 +328,11 @@ int kip_conn_accept(struct kip_conn *conn, const struct kip_wire_pdata *pdata)
 }
 
 /**
- * kip_conn_reject() - send a reject
- * @conn: of a Request; the caller gives it up
- * @pdata: RFC 4755 3.2: the QPN has to be in there
+ * kip_conn_reject() - reject a Request
+ * @conn: connection of the Request; the caller gives it up afterwards
+ * @pdata: private data of the reject; they must contain the QPN (RFC 4755 3.2)
  *
- * Context: process, may sleep; the interface's work.
+ * Context: process, may sleep; the interface's work item.
  */
 void kip_conn_reject(struct kip_conn *conn, const struct kip_wire_pdata *pdata)
 {

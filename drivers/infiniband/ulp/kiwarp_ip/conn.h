@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* A connection, or the listener: its cm_id, its QP, and what is on its way through that. */
+/* A connection or the listener: its cm_id, its QP, and the work requests in flight. */
 #ifndef KIP_CONN_H
 #define KIP_CONN_H
 
@@ -23,16 +23,16 @@ struct kip_conn;
 struct net;
 
 #define KIP_TX_RING		64
-/* Control messages on their way: more than the peer can have unread are never needed */
+/* Control messages in flight: one more than the peer can have unread is always enough */
 #define KIP_TX_CONTROL		(KIP_CONTROL_RECEIVES + 1)
 #define KIP_TX_SGE		(MAX_SKB_FRAGS + 1)
 #define KIP_PDATA_ROOM		64
 
 /**
- * enum kip_role - what a cm_id is for
- * @KIP_LISTENER: accepts Requests
- * @KIP_INITIATOR: a connection that was made here
- * @KIP_RESPONDER: one that was made by the peer
+ * enum kip_role - role of a cm_id
+ * @KIP_LISTENER: listens for Requests
+ * @KIP_INITIATOR: a connection for which this end sends the Request
+ * @KIP_RESPONDER: a connection for which the peer sends the Request
  */
 enum kip_role {
 	KIP_LISTENER,
@@ -40,21 +40,21 @@ enum kip_role {
 	KIP_RESPONDER,
 };
 
-/* What has happened to a connection */
-#define KIP_CE_REQUEST		BIT(0)	/* a Request has come: it is new */
-#define KIP_CE_ROUTED		BIT(1)	/* the way is known */
+/* Events of a connection */
+#define KIP_CE_REQUEST		BIT(0)	/* a Request arrived: it is new */
+#define KIP_CE_ROUTED		BIT(1)	/* the route is resolved */
 #define KIP_CE_ESTABLISHED	BIT(2)
-#define KIP_CE_REJECTED		BIT(3)	/* private data may say why */
-#define KIP_CE_FAULT		BIT(4)	/* it failed or ended */
-#define KIP_CE_IDLE		BIT(5)	/* it is to end, and may be made again */
+#define KIP_CE_REJECTED		BIT(3)	/* the private data may tell why */
+#define KIP_CE_FAULT		BIT(4)	/* the connection failed or ended */
+#define KIP_CE_IDLE		BIT(5)	/* not used */
 
 /**
  * struct kip_rx_slot - a posted receive
- * @cqe: leads back here
- * @conn: whose it is
+ * @cqe: identifies the slot in a completion
+ * @conn: the connection it belongs to
  * @skb: its linear part is the first piece
  * @page: the other pieces
- * @dma: of all
+ * @dma: DMA addresses of all pieces
  */
 struct kip_rx_slot {
 	struct ib_cqe cqe;
@@ -66,12 +66,12 @@ struct kip_rx_slot {
 
 /**
  * struct kip_tx_slot - a packet that is being sent
- * @cqe: leads back here
- * @conn: whose it is
+ * @cqe: identifies the slot in a completion
+ * @conn: not used
  * @skb: the packet
  * @wr: its Send
- * @nr_sge: pieces
- * @sge: these
+ * @nr_sge: number of mapped pieces
+ * @sge: the pieces
  */
 struct kip_tx_slot {
 	struct ib_cqe cqe;
@@ -84,11 +84,11 @@ struct kip_tx_slot {
 
 /**
  * struct kip_tx_control - a control message that is being sent
- * @cqe: leads back here
- * @conn: whose it is
- * @dma: of @wire
+ * @cqe: identifies the message in a completion
+ * @conn: the connection it belongs to; NULL until @wire is mapped
+ * @dma: DMA address of @wire
  * @is_busy: posted and not completed
- * @wire: its octets
+ * @wire: the message
  */
 struct kip_tx_control {
 	struct ib_cqe cqe;
@@ -99,44 +99,44 @@ struct kip_tx_control {
 };
 
 /**
- * struct kip_conn - a connection
+ * struct kip_conn - a connection, or the listener
  * @id: the cm_id
- * @net: network namespace that it keeps
- * @role: what it is for
- * @lock: protects @dev and that the poller has this connection; any context
+ * @net: network namespace that @id keeps alive
+ * @role: role of @id
+ * @lock: protects @dev and insertion into the poller's list; any context
  * @dev: the interface; NULL once the connection is given up
- * @entry: in the interface's list
- * @event_entry: in the interface's list of events
- * @events: %KIP_CE_ bits
- * @reap: frees everything
- * @pdata: private data of the peer's last message, written by rdma_cm's handler before the
- *	event that it belongs to is noted
- * @pdata_len: octets of it
- * @peer: whose it is; NULL until that is known
- * @poller: of its completions
- * @poll_entry: in the poller's list
- * @pd: protection domain, its own
- * @cq: completion queue, its own
- * @rx_bytes: memory that its receives are accounted for
- * @foreign_bytes: likewise, over all interfaces of other user namespaces than the first
+ * @entry: entry in the interface's list of connections
+ * @event_entry: entry in the interface's list of events
+ * @events: pending %KIP_CE_ bits
+ * @reap: work item that frees everything
+ * @pdata: private data of the peer's last message; rdma_cm's handler writes it before it notes
+ *	the event that it belongs to
+ * @pdata_len: bytes of private data
+ * @peer: the peer; NULL until it is known
+ * @poller: the poller of its completions
+ * @poll_entry: entry in the poller's list
+ * @pd: its own protection domain
+ * @cq: its own completion queue
+ * @rx_bytes: memory accounted to the interface for its receives
+ * @foreign_bytes: memory accounted to all interfaces outside the initial user namespace
  * @rx_mtu: its Receive MTU
- * @plan: pieces of a receive
+ * @plan: how a receive is split into pieces
  * @rx: the receives
- * @nr_rx: how many
- * @max_sge: SGEs of a Send
+ * @nr_rx: number of receives
+ * @max_sge: maximum number of SGEs of a Send
  * @tx: ring of packets
- * @tx_head: where the next one goes; @peer's lock
- * @tx_tail: the oldest one; @peer's lock
+ * @tx_head: index of the next free slot; @peer's lock
+ * @tx_tail: index of the oldest packet; @peer's lock
  * @control: control messages; @peer's lock
- * @credit: @peer's lock
+ * @credit: flow control; @peer's lock
  * @is_up: packets may be sent; @peer's lock
- * @has_heard: something has come; @peer's lock
- * @is_blocked: packets wait for credit since @blocked_at; @peer's lock
- * @blocked_at: in jiffies
- * @heard_at: when something came last, in jiffies
- * @sent_at: when data was sent last, in jiffies
- * @probed_at: when a PROBE was asked for last, in jiffies
- * @data_at: when data went either way last, in jiffies
+ * @has_heard: something has been received; @peer's lock
+ * @is_blocked: packets have been waiting for credit since @blocked_at; @peer's lock
+ * @blocked_at: when that began, in jiffies
+ * @heard_at: when something was last received, in jiffies
+ * @sent_at: when data was last sent, in jiffies
+ * @probed_at: when a PROBE was last requested, in jiffies
+ * @data_at: when data was last sent or received, in jiffies
  */
 struct kip_conn {
 	struct rdma_cm_id *id;

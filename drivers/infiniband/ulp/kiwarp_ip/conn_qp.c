@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What a connection has beside its cm_id: protection domain, completion queue, queue pair
- * and the memory of its receives. Made before the Request or the Reply is sent, so that
- * every receive that the peer is told of is there.
+ * The RDMA resources of a connection: protection domain, completion queue, queue pair, and the
+ * memory of its receives. They are created before the Request or the Reply is sent, so every
+ * receive that is announced to the peer is posted.
  *
- * Freed without draining: when ib_destroy_qp() returns, nobody uses the memory, and the
- * completions that are left go with their queue.
+ * They are freed without draining: the memory is no longer in use when rdma_destroy_qp()
+ * returns, and completions that were not polled disappear with the completion queue.
  */
 #include <linux/errno.h>
 #include <linux/slab.h>
@@ -35,7 +35,7 @@ static void qp_event(struct ib_event *event, void *context)
 static int make_cq(struct kip_dev *dev, struct kip_conn *conn)
 {
 	struct ib_cq_init_attr attr = {
-		/* Everything posted, and what a driver adds when it flushes */
+		/* Room for everything posted, and for what a driver adds when it flushes */
 		.cqe = KIP_TX_RING + KIP_TX_CONTROL + conn->nr_rx + 8,
 		.comp_vector = dev->next_poller % conn->id->device->num_comp_vectors,
 	};
@@ -70,8 +70,9 @@ static int make_qp(struct kip_conn *conn)
 }
 
 /*
- * Octets of the receives of all interfaces whose underlay belongs to another user namespace
- * than the first. Who is root there can make as many interfaces as he likes.
+ * Bytes of the receives of all interfaces whose underlay is outside the initial user namespace.
+ * Root of another user namespace can create any number of interfaces, so the limit is common
+ * to all of them.
  */
 static atomic64_t foreign_bytes;
 
@@ -111,14 +112,15 @@ static int take_memory(struct kip_dev *dev, struct kip_conn *conn)
 }
 
 /**
- * kip_conn_qp_make() - make all that a connection needs to run, and post its receives
+ * kip_conn_qp_make() - create the resources of a connection and post its receives
  * @dev: the interface
- * @conn: its cm_id is bound to a device
+ * @conn: the connection; its cm_id is bound to a device
  *
- * What there is after a failure goes with the connection.
+ * After a failure kip_conn_qp_free() frees what was created.
  *
- * Context: process, may sleep; the interface's work.
- * Return: 0 or -errno: -ENOBUFS at a limit of the interface.
+ * Context: process, may sleep; the interface's work item.
+ * Return: 0 or -errno; -ENOBUFS when a limit of connections or memory is reached, -EOPNOTSUPP
+ * when the device has too few SGEs.
  */
 int kip_conn_qp_make(struct kip_dev *dev, struct kip_conn *conn)
 {
@@ -142,8 +144,8 @@ int kip_conn_qp_make(struct kip_dev *dev, struct kip_conn *conn)
 }
 
 /**
- * kip_conn_qp_free() - free what kip_conn_qp_make() has made, all or a part
- * @conn: given up; nobody else uses it
+ * kip_conn_qp_free() - free what kip_conn_qp_make() created, completely or in part
+ * @conn: the connection; it is given up, and nobody else uses it
  *
  * Context: process, may sleep.
  */

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * All that is decided about connections, in one work per interface: so decisions follow
- * each other, and no lock is held where rdma_cm is called.
+ * Connection management: one work item per interface makes, accepts and ends connections.
  *
- * The work never takes the RTNL and never waits for a peer, so that stop can wait for it
- * under the RTNL. What happens comes as events of connections (conn.c), as wishes of
- * senders (tx.c), and by the clock. proto/peer_fsm.c says what follows; peer_happens() is
- * the only writer of a peer's state.
+ * A single work item serialises all decisions, and allows it to call rdma_cm without holding
+ * a lock. It never takes the RTNL and never waits for a peer, so stop can wait for it under
+ * the RTNL.
+ *
+ * Its inputs are events of connections (conn.c), wishes of senders for a connection (tx.c), and
+ * the passage of time. proto/peer_fsm.c defines the state machine of a peer; peer_happens()
+ * executes it and is the only writer of a peer's state.
  */
 #include "control.h"
 
@@ -23,10 +25,10 @@
 #include "tx.h"
 
 #define TICK			(HZ / 4)
-/* The first one waits for the end of the listener before it, which has the port */
+/* Long enough for the previous listener to end, which still occupies the port */
 #define RELISTEN_MIN		(HZ / 32)
 #define RELISTEN_MAX		HZ
-/* RFC 4755 7.1: short against the times of TCP above, long against those of TCP below */
+/* RFC 4755 7.1: short against timeouts of the TCP above us, long against those of the TCP below */
 #define PROBE_AFTER		(2 * HZ)
 #define SILENT_AFTER		(5 * HZ)
 #define STALLED_AFTER		(5 * HZ)
@@ -136,7 +138,7 @@ static void control_accept(struct kip_dev *dev, struct kip_peer *peer, struct ki
 		peer_happens(dev, peer, KIP_PE_FAULT, NULL);
 		return;
 	}
-	/* From its first message on, which may come before rdma_cm says so, it is the peer's */
+	/* The first message may arrive before the ESTABLISHED event and needs the peer */
 	spin_lock_bh(&peer->lock);
 	peer->conn = conn;
 	spin_unlock_bh(&peer->lock);
@@ -154,7 +156,7 @@ static void control_accept(struct kip_dev *dev, struct kip_peer *peer, struct ki
 	kip_count(dev, KIP_STAT_CONN_ACCEPTED);
 }
 
-/* Its time runs from here on, whether it can be posted now or not */
+/* The timeout of the PROBE starts here, even if it cannot be posted yet */
 static void control_probe(struct kip_conn *conn)
 {
 	if (conn->credit.is_probing || conn->credit.has_probe)
@@ -181,7 +183,7 @@ static void control_publish(struct kip_dev *dev, struct kip_peer *peer)
 	conn->sent_at = jiffies;
 	conn->data_at = jiffies;
 	conn->is_up = true;
-	/* So that the responder may speak */
+	/* The responder may not send before it has received something */
 	if (conn->role == KIP_INITIATOR)
 		control_probe(conn);
 	kip_tx_run(dev, peer);
@@ -202,7 +204,7 @@ static unsigned long control_deadline(const struct kip_peer *peer)
 		return 2 * HZ;
 	case KIP_PS_BACKOFF:
 		s = min(1U << min(peer->tries - 1, 5U), BACKOFF_MAX_S);
-		/* Two ends that fail together do not try again together */
+		/* Random, so that two ends that fail together do not retry together */
 		return s * HZ / 2 + get_random_u32() % (s * HZ / 2 + 1);
 	default:
 		return 0;
@@ -271,7 +273,7 @@ static enum kip_reason request_check(struct kip_dev *dev, struct kip_conn *conn,
 	reason = kip_pdata_check(pdata, dev->settings.pkey);
 	if (reason)
 		return reason;
-	/* RFC 4755 3.3: the QPN of the Request, and whom it comes from */
+	/* RFC 4755 3.3: the peer's address is the QPN in the Request and its source address */
 	memcpy(&from, &conn->id->route.addr.dst_addr, sizeof(from));
 	from.v4.sin_port = htons(pdata->qpn);
 	if (!kip_sockaddr_lladdr(lladdr, &from.sa, 0) ||
@@ -311,7 +313,7 @@ static enum kip_peer_event request_event(struct kip_dev *dev, const struct kip_p
 	return is_smaller ? KIP_PE_REQ_SMALLER : KIP_PE_REQ_GREATER;
 }
 
-/* A node can claim to be as many as there are ports; others shall find room, too */
+/* A node can pose as many peers as there are ports; leave room for other nodes */
 static struct kip_peer *request_peer(struct kip_dev *dev, const u8 *lladdr)
 {
 	struct kip_peer *peer;
@@ -321,7 +323,7 @@ static struct kip_peer *request_peer(struct kip_dev *dev, const u8 *lladdr)
 	if (!peer && kip_peer_count(dev, lladdr) < KIP_MAX_PEERS_PER_GID)
 		peer = kip_peer_get(dev, lladdr);
 	rcu_read_unlock();
-	/* Only this work removes peers */
+	/* Only this work item removes peers, so the peer stays without RCU */
 	return peer;
 }
 
@@ -384,14 +386,14 @@ static void on_events(struct kip_dev *dev, struct kip_conn *conn, unsigned int e
 	if (events & KIP_CE_REQUEST) {
 		atomic_dec(&dev->nr_requests);
 		list_add(&conn->entry, &dev->conns);
-		/* Its sender may have gone meanwhile */
+		/* The sender may have disconnected meanwhile */
 		if (events & KIP_CE_FAULT)
 			kip_conn_give_up(dev, conn);
 		else
 			on_request(dev, conn);
 		return;
 	}
-	/* In the order in which they happen; each may end the connection */
+	/* In the order in which events occur; each may end the connection */
 	if (events & KIP_CE_ROUTED && peer->conn == conn)
 		peer_happens(dev, peer, KIP_PE_ROUTED, NULL);
 	if (events & KIP_CE_ESTABLISHED && peer->conn == conn)
@@ -435,7 +437,7 @@ static void control_wishes(struct kip_dev *dev)
 	}
 }
 
-/* What the clock says of a connection that is up */
+/* Checks the timeouts of a connection that is up */
 static enum kip_peer_event conn_watch(struct kip_dev *dev, struct kip_conn *conn)
 {
 	const unsigned long now = jiffies;
@@ -444,7 +446,7 @@ static enum kip_peer_event conn_watch(struct kip_dev *dev, struct kip_conn *conn
 		kip_count(dev, KIP_STAT_CONN_STALLED);
 		return KIP_PE_FAULT;
 	}
-	/* A PROBE may even have to wait for those control messages that TCP has not sent yet */
+	/* A PROBE may have to wait until TCP has sent earlier control messages */
 	if ((conn->credit.is_probing || conn->credit.has_probe) &&
 	    time_after(now, conn->probed_at + SILENT_AFTER)) {
 		kip_count(dev, KIP_STAT_CONN_SILENT);
@@ -495,7 +497,7 @@ static void tick(struct kip_dev *dev)
 		peer_tick(dev, peer);
 }
 
-/* As soon as there is an RDMA device with our address */
+/* Listens as soon as an RDMA device has our address */
 static void listen(struct kip_dev *dev)
 {
 	struct kip_conn *listener;
@@ -513,7 +515,7 @@ static void listen(struct kip_dev *dev)
 	}
 }
 
-/* Until the work looks again by itself */
+/* Delay in jiffies until the work item runs again by itself */
 static unsigned long control_delay(const struct kip_dev *dev)
 {
 	unsigned long delay = READ_ONCE(dev->nr_peers) ? TICK : RELISTEN_MAX;
@@ -534,13 +536,13 @@ static void give_up_all(struct kip_dev *dev)
 	dev->listener = NULL;
 	list_for_each_entry_safe(conn, next, &dev->conns, entry)
 		kip_conn_give_up(dev, conn);
-	/* Requests that were not looked at; with the listener gone there come no more */
+	/* Requests not looked at yet; there will be no more, as the listener is gone */
 	while ((conn = next_event(dev, &events))) {
 		if (events & KIP_CE_REQUEST)
 			atomic_dec(&dev->nr_requests);
 		kip_conn_give_up(dev, conn);
 	}
-	/* A poller that is with a connection may still look at its peer, which RCU keeps */
+	/* A poller may still be using the peer of its connection; RCU keeps the peer alive */
 	hash_for_each_safe(dev->peers, bucket, after, peer, node) {
 		spin_lock_bh(&peer->lock);
 		peer->conn = NULL;
@@ -558,7 +560,7 @@ static void control_work(struct work_struct *work)
 	if (!READ_ONCE(dev->is_running))
 		return;
 	if (kip_netns_is_left(dev->net)) {
-		/* It goes now, and the interface with it */
+		/* The namespace is destroyed now, and the interface with it */
 		give_up_all(dev);
 		return;
 	}
@@ -571,8 +573,8 @@ static void control_work(struct work_struct *work)
 }
 
 /**
- * kip_control_init() - before the interface comes up for the first time
- * @dev: the interface
+ * kip_control_init() - initialise connection management
+ * @dev: the interface, which has not been up yet
  *
  * Context: process.
  */
@@ -588,7 +590,7 @@ void kip_control_init(struct kip_dev *dev)
 }
 
 /**
- * kip_control_start() - begin to make connections
+ * kip_control_start() - start connection management
  * @dev: the interface; everything else is up
  *
  * Context: process; RTNL held.
@@ -606,27 +608,29 @@ void kip_control_start(struct kip_dev *dev)
 
 /**
  * kip_control_stop() - end all connections and forget all peers
- * @dev: the interface; nothing is sent any more
+ * @dev: the interface
  *
- * When it returns, nothing of a connection leads to the interface. What is slow goes on
- * after that.
+ * On return no connection refers to the interface any more. Their slow teardown continues in
+ * the background.
  *
- * Context: process, may sleep; RTNL held, which the work does not take.
+ * Context: process, may sleep; RTNL held, which the work item does not take.
  */
 void kip_control_stop(struct kip_dev *dev)
 {
 	WRITE_ONCE(dev->is_running, false);
 	cancel_delayed_work_sync(&dev->work);
 	give_up_all(dev);
-	/* An event may have started it again */
+	/* An event may have queued it again */
 	cancel_delayed_work_sync(&dev->work);
 }
 
 /**
- * kip_control_renew() - end the connections that there are, and let new ones be made
+ * kip_control_renew() - replace all connections by new ones
  * @dev: the interface
  *
- * For settings that a connection has from its beginning. Context: process; RTNL held.
+ * Needed for settings that are fixed when a connection is made.
+ *
+ * Context: process, may sleep; RTNL held.
  */
 void kip_control_renew(struct kip_dev *dev)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* All that is decided about connections. */
+/* The work item that makes, accepts and ends connections. */
 #ifndef KIP_CONTROL_H
 #define KIP_CONTROL_H
 

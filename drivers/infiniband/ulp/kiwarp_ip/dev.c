@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The interface as the network stack sees it, and what it does when its underlay changes.
+ * The network interface: net_device operations, and reactions to changes of the underlay.
  *
- * Between open and stop there are the sockets, the pollers and the work of control.c. The
- * order of stop: no more packets come from the stack; no connections; no datagrams; no
- * pollers. All of that under the RTNL, and nothing waits for a peer.
+ * Sockets, pollers and the work item of control.c exist between open and stop. Stop proceeds
+ * in this order: the stack sends no more packets; connections end; the datagram service ends;
+ * pollers end. All of this runs under the RTNL, and no step waits for a peer.
  */
 #include "dev.h"
 
@@ -23,7 +23,7 @@
 #include "too_big.h"
 #include "tx.h"
 
-/* While duplicate address detection runs, whose end is not told */
+/* Polling interval while duplicate address detection runs: its end is not announced */
 #define LOOK_AGAIN	(HZ / 4)
 
 /* All interfaces; RTNL */
@@ -31,7 +31,7 @@ static LIST_HEAD(all_devs);
 
 /* --- ndo ----------------------------------------------------------------------------- */
 
-/* It works when the underlay does, and there is an address */
+/* The interface has a carrier when it is running, has an address, and the underlay works */
 static void dev_update_carrier(struct kip_dev *dev)
 {
 	if (dev->local.sa.sa_family == AF_UNSPEC || !dev->is_running)
@@ -40,7 +40,7 @@ static void dev_update_carrier(struct kip_dev *dev)
 		netif_stacked_transfer_operstate(dev->lower, dev->netdev);
 }
 
-/* Without an address there is nothing to open; it is done when one comes */
+/* Does nothing without an address; kip_dev_new_address() calls this when there is one */
 static int dev_begin(struct kip_dev *dev)
 {
 	int ret;
@@ -66,9 +66,9 @@ static void dev_end(struct kip_dev *dev)
 	if (!dev->is_running)
 		return;
 	netif_tx_disable(dev->netdev);
-	/* Whoever has passed the check of the queue's state is done now */
+	/* Wait for senders that checked the queue state before it was stopped */
 	synchronize_net();
-	/* Connections that fail send what waited for them as datagrams */
+	/* A connection that fails sends its waiting packets as datagrams, so end these first */
 	kip_control_stop(dev);
 	kip_udp_close(dev);
 	kip_rx_close(dev);
@@ -88,11 +88,11 @@ static int netdev_stop(struct net_device *netdev)
 }
 
 /**
- * kip_dev_restart() - take up settings that are used from open on
+ * kip_dev_restart() - apply settings that take effect at open
  * @dev: the interface
  *
  * Context: process, may sleep; RTNL held.
- * Return: 0 or -errno; the interface is up without a carrier then.
+ * Return: 0 or -errno; after an error the interface is up without a carrier.
  */
 int kip_dev_restart(struct kip_dev *dev)
 {
@@ -109,7 +109,7 @@ static int netdev_change_mtu(struct net_device *netdev, int mtu)
 	const int old = netdev->mtu;
 
 	WRITE_ONCE(netdev->mtu, mtu);
-	/* Receives of before are too short */
+	/* Existing receives are too short */
 	if (mtu > old)
 		kip_control_renew(dev);
 	return 0;
@@ -165,7 +165,7 @@ static const struct net_device_ops netdev_ops = {
 	.ndo_get_iflink = netdev_iflink,
 };
 
-/* The destination travels in front of the header: an skb has no other place for 20 octets */
+/* The destination precedes the header: an skb has no other place for a 20-byte address */
 static int netdev_header(struct sk_buff *skb, struct net_device *netdev, unsigned short type,
 			 const void *daddr, const void *saddr, unsigned int len)
 {
@@ -203,7 +203,7 @@ static void dev_pick_address(struct kip_dev *dev, union kip_sockaddr *addr)
 	kip_sockaddr_of_netdev(addr, dev->lower, dev->settings.port, &before);
 }
 
-/* Writes the interface's own addresses from the underlay's and the settings */
+/* Sets the interface's addresses from the underlay's address and the settings */
 static void dev_write_address(struct kip_dev *dev)
 {
 	struct net_device *netdev = dev->netdev;
@@ -217,10 +217,10 @@ static void dev_write_address(struct kip_dev *dev)
 }
 
 /**
- * kip_dev_new_address() - the link-layer address may be another one now
- * @dev: the interface; its settings or the underlay have changed
+ * kip_dev_new_address() - update the link-layer address
+ * @dev: the interface; its settings or its underlay have changed
  *
- * Peers are told, if the interface is up.
+ * Restarts the interface if it is up, and announces the address to its neighbours.
  *
  * Context: process, may sleep; RTNL held.
  */
@@ -267,7 +267,7 @@ static void settings_init(struct kip_settings *settings)
 
 /**
  * kip_dev_setup() - rtnl_link_ops.setup
- * @netdev: zeroed, but for what the core has written
+ * @netdev: zeroed, except for the fields that the core has set
  *
  * Context: process; RTNL held.
  */
@@ -289,10 +289,10 @@ void kip_dev_setup(struct net_device *netdev)
 	netdev->tx_queue_len = 1000;
 	netdev->flags = IFF_BROADCAST | IFF_MULTICAST;
 	netdev->watchdog_timeo = 10 * HZ;
-	/* Checksums are complete when packets leave: a peer may know no more than the RFC */
+	/* No TX checksum offload: a peer that follows the RFC expects complete checksums */
 	netdev->features = NETIF_F_SG | NETIF_F_HIGHDMA | NETIF_F_RXCSUM;
 	netdev->hw_features = NETIF_F_SG | NETIF_F_RXCSUM;
-	/* A route learns its peer's MTU from the packet */
+	/* The route learns the MTU of a peer through the packet's dst */
 	netif_keep_dst(netdev);
 	SET_NETDEV_DEVTYPE(netdev, &dev_type);
 
@@ -325,7 +325,7 @@ int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *l
 	dev_pick_address(dev, &dev->local);
 	dev_write_address(dev);
 	netif_carrier_off(netdev);
-	/* Until dev_begin(): netpoll does not look at the carrier */
+	/* Stopped until dev_begin(): netpoll does not check the carrier */
 	netif_tx_stop_all_queues(netdev);
 	ret = register_netdevice(netdev);
 	if (ret)
@@ -360,11 +360,11 @@ void kip_dev_del(struct net_device *netdev, struct list_head *head)
 }
 
 /**
- * kip_dev_is_ours() - is it an interface of this module
- * @netdev: any
+ * kip_dev_is_ours() - check whether an interface belongs to this module
+ * @netdev: any interface
  *
  * Context: any.
- * Return: whether it is.
+ * Return: whether it does.
  */
 bool kip_dev_is_ours(const struct net_device *netdev)
 {
@@ -385,7 +385,7 @@ static void lower_is_going(struct net_device *lower)
 	unregister_netdevice_many(&going);
 }
 
-/* The underlay may have another address now */
+/* The address of the underlay may have changed */
 static void dev_look_at_address(struct kip_dev *dev)
 {
 	union kip_sockaddr now;
@@ -427,7 +427,7 @@ static int on_netdev(struct notifier_block *nb, unsigned long event, void *ptr)
 			if (dev->lower != netdev)
 				continue;
 			dev_update_carrier(dev);
-			/* Addresses of IPv6 can be used when the link is there */
+			/* IPv6 addresses become usable when the link comes up */
 			dev_look_soon();
 		}
 		break;
@@ -437,7 +437,7 @@ static int on_netdev(struct notifier_block *nb, unsigned long event, void *ptr)
 	return NOTIFY_DONE;
 }
 
-/* An address of the underlay has come, or is gone from its list already */
+/* An address was added to the underlay, or is already removed from its list */
 static int on_inetaddr(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	const struct in_ifaddr *ifa = ptr;
@@ -452,7 +452,7 @@ static int on_inetaddr(struct notifier_block *nb, unsigned long event, void *ptr
 	return NOTIFY_DONE;
 }
 
-/* Any context, and an address that is new is not to be used yet: it is looked at later */
+/* Called in any context, and a new address is not usable yet: look at it later */
 static int on_inet6addr(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	dev_look_soon();
@@ -464,7 +464,7 @@ static struct notifier_block inetaddr_nb = { .notifier_call = on_inetaddr };
 static struct notifier_block inet6addr_nb = { .notifier_call = on_inet6addr };
 
 /**
- * kip_dev_module_init() - begin to hear of underlays
+ * kip_dev_module_init() - register the notifiers that watch underlays
  *
  * Context: process, may sleep.
  * Return: 0 or -errno.
@@ -492,7 +492,7 @@ err_netdev:
 }
 
 /**
- * kip_dev_module_exit() - hear no more of them
+ * kip_dev_module_exit() - unregister the notifiers
  *
  * Context: process, may sleep; no interface is left.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* The interface: its settings, and what there is while it is up. */
+/* The network interface: its settings and its state while it is up. */
 #ifndef KIP_DEV_H
 #define KIP_DEV_H
 
@@ -18,7 +18,7 @@
 
 struct kip_conn;
 
-/* Beyond the ports that Linux picks, and of the range that nobody assigns */
+/* Above Linux's default range of local ports, in the range that IANA never assigns */
 #define KIP_PORT		64755
 #define KIP_PKEY		0xffff
 #define KIP_QKEY		0x80000b1b
@@ -27,23 +27,23 @@ struct kip_conn;
 #define KIP_RX_MEM		(256UL << 20)
 #define KIP_MAX_CONNS		128
 #define KIP_MAX_PEERS		4096
-/* Of one IP address, which can claim to be as many as it has ports */
+/* Peers with the same IP address: one node can pose as many, one for each of its ports */
 #define KIP_MAX_PEERS_PER_GID	32
 #define KIP_IDLE_S		300
 #define KIP_LEARN_S		300
-/* Octets of packets that wait for connections, over all peers */
+/* Bytes of packets that wait in the queues of all peers */
 #define KIP_QUEUES_BYTES	(64U << 20)
 #define KIP_POLLERS		4
 #define KIP_HASH_BITS		8
 
-/* What is in front of a packet on its way through the stack: destination, type, 0 */
+/* What precedes a packet inside the stack: link-layer destination, then the wire header */
 #define KIP_HARD_LEN		(KIP_ADDR_LEN + sizeof(struct kip_wire_hdr))
 
 /**
- * struct kip_poller - a NAPI instance, and the connections that have completions for it
+ * struct kip_poller - a NAPI instance and the connections it has to poll
  * @napi: the core's part
- * @lock: protects @ready, and the poll_entry of the connections on it
- * @ready: connections to poll
+ * @lock: protects @ready and the poll_entry of the connections on it
+ * @ready: connections that may have completions
  */
 struct kip_poller {
 	struct napi_struct napi;
@@ -52,18 +52,18 @@ struct kip_poller {
 };
 
 /**
- * struct kip_settings - what the administrator chooses
- * @port: of UDP and TCP, which is the QPN
+ * struct kip_settings - settings chosen by the administrator
+ * @port: UDP and TCP port, which is also the QPN
  * @pkey: partition, %KIP_PKEY_FULL set
- * @qkey: of the link, %KIP_QKEY_CONTROLLED set
- * @dgram_mtu: octets of the longest packet sent as a datagram
- * @rx_depth: receives for data of each connection
- * @max_conns: connections at most
- * @idle_s: seconds after which an unused one ends; 0: never
- * @rx_mem: octets that receives may take
- * @learn_s: seconds for which the sender of a good datagram becomes a peer; 0: it does not
- * @is_connected: mode: connections are made
- * @has_listed_only: datagrams and Requests of others than listed peers are refused
+ * @qkey: Q_Key of the link, %KIP_QKEY_CONTROLLED set
+ * @dgram_mtu: length in bytes of the longest packet sent as a datagram
+ * @rx_depth: receives for data per connection
+ * @max_conns: maximum number of connections
+ * @idle_s: seconds after which an unused connection ends; 0: never
+ * @rx_mem: maximum memory of receives, in bytes
+ * @learn_s: seconds for which the sender of a valid datagram is listed as a peer; 0: not at all
+ * @is_connected: connected mode: connections are made
+ * @has_listed_only: refuse datagrams and Requests from nodes that are not listed
  */
 struct kip_settings {
 	u16 port;
@@ -80,40 +80,40 @@ struct kip_settings {
 };
 
 /**
- * struct kip_dev - an interface
- * @netdev: the core's part, of which this is the private one
- * @lower: the underlay; held from newlink to dellink
- * @lower_tracker: of that
+ * struct kip_dev - private data of an interface
+ * @netdev: the net_device this belongs to
+ * @lower: the underlay; referenced from newlink to dellink
+ * @lower_tracker: tracker of that reference
  * @net: network namespace of the underlay, where all sockets are
- * @entry: in the list of all; RTNL
+ * @entry: entry in the list of all interfaces; RTNL
  * @settings: written under RTNL
  * @local: address of the underlay and port; AF_UNSPEC when there is none; RTNL
  * @is_running: between open and stop; written under RTNL
  * @instance: a number chosen at each open
- * @serial: Requests made since; the work only
- * @nr_requests: those of peers that wait for the work
- * @stats: counters
- * @is_posting: of each CPU: it posts to a connection; bottom halves are disabled
+ * @serial: number of Requests made since then; used by @work only
+ * @nr_requests: Requests of peers that @work has not looked at yet
+ * @stats: per-CPU counters
+ * @is_posting: per CPU: it is posting to a connection; bottom halves are disabled
  * @udp: the datagram service
- * @lock: protects @peers for writing, @nr_peers, @wishes and their entries
- * @peers: by address; read under RCU
- * @nr_peers: how many
- * @queues_bytes: octets in the queues of all peers
+ * @lock: protects writes to @peers, @nr_peers, @wishes, and the entries of both lists
+ * @peers: peers by address; read under RCU
+ * @nr_peers: number of peers
+ * @queues_bytes: bytes in the queues of all peers
  * @wishes: peers with packets and no connection
  * @event_lock: protects @events, and events and event_entry of connections; any context
- * @events: connections to which something has happened
- * @work: all that is done with connections
- * @conns: all connections and the listener; the work, or open and stop when it is idle
- * @nr_conns: how many have receives
- * @rx_mem: octets of these
- * @listener: NULL when there is none; the work, or stop
- * @relisten_at: when to try again, in jiffies
- * @relisten_wait: and how long later once more, if that fails
- * @pollers: of completions
- * @nr_pollers: how many are used
- * @next_poller: for the next connection
- * @too_big: packets whose senders are to be told
- * @too_big_work: does so
+ * @events: connections with pending events
+ * @work: work item that handles all connections
+ * @conns: all connections and the listener; used by @work, or by open and stop when it is idle
+ * @nr_conns: number of connections that have receives
+ * @rx_mem: bytes of these receives
+ * @listener: NULL when there is none; used by @work, or by stop when it is idle
+ * @relisten_at: when to try to listen again, in jiffies
+ * @relisten_wait: delay after the next failure, in jiffies
+ * @pollers: NAPI instances that poll for completions
+ * @nr_pollers: number of pollers in use
+ * @next_poller: selects the poller of the next connection
+ * @too_big: packets whose senders are to be sent an ICMP error
+ * @too_big_work: work item that sends these errors
  */
 struct kip_dev {
 	struct net_device *netdev;

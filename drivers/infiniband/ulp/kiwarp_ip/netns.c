@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Network namespaces that nobody uses but us.
+ * Detection of network namespaces that only our cm_ids keep alive.
  *
- * An interface must not keep its namespace: when the last process and the last name of it
- * have gone, the namespace goes, and the interface with it. But each cm_id of rdma_cm
- * keeps the namespace that it was made in. So they are counted here; when a namespace has
- * no more references than cm_ids of ours, these are given up, and all else follows.
+ * An interface must not keep its network namespace alive: when the last process and the last
+ * name of a namespace are gone, the namespace must be destroyed together with the interface.
+ * But every cm_id holds a reference to the namespace it was created in. This file counts our
+ * cm_ids per namespace. When a namespace has no references other than theirs, the interface
+ * gives up its connections (control.c); that releases the namespace.
  *
- * Nobody can find such a namespace, so its references do not become more again. Those of
- * other modules' cm_ids are not ours to end, and keep it as they would without us.
+ * Nobody can look up such a namespace, so it gains no new references. We cannot end the cm_ids
+ * of other modules; they keep the namespace alive as they would without us.
  */
 #include "netns.h"
 
@@ -19,8 +20,8 @@
 #include "compat/net.h"
 
 /**
- * struct kip_netns - of each network namespace
- * @ids: cm_ids of this module in it
+ * struct kip_netns - what this module keeps per network namespace
+ * @ids: number of its cm_ids there
  */
 struct kip_netns {
 	atomic_t ids;
@@ -29,7 +30,7 @@ struct kip_netns {
 static unsigned int netns_id;
 
 /**
- * kip_netns_hold() - a cm_id keeps a namespace from now on
+ * kip_netns_hold() - count a cm_id that keeps a namespace alive
  * @net: the namespace
  *
  * Context: any.
@@ -42,8 +43,8 @@ void kip_netns_hold(struct net *net)
 }
 
 /**
- * kip_netns_drop() - a cm_id is about to let go of a namespace
- * @net: the namespace, which the cm_id still keeps
+ * kip_netns_drop() - uncount a cm_id that is about to drop its namespace
+ * @net: the namespace; the cm_id still holds its reference
  *
  * Context: any.
  */
@@ -55,11 +56,11 @@ void kip_netns_drop(struct net *net)
 }
 
 /**
- * kip_netns_is_left() - do only cm_ids of this module keep a namespace
+ * kip_netns_is_left() - check whether only our cm_ids keep a namespace alive
  * @net: the namespace
  *
  * Context: any.
- * Return: whether it is so.
+ * Return: whether they do; false for the initial namespace.
  */
 bool kip_netns_is_left(const struct net *net)
 {
@@ -76,7 +77,7 @@ static struct pernet_operations netns_ops = {
 };
 
 /**
- * kip_netns_module_init() - begin to count
+ * kip_netns_module_init() - register the per-namespace counters
  *
  * Context: process, may sleep.
  * Return: 0 or -errno.
@@ -87,7 +88,7 @@ int kip_netns_module_init(void)
 }
 
 /**
- * kip_netns_module_exit() - count no more
+ * kip_netns_module_exit() - unregister the per-namespace counters
  *
  * Context: process, may sleep; no cm_id is left.
  */

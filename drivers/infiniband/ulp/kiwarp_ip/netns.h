@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Network namespaces that nobody uses but us. */
+/* Detection of network namespaces that only our cm_ids keep alive */
 #ifndef KIP_NETNS_H
 #define KIP_NETNS_H
 

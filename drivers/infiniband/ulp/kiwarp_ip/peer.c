@@ -2,9 +2,9 @@
 /*
  * The table of peers.
  *
- * Found under RCU, by whoever sends. Made by the first packet for a node, or by its
- * Request; removed by the interface's work when nothing was sent for long and there is no
- * connection. A sender that has found one which is removed meanwhile sees it by is_dead.
+ * Senders look up peers under RCU. The first packet for a node, or a Request from it, creates
+ * its peer. The interface's work item removes a peer that has no connection and has not been
+ * sent anything for a while. A sender that finds a peer which is being removed sees is_dead.
  */
 #include "peer.h"
 
@@ -21,11 +21,11 @@ static u32 peer_hash(const u8 *lladdr)
 }
 
 /**
- * kip_peer_find() - look a peer up
+ * kip_peer_find() - look up a peer
  * @dev: the interface
- * @lladdr: its address; flags do not count
+ * @lladdr: its address; flags are ignored
  *
- * Context: any, within a read-side critical section of RCU, as long as the peer is used.
+ * Context: any; in an RCU read-side critical section that lasts as long as the peer is used.
  * Return: the peer, or NULL.
  */
 struct kip_peer *kip_peer_find(struct kip_dev *dev, const u8 *lladdr)
@@ -40,12 +40,12 @@ struct kip_peer *kip_peer_find(struct kip_dev *dev, const u8 *lladdr)
 }
 
 /**
- * kip_peer_get() - look a peer up, make it if there is none
+ * kip_peer_get() - look up a peer, or create it
  * @dev: the interface
- * @lladdr: its address, which is valid; flags do not count
+ * @lladdr: its address, which is valid; flags are ignored
  *
- * Context: any but hard interrupts, within a read-side critical section of RCU.
- * Return: the peer, or NULL when there is no memory or are too many.
+ * Context: any but hard interrupts, in an RCU read-side critical section.
+ * Return: the peer, or NULL when there is no memory or there are too many peers.
  */
 struct kip_peer *kip_peer_get(struct kip_dev *dev, const u8 *lladdr)
 {
@@ -77,7 +77,7 @@ struct kip_peer *kip_peer_get(struct kip_dev *dev, const u8 *lladdr)
 }
 
 /**
- * kip_peer_wish() - there are packets for a peer, and no connection
+ * kip_peer_wish() - ask the interface's work item to connect to a peer
  * @dev: the interface
  * @peer: the peer
  *
@@ -93,11 +93,11 @@ void kip_peer_wish(struct kip_dev *dev, struct kip_peer *peer)
 }
 
 /**
- * kip_peer_count() - how many peers have one IP address
+ * kip_peer_count() - count the peers with the same IP address
  * @dev: the interface
  * @lladdr: an address with that GID
  *
- * Context: process; the interface's work.
+ * Context: process; the interface's work item.
  * Return: their number.
  */
 unsigned int kip_peer_count(struct kip_dev *dev, const u8 *lladdr)
@@ -114,9 +114,9 @@ unsigned int kip_peer_count(struct kip_dev *dev, const u8 *lladdr)
 }
 
 /**
- * kip_peer_purge() - drop the packets that wait
+ * kip_peer_purge() - drop all packets in a peer's queue
  * @dev: the interface
- * @peer: its lock is held
+ * @peer: the peer; its lock is held
  *
  * Context: any but hard interrupts.
  */
@@ -129,15 +129,15 @@ void kip_peer_purge(struct kip_dev *dev, struct kip_peer *peer)
 }
 
 /**
- * kip_peer_remove() - forget a peer
+ * kip_peer_remove() - remove a peer and free it after a grace period
  * @dev: the interface
- * @peer: it has no connection
+ * @peer: the peer; it has no connection
  *
- * Context: process; the interface's work, or stop when it is idle.
+ * Context: process; the interface's work item, or stop when that is idle.
  */
 void kip_peer_remove(struct kip_dev *dev, struct kip_peer *peer)
 {
-	/* First, so that whoever finds it dead finds another one, or none, when he looks again */
+	/* Before is_dead: a sender that sees is_dead must not find this peer again */
 	spin_lock_bh(&dev->lock);
 	hash_del_rcu(&peer->node);
 	dev->nr_peers--;
@@ -146,7 +146,7 @@ void kip_peer_remove(struct kip_dev *dev, struct kip_peer *peer)
 	peer->is_dead = true;
 	kip_peer_purge(dev, peer);
 	spin_unlock_bh(&peer->lock);
-	/* Nobody wishes anything for a dead one */
+	/* Nothing calls kip_peer_wish() for a dead peer any more */
 	spin_lock_bh(&dev->lock);
 	list_del_init(&peer->wish_entry);
 	spin_unlock_bh(&dev->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* The nodes that packets go to: RFC 4755 2.3, connections are kept per node. */
+/* Peers: the nodes that packets go to, with one connection each (RFC 4755 2.3). */
 #ifndef KIP_PEER_H
 #define KIP_PEER_H
 
@@ -14,30 +14,30 @@
 struct kip_conn;
 struct kip_dev;
 
-/* Packets that wait for a connection or for credit */
+/* Limits of a peer's queue of packets that wait for a connection or for credit */
 #define KIP_QUEUE_MAX		256
 #define KIP_QUEUE_BYTES		(4U << 20)
 
 /**
- * struct kip_peer - a node
- * @node: in the interface's table; RCU
- * @rcu: for its end
- * @lladdr: its address, flags zeroed
- * @wish_entry: in the interface's list; its lock
- * @lock: protects the next six, and the sending side of @conn
- * @state: one of enum kip_peer_state; written by the work, with @lock held
- * @is_dead: not in the table any more
- * @conn: its connection; the work writes it, with @lock held
- * @mtu: octets of the longest packet that its connection takes
- * @queue: packets that wait
- * @queue_bytes: octets of these
+ * struct kip_peer - a node that packets are sent to
+ * @node: entry in the interface's table; RCU
+ * @rcu: frees the peer after a grace period
+ * @lladdr: its link-layer address, flags zeroed
+ * @wish_entry: entry in the interface's list of wishes; the interface's lock
+ * @lock: protects the next six fields, and the sending side of @conn
+ * @state: one of enum kip_peer_state; the work item writes it, with @lock held
+ * @is_dead: removed from the table
+ * @conn: its connection; the work item writes it, with @lock held
+ * @mtu: length in bytes of the longest packet that its connection takes
+ * @queue: packets waiting for a connection or for credit
+ * @queue_bytes: bytes in @queue
  * @used_at: when a packet was last sent to it, in jiffies
- * @deadline: when the time of the state is over, in jiffies; the work's
- * @has_deadline: whether it ever is; the work's
- * @tries: connections in a row that failed; the work's
- * @is_known: it has told @instance and @serial; the work's
- * @instance: of its last Request or Reply
- * @serial: likewise
+ * @deadline: when the state times out, in jiffies; work item only
+ * @has_deadline: the state has a timeout; work item only
+ * @tries: number of connections that failed in a row; the work item writes it
+ * @is_known: @instance and @serial are known; work item only
+ * @instance: from its last Request or Reply
+ * @serial: from its last Request or Reply
  */
 struct kip_peer {
 	struct hlist_node node;
