@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* ethtool -S, -i. Process context, RTNL held by the core. */
+/* ethtool -S, -i. The core calls these functions in process context with the RTNL held. */
 #include "ethtool.h"
 
 #include <linux/ethtool.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * kiwarp_ip: IP over connected mode, by the rules of RFC 4755, on any iWARP device.
+ * kiwarp_ip: IP over connected mode (RFC 4755) on any iWARP device.
  *
- * The module: what must be there before the first interface can be. Interfaces come by
- * `ip link add` (netlink.c) and go at the latest with the module. Connections outlive their
- * interface in the work queue, which is emptied last.
+ * Module init and exit: sets up what interfaces depend on. Interfaces are created by
+ * `ip link add` (netlink.c) and deleted at the latest when the module is removed. A connection
+ * may outlive its interface in the reap workqueue, which is therefore drained last.
  */
 #include <linux/module.h>
 #include <linux/workqueue.h>
@@ -14,9 +14,9 @@
 #include "netlink.h"
 #include "netns.h"
 
-/* What may sleep, but never waits for a peer */
+/* For work items that may sleep but never wait for a peer */
 struct workqueue_struct *kip_wq;
-/* The ends of connections, each of which may take seconds; nothing else waits behind them */
+/* Frees connections, each of which may take seconds; separate so that nothing else waits for it */
 struct workqueue_struct *kip_reap_wq;
 
 static int __init kip_init(void)
@@ -58,7 +58,7 @@ static void __exit kip_exit(void)
 	kip_dev_module_exit();
 	destroy_workqueue(kip_wq);
 	destroy_workqueue(kip_reap_wq);
-	/* Peers that RCU still keeps are freed by the kernel's own code */
+	/* No rcu_barrier(): peers are freed by kfree_rcu(), which needs no code of this module */
 	kip_netns_module_exit();
 }
 

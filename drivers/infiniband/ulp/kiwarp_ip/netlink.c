@@ -2,8 +2,8 @@
 /*
  * ip link add link ETH name NAME type kiwarp_ip
  *
- * Owns: the link type. The core loads this module for it. There are no options: iproute2
- * passes none for a type that it does not know, so the settings are in sysfs.
+ * Owns: the link type, for which the core loads this module. The type has no options, because
+ * iproute2 passes none for a type it does not know; settings are in sysfs instead.
  */
 #include "netlink.h"
 
@@ -65,7 +65,7 @@ static struct rtnl_link_ops link_ops = {
 };
 
 /**
- * kip_netlink_init() - let interfaces be made
+ * kip_netlink_init() - register the link type
  *
  * Context: process, may sleep.
  * Return: 0 or -errno.
@@ -76,7 +76,7 @@ int kip_netlink_init(void)
 }
 
 /**
- * kip_netlink_uninit() - end all interfaces, and let no more be made
+ * kip_netlink_uninit() - unregister the link type, which deletes all interfaces
  *
  * Context: process, may sleep.
  */

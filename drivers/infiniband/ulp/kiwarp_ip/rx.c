@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Completions, and the packets that have come.
+ * Completions and received packets.
  *
- * Each connection has a completion queue of its own, as large as all that it can have
- * posted, so none overruns. A few NAPI instances share the connections. The queue's handler
- * puts the connection on its poller's list; the poller takes it off, polls, arms the queue
- * and puts it back if there was more: at each moment a connection with completions is
- * either on the list, being polled, or armed.
+ * Each connection has its own completion queue, large enough for everything it can have posted,
+ * so it never overruns. A few NAPI instances, the pollers, share the connections. The queue's
+ * completion handler puts the connection on its poller's list. The poller takes it off, polls,
+ * arms the queue, and puts the connection back if there are more completions. At any time a
+ * connection with completions is on the list, being polled, or armed.
  *
- * A receive is posted again, with fresh memory in place of what the packet takes along,
- * before the packet is used: then what the peer was granted is there. Without memory the
- * packet is dropped and its own memory posted.
+ * A receive is posted again before its packet is delivered, so the peer's credit is always
+ * backed by posted receives. The packet keeps its memory, and the receive gets new memory. If
+ * there is none, the packet is dropped and its memory is posted again.
  */
 #include "rx.h"
 
@@ -24,12 +24,12 @@
 #include "tx.h"
 
 #define BATCH		16
-/* In front of a message: room for the address, and so that the IP header is aligned */
+/* Headroom of a message: room for the address, chosen so that the IP header is aligned */
 #define RX_HEADROOM	ALIGN(NET_SKB_PAD + KIP_ADDR_LEN, 16)
 
 /* --- memory of a receive ------------------------------------------------------------ */
 
-/* Pieces of the plan that a message of @len octets is in */
+/* Number of pieces of the plan that a message of @len bytes occupies */
 static unsigned int rx_pieces(const struct kip_conn *conn, u32 len)
 {
 	unsigned int i;
@@ -107,7 +107,7 @@ static bool rx_fill_piece(struct kip_conn *conn, struct kip_rx_slot *slot, unsig
 	return true;
 }
 
-/* The first @pieces pieces, and the head; all or nothing */
+/* Allocates and maps the head and the first @pieces pieces; all or nothing */
 static bool rx_fill(struct kip_conn *conn, struct kip_rx_slot *slot, unsigned int pieces, gfp_t gfp)
 {
 	unsigned int i;
@@ -144,11 +144,11 @@ static int rx_post(struct kip_conn *conn, struct kip_rx_slot *slot)
 }
 
 /**
- * kip_rx_make() - make and post all receives of a connection
+ * kip_rx_make() - allocate and post all receives of a connection
  * @conn: the connection; its plan is made, and it has its queue pair
  *
  * Context: process, may sleep.
- * Return: 0 or -errno; what there is, kip_rx_free() frees.
+ * Return: 0 or -errno; after an error kip_rx_free() frees what was allocated.
  */
 int kip_rx_make(struct kip_conn *conn)
 {
@@ -171,7 +171,7 @@ int kip_rx_make(struct kip_conn *conn)
 
 /**
  * kip_rx_free() - free the receives of a connection
- * @conn: the connection; its queue pair is gone
+ * @conn: the connection; its queue pair is destroyed
  *
  * Context: process, may sleep.
  */
@@ -186,7 +186,7 @@ void kip_rx_free(struct kip_conn *conn)
 
 /* --- messages ----------------------------------------------------------------------- */
 
-/* The message of @len octets as a packet; its pieces leave the slot, which gets new ones */
+/* Turns a message of @len bytes into a packet; the slot gets new pieces. NULL: no memory */
 static struct sk_buff *rx_take(struct kip_conn *conn, struct kip_rx_slot *slot, u32 len)
 {
 	const unsigned int pieces = rx_pieces(conn, len);
@@ -250,7 +250,7 @@ static struct sk_buff *rx_data(struct kip_dev *dev, struct kip_conn *conn,
 	return skb;
 }
 
-/* A receive has completed: post it again, and return the packet, if there is one */
+/* Handles a completed receive: posts it again and returns its packet, if there is one */
 static struct sk_buff *rx_message(struct kip_dev *dev, struct kip_conn *conn,
 				  const struct ib_wc *wc)
 {
@@ -277,7 +277,7 @@ static struct sk_buff *rx_message(struct kip_dev *dev, struct kip_conn *conn,
 	return skb;
 }
 
-/* From the header on it becomes what the stack expects */
+/* Prepares a packet for the stack; the skb starts at the 4-octet header */
 static void rx_dress(struct kip_dev *dev, struct sk_buff *skb)
 {
 	const u16 type = kip_msg_type(skb->data);
@@ -291,11 +291,11 @@ static void rx_dress(struct kip_dev *dev, struct sk_buff *skb)
 }
 
 /**
- * kip_rx_packet() - a packet has come as a datagram
+ * kip_rx_packet() - deliver a packet received as a datagram
  * @dev: the interface
- * @skb: at its 4-octet header; the type of the packet is set
+ * @skb: starts at its 4-octet header; its pkt_type is set
  *
- * Context: process.
+ * Context: process, bottom halves disabled.
  */
 void kip_rx_packet(struct kip_dev *dev, struct sk_buff *skb)
 {
@@ -305,7 +305,7 @@ void kip_rx_packet(struct kip_dev *dev, struct sk_buff *skb)
 
 /* --- NAPI --------------------------------------------------------------------------- */
 
-/* Puts the connection on its poller's list, unless it was given up */
+/* Puts a connection on its poller's list; returns false if it was given up */
 static bool rx_make_ready(struct kip_conn *conn)
 {
 	struct kip_poller *poller;
@@ -327,11 +327,13 @@ static bool rx_make_ready(struct kip_conn *conn)
 }
 
 /**
- * kip_rx_ready() - ib_comp_handler
- * @cq: has completions
+ * kip_rx_ready() - completion handler of a connection's queue
+ * @cq: the completion queue
  * @context: the connection
  *
- * Context: any. In process context bottom halves must run afterwards.
+ * In process context it disables bottom halves, so that NAPI runs when it enables them again.
+ *
+ * Context: any.
  */
 void kip_rx_ready(struct ib_cq *cq, void *context)
 {
@@ -363,7 +365,7 @@ static void rx_one(struct kip_dev *dev, struct kip_conn *conn, const struct ib_w
 	struct sk_buff *skb;
 
 	if (wc->status != IB_WC_SUCCESS) {
-		/* The first one says why; that a QP is flushed is no news */
+		/* Count the first error only; the flushed completions that follow are expected */
 		if (conn->is_up)
 			rx_fault(dev, conn, KIP_STAT_CONN_FAILED);
 		return;
@@ -383,14 +385,14 @@ static void rx_deliver(struct kip_dev *dev, struct kip_poller *poller, struct sk
 
 	while ((skb = __skb_dequeue(came))) {
 		rx_dress(dev, skb);
-		/* The sender has completed all checksums, and MPA's CRC is the stronger one */
+		/* The sender computed all checksums, and MPA's CRC is stronger than they are */
 		if (dev->netdev->features & NETIF_F_RXCSUM)
 			skb->ip_summed = CHECKSUM_UNNECESSARY;
 		napi_gro_receive(&poller->napi, skb);
 	}
 }
 
-/* Returns the number of completions */
+/* Polls a connection for up to @room completions; returns their number */
 static int rx_poll_conn(struct kip_poller *poller, struct kip_conn *conn, int room)
 {
 	struct kip_dev *dev = netdev_priv(poller->napi.dev);
@@ -406,7 +408,7 @@ static int rx_poll_conn(struct kip_poller *poller, struct kip_conn *conn, int ro
 	nr = ib_poll_cq(conn->cq, most, wc);
 	spin_lock(&peer->lock);
 	if (nr > 0 && peer->conn == conn) {
-		/* A receive that is posted may open TCP's window, which is told */
+		/* Posting a receive may open TCP's window and so send a window update */
 		this_cpu_write(*dev->is_posting, true);
 		for (i = 0; i < nr; i++)
 			rx_one(dev, conn, &wc[i], &came, &sent);
@@ -437,7 +439,7 @@ static int rx_poll(struct napi_struct *napi, int budget)
 }
 
 /**
- * kip_rx_open() - begin to poll
+ * kip_rx_open() - enable the pollers
  * @dev: the interface
  *
  * Context: process; RTNL held.
@@ -456,8 +458,8 @@ void kip_rx_open(struct kip_dev *dev)
 }
 
 /**
- * kip_rx_close() - no connection is left
- * @dev: the interface
+ * kip_rx_close() - disable the pollers
+ * @dev: the interface; it has no connections
  *
  * Context: process, may sleep; RTNL held.
  */

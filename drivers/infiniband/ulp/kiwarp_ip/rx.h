@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Completions: NAPI, receives, and the packets in them. */
+/* The receive path: completions, NAPI, and received packets. */
 #ifndef KIP_RX_H
 #define KIP_RX_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Addresses of the underlay. A link-layer address is one of these: the GID is the IP
- * address, the QPN is the port.
+ * Addresses of the underlay. A link-layer address corresponds to a socket address: its GID is
+ * the IP address, and its QPN is the port.
  */
 #include "sockaddr.h"
 
@@ -17,9 +17,9 @@
 #include "proto/addr.h"
 
 /**
- * kip_sockaddr_of() - where the node of a link-layer address listens
- * @addr: to write
- * @lladdr: kip_addr_is_valid() of it
+ * kip_sockaddr_of() - convert a link-layer address to a socket address
+ * @addr: socket address to write
+ * @lladdr: address for which kip_addr_is_valid() is true
  *
  * Context: any.
  */
@@ -38,13 +38,13 @@ void kip_sockaddr_of(union kip_sockaddr *addr, const u8 *lladdr)
 }
 
 /**
- * kip_sockaddr_lladdr() - the link-layer address of a node
+ * kip_sockaddr_lladdr() - convert a socket address to a link-layer address
  * @lladdr: %KIP_ADDR_LEN octets to write
- * @addr: where it listens
- * @flags: of RFC 4755 3.1
+ * @addr: socket address
+ * @flags: flags of RFC 4755 3.1
  *
  * Context: any.
- * Return: whether it is one that can be reached.
+ * Return: whether the result is a valid address.
  */
 bool kip_sockaddr_lladdr(u8 *lladdr, const struct sockaddr *addr, u8 flags)
 {
@@ -68,11 +68,11 @@ bool kip_sockaddr_lladdr(u8 *lladdr, const struct sockaddr *addr, u8 flags)
 }
 
 /**
- * kip_sockaddr_len() - what socket calls want to know
+ * kip_sockaddr_len() - length of an address, for socket calls
  * @addr: address
  *
  * Context: any.
- * Return: octets.
+ * Return: bytes.
  */
 int kip_sockaddr_len(const union kip_sockaddr *addr)
 {
@@ -80,12 +80,12 @@ int kip_sockaddr_len(const union kip_sockaddr *addr)
 }
 
 /**
- * kip_sockaddr_same_ip() - are two of the same family and IP address
+ * kip_sockaddr_same_ip() - compare two IP addresses
  * @a: address
  * @b: another
  *
  * Context: any.
- * Return: whether they are; ports do not count.
+ * Return: whether family and IP address are equal; ports are ignored.
  */
 bool kip_sockaddr_same_ip(const union kip_sockaddr *a, const union kip_sockaddr *b)
 {
@@ -98,7 +98,7 @@ bool kip_sockaddr_same_ip(const union kip_sockaddr *a, const union kip_sockaddr 
 }
 
 /**
- * kip_sockaddr_is_multicast() - is it a group
+ * kip_sockaddr_is_multicast() - test for a multicast address
  * @addr: address
  *
  * Context: any.
@@ -112,10 +112,10 @@ bool kip_sockaddr_is_multicast(const union kip_sockaddr *addr)
 }
 
 /**
- * kip_sockaddr_parse() - read an IP address
- * @addr: to write
- * @text: one address; the newline of a shell may follow
- * @port: what to put beside it
+ * kip_sockaddr_parse() - parse an IP address
+ * @addr: socket address to write
+ * @text: one address, optionally followed by a newline
+ * @port: port to set
  *
  * Context: any.
  * Return: 0 or -EINVAL.
@@ -158,7 +158,7 @@ static bool find_ipv4(union kip_sockaddr *addr, struct net_device *netdev, u16 p
 	return false;
 }
 
-/* The first global address of IPv6 that has all of the flags @with and none of @without */
+/* Finds the first global IPv6 address with all of the flags @with and none of @without */
 static bool find_ipv6(struct in6_addr *addr, struct net_device *netdev, u32 with, u32 without)
 {
 	struct inet6_dev *idev = __in6_dev_get(netdev);
@@ -222,17 +222,18 @@ static bool sockaddr_is_of_netdev(const union kip_sockaddr *addr, struct net_dev
 }
 
 /**
- * kip_sockaddr_of_netdev() - the address that the underlay is used by
- * @addr: to write; AF_UNSPEC if there is none
+ * kip_sockaddr_of_netdev() - choose an address of the underlay
+ * @addr: socket address to write; AF_UNSPEC if there is none
  * @netdev: the underlay
- * @port: what to put beside it
- * @before: the one it has been used by, which stays as long as the underlay has it; else any
+ * @port: port to set
+ * @before: the address in use, which is kept as long as the underlay has it
  *
- * The first global address of IPv4, else of IPv6. Link-local ones say nothing to others,
- * as an address of the link layer has no room for a scope.
+ * Otherwise chooses the first global IPv4 address, or else the first global IPv6 address.
+ * Link-local addresses mean nothing to peers, because a link-layer address has no room for a
+ * scope.
  *
  * Context: process; RTNL held.
- * Return: whether there is one.
+ * Return: whether there is an address.
  */
 bool kip_sockaddr_of_netdev(union kip_sockaddr *addr, struct net_device *netdev, u16 port,
 			    const union kip_sockaddr *before)
@@ -255,13 +256,13 @@ bool kip_sockaddr_of_netdev(union kip_sockaddr *addr, struct net_device *netdev,
 }
 
 /**
- * kip_sockaddr_is_pending() - will the underlay have an address in a moment
+ * kip_sockaddr_is_pending() - check whether the underlay will soon have an address
  * @netdev: the underlay
  *
- * Nobody is told when duplicate address detection ends.
+ * The caller has to poll, as the end of duplicate address detection is not announced.
  *
  * Context: process; RTNL held.
- * Return: whether a global address of IPv6 is tentative.
+ * Return: whether a global IPv6 address is tentative.
  */
 bool kip_sockaddr_is_pending(struct net_device *netdev)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Addresses of the underlay, as sockets and as link-layer addresses. */
+/* Addresses of the underlay, as socket addresses and as link-layer addresses. */
 #ifndef KIP_SOCKADDR_H
 #define KIP_SOCKADDR_H
 
@@ -11,8 +11,8 @@
 struct net_device;
 
 /**
- * union kip_sockaddr - address and port, of IPv4 or IPv6
- * @sa: family, AF_UNSPEC when there is none
+ * union kip_sockaddr - IPv4 or IPv6 address and port
+ * @sa: family; AF_UNSPEC when there is no address
  * @v4: for AF_INET
  * @v6: for AF_INET6
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Counters: names and sums. */
+/* Counters of an interface: their names and their sums over all CPUs. */
 #include "stats.h"
 
 #include <linux/cpumask.h>
@@ -11,12 +11,12 @@ static const char * const names[KIP_STAT_COUNT] = {
 };
 
 /**
- * kip_stat_sum() - a counter over all CPUs
- * @stats: of an interface
- * @stat: which
+ * kip_stat_sum() - sum a counter over all CPUs
+ * @stats: counters of an interface
+ * @stat: the counter
  *
  * Context: any.
- * Return: sum.
+ * Return: the sum.
  */
 u64 kip_stat_sum(struct kip_stats __percpu *stats, enum kip_stat stat)
 {
@@ -29,11 +29,11 @@ u64 kip_stat_sum(struct kip_stats __percpu *stats, enum kip_stat stat)
 }
 
 /**
- * kip_stat_name() - a counter's name
- * @stat: which
+ * kip_stat_name() - name of a counter
+ * @stat: the counter
  *
  * Context: any.
- * Return: name.
+ * Return: its name.
  */
 const char *kip_stat_name(enum kip_stat stat)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Counters of an interface: one list, per CPU, shown by `ethtool -S`.
+ * Counters of an interface: per CPU, generated from one list, shown by `ethtool -S`.
  *
- * Documentation/kiwarp_ip.rst explains each by its name.
+ * Documentation/kiwarp_ip.rst explains each counter.
  */
 #ifndef KIP_STATS_H
 #define KIP_STATS_H
@@ -10,7 +10,7 @@
 #include <linux/percpu.h>
 #include <linux/types.h>
 
-/* X(enumerator, name shown) */
+/* X(enumerator, name in ethtool) */
 #define KIP_STATS_LIST(X) \
 	X(CONN_REQUESTED,	"conn_requested") \
 	X(CONN_ACCEPTED,	"conn_accepted") \
@@ -66,7 +66,7 @@
 
 #define KIP_STATS_ENUM(id, name)	KIP_STAT_##id,
 
-/* Each is one counter of KIP_STATS_LIST */
+/* One enumerator per counter of KIP_STATS_LIST */
 enum kip_stat {
 	KIP_STATS_LIST(KIP_STATS_ENUM)
 	KIP_STAT_COUNT,
@@ -74,7 +74,7 @@ enum kip_stat {
 
 /**
  * struct kip_stats - counters of one CPU
- * @value: by enum kip_stat
+ * @value: values, indexed by enum kip_stat
  */
 struct kip_stats {
 	u64 value[KIP_STAT_COUNT];

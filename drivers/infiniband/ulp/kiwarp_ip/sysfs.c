@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Settings: /sys/class/net/NAME/mode, where users of IPoIB look for it, and the files in
- * /sys/class/net/NAME/kiwarp_ip/. A refusal says why in the kernel log.
+ * Settings: /sys/class/net/NAME/mode, where users of IPoIB expect it, and the files in
+ * /sys/class/net/NAME/kiwarp_ip/. When a value is refused, the kernel log tells why.
  *
- * All but mode reach into the underlay, so they need CAP_NET_ADMIN over its network
- * namespace: an interface may have been given to a container.
+ * All settings but the mode affect the underlay, so they need CAP_NET_ADMIN over the underlay's
+ * network namespace: the interface itself may have been moved to a container.
  *
- * Process context. Written under the RTNL, which is only tried for: whoever removes the
- * interface holds it and waits for the files.
+ * Contexts: process. Writes need the RTNL, but only try to take it: the task that removes the
+ * interface holds the RTNL while it waits for users of the files.
  */
 #include "sysfs.h"
 
@@ -27,7 +27,7 @@
 #include "dev.h"
 #include "proto/wire.h"
 
-/* Octets of a line of "peers", at most: an address of IPv6, " learned", newline */
+/* Maximum length of a line of "peers": an IPv6 address, " learned", newline */
 #define PEERS_LINE	(INET6_ADDRSTRLEN + 10)
 
 typedef int (*store_fn)(struct kip_dev *dev, const char *text);
@@ -54,13 +54,13 @@ static ssize_t store(struct device *device, const char *text, size_t count, stor
 
 static int refuse(struct kip_dev *dev, int ret, const char *why)
 {
-	/* The mode is for those of a container, too, who must not fill the log */
+	/* Containers may write the mode, too, but must not flood the log */
 	if (capable(CAP_NET_ADMIN) || net_ratelimit())
 		netdev_info(dev->netdev, "%s\n", why);
 	return ret;
 }
 
-/* A number within limits, which the interface is restarted for */
+/* Parses a number and checks its limits */
 static int parse(struct kip_dev *dev, const char *text, u64 min, u64 max, u64 *value)
 {
 	char why[80];
@@ -168,7 +168,7 @@ static int store_rx_mem(struct kip_dev *dev, const char *text)
 
 	if (ret)
 		return ret;
-	/* No memory cgroup pays for it */
+	/* The memory is not charged to a memory cgroup */
 	if (value > KIP_RX_MEM && !capable(CAP_NET_ADMIN))
 		return refuse(dev, -EPERM, "more than the default is for the host's administrator");
 	WRITE_ONCE(dev->settings.rx_mem, value);
@@ -269,7 +269,7 @@ static ssize_t peers_show(struct device *device, struct device_attribute *attr, 
 	list_for_each_entry(listed, &udp->listed, entry) {
 		const char *how = listed->is_learned ? " learned" : "";
 
-		/* What does not fit on a page is not shown */
+		/* Entries that do not fit into the page are not shown */
 		if (len > PAGE_SIZE - PEERS_LINE)
 			break;
 		if (listed->addr.sa.sa_family == AF_INET)
@@ -294,7 +294,7 @@ static ssize_t mode_store(struct device *device, struct device_attribute *attr, 
 	return store(device, text, count, store_mode, dev_net(to_net_dev(device)));
 }
 
-/* To show a setting, a number */
+/* Defines the show function of a numeric setting */
 #define SHOW(name, format, field) \
 static ssize_t name##_show(struct device *device, struct device_attribute *attr, char *buf) \
 { \
@@ -355,8 +355,8 @@ static const struct attribute_group group = {
 };
 
 /**
- * kip_sysfs_setup() - the interface gets its settings when it is registered
- * @netdev: the interface
+ * kip_sysfs_setup() - add the directory of settings
+ * @netdev: the interface; registering it creates the files
  *
  * Context: process.
  */
@@ -366,10 +366,10 @@ void kip_sysfs_setup(struct net_device *netdev)
 }
 
 /**
- * kip_sysfs_add() - add the file that is not in a directory of its own
+ * kip_sysfs_add() - add the "mode" file
  * @netdev: the interface, registered
  *
- * It goes with the interface.
+ * The file is removed together with the interface.
  *
  * Context: process, may sleep.
  * Return: 0 or -errno.

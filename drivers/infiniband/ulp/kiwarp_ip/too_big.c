@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Path MTU: each peer has its own (RFC 4755 7.2), and who sends more is told by ICMP.
+ * Path MTU: every peer has its own MTU (RFC 4755 7.2), and ICMP tells it to senders of longer
+ * packets.
  *
- * The route of a local sender learns the MTU at once. The message itself comes from a
- * work: the transmit queue's lock is held when a packet turns out to be too long, and the
- * message may have to go through the same queue.
+ * The route of a local sender is updated at once. A work item sends the ICMP message, because
+ * the transmit queue's lock is held when a packet turns out to be too long, and the message
+ * may have to pass the same queue.
  */
 #include "too_big.h"
 
@@ -17,10 +18,10 @@
 
 #include "dev.h"
 
-/* Senders that wait to be told: others will send again */
+/* Maximum number of pending errors: a sender that gets none will retransmit */
 #define QUEUE_MAX	64
 
-/* skb->cb is the route's until the packet is queued */
+/* The MTU to report is kept in skb->cb while the packet is queued */
 static u32 *too_big_mtu(struct sk_buff *skb)
 {
 	return (u32 *)skb->cb;
@@ -53,10 +54,10 @@ static void too_big_work(struct work_struct *work)
 }
 
 /**
- * kip_too_big() - a packet is too long for its peer
+ * kip_too_big() - drop a packet that is too long for its peer and tell its sender
  * @dev: the interface
- * @skb: at its IP header; freed
- * @mtu: what the peer takes, octets
+ * @skb: starts at its IP header; consumed
+ * @mtu: length in bytes of the longest packet that the peer takes
  *
  * Context: softirq, or process with bottom halves disabled.
  */
@@ -77,7 +78,7 @@ void kip_too_big(struct kip_dev *dev, struct sk_buff *skb, u32 mtu)
 }
 
 /**
- * kip_too_big_init() - before the first packet
+ * kip_too_big_init() - initialise the queue of pending errors
  * @dev: the interface
  *
  * Context: process.
@@ -89,8 +90,8 @@ void kip_too_big_init(struct kip_dev *dev)
 }
 
 /**
- * kip_too_big_end() - no more packets are sent
- * @dev: the interface
+ * kip_too_big_end() - discard all pending errors
+ * @dev: the interface; no more packets are sent
  *
  * Context: process, may sleep.
  */

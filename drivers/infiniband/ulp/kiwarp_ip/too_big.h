@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Senders of packets that are too long are told. */
+/* ICMP errors to senders of packets that are too long. */
 #ifndef KIP_TOO_BIG_H
 #define KIP_TOO_BIG_H
 

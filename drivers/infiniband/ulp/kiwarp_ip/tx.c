@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Packets on their way out.
+ * The transmit path.
  *
- * ndo_start_xmit finds the peer and puts the packet into the peer's queue. From there
- * kip_tx_run() posts as many Sends as there are credits and free slots. It runs again
- * when either grows: after each batch of completions. So a slow peer fills its own queue
- * and stops nobody else. The queue is bounded; what is beyond is dropped. A packet belongs
- * to its socket until its Send has completed, which is what holds a local sender back.
+ * ndo_start_xmit looks up the peer and puts the packet into the peer's queue. kip_tx_run()
+ * takes packets from that queue and posts as many Sends as there are credits and free slots.
+ * Each batch of completions may free some of both, so it runs again after each batch. A slow
+ * peer thus fills its own queue and does not block other peers. The queue is bounded, and
+ * further packets are dropped. A packet stays charged to its socket until its Send completes,
+ * which throttles local senders.
  *
- * Everything below kip_tx_xmit() runs with the peer's lock held.
+ * Locks: a peer's lock protects its queue, and is held to map, post and complete its Sends.
  */
 #include "tx.h"
 
@@ -23,12 +24,12 @@
 #include "too_big.h"
 #include "udp.h"
 
-/* Octets that kip_msg_way() wants to see, behind the header */
+/* Octets after the header that kip_msg_way() needs */
 #define WAY_OCTETS	41
-/* Packets in one call of the driver, and how many of them have one completion */
+/* Maximum number of packets per ib_post_send(), and of packets per completion */
 #define CHAIN_MAX	16
 #define SIGNAL_EVERY	8
-/* Failures after which senders of long packets are told, whose routes remember it */
+/* Failed connections after which senders of long packets are told the datagram MTU */
 #define TELL_AFTER	3
 
 static void tx_drop(struct kip_dev *dev, struct sk_buff *skb, enum kip_stat why)
@@ -38,7 +39,7 @@ static void tx_drop(struct kip_dev *dev, struct sk_buff *skb, enum kip_stat why)
 	dev_kfree_skb_any(skb);
 }
 
-/* The IP packet's length; the header is in front of it */
+/* Length of the IP packet that follows the header */
 static u32 tx_len(const struct sk_buff *skb)
 {
 	return skb->len - sizeof(struct kip_wire_hdr);
@@ -112,7 +113,7 @@ static bool tx_map(struct kip_conn *conn, struct kip_tx_slot *slot)
 	return true;
 }
 
-/* What cannot be gathered by the device is copied together */
+/* Linearizes a packet that has too many pieces for the device */
 static bool tx_is_mappable(struct kip_dev *dev, struct kip_conn *conn, struct sk_buff *skb)
 {
 	if (!skb_has_frag_list(skb) && skb_shinfo(skb)->nr_frags + 1 <= conn->max_sge)
@@ -121,7 +122,7 @@ static bool tx_is_mappable(struct kip_dev *dev, struct kip_conn *conn, struct sk
 	return !skb_linearize(skb);
 }
 
-/* What was not posted goes with the connection */
+/* After a failure the slots that were not posted are freed with the connection */
 static bool tx_post(struct kip_conn *conn, const struct ib_send_wr *wr)
 {
 	if (!ib_post_send(conn->id->qp, wr, NULL))
@@ -131,7 +132,7 @@ static bool tx_post(struct kip_conn *conn, const struct ib_send_wr *wr)
 	return false;
 }
 
-/* Takes the next slot for a packet, which is dropped if that is not possible */
+/* Maps a packet into the next slot; drops the packet if that fails */
 static struct kip_tx_slot *tx_fill_slot(struct kip_dev *dev, struct kip_conn *conn,
 					struct sk_buff *skb)
 {
@@ -216,8 +217,8 @@ static struct sk_buff *tx_dequeue(struct kip_dev *dev, struct kip_peer *peer)
 }
 
 /*
- * Posts a chain of packets. Its last Send is signalled, and so is every SIGNAL_EVERYth: their
- * completions stand for those before them.
+ * Posts a chain of packets. Every SIGNAL_EVERYth Send and the last one are signaled; their
+ * completions also complete the Sends before them.
  */
 static void tx_post_chain(struct kip_dev *dev, struct kip_peer *peer)
 {
@@ -253,16 +254,16 @@ static void tx_post_chain(struct kip_dev *dev, struct kip_peer *peer)
 
 static bool tx_may_send(const struct kip_conn *conn)
 {
-	/* RFC 5044 7.1.2: the responder does not send before it has received */
+	/* RFC 5044 7.1.2: the responder must not send before it has received something */
 	return conn && conn->is_up && (conn->role == KIP_INITIATOR || conn->has_heard);
 }
 
 /**
- * kip_tx_run() - send what can be sent now
+ * kip_tx_run() - post everything that can be sent to a peer now
  * @dev: the interface
- * @peer: its lock is held
+ * @peer: the peer; its lock is held
  *
- * Control messages that are owed go first.
+ * Pending control messages go first.
  *
  * Context: softirq, or process with bottom halves disabled.
  */
@@ -288,10 +289,10 @@ void kip_tx_run(struct kip_dev *dev, struct kip_peer *peer)
 }
 
 /**
- * kip_tx_done() - a Send has completed, and all before it
+ * kip_tx_done() - complete a Send and all Sends of packets before it
  * @conn: the connection; its peer's lock is held
- * @wc: its completion, a good one
- * @sent: gets the packets, for the caller to free
+ * @wc: the completion, a successful one
+ * @sent: the packets are added here; the caller frees them
  *
  * Context: softirq.
  */
@@ -316,12 +317,13 @@ void kip_tx_done(struct kip_conn *conn, const struct ib_wc *wc, struct sk_buff_h
 }
 
 /**
- * kip_tx_datagrams() - there will be no connection now for what waits for one
+ * kip_tx_datagrams() - send the packets that wait for a connection as datagrams
  * @dev: the interface
- * @peer: whose lock is not held
+ * @peer: the peer; its lock is not held
  *
- * Short packets leave as datagrams. Senders of longer ones are told only when it has been so
- * for a while: their routes would remember the small MTU for minutes.
+ * Called when there will be no connection for now. Short packets leave as datagrams. Senders
+ * of longer packets are told only after TELL_AFTER failures in a row: their routes would
+ * remember the small MTU for minutes.
  *
  * Context: process.
  */
@@ -362,7 +364,7 @@ static void tx_enqueue(struct kip_dev *dev, struct kip_peer *peer, struct sk_buf
 	__skb_queue_tail(&peer->queue, skb);
 }
 
-/* Returns false when the packet has to go by datagram */
+/* Returns false when the packet has to be sent as a datagram */
 static bool tx_by_connection(struct kip_dev *dev, struct kip_peer *peer, struct sk_buff *skb)
 {
 	lockdep_assert_held(&peer->lock);
@@ -389,13 +391,13 @@ static bool tx_by_connection(struct kip_dev *dev, struct kip_peer *peer, struct 
 	return false;
 }
 
-/* Return: whether the peer's connection took the packet; a peer that is being removed takes none */
+/* Returns false when the packet has to be sent as a datagram; a dead peer takes no packets */
 static bool tx_by_peer(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
 {
 	struct kip_peer *peer;
 	bool is_dead, done;
 
-	/* The next look at the table finds or makes another peer. */
+	/* If the peer is dead, the next lookup finds or makes another one. */
 	while ((peer = kip_peer_get(dev, lladdr))) {
 		spin_lock_bh(&peer->lock);
 		is_dead = peer->is_dead;
@@ -424,7 +426,7 @@ static void tx_route(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
 	const unsigned int hdr = sizeof(struct kip_wire_hdr);
 	enum kip_way way;
 
-	/* What follows is looked at only if it is there; short packets are no ND */
+	/* A failure is harmless: kip_msg_way() gets the actual length, and ND is not that short */
 	pskb_may_pull(skb, min(skb->len, hdr + WAY_OCTETS));
 	way = kip_msg_way(kip_msg_type(skb->data), skb->data + hdr, skb_headlen(skb) - hdr);
 	if (way == KIP_WAY_NONE)
@@ -442,11 +444,11 @@ static void tx_route(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
 
 /**
  * kip_tx_xmit() - ndo_start_xmit
- * @skb: destination, header, packet
+ * @skb: destination, header and packet
  * @netdev: the interface
  *
  * Context: softirq, or process with bottom halves disabled; the transmit queue's lock held.
- * Return: NETDEV_TX_OK; the packet is taken in any case.
+ * Return: NETDEV_TX_OK; the packet is always consumed.
  */
 netdev_tx_t kip_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
 {
@@ -455,8 +457,8 @@ netdev_tx_t kip_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	u8 lladdr[KIP_ADDR_LEN];
 
 	/*
-	 * What a post sends comes back here if the way to the peer leads through this very
-	 * interface. The peer's lock is held then.
+	 * If the route to the peer leads through this very interface, the segments of a Send
+	 * arrive here while it is being posted, with the peer's lock held.
 	 */
 	if (this_cpu_read(*dev->is_posting)) {
 		tx_drop(dev, skb, KIP_STAT_TX_LOOP);
@@ -469,7 +471,7 @@ netdev_tx_t kip_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	memcpy(lladdr, skb->data, KIP_ADDR_LEN);
 	skb_pull(skb, KIP_ADDR_LEN);
 	hdr = (const struct kip_wire_hdr *)skb->data;
-	/* RFC 4391 6: 0 when sent. A packet socket can write what it likes. */
+	/* RFC 4391 6: 0 when sent. A packet socket may have written anything. */
 	if (hdr->reserved)
 		tx_drop(dev, skb, KIP_STAT_TX_BAD_TYPE);
 	else
@@ -480,8 +482,8 @@ netdev_tx_t kip_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
 /* --- the ring ---------------------------------------------------------------------- */
 
 /**
- * kip_tx_make() - make what Sends need
- * @conn: the connection; has its protection domain
+ * kip_tx_make() - allocate the send ring and map the control messages
+ * @conn: the connection; it has its protection domain
  *
  * Context: process, may sleep.
  * Return: 0 or -errno.
@@ -507,8 +509,8 @@ int kip_tx_make(struct kip_conn *conn)
 }
 
 /**
- * kip_tx_free() - free what kip_tx_make() has made, and what is on its way
- * @conn: the connection; its queue pair is gone
+ * kip_tx_free() - free what kip_tx_make() made, and the packets in flight
+ * @conn: the connection; its queue pair is destroyed
  *
  * Context: process, may sleep.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Packets on their way out. */
+/* The transmit path. */
 #ifndef KIP_TX_H
 #define KIP_TX_H
 

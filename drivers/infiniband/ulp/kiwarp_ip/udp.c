@@ -3,12 +3,13 @@
  * The datagram service: broadcast, multicast, address resolution, and unicast packets for
  * nodes without a connection.
  *
- * Two sockets. The one bound to the local address sends everything and takes what is for
- * this node. The other one is bound to the group's address and takes what is for all; there
- * is none without a group. Works send and receive: packets are few, and no lock of a socket
- * nests in those of the sockets above.
+ * There are two sockets. The unicast socket is bound to the local address; it sends all
+ * datagrams and receives those for this node. The multicast socket is bound to the group's
+ * address and receives those for all nodes; it exists only if a group is set. Work items send
+ * and receive: there are few packets, and the socket locks then do not nest in those of the
+ * sockets above the interface.
  *
- * Joining and leaving a group take the RTNL, so that is done in open and stop, which have it.
+ * Joining and leaving a group need the RTNL, so open and stop do it, which hold the RTNL.
  */
 #include "udp.h"
 
@@ -31,16 +32,16 @@
 #include "rx.h"
 
 #define QUEUE_MAX	256
-/* Datagrams in one go of the work */
+/* Maximum number of datagrams received per run of the work item */
 #define RX_BURST	64
 #define BUFFER		(sizeof(struct kip_wire_dgram) + KIP_DGRAM_MTU_MAX + 1)
 #define RX_HEADROOM	ALIGN(NET_SKB_PAD + KIP_ADDR_LEN, 16)
-/* What a packet needs in front to become a datagram */
+/* Headroom that a packet needs to become a datagram */
 #define TX_HEADROOM	(sizeof(struct kip_wire_dgram) - sizeof(struct kip_wire_hdr))
 
 /**
- * struct udp_cb - of a packet in the queue
- * @dst: where to; AF_UNSPEC: to all
+ * struct udp_cb - control block of a packet in the queue
+ * @dst: destination; AF_UNSPEC: all nodes
  */
 struct udp_cb {
 	union kip_sockaddr dst;
@@ -52,7 +53,7 @@ static struct udp_cb *udp_cb(struct sk_buff *skb)
 	return (struct udp_cb *)skb->cb;
 }
 
-/* --- who gets copies --------------------------------------------------------------- */
+/* --- listed nodes ------------------------------------------------------------------ */
 
 static struct kip_listed *listed_find(struct kip_udp *udp, const union kip_sockaddr *addr)
 {
@@ -80,7 +81,7 @@ static bool listed_is_connected(struct kip_dev *dev, const struct kip_listed *li
 	return is_up;
 }
 
-/* The sender of a datagram can be false. One that is learned has to go on being heard of. */
+/* A datagram's source address may be forged, so a learned node must be heard from regularly */
 static void listed_expire(struct kip_dev *dev)
 {
 	const unsigned long time = (unsigned long)READ_ONCE(dev->settings.learn_s) * HZ;
@@ -102,10 +103,10 @@ static void listed_expire(struct kip_dev *dev)
 }
 
 /**
- * kip_udp_expire() - forget the learned nodes that were not heard of for long
+ * kip_udp_expire() - forget learned nodes that were not heard from for too long
  * @dev: the interface
  *
- * One to which there is a connection is not forgotten.
+ * A node to which there is a connection is kept.
  *
  * Context: any but hard interrupts.
  */
@@ -117,13 +118,15 @@ void kip_udp_expire(struct kip_dev *dev)
 }
 
 /**
- * kip_udp_list() - a node gets copies of what is for all from now on
+ * kip_udp_list() - add a node to the list
  * @dev: the interface
  * @addr: where it listens
- * @is_learned: by a datagram of its; else by the administrator, whose word stays
+ * @is_learned: added because of a datagram; an entry made by the administrator never expires
+ *
+ * From now on the node gets a copy of every broadcast and multicast packet.
  *
  * Context: any but hard interrupts.
- * Return: 0, -EEXIST when it is listed already, -ENOSPC when there are too many, -ENOMEM.
+ * Return: 0, -EEXIST when it is already listed, -ENOSPC when there are too many, or -ENOMEM.
  */
 int kip_udp_list(struct kip_dev *dev, const union kip_sockaddr *addr, bool is_learned)
 {
@@ -159,7 +162,7 @@ int kip_udp_list(struct kip_dev *dev, const union kip_sockaddr *addr, bool is_le
 }
 
 /**
- * kip_udp_unlist() - a node gets no more copies
+ * kip_udp_unlist() - remove a node from the list
  * @dev: the interface
  * @addr: its address
  *
@@ -183,14 +186,14 @@ int kip_udp_unlist(struct kip_dev *dev, const union kip_sockaddr *addr)
 }
 
 /**
- * kip_udp_is_listed() - is a node in the list
+ * kip_udp_is_listed() - check whether a node that was heard from is listed
  * @dev: the interface
  * @addr: its address
  *
- * One that was learned has been heard of now.
+ * Restarts the time after which the node is forgotten if it was learned.
  *
  * Context: any but hard interrupts.
- * Return: whether it is.
+ * Return: whether it is listed.
  */
 bool kip_udp_is_listed(struct kip_dev *dev, const union kip_sockaddr *addr)
 {
@@ -224,7 +227,7 @@ static void udp_transmit(struct kip_dev *dev, struct sk_buff *skb, const union k
 	kip_count(dev, KIP_STAT_TX_DATAGRAMS);
 }
 
-/* Addresses of up to @max nodes from the @from-th on; returns how many */
+/* Copies the addresses of up to @max nodes, skipping the first @from; returns their number */
 static unsigned int udp_listed(struct kip_udp *udp, union kip_sockaddr *addrs,
 			       unsigned int from, unsigned int max)
 {
@@ -294,8 +297,8 @@ static void udp_tx_work(struct work_struct *work)
 /**
  * kip_udp_send() - send a packet as a datagram
  * @dev: the interface
- * @skb: at its 4-octet header; short enough; taken
- * @lladdr: a valid address; NULL: to all
+ * @skb: starts at its 4-octet header and is short enough; consumed
+ * @lladdr: a valid address; NULL: all nodes
  *
  * Context: any but hard interrupts.
  */
@@ -340,7 +343,7 @@ static bool udp_sender_is_good(struct kip_dev *dev, const union kip_sockaddr *fr
 		kip_count(dev, KIP_STAT_RX_UDP_SENDER);
 		return false;
 	}
-	/* With a group, everybody hears of everything anyway */
+	/* With a group, every node receives the datagrams for all nodes anyway */
 	if (!is_listed && dev->settings.learn_s && !udp->multicast.sock &&
 	    !kip_udp_list(dev, from, true))
 		kip_count(dev, KIP_STAT_PEERS_LEARNED);
@@ -384,7 +387,7 @@ static void udp_deliver(struct kip_dev *dev, const u8 *data, unsigned int len, b
 	}
 	skb_reserve(skb, RX_HEADROOM);
 	skb_put_data(skb, data, len);
-	/* So that what was for all is never forwarded */
+	/* PACKET_MULTICAST keeps the stack from forwarding datagrams for all nodes */
 	skb->pkt_type = to_group ? PACKET_MULTICAST : PACKET_HOST;
 	kip_count(dev, KIP_STAT_RX_DATAGRAMS);
 	local_bh_disable();
@@ -404,7 +407,7 @@ static bool udp_receive_one(struct kip_port *port)
 	len = kernel_recvmsg(port->sock, &msg, &kvec, 1, BUFFER, MSG_DONTWAIT);
 	if (len == -EAGAIN)
 		return false;
-	/* Another error is one that ICMP has reported, for an earlier datagram */
+	/* Any other error was reported by ICMP, for a datagram sent earlier */
 	if (len >= 0 && udp_is_good(dev, port->buffer, len, &to_group) &&
 	    udp_sender_is_good(dev, &from))
 		udp_deliver(dev, port->buffer, len, to_group);
@@ -441,7 +444,7 @@ static int udp_set(struct socket *sock, int level, int name, int value)
 	return sock->ops->setsockopt(sock, level, name, KERNEL_SOCKPTR(&value), sizeof(value));
 }
 
-/* Multicasts leave by the underlay, and do not come back */
+/* Multicasts leave through the underlay and are not looped back */
 static int udp_set_multicast(struct kip_dev *dev, struct socket *sock)
 {
 	struct ip_mreqn mreq = { .imr_ifindex = dev->lower->ifindex };
@@ -486,12 +489,12 @@ static int port_open(struct kip_port *port, const union kip_sockaddr *addr)
 	ret = sock_create_kern(dev->net, at.sa.sa_family, SOCK_DGRAM, IPPROTO_UDP, &port->sock);
 	if (ret)
 		return ret;
-	/* The same for all sockets of the interface: fragments are wanted (RFC 4391 7) */
+	/* Both sockets allow fragmentation (RFC 4391 7) */
 	if (at.sa.sa_family == AF_INET)
 		ret = udp_set(port->sock, SOL_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DONT);
 	if (!ret)
 		ret = udp_set_multicast(dev, port->sock);
-	/* Neither in nor out by another way, nor through this very interface */
+	/* Use the underlay only: no other interface, and in particular not this one */
 	if (!ret)
 		ret = sock_bindtoindex(port->sock->sk, dev->lower->ifindex, true);
 	if (!ret)
@@ -540,11 +543,11 @@ static int group_change(struct kip_dev *dev, bool is_joined)
 }
 
 /**
- * kip_udp_open() - begin to send and receive datagrams
+ * kip_udp_open() - start the datagram service
  * @dev: the interface; its local address is set, and that of the group if there is one
  *
  * Context: process, may sleep; RTNL held.
- * Return: 0 or -errno; nothing is open then.
+ * Return: 0 or -errno; after an error nothing is open.
  */
 int kip_udp_open(struct kip_dev *dev)
 {
@@ -553,7 +556,7 @@ int kip_udp_open(struct kip_dev *dev)
 
 	ret = port_open(&udp->unicast, &dev->local);
 	if (!ret && udp->group.sa.sa_family == dev->local.sa.sa_family) {
-		/* The setting may be another one when this is left */
+		/* The setting may have changed by the time the group is left */
 		udp->joined = udp->group;
 		ret = port_open(&udp->multicast, &udp->joined);
 		if (!ret)
@@ -567,7 +570,7 @@ int kip_udp_open(struct kip_dev *dev)
 }
 
 /**
- * kip_udp_close() - end it
+ * kip_udp_close() - stop the datagram service
  * @dev: the interface; nothing is sent any more
  *
  * Context: process, may sleep; RTNL held.
@@ -585,8 +588,8 @@ void kip_udp_close(struct kip_dev *dev)
 }
 
 /**
- * kip_udp_init() - before the interface comes up for the first time
- * @dev: the interface
+ * kip_udp_init() - initialise the datagram service
+ * @dev: the interface, which has not been up yet
  *
  * Context: process.
  */
@@ -606,7 +609,7 @@ void kip_udp_init(struct kip_dev *dev)
 
 /**
  * kip_udp_uninit() - forget all listed nodes
- * @dev: the interface, which goes
+ * @dev: the interface, which is being freed
  *
  * Context: process.
  */

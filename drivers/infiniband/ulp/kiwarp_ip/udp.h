@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* The datagram service: what UD queue pairs and multicast are elsewhere. */
+/* The datagram service: stands in for UD queue pairs and multicast, over UDP. */
 #ifndef KIP_UDP_H
 #define KIP_UDP_H
 
@@ -16,12 +16,12 @@ struct socket;
 #define KIP_LISTED_MAX	1024
 
 /**
- * struct kip_port - one socket of the service
+ * struct kip_port - one socket of the datagram service
  * @dev: the interface
  * @sock: NULL when it is closed
- * @saved_ready: what sk_data_ready was
- * @work: takes datagrams from it
- * @buffer: of one datagram
+ * @saved_ready: original sk_data_ready
+ * @work: work item that receives datagrams
+ * @buffer: room for one datagram
  */
 struct kip_port {
 	struct kip_dev *dev;
@@ -32,11 +32,11 @@ struct kip_port {
 };
 
 /**
- * struct kip_listed - a node that gets a copy of what is for all
- * @entry: in the list
+ * struct kip_listed - a node that gets a copy of every broadcast and multicast packet
+ * @entry: entry in the list
  * @addr: where it listens
- * @is_learned: by a datagram; else by the administrator
- * @heard_at: when its last good datagram came, in jiffies; of those that are learned
+ * @is_learned: added by a datagram; otherwise by the administrator
+ * @heard_at: when the node was last heard of, in jiffies; used for learned nodes
  */
 struct kip_listed {
 	struct list_head entry;
@@ -46,16 +46,16 @@ struct kip_listed {
 };
 
 /**
- * struct kip_udp - the service of an interface
- * @unicast: bound to the local address; all datagrams are sent by it
- * @multicast: bound to the group's
+ * struct kip_udp - the datagram service of an interface
+ * @unicast: socket bound to the local address; it sends all datagrams
+ * @multicast: socket bound to the group's address
  * @group: address of the group, AF_UNSPEC when there is none; RTNL
- * @joined: the one that @multicast has joined
+ * @joined: the group that @multicast has joined
  * @lock: protects @listed and @nr_listed
  * @listed: nodes that get copies
- * @nr_listed: how many
+ * @nr_listed: number of these
  * @queue: packets to be sent
- * @work: sends them
+ * @work: work item that sends them
  */
 struct kip_udp {
 	struct kip_port unicast;

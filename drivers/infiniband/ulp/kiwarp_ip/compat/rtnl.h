@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Differences between kernels in the interface of link types; KIW_KERNEL_SINCE is given. */
+/* Kernel version differences: rtnl_link_ops. The build defines KIW_KERNEL_SINCE. */
 #ifndef KIP_COMPAT_RTNL_H
 #define KIP_COMPAT_RTNL_H
 
@@ -7,8 +7,8 @@
 #include <net/rtnetlink.h>
 
 /*
- * rtnl_link_ops.newlink: its arguments are in a structure since 6.15. The function called
- * is kip_newlink(net of the underlay, dev, tb, extack).
+ * rtnl_link_ops.newlink takes its arguments in a structure since 6.15. The macro defines
+ * @name, which calls @function(net of the underlay, dev, tb, extack).
  */
 #if KIW_KERNEL_SINCE(6, 15, 0)
 #define KIP_COMPAT_NEWLINK(name, function) \
