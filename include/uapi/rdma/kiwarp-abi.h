@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR BSD-3-Clause) */
 /*
- * What kiwarp and a user space library share: the driver's part of the uverbs
- * requests and responses, and the work and completion rings that are mapped.
+ * ABI between kiwarp and user space libraries: the driver-specific part of the
+ * uverbs requests and responses, and the mapped work and completion rings.
  *
- * The layout is version 1 of the ABI that rdma-core's "siw" provider speaks
- * (driver id RDMA_DRIVER_SIW), so that a stock rdma-core drives kiwarp. It is
- * frozen: kiwarp's own extensions are appended and negotiated.
+ * The layout is version 1 of the ABI of rdma-core's "siw" provider (driver id
+ * RDMA_DRIVER_SIW), so that a stock rdma-core can drive kiwarp. It is frozen:
+ * kiwarp's own extensions are appended and negotiated.
  *
- * The rules, seen from the kernel:
- *  - every ring has a power of two of slots, was zero when it was mapped, and is
- *    used strictly in order; each side counts for itself, in 32 bits from 0;
- *  - who writes a slot sets the valid bit last (release), who takes it away
- *    reads the bit first (acquire) and gives the slot back with flags = 0;
- *  - what user space wrote is read once into private memory, then checked.
+ * Rules, as seen by the kernel:
+ *  - The number of slots of a ring is a power of two. A ring is zeroed when it
+ *    is mapped and used strictly in order. Each side has its own 32-bit index,
+ *    which starts at 0.
+ *  - The producer sets the valid bit of a slot last (release). The consumer
+ *    reads it first (acquire) and returns the slot by writing flags = 0.
+ *  - Anything that user space wrote is copied once into private memory and
+ *    then checked.
  */
 #ifndef _UAPI_RDMA_KIWARP_ABI_H
 #define _UAPI_RDMA_KIWARP_ABI_H
@@ -22,11 +24,11 @@
 #define KIWARP_ABI_VERSION	1
 
 #define KIWARP_MAX_SGE		6	/* of one work request */
-#define KIWARP_MAX_INLINE	80	/* octets: the place of sge[1..5] */
+#define KIWARP_MAX_INLINE	80	/* bytes: the size of sge[1..5] */
 
 /*
- * The provider takes this value of a mmap key for "no ring here", so no ring may
- * be given it, although it is a valid page offset.
+ * The provider takes this mmap key to mean "no ring", so it must not be assigned
+ * to a ring, although it is a valid page offset.
  */
 #define KIWARP_INVALID_KEY	0x90000
 
@@ -43,7 +45,7 @@ struct kiwarp_uresp_create_cq {
 	__aligned_u64 cq_key;
 };
 
-/* create_qp; rq_key is not used when the QP has a shared receive queue */
+/* create_qp; rq_key is unused when the QP has a shared receive queue */
 struct kiwarp_uresp_create_qp {
 	__u32 qp_id;
 	__u32 num_sqe;
@@ -73,10 +75,10 @@ struct kiwarp_uresp_reg_mr {
 };
 
 /*
- * Operations. Only WRITE, READ, SEND and SEND_INV may be found in a submission
- * ring; the others name a completion. Values that are not listed belong to
- * operations of the ABI that user space cannot ask for; 12 and up must never
- * reach a completion ring.
+ * Operations. Only WRITE, READ, SEND and SEND_INV may appear in a submission
+ * ring; RECV appears in completions only. Values that are not listed belong to
+ * operations of the ABI that user space cannot request; 12 and up must never
+ * be written to a completion ring.
  */
 enum kiwarp_op {
 	KIWARP_OP_WRITE		= 0,
@@ -86,7 +88,7 @@ enum kiwarp_op {
 	KIWARP_OP_RECV		= 8,
 };
 
-/* kiwarp_sqe.flags, kiwarp_rqe.flags; of a kiwarp_cqe only VALID */
+/* kiwarp_sqe.flags, kiwarp_rqe.flags; a kiwarp_cqe uses VALID only */
 enum kiwarp_wqe_flags {
 	KIWARP_WQE_VALID	= 1 << 0,
 	KIWARP_WQE_INLINE	= 1 << 1,
@@ -110,9 +112,9 @@ enum kiwarp_cqe_status {
 };
 
 /*
- * kiwarp_cq_ctrl.flags: which completion is to raise an event. User space stores
- * SOLICITED, or SOLICITED and NEXT, without a system call; the kernel takes the
- * request away when it raises the event.
+ * kiwarp_cq_ctrl.flags: which completion raises an event. User space stores
+ * SOLICITED, or SOLICITED and NEXT, without a system call; the kernel clears the
+ * request when it raises the event.
  */
 enum kiwarp_notify {
 	KIWARP_NOTIFY_NONE	= 0,
@@ -120,7 +122,7 @@ enum kiwarp_notify {
 	KIWARP_NOTIFY_NEXT	= 1 << 1,
 };
 
-/* One piece of memory; the same as struct ibv_sge */
+/* Scatter/gather element; same layout as struct ibv_sge */
 struct kiwarp_sge {
 	__aligned_u64 laddr;
 	__u32 length;
@@ -141,7 +143,7 @@ struct kiwarp_sqe {
 	struct kiwarp_sge sge[KIWARP_MAX_SGE];
 };
 
-/* Receive ring, of a QP or shared; opcode and unused are not read */
+/* Receive ring of a QP or SRQ; opcode and unused are not read */
 struct kiwarp_rqe {
 	__aligned_u64 id;
 	__u16 flags;
@@ -165,7 +167,7 @@ struct kiwarp_cqe {
 	__aligned_u64 qp_id;
 };
 
-/* Behind the last entry of a completion ring */
+/* Follows the last entry of a completion ring */
 struct kiwarp_cq_ctrl {
 	__u32 flags;
 	__u32 pad;
