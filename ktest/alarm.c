@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * kiwarp_alarm: commits the faults that the kernel's detectors are there for.
+ * kiwarp_alarm: triggers the kernel's bug detectors on purpose.
  *
- * Writing a name to /sys/module/kiwarp_alarm/parameters/sound commits one: "warning",
- * "out-of-bounds" (KASAN), "lock-order" (lockdep), "leak" (kmemleak), "race" (KCSAN). The
- * test 990-alarm.sh then wants a report. Without it nobody would notice a detector that
- * is off, or whose reports the tests do not recognise.
+ * Writing a name to /sys/module/kiwarp_alarm/parameters/sound commits that fault: "warning",
+ * "out-of-bounds" (KASAN), "lock-order" (lockdep), "leak" (kmemleak), "race" (KCSAN). The test
+ * 990-alarm.sh then expects a report. Otherwise a detector that is off, or whose reports the
+ * tests do not recognise, would go unnoticed.
  *
- * Contexts: process; one fault at a time, by the lock of the module's parameters.
+ * Contexts: process; the lock of the module's parameters allows one fault at a time.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -16,13 +16,13 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-/* Racing threads look at the time after this many increments. */
+/* The racing threads check whether to stop after this many increments. */
 #define ALARM_BATCH	1000
 #define ALARM_RACE_MS	2000
 
-/* Incremented by two threads without a lock; nobody reads it. */
+/* Incremented by two threads without a lock; never read otherwise. */
 static unsigned long alarm_raced;
-/* The outer and the inner one, and then the other way round */
+/* Taken in this order, and then in reverse order */
 static DEFINE_MUTEX(alarm_first);
 static DEFINE_MUTEX(alarm_second);
 
@@ -65,7 +65,7 @@ static int alarm_leak(void)
 
 	if (!p)
 		return -ENOMEM;
-	/* The last pointer to it is gone, in registers and on the stack, too. */
+	/* Clear the last pointer to it, in registers and on the stack, too. */
 	OPTIMIZER_HIDE_VAR(p);
 	p = NULL;
 	OPTIMIZER_HIDE_VAR(p);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * A kernel consumer with both ends of a connection in its hands.
+ * kiwarp_ktest: a kernel consumer that controls both ends of a connection.
  *
- * A case is a function that gets a connected pair and notes what is not as it should be
- * by ktest_expect(). From the first such note on nothing is posted or waited for any more,
- * so a case need not look at results to come to its end.
+ * A test case is a function that gets a connected pair and checks results with ktest_expect().
+ * After the first failed check nothing is posted or waited for any more, so a case need not
+ * check for errors in order to terminate.
  */
 #ifndef KIW_KTEST_H
 #define KIW_KTEST_H
@@ -16,23 +16,23 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
-/* Octets of an end's memory, in one piece; pages of it */
+/* Bytes of an end's memory, which is physically contiguous */
 #define KTEST_MEM	(256 * PAGE_SIZE)
-/* Most work requests of each kind on an end */
+/* Maximum number of work requests of each kind per end */
 #define KTEST_DEPTH	128
-/* Work requests of an end that are waited for where they are posted */
+/* Work requests per end for ktest_spare() */
 #define KTEST_SPARE	64
-/* Longest wait for anything, seconds; nothing that works comes near it */
+/* Maximum time to wait for anything, in seconds; far longer than any successful wait */
 #define KTEST_PATIENCE	60
 
 /**
- * struct ktest_wr - a work request, and what became of it
- * @cqe: calls back to here
- * @end: it was posted at
- * @done: completes with it
- * @wc: its completion
- * @count: completions it had
- * @next: posted by the completion handler of this one, or NULL
+ * struct ktest_wr - a work request and its result
+ * @cqe: its completion handler
+ * @end: the end it is posted to
+ * @done: signaled when it completes
+ * @wc: its work completion
+ * @count: number of times it completed
+ * @next: work request that its completion handler posts, or NULL
  */
 struct ktest_wr {
 	struct ib_cqe cqe;
@@ -45,24 +45,24 @@ struct ktest_wr {
 
 /**
  * struct ktest_end - one end of the connection
- * @pair: of which it is an end
- * @id: of rdma_cm, or NULL
+ * @pair: the pair it belongs to
+ * @id: its cm_id, or NULL
  * @pd: protection domain
- * @cq: of sends and receives
- * @srq: or NULL
- * @qp: or NULL
- * @mem: %KTEST_MEM octets
- * @dma: their address for work requests
- * @mr: names all of @mem for the peer once ktest_expose() was called
- * @reg: of the registration of @mr
- * @sends: for the case's work requests
- * @recvs: for its receives
- * @spare: for ktest_spare()
- * @next_spare: of @spare
- * @wait: for @cm_events, @qp_events, @cq_errors
- * @cm_events: bits of enum rdma_cm_event_type seen
- * @qp_events: bits of enum ib_event_type seen
- * @cq_errors: error events of @cq
+ * @cq: completion queue of sends and receives
+ * @srq: shared receive queue, or NULL
+ * @qp: queue pair, or NULL
+ * @mem: memory, %KTEST_MEM bytes
+ * @dma: address of @mem for work requests
+ * @mr: region through which the peer can access all of @mem, after ktest_expose()
+ * @reg: work request that registered @mr
+ * @sends: work requests for the case's sends
+ * @recvs: work requests for the case's receives
+ * @spare: work requests for ktest_spare()
+ * @next_spare: next index into @spare
+ * @wait: woken up when @cm_events, @qp_events or @cq_errors changes
+ * @cm_events: bit mask of enum rdma_cm_event_type, events seen
+ * @qp_events: bit mask of enum ib_event_type, events seen
+ * @cq_errors: number of error events of @cq
  */
 struct ktest_end {
 	struct ktest_pair *pair;
@@ -86,12 +86,12 @@ struct ktest_end {
 };
 
 /**
- * struct ktest_opts - how a case wants its pair
- * @poll: who polls the CQs
+ * struct ktest_opts - options of a case's pair
+ * @poll: context in which the CQs are polled
  * @cqe: entries of the CQ of end 0; 0: enough
- * @with_srq: receives are posted to shared queues
- * @with_rw: work requests of the core's own are among ours: those do not all complete
- * @before_accept: called at end 1 when all but the acceptance is done, or NULL
+ * @with_srq: receives are posted to shared receive queues
+ * @with_rw: the core's rdma_rw posts work requests, too, not all of them signaled
+ * @before_accept: called for end 1 just before it accepts the connection, or NULL
  */
 struct ktest_opts {
 	enum ib_poll_context poll;
@@ -102,14 +102,14 @@ struct ktest_opts {
 };
 
 /**
- * struct ktest_pair - two ends that are connected
- * @net: where they are
- * @opts: of the case
- * @with: its protection domains are those of that pair; or NULL
- * @pd_flags: enum ib_pd_flags of its own
- * @listener: of end 1, while it is being connected
- * @end: 0 connects, 1 accepts
- * @has_failed: something was not as expected
+ * struct ktest_pair - two connected ends
+ * @net: network namespace of each end
+ * @opts: options of the case
+ * @with: pair whose protection domains are used, or NULL
+ * @pd_flags: enum ib_pd_flags of its own protection domains
+ * @listener: listening cm_id of end 1, while the pair is being connected
+ * @end: the ends; 0 connects, 1 accepts
+ * @has_failed: a check has failed
  */
 struct ktest_pair {
 	struct net *net[2];
@@ -122,10 +122,10 @@ struct ktest_pair {
 };
 
 /**
- * struct ktest_case - an entry of the table of cases
- * @name: of letters, digits and dashes
- * @run: what it does
- * @opts: with what
+ * struct ktest_case - an entry in a table of test cases
+ * @name: letters, digits and dashes
+ * @run: the test
+ * @opts: options of its pair
  */
 struct ktest_case {
 	const char *name;
@@ -133,7 +133,7 @@ struct ktest_case {
 	struct ktest_opts opts;
 };
 
-/* All tables end with an entry without a name */
+/* Each table ends with an entry without a name */
 extern const struct ktest_case ktest_cases_data[];
 extern const struct ktest_case ktest_cases_end[];
 extern const struct ktest_case ktest_cases_fast[];
@@ -141,10 +141,10 @@ extern const struct ktest_case ktest_cases_inside[];
 extern const struct ktest_case ktest_cases_mem[];
 extern const struct ktest_case ktest_cases_race[];
 extern const struct ktest_case ktest_cases_rights[];
-/* Cases that need somebody to do something meanwhile, and are not in the list of all */
+/* Cases that need outside help while they run; they are not listed in "cases" */
 extern const struct ktest_case ktest_cases_more[];
 
-/* Seconds that cases may take which can take any time; 0: what is usual */
+/* Duration in seconds of cases that can run for any time; 0: the default duration */
 extern unsigned int ktest_soak;
 
 void ktest_fail(struct ktest_pair *p, const char *func, int line, const char *what, s64 is);
@@ -155,7 +155,7 @@ void ktest_fail(struct ktest_pair *p, const char *func, int line, const char *wh
 			ktest_fail(p, __func__, __LINE__, #cond, 0); \
 	} while (0)
 
-/* Like ktest_expect(), and tells what it is instead */
+/* Like ktest_expect() for equality; also logs the actual value */
 #define ktest_expect_eq(p, is, want) \
 	do { \
 		s64 is_ = (is); \

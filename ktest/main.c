@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * kiwarp_ktest: runs a case when its name is written to debugfs.
+ * kiwarp_ktest: runs a test case when its name is written to debugfs.
  *
- * Owns: /sys/kernel/debug/kiwarp_ktest. "cases" lists the names; "run" takes "A B NAME",
- * A and B being descriptors of the writer that are open on two network namespaces; the
- * write fails if the case does; "log" then says why.
+ * Owns: /sys/kernel/debug/kiwarp_ktest. "cases" lists the names. "run" takes "A B NAME", where
+ * A and B are file descriptors of the writer that refer to two network namespaces; the write
+ * fails if the case fails, and "log" then tells why.
  *
- * Contexts: process; one case at a time, by run_lock. The log is also written by what runs
- * in softirqs for a case, by log_lock.
+ * Contexts: process; run_lock allows one case at a time. Handlers of a case also write the log
+ * in softirq, so log_lock protects it.
  */
 #include <linux/debugfs.h>
 #include <linux/module.h>
@@ -29,7 +29,7 @@ unsigned int ktest_soak;
 module_param_named(soak, ktest_soak, uint, 0444);
 MODULE_PARM_DESC(soak, "seconds for cases that can take any time");
 
-/* One case at a time */
+/* Serialises cases */
 static DEFINE_MUTEX(run_lock);
 /* Protects log_text and log_len */
 static DEFINE_SPINLOCK(log_lock);
@@ -38,12 +38,12 @@ static size_t log_len;
 static struct dentry *dir;
 
 /**
- * ktest_fail() - note that something is not as it should be
- * @p: where
- * @func: name of the caller
- * @line: of its file
- * @what: should have been
- * @is: a number that tells more
+ * ktest_fail() - log a failed check and mark the pair as failed
+ * @p: the pair
+ * @func: function of the check
+ * @line: line number of the check
+ * @what: the condition that should have been true
+ * @is: the actual value, or another number that helps to understand the failure
  *
  * Context: any.
  */
@@ -149,7 +149,7 @@ static int cases_show(struct seq_file *seq, void *unused)
 	const struct ktest_case *c;
 	int i;
 
-	/* But for the last, see ktest.h. */
+	/* All tables except the last, ktest_cases_more: see ktest.h. */
 	for (i = 0; i < ARRAY_SIZE(tables) - 1; i++)
 		for (c = tables[i]; c->name; c++)
 			seq_printf(seq, "%s\n", c->name);

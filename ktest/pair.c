@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Making and ending a pair of connected ends.
+ * Setting up and tearing down a pair of connected ends.
  *
- * Owns: what is in &struct ktest_end. Contexts: process, but for the handlers, which only
- * note what happened and wake up. No locks: events are bits, set atomically.
+ * Owns: the resources in &struct ktest_end. Contexts: process, except for the event handlers,
+ * which only record the event and wake up waiters. No locks: events are bits set atomically.
  */
 #include <linux/in.h>
 #include <linux/inet.h>
@@ -18,7 +18,7 @@
 #define B4		0x0a4d0002
 #define RESOLVE_MS	(KTEST_PATIENCE * 1000)
 
-/* cm_events of a connection that will not be */
+/* cm_events that mean the connection cannot be established */
 #define CM_FAILURES	(BIT(RDMA_CM_EVENT_ADDR_ERROR) | BIT(RDMA_CM_EVENT_ROUTE_ERROR) | \
 			 BIT(RDMA_CM_EVENT_CONNECT_ERROR) | BIT(RDMA_CM_EVENT_UNREACHABLE) | \
 			 BIT(RDMA_CM_EVENT_REJECTED))
@@ -61,9 +61,9 @@ static int wait_cm(struct ktest_end *end, enum rdma_cm_event_type event)
 }
 
 /**
- * ktest_wait_cm_event() - an event of rdma_cm has to come
- * @end: there
- * @event: that; or it has come already
+ * ktest_wait_cm_event() - wait for an event of rdma_cm
+ * @end: the end
+ * @event: the event; it may already have occurred
  *
  * Context: process, may sleep.
  */
@@ -74,9 +74,9 @@ void ktest_wait_cm_event(struct ktest_end *end, enum rdma_cm_event_type event)
 }
 
 /**
- * ktest_wait_qp_event() - an asynchronous event of the QP has to come
- * @end: there
- * @event: that; or it has come already
+ * ktest_wait_qp_event() - wait for an asynchronous event of the QP
+ * @end: the end
+ * @event: the event; it may already have occurred
  *
  * Context: process, may sleep.
  */
@@ -159,7 +159,7 @@ static int make_cq(struct ktest_end *end)
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	end->cq = cq;
-	/* The core's own handler would only log it. */
+	/* The core's own handler would only log the event. */
 	cq->event_handler = on_cq_event;
 	return 0;
 }
@@ -238,11 +238,11 @@ static int connect(struct ktest_pair *p)
 	if (!ret)
 		ret = make_objects(&p->end[1]);
 	if (!ret) {
-		/* For an identifier that does not know its QP */
+		/* For a cm_id that does not know its QP */
 		param.qp_num = p->end[1].qp->qp_num;
 		if (p->opts->before_accept)
 			p->opts->before_accept(&p->end[1]);
-		/* Outside of an event's handler that is for the caller to do. */
+		/* Outside an event handler the caller of rdma_accept() has to take this lock. */
 		rdma_lock_handler(p->end[1].id);
 		ret = rdma_accept(p->end[1].id, &param);
 		rdma_unlock_handler(p->end[1].id);
@@ -253,11 +253,11 @@ static int connect(struct ktest_pair *p)
 }
 
 /**
- * ktest_pair_open() - make two ends and connect them
- * @p: zeroed, but for @p->net, @p->opts, @p->with and @p->pd_flags
+ * ktest_pair_open() - create two ends and connect them
+ * @p: zeroed, except for @p->net, @p->opts, @p->with and @p->pd_flags
  *
  * Context: process, may sleep.
- * Return: 0 or -errno; ktest_pair_close() is to be called in either case.
+ * Return: 0 or -errno; the caller must call ktest_pair_close() in either case.
  */
 int ktest_pair_open(struct ktest_pair *p)
 {
@@ -272,7 +272,7 @@ int ktest_pair_open(struct ktest_pair *p)
 		ret = resolve(p);
 	if (!ret)
 		ret = connect(p);
-	/* So that another pair can be opened. */
+	/* Frees the port for another pair. */
 	if (p->listener)
 		rdma_destroy_id(p->listener);
 	p->listener = NULL;
@@ -304,8 +304,8 @@ static void free_end(struct ktest_end *end)
 }
 
 /**
- * ktest_pair_close() - end what ktest_pair_open() began
- * @p: nothing of it remains but the structure itself
+ * ktest_pair_close() - tear down what ktest_pair_open() set up
+ * @p: the pair; everything but the structure itself is freed
  *
  * Context: process, may sleep.
  */
@@ -316,11 +316,11 @@ void ktest_pair_close(struct ktest_pair *p)
 }
 
 /**
- * ktest_pair_reopen() - a new connection for the same case
- * @p: what was is closed
+ * ktest_pair_reopen() - set up a new connection for the same case
+ * @p: the pair; its old connection is torn down
  *
  * Context: process, may sleep.
- * Return: 0 or -errno, which is noted as a failure.
+ * Return: 0 or -errno; an error is logged as a failure.
  */
 int ktest_pair_reopen(struct ktest_pair *p)
 {

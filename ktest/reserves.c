@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * kiwarp_reserves: what streams do at the min watermark, without the shortage or with it.
+ * kiwarp_reserves: tests streams at the min watermark, with or without a real memory shortage.
  *
- * A buffer from the kernel's reserves of memory is marked, and TCP drops it unless the
- * socket may use the reserves. Segments of IPv4 that arrive on interface `ifindex`, of
- * whatever network namespace, are marked here. Resets that are sent from process context
- * are counted, and among them those whose memory could be reclaimed by I/O.
+ * The kernel marks a receive buffer that it allocated from its memory reserves, and TCP drops
+ * such a buffer unless the socket may use the reserves. This module simulates the shortage: it
+ * marks IPv4 TCP segments that arrive on interface `ifindex`, in any network namespace. It also
+ * counts resets sent from process context, and those of them whose allocations could have
+ * triggered reclaim by I/O.
  *
- * For the real thing, `take` MiB of memory are taken away.
+ * For a real shortage, write to `take` how many MiB of memory to allocate and keep.
  *
- * Owns: the two hooks of each namespace, and the pages that were taken. Context: softirq or
- * process, as IP calls the hooks; the counters race, and are only compared with 0.
+ * Owns: two netfilter hooks per namespace, and the allocated pages. Contexts: softirq or
+ * process, as IP calls the hooks. The counters are racy; they are only compared with 0.
  */
 #include <linux/gfp.h>
 #include <linux/ip.h>
@@ -56,7 +57,7 @@ static const struct kernel_param_ops memalloc_ops = {
 module_param_cb(memalloc, &memalloc_ops, NULL, 0444);
 MODULE_PARM_DESC(memalloc, "whether there is a socket that may use the reserves");
 
-/* Serialises writers of @take; protects the pages that were taken */
+/* Serialises writers of take; protects the allocated pages */
 static DEFINE_MUTEX(take_lock);
 static LIST_HEAD(taken);
 static unsigned int num_taken;
@@ -120,7 +121,7 @@ static unsigned int mark_segment(void *priv, struct sk_buff *skb,
 	return NF_ACCEPT;
 }
 
-/* Sockets send in the context of what makes them, up to here at least. */
+/* Up to this hook, at least, a segment is sent in the context of the code that made it. */
 static unsigned int count_reset(void *priv, struct sk_buff *skb,
 				const struct nf_hook_state *state)
 {

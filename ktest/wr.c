@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Posting and waiting.
+ * Helpers to post work requests and wait for their completions.
  *
- * Owns: &struct ktest_wr. Contexts: completions come in whatever the case's CQ is polled
- * in, all else is process context unless said otherwise. No locks.
+ * Owns: &struct ktest_wr. Contexts: completion handlers run in the context in which the case's
+ * CQ is polled; everything else runs in process context unless stated otherwise. No locks.
  */
 #include <linux/jiffies.h>
 #include <linux/scatterlist.h>
@@ -22,9 +22,9 @@ static void on_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * ktest_wr_init() - make ready for a work request
- * @end: where it is going to be posted
- * @w: whose @cqe it gets
+ * ktest_wr_init() - prepare for posting a work request
+ * @end: the end it will be posted to
+ * @w: structure to initialise; the work request uses its cqe
  *
  * Context: any.
  */
@@ -37,13 +37,13 @@ void ktest_wr_init(struct ktest_end *end, struct ktest_wr *w)
 }
 
 /**
- * ktest_spare() - a work request that need not outlive its wait
- * @end: where it is going to be posted
+ * ktest_spare() - get a work request that is used for a short time only
+ * @end: the end it will be posted to
  *
- * A case that has failed does not wait, so none may be on a stack.
+ * A case that has failed does not wait for completions, so no work request may be on the stack.
  *
  * Context: any.
- * Return: one that comes round again after %KTEST_SPARE others.
+ * Return: a work request, which is reused after %KTEST_SPARE calls.
  */
 struct ktest_wr *ktest_spare(struct ktest_end *end)
 {
@@ -51,10 +51,10 @@ struct ktest_wr *ktest_spare(struct ktest_end *end)
 }
 
 /**
- * ktest_post() - post a work request that has to be taken
- * @end: there
- * @w: initialised here
- * @wr: its @wr_cqe is set here, and that it is signaled
+ * ktest_post() - post a signaled work request and expect it to be accepted
+ * @end: the end to post to
+ * @w: initialised by this function
+ * @wr: the work request; this function sets its wr_cqe and makes it signaled
  *
  * Context: any.
  */
@@ -68,11 +68,11 @@ void ktest_post(struct ktest_end *end, struct ktest_wr *w, struct ib_send_wr *wr
 }
 
 /**
- * ktest_post_recv() - post a receive that has to be taken
- * @end: there, to the shared queue if it has one
- * @w: initialised here
- * @offset: into @end's memory
- * @len: octets
+ * ktest_post_recv() - post a receive and expect it to be accepted
+ * @end: the end to post to; its shared receive queue is used if it has one
+ * @w: initialised by this function
+ * @offset: offset into the memory of @end
+ * @len: length in bytes
  *
  * Context: any.
  */
@@ -91,14 +91,16 @@ void ktest_post_recv(struct ktest_end *end, struct ktest_wr *w, u32 offset, u32 
 }
 
 /**
- * ktest_post_both() - post Sends of each end to the other, and receives for them
- * @p: the ends
- * @count: of each, at most %KTEST_DEPTH
- * @source: offset of what is sent into each end's memory
- * @sink: offset of what is received
- * @len: octets of each
+ * ktest_post_both() - post Sends from each end to the other, and receives for them
+ * @p: the pair
+ * @count: number of Sends per end, at most %KTEST_DEPTH
+ * @source: offset of the data to send in each end's memory
+ * @sink: offset of the received data in each end's memory
+ * @len: length of each message in bytes
  *
- * Context: any. Nobody waits: they are @sends and @recvs of both ends.
+ * Uses sends and recvs of both ends, and does not wait for completions.
+ *
+ * Context: any.
  */
 void ktest_post_both(struct ktest_pair *p, u32 count, u32 source, u32 sink, u32 len)
 {
@@ -118,7 +120,7 @@ void ktest_post_both(struct ktest_pair *p, u32 count, u32 source, u32 sink, u32 
 	}
 }
 
-/* Where nobody else polls, both queues are polled here: the peer's work is part of ours */
+/* With IB_POLL_DIRECT nothing else polls, so this polls the CQs of both ends */
 static bool wait_direct(struct ktest_wr *w)
 {
 	unsigned long end = jiffies + KTEST_PATIENCE * HZ;
@@ -135,8 +137,8 @@ static bool wait_direct(struct ktest_wr *w)
 }
 
 /**
- * ktest_wait_any() - wait for a completion, whatever it says
- * @w: of that
+ * ktest_wait_any() - wait for a completion with any status
+ * @w: the work request
  *
  * Context: process, may sleep.
  */
@@ -156,9 +158,9 @@ void ktest_wait_any(struct ktest_wr *w)
 }
 
 /**
- * ktest_wait() - wait for a completion
- * @w: of that
- * @status: it has to have
+ * ktest_wait() - wait for a completion and check its status
+ * @w: the work request
+ * @status: expected status
  *
  * Context: process, may sleep.
  */
@@ -172,10 +174,10 @@ void ktest_wait(struct ktest_wr *w, enum ib_wc_status status)
 }
 
 /**
- * ktest_register() - post the registration of memory that was mapped for a region
- * @end: there
- * @mr: with its current key; from ib_alloc_mr()
- * @w: initialised here
+ * ktest_register() - post a work request that registers a mapped region
+ * @end: the end to post to
+ * @mr: the region, from ib_alloc_mr(); registered with its current key
+ * @w: initialised by this function
  * @access: enum ib_access_flags
  *
  * Context: any.
@@ -193,8 +195,8 @@ void ktest_register(struct ktest_end *end, struct ib_mr *mr, struct ktest_wr *w,
 }
 
 /**
- * ktest_expose() - let the peer name all memory of an end by @end->mr
- * @end: whose
+ * ktest_expose() - let the peer access all memory of an end through @end->mr
+ * @end: the end
  * @access: enum ib_access_flags
  *
  * Context: process, may sleep.
