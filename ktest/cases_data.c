@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Cases: data arrives as it was sent, whoever posts, and a bad work request harms nobody.
+ * Cases: data arrives as it was sent, no matter which context posts it, and an invalid work
+ * request does not affect others.
  *
- * Owns: post_timer. Contexts: process; posting also with interrupts off, in softirq and in
- * a completion handler. No locks.
+ * Owns: post_timer. Contexts: process; posts also with interrupts disabled, in softirq and in a
+ * completion handler. No locks.
  */
 #include <linux/string.h>
 #include <linux/timer.h>
@@ -12,7 +13,7 @@
 
 #define LOCAL		(3 * PAGE_SIZE - 5)
 #define REMOTE		(128 * PAGE_SIZE + 9)
-/* Octets between two pieces of memory, and around all of it, that must not change */
+/* Bytes between two pieces of memory, and around all pieces, that must not change */
 #define GAP		3
 #define CANARY		0xc5
 
@@ -22,9 +23,9 @@ enum poster { BY_PROCESS, BY_IRQS_OFF, BY_TIMER, BY_HANDLER, BY_COUNT };
  * struct xfer - one transfer
  * @op: IB_WR_SEND, IB_WR_RDMA_WRITE or IB_WR_RDMA_READ
  * @flags: IB_SEND_INLINE or 0
- * @size: octets
- * @num_sge: of the poster; @size is a multiple
- * @by: where it is posted
+ * @size: length in bytes
+ * @num_sge: number of SGEs of the work request; divides @size
+ * @by: context in which it is posted
  */
 struct xfer {
 	enum ib_wr_opcode op;
@@ -60,7 +61,7 @@ static int post_by_timer(struct ib_qp *qp, const struct ib_send_wr *wr)
 	return post_timer.ret;
 }
 
-/* The completion of an empty Send posts it; the peer has a receive for that */
+/* Posts in the completion handler of an empty Send, for which the peer has a receive */
 static int post_by_handler(struct ktest_end *end, const struct ib_send_wr *wr)
 {
 	struct ib_send_wr kick = { .opcode = IB_WR_SEND };
@@ -109,7 +110,7 @@ static u32 piece_of(const struct xfer *x)
 	return x->num_sge ? x->size / x->num_sge : 0;
 }
 
-/* The source has a pattern; the sink, and what lies around it, the canary */
+/* Fills the source with a pattern, and the sink and its surroundings with the canary */
 static void prepare(struct ktest_end *end, const struct xfer *x)
 {
 	u32 room = x->size + 8 * GAP;
@@ -143,7 +144,7 @@ static void check(struct ktest_end *end, const struct xfer *x)
 					    CANARY, GAP));
 }
 
-/* After a Write or Read comes an empty Send in the same chain: at its arrival all is there */
+/* An empty Send follows a Write or Read in the same chain: when it arrives, all data is there */
 static void transfer(struct ktest_end *end, const struct xfer *x)
 {
 	struct ktest_end *peer = ktest_peer(end);
@@ -238,7 +239,7 @@ static void inline_data(struct ktest_pair *p)
 	}
 }
 
-/* A chain of four Sends; @bad, the third, is refused with @want */
+/* Posts a chain of four Sends; @bad, the third, must be refused with @want */
 static void bad_in_chain(struct ktest_pair *p, const struct ib_send_wr *bad, int want)
 {
 	struct ktest_end *end = &p->end[0], *peer = &p->end[1];
@@ -262,7 +263,7 @@ static void bad_in_chain(struct ktest_pair *p, const struct ib_send_wr *bad, int
 		return;
 	ktest_expect_eq(p, ib_post_send(end->qp, wr, &refused), want);
 	ktest_expect(p, refused == &wr[2]);
-	/* Those that come now take the receives that the refused ones did not. */
+	/* The following Sends use the receives that the refused ones did not use. */
 	for (i = 0; i < 2; i++) {
 		again.opcode = IB_WR_SEND;
 		ktest_post(end, &end->sends[4 + i], &again);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Cases: the end of a connection. Each work request completes exactly once, whatever ends
- * it; a drained queue is empty; events tell.
+ * Cases: the end of a connection. Every work request completes exactly once, no matter how the
+ * connection ends; a drained queue is empty; the expected events are raised.
  *
  * Contexts: process. No locks.
  */
@@ -12,13 +12,13 @@
 #define LOAD_SIZE	(PAGE_SIZE + 11)
 #define LOAD		(KTEST_DEPTH - 2)
 
-/* Both queues of both ends are full, and nobody waits */
+/* Fills both queues of both ends without waiting for completions */
 static void load(struct ktest_pair *p)
 {
 	ktest_post_both(p, LOAD, 128 * PAGE_SIZE, 0, LOAD_SIZE);
 }
 
-/* All of @w have completed once, well or flushed, and those that did well came first */
+/* Checks that each of @w completed once, successful ones first and then flushed ones */
 static void check_drained(struct ktest_pair *p, struct ktest_wr *w, const char *what)
 {
 	bool is_flushed = false;
@@ -58,7 +58,7 @@ static void drain_halves(struct ktest_pair *p)
 	check_drained(p, p->end[1].sends, "sends of b");
 }
 
-/* Who disconnects when all has completed gets all of it well */
+/* Disconnects when everything has completed: every completion is successful */
 static void disconnect(struct ktest_pair *p)
 {
 	int i, e;
@@ -76,7 +76,7 @@ static void disconnect(struct ktest_pair *p)
 	drain(p);
 }
 
-/* One end's QP is gone in the middle of it all; the other's work is flushed */
+/* Destroys one end's QP under load: the other end's work requests are flushed */
 static void destroy_loaded(struct ktest_pair *p)
 {
 	load(p);
@@ -100,12 +100,12 @@ static void last_wqe(struct ktest_pair *p)
 	ktest_wait(&p->end[1].recvs[0], IB_WC_SUCCESS);
 	ktest_expect_eq(p, ib_modify_qp(p->end[1].qp, &attr, IB_QP_STATE), 0);
 	ktest_wait_qp_event(&p->end[1], IB_EVENT_QP_LAST_WQE_REACHED);
-	/* What is in the shared queue stays there. */
+	/* Receives in the shared receive queue stay there. */
 	for (i = 1; i < 4; i++)
 		ktest_expect_eq(p, atomic_read(&p->end[1].recvs[i].count), 0);
 }
 
-/* Nobody polls a queue that is too small */
+/* Overflows a small CQ that is not polled */
 static void overflow(struct ktest_pair *p)
 {
 	struct ktest_end *end = &p->end[0];
@@ -121,12 +121,12 @@ static void overflow(struct ktest_pair *p)
 						   KTEST_PATIENCE * HZ));
 	ktest_wait_cm_event(&p->end[1], RDMA_CM_EVENT_DISCONNECTED);
 	ktest_expect_eq(p, atomic_read(&end->cq_errors), 1);
-	/* Its queue cannot be drained. */
+	/* Destroy the QP here: it cannot be drained, because its CQ has overflowed. */
 	rdma_destroy_qp(end->id);
 	end->qp = NULL;
 }
 
-/* Queues change their size under load: nothing is lost */
+/* Resizes the CQs under load: no completion is lost */
 static void resize_loaded(struct ktest_pair *p)
 {
 	int i, e;
@@ -145,7 +145,7 @@ static void resize_loaded(struct ktest_pair *p)
 	drain(p);
 }
 
-/* What waits in a queue stays there, and what has no room for it is refused */
+/* Resizing keeps completions that wait in the CQ, and fails if there is no room for them */
 static void resize_full(struct ktest_pair *p)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Cases: fast registration. What is registered can be reached to its last octet, in the
- * pages named; what is not, or not any more, cannot be changed or seen by the peer.
+ * Cases: fast registration. The peer can access registered memory up to its last byte, in
+ * exactly the given pages. It can neither read nor write memory that is not registered, or not
+ * any more.
  *
- * End 0 is who wants to reach, end 1 has the memory. Contexts: process. No locks.
+ * End 1 owns the memory, end 0 accesses it. Contexts: process. No locks.
  */
 #include <linux/scatterlist.h>
 #include <linux/string.h>
@@ -12,14 +13,14 @@
 #include "ktest.h"
 
 #define MOST_PAGES	(KTEST_MEM / PAGE_SIZE)
-/* A region of two pages and a bit, inside the memory */
+/* Offset and length of a region of a bit more than two pages, inside the memory */
 #define REGION		(100 * PAGE_SIZE + 100)
 #define REGION_LEN	(2 * PAGE_SIZE + 200)
 #define TRY_LEN		64
 
 static struct scatterlist sgl[MOST_PAGES];
 
-/* @num pages of @end, the last one first; the first entry begins at @skip */
+/* Lists @num pages of @end in sgl, last page first; the first entry starts at offset @skip */
 static void list_pages(struct ktest_end *end, u32 num, u32 skip)
 {
 	u32 i;
@@ -40,7 +41,7 @@ static void invalidate(struct ktest_end *end, u32 rkey, enum ib_wc_status status
 	ktest_wait(&end->sends[1], status);
 }
 
-/* End 0 posts it; for a Write, that it has arrived is known by the Read that follows */
+/* Posts at end 0. A Write has arrived when a Read after it completes */
 static void post_rdma(struct ktest_pair *p, struct ktest_wr *w, enum ib_wr_opcode op, u32 local,
 		      u32 len, u64 raddr, u32 rkey)
 {
@@ -54,7 +55,7 @@ static void post_rdma(struct ktest_pair *p, struct ktest_wr *w, enum ib_wr_opcod
 	ktest_post(&p->end[0], w, &rdma.wr);
 }
 
-/* Write all of a registration, read it back, and look at each page of it */
+/* Writes all of a region, reads it back, and checks each page of it */
 static void write_and_read(struct ktest_pair *p, struct ib_mr *mr, u32 num, u32 skip, u8 seed)
 {
 	struct ktest_end *a = &p->end[0], *b = &p->end[1];
@@ -94,7 +95,7 @@ static void use_once(struct ktest_pair *p, struct ib_mr *mr, u32 num, u32 skip, 
 	invalidate(b, mr->rkey, IB_WC_SUCCESS);
 }
 
-/* All keys, all kinds of page lists */
+/* All keys, and various page lists */
 static void keys(struct ktest_pair *p)
 {
 	struct ib_mr *mr;
@@ -115,11 +116,11 @@ static void keys(struct ktest_pair *p)
 enum how { VALID, OLD_KEY, INVALIDATED, NEVER, DEREGISTERED, OTHER_PD };
 
 /**
- * struct attempt - one access of end 0 that is refused
+ * struct attempt - one access by end 0 that must be refused
  * @op: Write or Read
  * @access: enum ib_access_flags of the region
- * @offset: of the first octet from the begin of the region
- * @how: what has become of it
+ * @offset: offset of the first byte from the start of the region
+ * @how: state of the region
  */
 struct attempt {
 	enum ib_wr_opcode op;
@@ -148,7 +149,7 @@ static const struct attempt attempts[] = {
 	{ IB_WR_RDMA_READ, ALL_RIGHTS, 0, OTHER_PD },
 };
 
-/* The STag that end 0 is told; @raddr: of the begin of the region */
+/* Sets up the region; returns the STag to use, and in @raddr the start of the region */
 static u32 expose_region(struct ktest_end *b, const struct attempt *try, u64 *raddr)
 {
 	struct ib_mr *mr;
@@ -212,7 +213,7 @@ static void attempt(struct ktest_pair *p, const struct attempt *try)
 		ib_dealloc_pd(other);
 }
 
-/* Each needs a connection of its own */
+/* Each attempt ends its connection, so it needs one of its own */
 static void refused(struct ktest_pair *p)
 {
 	int i;
@@ -226,7 +227,7 @@ static void refused(struct ktest_pair *p)
 	}
 }
 
-/* By the core's own helpers, in one direction */
+/* Transfers data with the core's rdma_rw helpers, in one direction */
 static void rw_once(struct ktest_pair *p, enum dma_data_direction dir)
 {
 	struct ktest_end *a = &p->end[0], *b = &p->end[1];
@@ -261,7 +262,7 @@ static void rw(struct ktest_pair *p)
 	ktest_expose(b, ALL_RIGHTS);
 	for (dir = DMA_TO_DEVICE; dir <= DMA_FROM_DEVICE && !p->has_failed; dir++) {
 		rw_once(p, dir);
-		/* Behind a Write, that all has arrived */
+		/* When this Send arrives after a Write, all data has arrived */
 		ktest_post_recv(b, &b->recvs[0], KTEST_MEM - 1, 1);
 		ktest_post(a, &a->sends[1], &wr);
 		ktest_wait(&b->recvs[0], IB_WC_SUCCESS);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Cases that need two things to happen at the same moment. They hold locks and tasklets of
- * kiwarp itself until everybody concerned waits there, hence these know its structures. Over
- * another driver they do nothing.
+ * Cases: races inside the driver. To make two things happen at the same time, these cases hold
+ * locks or disable tasklets of kiwarp until every participant waits for them. They therefore
+ * depend on kiwarp's structures, and do nothing on another driver.
  *
- * Contexts: process; threads of their own. Locks: kiw_qp.mutex and the socket lock of a stream,
+ * Contexts: process; additional threads. Locks: kiw_qp.mutex and the socket lock of a stream,
  * in that order.
  */
 #include <linux/delay.h>
@@ -22,12 +22,12 @@
 #include "qp.h"
 
 /**
- * struct inside_thread - something done meanwhile
- * @run: does it
- * @arg: for that
- * @ret: what it returned, once @done
- * @done: completes then
- * @task: by which
+ * struct inside_thread - a thread that runs one function concurrently
+ * @run: the function
+ * @arg: its argument
+ * @ret: its return value, valid when @done is completed
+ * @done: completed when @run has returned
+ * @task: the thread
  */
 struct inside_thread {
 	int (*run)(void *arg);
@@ -86,7 +86,7 @@ static bool inside_wait(struct ktest_pair *p, bool (*is_so)(void *arg), void *ar
 	return is_so(arg);
 }
 
-/* A CQ is freed whose tasklet is due */
+/* A CQ is freed while its tasklet is scheduled */
 
 static bool inside_sleeps(void *arg)
 {
@@ -106,7 +106,7 @@ static void inside_no_completion(struct ib_cq *cq, struct ib_wc *wc)
 {
 }
 
-/* A completion is posted to @cq, which is armed, and then there is no QP any more. */
+/* Posts one completion to @cq, which is armed, through a QP that is destroyed again. */
 static int inside_flush_one(struct ktest_end *end, struct ib_cq *cq)
 {
 	static struct ib_cqe cqe = { .done = inside_no_completion };
@@ -129,8 +129,9 @@ static int inside_flush_one(struct ktest_end *end, struct ib_cq *cq)
 }
 
 /*
- * The tasklet that announces a completion runs when ib_free_cq() has cancelled the work that
- * polls. Nothing may be left of that work when the CQ is gone: KASAN and debugobjects look.
+ * The tasklet that announces a completion runs after ib_free_cq() has cancelled the work item
+ * that polls. That work item must not be queued when the CQ is freed; KASAN and debugobjects
+ * would detect it.
  */
 static void cq_free_late(struct ktest_pair *p)
 {
@@ -156,7 +157,7 @@ static void cq_free_late(struct ktest_pair *p)
 	inside_join(&freeing);
 }
 
-/* Peers name memory of kernel consumers by its offset in a page, and hear no address. */
+/* Peers address memory of kernel consumers by its offset in a page, and learn no kernel address. */
 static void fast_offset(struct ktest_pair *p)
 {
 	struct ktest_end *end = &p->end[1];
@@ -179,18 +180,18 @@ static void fast_offset(struct ktest_pair *p)
 	ib_dereg_mr(mr);
 }
 
-/* A QP is reset while a connection begins and ends */
+/* A QP is reset while a connection is established and ends */
 
 /**
  * struct inside_accept - a connection that is about to be accepted
- * @pair: it is being opened
- * @is_ready: the QP is made
- * @go: now accept
- * @qp: the QP that accepts
+ * @pair: the pair, which is being opened
+ * @is_ready: completed when the QP exists
+ * @go: completed to let the accept continue
+ * @qp: the QP of the accepting end
  * @sk: socket of the stream
- * @waiters: how many are waited for at the QP's mutex
- * @params: what the QP was connected with
- * @is_closed: the QP has ended what took the place of that connection
+ * @waiters: number of threads to wait for at the QP's mutex
+ * @params: original connection parameters of the QP
+ * @is_closed: the QP has closed the connection that replaced the original one
  */
 struct inside_accept {
 	struct ktest_pair *pair;
@@ -261,7 +262,7 @@ static bool inside_is_aborted(void *arg)
 	return kiw_qp_state(a->qp) == KIW_QPS_ERROR;
 }
 
-/* The stream that was accepted last */
+/* Returns the socket of the most recent stream, with a reference, or NULL */
 static struct sock *inside_last_sock(struct kiw_device *dev)
 {
 	struct kiw_sock *ks;
@@ -278,9 +279,9 @@ static struct sock *inside_last_sock(struct kiw_device *dev)
 }
 
 /*
- * Who waits at the QP's mutex: first the accept, then a reset that has found the QP idle. The
- * accept makes it connected, and is held there while a third thread aborts. So the reset finds
- * ERROR, and the end of a connection that nobody has been told.
+ * Two threads wait for the QP's mutex: first the accept, then a reset that has found the QP
+ * idle. The accept connects the QP and is stopped there by the socket lock while a third thread
+ * aborts. So the reset finds the QP in ERROR, with a connection whose end was not reported yet.
  */
 static void inside_race(struct ktest_pair *p, struct inside_accept *a)
 {
@@ -308,7 +309,7 @@ static const struct ktest_opts inside_opts = {
 	.before_accept = inside_hold_accept,
 };
 
-/* Opens a second pair, and calls @race when all but its acceptance is done. */
+/* Opens a second pair, and calls @race when only its accept is left to be done. */
 static void inside_accepting(struct ktest_pair *p,
 			     void (*race)(struct ktest_pair *p, struct inside_accept *a,
 					  struct inside_thread *opening))
@@ -340,7 +341,7 @@ static void inside_accepting(struct ktest_pair *p,
 		complete(&a->go);
 		inside_join(&opening);
 	}
-	/* This does not return if the connection has not heard of its end. */
+	/* This does not return if the connection was not told of its end. */
 	ktest_pair_close(a->pair);
 	kvfree(a->pair);
 }
@@ -350,10 +351,10 @@ static void inside_reset_report(struct ktest_pair *p, struct inside_accept *a,
 {
 	inside_race(p, a);
 	ktest_expect(p, !a->qp->ks);
-	/* Where the accept finds its stream gone, rdma_cm takes the QP to ERROR. */
+	/* If the accept finds its stream gone, rdma_cm moves the QP to ERROR. */
 	ktest_expect(p, kiw_qp_state(a->qp) == KIW_QPS_IDLE ||
 		     kiw_qp_state(a->qp) == KIW_QPS_ERROR);
-	/* It may have come that far before it was ended. */
+	/* It may have succeeded or failed, depending on how far it got. */
 	inside_join(opening);
 }
 
@@ -362,13 +363,13 @@ static void reset_report(struct ktest_pair *p)
 	inside_accepting(p, inside_reset_report);
 }
 
-/* An accept fails late, when its QP has the next connection */
+/* An accept fails late, when its QP already has the next connection */
 
 static void inside_next_spoken(void *conn)
 {
 }
 
-/* The connection that the QP was made for goes without its end otherwise. */
+/* Also tells the original connection, which would not be told of its end otherwise. */
 static void inside_next_closed(void *conn)
 {
 	struct inside_accept *a = conn;
@@ -383,13 +384,13 @@ static const struct kiw_conn_ops inside_next_ops = {
 };
 
 /*
- * The accept has connected its QP and is held where it gives the stream to it, with the QP's
- * mutex. The QP is made believe that it has been reset and connected once more since; and the
- * stream, that nothing can be sent. So the accept cannot send its Reply and aborts, what is not
- * its connection any more.
+ * The accept has connected its QP and, holding the QP's mutex, is stopped by the socket lock
+ * where it hands over the stream. The test then changes the QP as if it had been reset and
+ * connected again, and shuts down the sending side of the stream. So the accept cannot send its
+ * Reply and aborts a connection that is no longer its own.
  *
- * rdma_cm takes the QP of an identifier to ERROR when it cannot accept. It does not know one that
- * it is given by number.
+ * rdma_cm moves the QP of a cm_id to ERROR when an accept fails, so the test hides the QP from
+ * the cm_id; rdma_accept() gets it by number.
  */
 static void inside_late_abort(struct ktest_pair *p, struct inside_accept *a,
 			      struct inside_thread *opening)

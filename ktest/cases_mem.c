@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Cases about fast-registration memory: what a registration is, who may end it, in which
- * order, and what becomes of work requests that are wrong.
+ * Cases: fast-registration memory. Extent of a registration, who may invalidate it, ordering of
+ * work requests that register and invalidate, and handling of invalid work requests.
  *
- * Contexts: process. End 1 owns the memory, end 0 is the peer that uses it.
+ * End 1 owns the memory, end 0 is the peer that uses it. Contexts: process. No locks.
  */
 #include <linux/random.h>
 #include <linux/scatterlist.h>
@@ -24,7 +24,7 @@ static struct ib_mr *region(struct ktest_end *end)
 	return NULL;
 }
 
-/* Name @num pieces for @mr */
+/* Maps @num pieces of memory to @mr */
 static void map(struct ktest_end *end, struct ib_mr *mr, struct scatterlist *sg, int num,
 		u32 page_size)
 {
@@ -33,7 +33,7 @@ static void map(struct ktest_end *end, struct ib_mr *mr, struct scatterlist *sg,
 	ktest_expect_eq(end->pair, ib_map_mr_sg(mr, sg, num, NULL, page_size), num);
 }
 
-/* Name [@offset, @offset + @len) of the owner's memory for @mr */
+/* Maps [@offset, @offset + @len) of the owner's memory to @mr */
 static void map_one(struct ktest_end *end, struct ib_mr *mr, u32 offset, u32 len)
 {
 	struct scatterlist sg;
@@ -91,7 +91,7 @@ static void rdma(struct ktest_end *end, enum ib_wr_opcode op, u32 offset, u32 le
 	ktest_wait(w, status);
 }
 
-/* READs come behind WRITEs, so what was written is there afterwards */
+/* A Read is executed after the Writes before it, so it returns what they wrote */
 static void write_and_read(struct ktest_end *end, u32 len, u32 rkey, u64 raddr)
 {
 	get_random_bytes(end->mem, len);
@@ -156,7 +156,7 @@ static void zero_based(struct ktest_pair *p)
 	ib_dereg_mr(mr);
 }
 
-/* A little of everything. End 0 speaks first: 1 may not, if that was not agreed otherwise. */
+/* A bit of everything. End 0 sends first: by default the responder, end 1, may not. */
 static void once(struct ktest_pair *p)
 {
 	struct ktest_end *own = &p->end[1], *peer = &p->end[0];
@@ -171,7 +171,7 @@ static void once(struct ktest_pair *p)
 	zero_based(p);
 }
 
-/* Pages in reverse, the first from its middle, as one range; of 4 and of 8 KiB */
+/* One region from pages in reverse order, the first from its middle; pages of 4 and 8 KiB */
 static void pieces(struct ktest_pair *p)
 {
 	struct ktest_end *own = &p->end[1], *peer = &p->end[0];
@@ -202,7 +202,7 @@ static void pieces(struct ktest_pair *p)
 	ib_dereg_mr(mr);
 }
 
-/* LOCAL_INV, REG_MR with the next key, and a SEND, in one call */
+/* Posts LOCAL_INV, REG_MR with the next key, and a SEND in one call */
 static void register_again(struct ktest_end *end, struct ib_mr *mr)
 {
 	struct ib_sge sge = ktest_sge(end, 0, 8);
@@ -232,7 +232,7 @@ static void register_again(struct ktest_end *end, struct ib_mr *mr)
 	ktest_wait(send, IB_WC_SUCCESS);
 }
 
-/* Over and over, and the peer uses it */
+/* Registers again and again, while the peer uses each registration */
 static void chain(struct ktest_pair *p)
 {
 	struct ktest_end *own = &p->end[1], *peer = &p->end[0];
@@ -245,7 +245,7 @@ static void chain(struct ktest_pair *p)
 	map_one(own, mr, 100, 5000);
 	register_done(own, mr, RIGHTS, IB_WC_SUCCESS);
 	for (i = 0; i < 50; i++) {
-		/* While it is valid: the registration in force does not change. */
+		/* Mapping a region that is valid does not change its current registration. */
 		map_one(own, mr, 200 + i, 5000 + i);
 		ktest_post_recv(peer, recv, KTEST_MEM / 4, 100);
 		register_again(own, mr);
@@ -256,7 +256,7 @@ static void chain(struct ktest_pair *p)
 	ib_dereg_mr(mr);
 }
 
-/* An RDMA Read that ends the registration of its sink */
+/* An RDMA Read that invalidates its sink */
 static void read_inv(struct ktest_pair *p)
 {
 	struct ktest_end *own = &p->end[1], *peer = &p->end[0];
@@ -281,7 +281,7 @@ static void read_inv(struct ktest_pair *p)
 		ktest_expect_eq(p, w->wc.opcode, IB_WC_RDMA_READ);
 		ktest_expect(p, !memcmp(peer->mem + 50, own->mem, 3 * PAGE_SIZE - i));
 	}
-	/* It is not valid any more */
+	/* The sink is no longer valid */
 	post_rdma(peer, w, IB_WR_RDMA_READ, sge, own->mr->rkey, own->mr->iova);
 	ktest_wait(w, IB_WC_LOC_PROT_ERR);
 	ib_dereg_mr(mr);
@@ -296,7 +296,7 @@ static void send_inv(struct ktest_end *end, struct ktest_wr *w, u32 stag)
 	ktest_post(end, w, &wr);
 }
 
-/* The peer ends a registration; the owner, who does not know yet, may too */
+/* The peer invalidates a region; the owner may do so again, as it may not know yet */
 static void peer_invalidates(struct ktest_pair *p)
 {
 	struct ktest_end *own = &p->end[1], *peer = &p->end[0];
@@ -319,7 +319,7 @@ static void peer_invalidates(struct ktest_pair *p)
 		if (i & 2)
 			invalidate(own, mr->rkey, IB_WC_SUCCESS);
 	}
-	/* But of a key that it never had it is a mistake */
+	/* Invalidating with a key that the region never had is an error */
 	invalidate(own, mr->rkey + 1, IB_WC_MW_BIND_ERR);
 	ib_dereg_mr(mr);
 }
@@ -404,7 +404,7 @@ static void other_pd(struct ktest_pair *p)
 	ib_dealloc_pd(pd);
 }
 
-/* Refused at once, and nothing else is harmed */
+/* Invalid work requests are refused at once and affect nothing else */
 static void refused(struct ktest_pair *p)
 {
 	struct ktest_end *own = &p->end[1], *peer = &p->end[0];
@@ -439,12 +439,12 @@ static void refused(struct ktest_pair *p)
 	ib_dereg_mr(mr);
 }
 
-/* The peer READs and WRITEs while the owner ends the registration and takes its memory back */
+/* The owner invalidates the region and takes its memory back while Writes are in flight */
 static void taken_back(struct ktest_pair *p)
 {
 	struct ktest_end *own = &p->end[1], *peer = &p->end[0];
 	struct ib_mr *mr = region(own);
-	/* Not on the stack: some may complete when the connection is drained. */
+	/* Not on the stack: some may complete only when the QP is drained. */
 	struct ktest_wr *late = peer->sends, *w = peer->sends + 1;
 	int i;
 
@@ -458,7 +458,7 @@ static void taken_back(struct ktest_pair *p)
 			  ktest_sge(peer, 0, PAGES * PAGE_SIZE), mr->rkey, mr->iova);
 	invalidate(own, mr->rkey, IB_WC_SUCCESS);
 	memset(own->mem, 0x77, PAGES * PAGE_SIZE);
-	/* Whatever became of those, this one comes too late. */
+	/* Whatever the result of the earlier ones, this one must fail. */
 	post_rdma(peer, late, IB_WR_RDMA_READ, ktest_sge(peer, 0, 8), mr->rkey, mr->iova);
 	ktest_wait_any(late);
 	ktest_expect(p, late->wc.status != IB_WC_SUCCESS);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Cases: memory, queues and devices that are taken away under load.
+ * Cases: memory, queues and devices are taken away under load.
  *
  * Contexts: process. No locks.
  */
@@ -13,13 +13,13 @@
 #include "ktest.h"
 
 #define RIGHTS		(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
-/* A region, and where the owner has one, the next one, and the peer its sink */
+/* Size of a region; offsets of the owner's first and next region, and of the peer's sink */
 #define PAGES		4
 #define SIZE		(PAGES * PAGE_SIZE)
 #define FIRST		0
 #define NEXT		(16 * PAGE_SIZE)
 #define SINK		(64 * PAGE_SIZE)
-/* What is in memory: before, what the peer writes, what the owner keeps to itself */
+/* Memory contents: the owner's old and later secret data, the peer's data, its empty sink */
 #define OLD		0x33
 #define WRITTEN		0x55
 #define SECRET		0x77
@@ -53,8 +53,8 @@ static void post_rdma(struct ktest_end *end, struct ktest_wr *w, enum ib_wr_opco
 }
 
 /*
- * The region is of other memory and has another key when this has completed; or it is of none,
- * as an access of the peer in between has ended the connection.
+ * Moves the region to other memory and gives it another key. If an access of the peer has ended
+ * the connection meanwhile, the region is left without memory.
  */
 static void move(struct ktest_end *end, struct ib_mr *mr)
 {
@@ -73,7 +73,7 @@ static void move(struct ktest_end *end, struct ib_mr *mr)
 	ktest_wait_any(reg);
 }
 
-/* When it returns the memory is the owner's; the region, or NULL */
+/* Takes the memory back from the peer; returns the region, or NULL if it was freed */
 static struct ib_mr *take(struct ktest_end *end, struct ib_mr *mr, enum taking how)
 {
 	struct ib_send_wr wr = { .opcode = IB_WR_LOCAL_INV, .ex.invalidate_rkey = mr->rkey };
@@ -93,7 +93,7 @@ static struct ib_mr *take(struct ktest_end *end, struct ib_mr *mr, enum taking h
 	return mr;
 }
 
-/* The peer may have seen what was there before the memory was taken, and nothing else */
+/* The peer may have read data from before the memory was taken back, and nothing else */
 static void check_sink(struct ktest_end *peer)
 {
 	u32 i;
@@ -108,7 +108,7 @@ static void check_sink(struct ktest_end *peer)
 	}
 }
 
-/* Reads and Writes are on their way when the owner takes its memory back */
+/* The owner takes its memory back while Reads and Writes are in flight */
 static void take_back_once(struct ktest_pair *p, enum taking how)
 {
 	struct ktest_end *own = &p->end[1], *peer = &p->end[0];
@@ -137,7 +137,7 @@ static void take_back_once(struct ktest_pair *p, enum taking how)
 	udelay(get_random_u32_below(300));
 	mr = take(own, mr, how);
 	memset(own->mem + FIRST, SECRET, SIZE);
-	/* Whatever became of those, this one comes too late. */
+	/* Whatever the result of the earlier ones, this one must fail. */
 	post_rdma(peer, &peer->sends[BURST], IB_WR_RDMA_READ, rkey, addr);
 	ktest_wait_any(&peer->sends[BURST]);
 	ktest_expect(p, peer->sends[BURST].wc.status != IB_WC_SUCCESS);
@@ -182,7 +182,7 @@ static void check_once(struct ktest_pair *p, const struct ktest_wr *w)
 	}
 }
 
-/* A window of Sends from each end to the other */
+/* Posts a window of Sends from each end to the other */
 static void post_window(struct ktest_pair *p)
 {
 	ktest_post_both(p, WINDOW, FIRST, SINK, SIZE);
@@ -194,7 +194,7 @@ static bool is_removed(const struct ktest_pair *p)
 	       BIT(RDMA_CM_EVENT_DEVICE_REMOVAL);
 }
 
-/* Until somebody takes the device of one end away; then all completes once, and nothing waits */
+/* Sends until the device of one end is removed; then everything completes exactly once */
 static void removal(struct ktest_pair *p)
 {
 	unsigned long end = jiffies + KTEST_PATIENCE * HZ;
@@ -219,7 +219,7 @@ static void removal(struct ktest_pair *p)
 	ktest_expect_eq(p, i, 1);
 }
 
-/* What a shared queue holds stays there; what a QP has taken from it completes */
+/* Receives in a shared receive queue stay there; those that a QP took from it complete */
 static void drain_srq(struct ktest_pair *p)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
@@ -234,7 +234,7 @@ static void drain_srq(struct ktest_pair *p)
 		for (i = 0; i < WINDOW; i++)
 			counts[e][i] = atomic_read(&p->end[e].recvs[i].count);
 		check_once(p, p->end[e].sends);
-		/* The core would wait for a second last event, if it was drained once more. */
+		/* If it were drained again, the core would wait for a second LAST_WQE event. */
 		rdma_destroy_qp(p->end[e].id);
 		p->end[e].qp = NULL;
 	}

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Cases: no access right of a fast-registration region is wider than granted, and nobody
- * ends a registration who may not.
+ * Cases: a fast-registration region grants no more access than requested, and only those who
+ * are permitted to can invalidate it.
  *
- * There are two pairs. The second one lives through all of a case: its QPs register memory
- * of their own, and look afterwards whether it is still registered. The first one is what
- * tries; a refusal ends its connection, and it is opened again, in the same protection
- * domains or in others.
+ * There are two pairs. The second pair exists throughout a case: its QPs register memory and
+ * check afterwards that it is still registered. The first pair attempts the accesses. A refusal
+ * ends its connection, and the pair is opened again, in the same protection domains or in
+ * others.
  *
- * Owns: second, for the time of a case. Contexts: process. No locks.
+ * Owns: second, for the duration of a case. Contexts: process. No locks.
  */
 #include <linux/err.h>
 #include <linux/mm.h>
@@ -22,18 +22,18 @@
 #define AT		(3 * PAGE_SIZE - 20)
 #define LEN		64
 #define MOST_RIGHTS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
-#define UNSAID		(-1)	/* of a QP: rights that nobody has set */
+#define UNSAID		(-1)	/* rights of the QP are not set */
 
 enum use { BY_WRITE, BY_READ, BY_INV, USES };
 enum owner { OWN_QP, OTHER_QP, OTHER_PD };
 
 /**
- * struct deal - one combination
- * @use: what the peer does
- * @owner: whose QP has registered the region
- * @rights: of the region
- * @qp_rights: of the QP that the peer's requests come to, or %UNSAID
- * @side: the end that has the memory
+ * struct deal - one combination to test
+ * @use: operation of the peer
+ * @owner: which QP registered the region
+ * @rights: access rights of the region
+ * @qp_rights: access rights of the QP that receives the peer's requests, or %UNSAID
+ * @side: index of the end that owns the memory
  */
 struct deal {
 	enum use use;
@@ -51,7 +51,7 @@ static bool is_granted(const struct deal *d)
 
 	if (d->owner == OTHER_PD)
 		return false;
-	/* Others that can reach it, and their peers, are not to lose it: RFC 5040 8.1.1 (7). */
+	/* Other QPs that can access the region must not lose it: RFC 5040 8.1.1 (7). */
 	if (d->use == BY_INV)
 		return d->owner == OWN_QP &&
 		       d->rights & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ);
@@ -60,7 +60,7 @@ static bool is_granted(const struct deal *d)
 	return d->rights & need;
 }
 
-/* What fails in the second pair fails the case */
+/* A failure in the second pair also fails the case */
 static bool has_failed(struct ktest_pair *p)
 {
 	if (READ_ONCE(second->has_failed))
@@ -88,12 +88,12 @@ static void close_second(struct ktest_pair *p)
 {
 	ktest_pair_close(second);
 	has_failed(p);
-	/* Nothing of the first may have a protection domain of it any more. */
+	/* The caller has reopened the first pair in protection domains of its own. */
 	kvfree(second);
 	second = NULL;
 }
 
-/* The first pair anew, in the protection domains of the second or in its own */
+/* Reopens the first pair, in the protection domains of the second pair or in its own */
 static void reopen(struct ktest_pair *p, bool is_shared)
 {
 	ktest_pair_close(p);
@@ -103,7 +103,7 @@ static void reopen(struct ktest_pair *p, bool is_shared)
 		ktest_expect_eq(p, ktest_pair_open(p), 0);
 }
 
-/* A region of @end's memory around %AT, registered by @end with @rights */
+/* Registers %LEN bytes of @end's memory at %AT with @rights; returns the region or NULL */
 static struct ib_mr *expose(struct ktest_end *end, int rights)
 {
 	struct scatterlist sg;
@@ -125,7 +125,7 @@ static struct ib_mr *expose(struct ktest_end *end, int rights)
 	return mr;
 }
 
-/* Of the second pair: a Send out of memory, which works as long as that is registered */
+/* Checks that memory is still registered: a Send of the second pair from it succeeds */
 static void check_valid(int side, u32 lkey, u64 addr, u8 what)
 {
 	struct ktest_end *end = &second->end[side], *peer = &second->end[!side];
@@ -141,7 +141,7 @@ static void check_valid(int side, u32 lkey, u64 addr, u8 what)
 	ktest_expect(second, !memchr_inv(peer->mem + 64 * PAGE_SIZE, what, LEN));
 }
 
-/* What is registered cannot be registered again */
+/* Checks that a region is invalid: it can be registered again */
 static void check_invalid(int side, struct ib_mr *mr)
 {
 	struct ktest_wr *w = ktest_spare(&second->end[side]);
@@ -168,7 +168,7 @@ static void post_use(struct ktest_end *end, struct ktest_wr *w, enum use use, u3
 	ktest_post(end, w, &wr.wr);
 }
 
-/* The connection goes on, or it ends and the peer was told why as far as it can be */
+/* The connection continues, or it ends and both ends get the errors that report why */
 static void check_end(const struct deal *d, struct ktest_end *own, struct ktest_end *peer,
 		      struct ktest_wr *w)
 {
@@ -250,7 +250,7 @@ static void try_rights(struct ktest_pair *p, struct deal *d)
 
 	for (r = 0; r < ARRAY_SIZE(rights); r++) {
 		for (i = 0; i < ARRAY_SIZE(qp_rights) && !has_failed(p); i++) {
-			/* What the region does not grant is only asked for once. */
+			/* An access that the region refuses is tried with one value only. */
 			d->rights = rights[r];
 			d->qp_rights = UNSAID;
 			if (i && !is_granted(d))
@@ -261,7 +261,7 @@ static void try_rights(struct ktest_pair *p, struct deal *d)
 	}
 }
 
-/* The matrix: use, rights, protection domain, QP; from either end */
+/* All combinations of use, rights, protection domain and QP, from either end */
 static void rights(struct ktest_pair *p)
 {
 	struct deal d;
@@ -278,18 +278,18 @@ static void rights(struct ktest_pair *p)
 	close_second(p);
 }
 
-/* What is not to be invalidated */
+/* STags that must not be invalidated */
 enum target {
 	WRONG_KEY, WRONG_INDEX, ZERO, DMA, USER, FOREIGN, LOCAL_ONLY, NEVER, TWICE, TARGETS,
 };
 
 /**
- * struct thing - an STag and what it names
+ * struct thing - an STag and the memory it refers to
  * @stag: the STag
- * @addr: of its memory, if it names any now
- * @is_valid: it does
- * @mr: a region that goes with it, or NULL
- * @user: address in the current process, or 0
+ * @addr: address of the memory, if there is any
+ * @is_valid: memory is registered
+ * @mr: the region to free, or NULL
+ * @user: address of the memory in the current process, or 0
  */
 struct thing {
 	u32 stag;
@@ -308,7 +308,7 @@ static void local_inv(struct ktest_end *end, u32 stag, enum ib_wc_status status)
 	ktest_wait(w, status);
 }
 
-/* Memory of the process that runs the case, in the second pair's protection domain */
+/* Registers memory of the current process in the second pair's protection domain */
 static void make_user(struct ktest_end *end, struct thing *t)
 {
 	unsigned long addr = vm_mmap(NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
@@ -371,7 +371,7 @@ static u32 named(enum target target, const struct thing *t)
 	       target == WRONG_INDEX ? t->stag ^ 0x100 : t->stag;
 }
 
-/* By the peer, or with @is_local by the owner's own QP */
+/* Tries to invalidate a target from the peer, or from the local QP if @is_local */
 static void try_target(struct ktest_pair *p, enum target target, int side, bool is_local)
 {
 	struct ktest_end *own = &p->end[side], *peer = &p->end[!side];
@@ -404,7 +404,7 @@ static void try_targets(struct ktest_pair *p, bool is_local)
 
 	if (!open_second(p)) {
 		for (target = 0; target < TARGETS; target++) {
-			/* The owner may end what has no remote rights, and what has ended. */
+			/* Local invalidation of these is permitted. */
 			if (is_local && (target == LOCAL_ONLY || target == TWICE))
 				continue;
 			for (side = 0; side < 2 && !has_failed(p); side++) {
