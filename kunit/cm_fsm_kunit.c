@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The life of an endpoint: every cell of the table against what must hold for all of
- * them, and every path through it beside a model of iw_cm and of a consumer that may make
- * every call in every state.
+ * The endpoint state machine: every entry of the table is checked against the common
+ * invariants, and every path through it is run together with a model of iw_cm and of a
+ * consumer that may make any call in any state.
  */
 #include "../drivers/infiniband/sw/kiwarp/proto/cm_fsm.c"
 
@@ -85,7 +85,7 @@ static void closed_is_the_end(struct kunit *test)
 	}
 }
 
-/* Whatever a peer does or leaves undone, no startup outlives its deadline. */
+/* No matter what the peer does, the deadline ends every startup. */
 static void deadline_ends_every_startup(struct kunit *test)
 {
 	struct kiw_cm_step step;
@@ -102,7 +102,7 @@ static void deadline_ends_every_startup(struct kunit *test)
 	}
 }
 
-/* What can be late is legal afterwards: the QP, the deadline, the device. */
+/* Late events of the QP, the deadline and the device are legal after startup. */
 static void late_events_are_legal(struct kunit *test)
 {
 	static const int late[] = {
@@ -117,12 +117,12 @@ static void late_events_are_legal(struct kunit *test)
 }
 
 /*
- * A model of iw_cm (drivers/infiniband/core/iwcm.c) and of who calls it.
+ * A model of iw_cm (drivers/infiniband/core/iwcm.c) and of its consumer.
  *
- * Events that the endpoint raises are queued and processed later, one at a time. Whoever uses
- * the connection may make every call in every state, but where the rules of a run say that it
- * does not. Calls that would wait, because a connect or an accept is under way, are made when
- * they no longer would. A state in which iw_cm would stop the kernel is noted in @bugs.
+ * Events that the endpoint raises are queued and processed later, one at a time. The consumer
+ * may make any call in any state, unless the rules of a run exclude it. Calls that would block
+ * while a connect or an accept is in progress are made when they no longer block. A state in
+ * which iw_cm would crash the kernel is recorded in @bugs.
  */
 enum iw_state {
 	IW_NONE,	/* no cm_id for this connection */
@@ -147,22 +147,22 @@ enum iw_event {
 
 #define IW_QUEUE	3
 
-/* What has gone wrong in a run */
+/* Errors found in a run */
 #define BUG_REPLY	BIT(0)	/* CONNECT_REPLY in another state than CONN_SENT */
 #define BUG_ESTABLISHED	BIT(1)	/* ESTABLISHED in another state than CONN_RECV */
 #define BUG_CLOSE	BIT(2)	/* CLOSE before the connection was established */
 #define BUG_CALL	BIT(3)	/* disconnect or destroy in CONN_SENT */
-#define BUG_STUCK	BIT(4)	/* the endpoint is closed, and somebody waits for an event */
+#define BUG_STUCK	BIT(4)	/* the endpoint is closed, and a call still waits */
 #define BUG_LOST	BIT(5)	/* the endpoint is closed, and iw_cm has a connection */
 #define BUG_QUEUE	BIT(6)	/* more events than iw_cm has room for */
-#define BUG_REJECT	BIT(7)	/* the driver is to reject what it has accepted */
+#define BUG_REJECT	BIT(7)	/* the driver is asked to reject what it has accepted */
 
 /**
- * struct rules - what the user of the connection does, and iw_cm
- * @waits: accept returns when iw_cm has taken ESTABLISHED, as for a process
- * @answers_twice: may accept or reject in any state, not just a Request, and once
- * @answers_own: may accept or reject a connection that it is connecting itself
- * @is_mended: accept and reject in the wrong state do not wake up who waits for connect
+ * struct rules - behaviour of the consumer and of iw_cm in a run
+ * @waits: accept returns only when iw_cm has processed ESTABLISHED, as for a process
+ * @answers_twice: the consumer may accept or reject in any state, not just once per Request
+ * @answers_own: the consumer may accept or reject a connection that it is connecting itself
+ * @is_mended: accept and reject in the wrong state do not wake up waiters for connect
  */
 struct rules {
 	bool waits;
@@ -172,14 +172,14 @@ struct rules {
 };
 
 /**
- * struct node - a state of endpoint, iw_cm and user together
+ * struct node - combined state of endpoint, iw_cm and consumer
  * @ep: &enum kiw_cm_state
  * @iw: &enum iw_state
  * @queue: &enum iw_event, oldest first
  * @is_waited_for: disconnect and destroy wait (IWCM_F_CONNECT_WAIT)
  * @drops: events are dropped (IWCM_F_DROP_EVENTS)
- * @in_accept: a process waits in accept for ESTABLISHED to be taken
- * @has_answered: the user has accepted or rejected
+ * @in_accept: a process waits in accept for ESTABLISHED to be processed
+ * @has_answered: the consumer has accepted or rejected
  */
 struct node {
 	u8 ep;
@@ -216,7 +216,7 @@ static size_t node_number(const struct node *n)
 			      n->has_answered << 3);
 }
 
-/* To be explored, unless it has been */
+/* Adds a state to explore, unless it was added before */
 static void model_add(struct model *m, const struct node *n)
 {
 	if (__test_and_set_bit(node_number(n), m->seen))
@@ -261,7 +261,7 @@ static void node_tell(struct model *m, struct node *n, u16 actions)
 			node_raise(m, n, upcalls[i].event);
 }
 
-/* The endpoint takes a step; with one that iw_cm can refuse, both ways are followed. */
+/* The endpoint takes a step; if iw_cm can refuse it, both outcomes are followed. */
 static void node_step(struct model *m, struct node n, enum kiw_cm_event event)
 {
 	const u16 refusable = KIW_CMA_UPCALL_REQUEST | KIW_CMA_UPCALL_REPLY_OK;
@@ -282,7 +282,7 @@ static void node_step(struct model *m, struct node n, enum kiw_cm_event event)
 	model_add(m, &refused);
 }
 
-/* What the consumer and iw_cm do to the endpoint, rather than its stream, its QP, its timer */
+/* Whether the event is a call of the consumer or iw_cm; others come from stream, QP or timer */
 static bool is_call(enum kiw_cm_event event)
 {
 	switch (event) {
@@ -363,7 +363,7 @@ static void call_connect(struct model *m, struct node n)
 	node_step(m, n, KIW_CME_CONNECT);
 }
 
-/* In a state in which iw_cm does not let the consumer answer: an error, and perhaps more */
+/* The consumer answers in a state in which iw_cm refuses that; waiters may be woken up */
 static void call_in_vain(struct model *m, struct node n)
 {
 	if (!m->rules->answers_own && n.iw == IW_CONN_SENT)
@@ -468,7 +468,7 @@ static void explore_calls(struct model *m, const struct node *n)
 	call_destroy(m, *n);
 }
 
-/* When the endpoint is closed and has been heard of, nobody may wait nor believe otherwise. */
+/* When the endpoint is closed and all events are processed, nothing may wait or be connected. */
 static void check_end(struct model *m, const struct node *n)
 {
 	if (n->ep != KIW_CMS_CLOSED || n->queue[0] != IW_EV_NONE)
@@ -479,7 +479,7 @@ static void check_end(struct model *m, const struct node *n)
 		m->bugs |= BUG_LOST;
 }
 
-/* Return: BUG_ bits of all that can happen under @rules. */
+/* Returns the BUG_ bits of everything that can happen under @rules. */
 static u32 explore(struct kunit *test, const struct rules *rules, struct model *m)
 {
 	const struct node start = { .ep = KIW_CMS_IDLE, .iw = IW_NONE };
@@ -506,7 +506,7 @@ static u32 explore(struct kunit *test, const struct rules *rules, struct model *
 	return m->bugs;
 }
 
-/* A process does what it likes; iw_cm as it is, but for its fault below. */
+/* A process may do anything; iw_cm as it is, except for the fault described below. */
 static void process_cannot_stop_iw_cm(struct kunit *test)
 {
 	static const struct rules rules = { .waits = true, .answers_twice = true };
@@ -535,8 +535,8 @@ static void kernel_consumer_hears_of_everything_once(struct kunit *test)
 }
 
 /*
- * The fault of iw_cm that a driver cannot prevent: to accept or reject a connection that is
- * being connected fails, yet lets disconnect and destroy go on, which do not expect that.
+ * A fault of iw_cm that a driver cannot prevent: accepting or rejecting a connection that is
+ * being connected fails, but wakes up disconnect and destroy in a state they do not expect.
  */
 static void fault_of_iw_cm_is_the_only_one(struct kunit *test)
 {
@@ -550,7 +550,7 @@ static void fault_of_iw_cm_is_the_only_one(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, m->bugs & (BUG_ESTABLISHED | BUG_REJECT));
 }
 
-/* The model can see what it is for: accept that does not wait, then another answer. */
+/* The model detects such errors: here an accept that does not wait, and then another answer. */
 static void model_sees_an_early_return_from_accept(struct kunit *test)
 {
 	static const struct rules rules = { .answers_twice = true, .is_mended = true };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The CRC32c of FPDUs: the published vectors, a bit-by-bit reference, and that the
- * result does not depend on the pieces it is computed in.
+ * The CRC32c of FPDUs: published vectors, comparison with a bit-by-bit reference, and
+ * independence of how the data is split into pieces.
  */
 #include "../drivers/infiniband/sw/kiwarp/proto/crc.h"
 
@@ -76,7 +76,7 @@ static void rfc5044_figure_6(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, &crc, kiw_test_fig6 + CRC_OFFSET, sizeof(crc));
 }
 
-/* RFC 5044 4.4: markers count, be they before the length or inside the ULPDU */
+/* RFC 5044 4.4: the CRC covers markers, both before the length and inside the ULPDU */
 static void marker_is_covered(struct kunit *test)
 {
 	__le32 crc;

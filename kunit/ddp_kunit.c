@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * DDP headers: bytes as the RFCs draw them, all control octets against a second
- * statement of the rules, and every length in a buffer that is no longer than
- * promised.
+ * DDP headers: octets as drawn in the RFCs, all control octets against a second
+ * implementation of the rules, and every length in a buffer of exactly that length.
  */
 #include "../drivers/infiniband/sw/kiwarp/proto/ddp.c"
 
@@ -28,7 +27,7 @@ static const u8 send_head[] = {
 	0x00, 0x00, 0x00, 0x00, 0x00, 0x07, 0x00, 0x01, 0x02, 0x03,
 };
 
-/* RFC 5040 4.8 and 5.4: Terminate with nothing but its control */
+/* RFC 5040 4.8 and 5.4: Terminate with its control field only */
 static const u8 terminate_head[] = {
 	0x00, 0x16, 0x41, 0x47, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 	0x00, 0x02, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00,
@@ -118,7 +117,7 @@ static void rfc5040_4_1_invalidate_stag(struct kunit *test)
 	}
 }
 
-/* RFC 5044 appendix C: version 0 in both control octets, all else as ever */
+/* RFC 5044 appendix C: version 0 in both control octets, everything else unchanged */
 static void rfc5044_c_rdmac_version(struct kunit *test)
 {
 	struct kiw_wire_untagged untagged;
@@ -195,9 +194,9 @@ static void round_trip_untagged(struct kunit *test)
 }
 
 /*
- * The rules of RFC 5041 4 and RFC 5040 4.1 said a second time, by bit arithmetic
- * and one character per opcode (t: tagged, else the queue), for a segment of
- * offset 0 with 28 octets of payload behind the longer header.
+ * A second implementation of RFC 5041 4 and RFC 5040 4.1, with bit arithmetic and
+ * one character per opcode (t: tagged, else the queue number), for a segment with
+ * offset 0 and 28 octets of payload after the longer header.
  */
 static enum kiw_perr oracle(u8 version, u8 ddp, u8 rdmap, u32 qn)
 {
@@ -253,7 +252,7 @@ static void every_control_and_queue(struct kunit *test)
 	}
 }
 
-/* What a segment with right control octets and @ulpdu_len octets is */
+/* The expected verdict on a segment of @ulpdu_len octets with valid control octets */
 static enum kiw_perr length_oracle(u8 opcode, u32 ulpdu_len)
 {
 	const bool tagged = opcode == 0 || opcode == 2;
@@ -269,7 +268,7 @@ static enum kiw_perr length_oracle(u8 opcode, u32 ulpdu_len)
 	return KIW_PERR_NONE;
 }
 
-/* @head is whole; only what may be read is put, at the end of its own allocation */
+/* Copies only the readable part of @head, to the end of an allocation of its own */
 static void expect_length(struct kunit *test, const u8 *head, u32 ulpdu_len)
 {
 	const u8 opcode = head[3] % 16;
@@ -289,7 +288,7 @@ static void expect_length(struct kunit *test, const u8 *head, u32 ulpdu_len)
 	kunit_kfree(test, copy);
 }
 
-/* Every truncation, and the lengths that could wrap */
+/* Every truncation, and lengths that could wrap around */
 static void every_length_in_its_own_buffer(struct kunit *test)
 {
 	static const u32 large[] = { 127, 128, 1500, 32767, 32768, 64768, 65517, 65534, 65535 };
@@ -308,7 +307,7 @@ static void every_length_in_its_own_buffer(struct kunit *test)
 	}
 }
 
-/* RFC 5041 4.1, RFC 5040 4.1: reserved bits and, unless used, RsvdULP are not checked */
+/* RFC 5041 4.1, RFC 5040 4.1: reserved bits and an unused RsvdULP are not checked */
 static void reserved_bits_are_ignored(struct kunit *test)
 {
 	u8 head[sizeof(send_head)];
@@ -339,7 +338,7 @@ static void any_alignment(struct kunit *test)
 	}
 }
 
-/* Everything wrong at once: the order of the checks */
+/* Several errors at once: tests the order of the checks */
 static void first_fault_counts(struct kunit *test)
 {
 	u8 head[HEAD_MAX] = { 0x00, 0x10, 0x00, 0x0f };
@@ -366,7 +365,7 @@ static void first_fault_counts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 46, IETF, &seg), KIW_PERR_NONE);
 }
 
-/* RFC 5041 5.3: @next is what the segment @head is followed by, and nothing else is. */
+/* RFC 5041 5.3: the segment @head is continued by @next, and by no other segment. */
 static void expect_goes_on(struct kunit *test, const u8 *head, const u8 *next, size_t len)
 {
 	u8 was[sizeof(send_head)], buf[sizeof(send_head)];
@@ -423,7 +422,7 @@ static void goes_on_untagged(struct kunit *test)
 	}
 }
 
-/* Where the L bit is set another message begins. */
+/* A segment with the L bit is not continued: the next one starts another message. */
 static void nothing_goes_on_with_the_last(struct kunit *test)
 {
 	struct kiw_wire_tagged head, next;

@@ -22,7 +22,7 @@ static void an_address_is_flags_qpn_and_gid(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kip_addr_is_multicast(lladdr));
 }
 
-/* RFC 4755 3.1: other bits are ignored; 3.3: none counts when addresses are compared */
+/* RFC 4755 3.1: other flag bits are ignored; 3.3: comparisons ignore all flags */
 static void no_flag_tells_two_addresses_apart(struct kunit *test)
 {
 	u8 a[] = ADDR(0, 0xfc, 0xf3, 10, 0, 0, 1), b[KIP_ADDR_LEN], key[KIP_ADDR_LEN];
@@ -102,7 +102,7 @@ static void only_addresses_that_can_be_reached_are_valid(struct kunit *test)
 				    cases[i].is_valid, "case %u", i);
 }
 
-/* RFC 4391 4, figure 2: 80 bits of zeros but for the P_Key and the 32 ones */
+/* RFC 4391 4, figure 2: 80 zero bits, except for the P_Key, and 32 one bits */
 static void the_broadcast_address_is_that_of_the_partition(struct kunit *test)
 {
 	static const u8 expected[KIP_ADDR_LEN] = {

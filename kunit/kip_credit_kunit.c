@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Credits of kiwarp_ip: the rules of one end, and a model of two ends with two streams
- * between them, of which every reachable state is visited.
+ * Flow control of kiwarp_ip: the rules of one end, and a model of two ends with a stream in
+ * each direction, of which every reachable state is visited.
  *
- * A state is both ends and all messages that are on their way or unread; a receiver that
- * looks at nothing for a while is one that leaves them there. Numbers count from what the
- * receiver has received, so there are finitely many states.
+ * A state consists of both ends and all messages that are in flight or unread; a slow receiver
+ * is one that leaves messages unread. Numbers are relative to what the receiver has received,
+ * so the number of states is finite.
  */
 #include "../drivers/infiniband/ulp/kiwarp_ip/proto/credit.c"
 
@@ -14,19 +14,19 @@
 
 #include "util.h"
 
-/* Messages on one stream: one more than there may ever be */
+/* Room for messages on one stream: one more than there may ever be */
 #define MOST	12
 
 enum kind { DATA, GRANT, PROBE, ANSWER };
 
 /**
- * struct end - one end, in as few octets as will do
+ * struct end - state of one end, packed into as few bytes as possible
  * @sent: relative to what the peer has received
- * @limit: likewise
+ * @limit: relative to what the peer has received
  * @granted: relative to what this end has received
  * @flags: the three booleans
- * @nr: messages from this end that its peer has not looked at
- * @msg: these: kind, and 16 more than the value, relative to what this end has received
+ * @nr: number of messages from this end that the peer has not processed
+ * @msg: these messages: kind, and the value plus 16, relative to what this end has received
  */
 struct end {
 	s8 sent;
@@ -94,7 +94,7 @@ static struct model unpack(const struct state *s, const u16 *depth)
 	return m;
 }
 
-/* Returns false when nobody will take it: the receive queue may be empty */
+/* Returns false if the message overruns the receive queue, which may be empty */
 static bool put(struct model *m, unsigned int e, enum kind kind, u32 value)
 {
 	const unsigned int data_depth = m->end[!e].depth;
@@ -139,7 +139,7 @@ static bool control(struct model *m, unsigned int e, bool *did)
 	return put(m, e, op == KIP_OP_GRANT ? GRANT : op == KIP_OP_PROBE ? PROBE : ANSWER, value);
 }
 
-/* Returns whether all is well; @did says whether the move could be made */
+/* Returns whether no rule was violated; @did is set to whether the move was possible */
 static bool make(struct model *m, unsigned int e, enum move move, bool *did)
 {
 	*did = true;
@@ -161,7 +161,7 @@ static bool make(struct model *m, unsigned int e, enum move move, bool *did)
 	}
 }
 
-/* When no more data is sent, all is looked at, and both can send again */
+/* When no more data is sent, everything is processed eventually, and both ends have credit */
 static bool settles(struct model m)
 {
 	bool did = true, one;
@@ -190,7 +190,7 @@ struct search {
 	u32 nr;
 };
 
-/* Notes a state that was not seen yet; false when there is no room */
+/* Adds a state that was not seen yet; false when there is no room */
 static bool note(struct search *s, const struct state *state)
 {
 	u32 slot = jhash(state, sizeof(*state), 0);
@@ -239,7 +239,7 @@ static void visit_all(struct kunit *test, struct search *s, u16 a, u16 b)
 	KUNIT_EXPECT_GT(test, s->nr, 100U);
 }
 
-/* Every interleaving: no Send without a receive, and no standstill */
+/* In every interleaving no Send lacks a receive, and there is no deadlock */
 static void two_ends_never_overrun_and_never_stop(struct kunit *test)
 {
 	static const u16 depths[][2] = { { 1, 1 }, { 1, 2 }, { 2, 2 }, { 3, 1 }, { 4, 1 } };
@@ -258,7 +258,7 @@ static void two_ends_never_overrun_and_never_stop(struct kunit *test)
 	vfree(s.states);
 }
 
-/* The model's own check can fail: with one receive less there is a way to overrun */
+/* The model's own check can fail: with one receive less there is an overrun */
 static void the_fourth_control_receive_is_needed(struct kunit *test)
 {
 	struct kip_credit a, b;
@@ -299,7 +299,7 @@ static void data_beyond_the_limit_is_noticed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.received, 32U);
 }
 
-/* A limit may neither shrink nor be beyond what the peer can have received */
+/* A limit may neither decrease nor exceed what the peer can have received */
 static void only_possible_limits_are_taken(struct kunit *test)
 {
 	u32 start, limit;
@@ -343,7 +343,7 @@ static void an_answer_needs_a_question(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kip_credit_control(&c, 4, 8));
 }
 
-/* A GRANT per half of the depth, so that few of them travel */
+/* One GRANT per half of the depth keeps their number small */
 static void grants_are_few(struct kunit *test)
 {
 	unsigned int i, grants = 0;

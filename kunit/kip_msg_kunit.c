@@ -7,7 +7,7 @@
 #define PKEY	0xffff
 #define QKEY	0x80000b1b
 
-/* RFC 4391 6: the two octets behind the type are ignored */
+/* RFC 4391 6: the two octets after the type are ignored */
 static void the_type_alone_decides(struct kunit *test)
 {
 	u8 data[16] = { 0x08, 0x00, 0xff, 0xff };
@@ -22,7 +22,7 @@ static void the_type_alone_decides(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kip_msg_of(data, 11), KIP_MSG_SHORT);
 }
 
-/* RFC 4755 4 and 7: only IPv4 and IPv6; above all no ARP */
+/* RFC 4755 4 and 7: only IPv4 and IPv6, in particular no ARP */
 static void every_other_type_is_refused(struct kunit *test)
 {
 	unsigned int type, others = 0;
@@ -61,7 +61,7 @@ static void control_messages_come_back(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, kip_control_parse(&wire, len, &op, &value));
 }
 
-/* RFC 4755 7: address resolution by datagram, the rest as one likes */
+/* RFC 4755 7: address resolution uses datagrams, other packets may use either way */
 static void address_resolution_goes_by_datagram(struct kunit *test)
 {
 	u8 packet[41] = { [6] = 58 };

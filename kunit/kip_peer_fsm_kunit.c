@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The peers of kiwarp_ip: the table typed in again, what must hold of every cell, and a
- * model of two ends whose Requests cross, in which every order of events is tried.
+ * The peer state machine of kiwarp_ip: a second copy of the table, invariants of every entry,
+ * and a model of two ends whose Requests cross, which tries every order of events.
  */
 #include "../drivers/infiniband/ulp/kiwarp_ip/proto/peer_fsm.c"
 
@@ -16,7 +16,7 @@ static bool has_connection(unsigned int state)
 	       state == KIP_PS_ACCEPTING || state == KIP_PS_UP;
 }
 
-/* Columns are events, in their order: . stays, - is not legal, else the next state */
+/* Columns are events in the order of the enum: . same state, - not legal, else the next state */
 static const char * const transitions[KIP_PS_COUNT] = {
 	/*			  wish..timeout */
 	[KIP_PS_NONE]		= "R--AA------",
@@ -52,7 +52,7 @@ static void every_cell_is_as_designed(struct kunit *test)
 	}
 }
 
-/* One connection per peer: whoever leaves one behind ends it, and nobody ends none */
+/* One connection per peer: a transition that leaves it ends it, and no other ends one */
 static void no_connection_is_lost_or_ended_twice(struct kunit *test)
 {
 	unsigned int s, e;
@@ -82,7 +82,7 @@ static void no_connection_is_lost_or_ended_twice(struct kunit *test)
 	}
 }
 
-/* A Request is accepted or rejected, once, wherever it comes */
+/* In every state a Request is either accepted or rejected, once */
 static void every_request_has_one_answer(struct kunit *test)
 {
 	unsigned int s, e;
@@ -116,10 +116,10 @@ static void what_is_out_of_range_is_not_legal(struct kunit *test)
 }
 
 /*
- * Two ends: 0 has the smaller address. Each has at most one connection of its own making,
- * named by its maker and tries; what travels on it keeps its order, what travels on two
- * does not. An end that drops its connection before it is established closes it, which
- * the other end sees, or finds when it accepts.
+ * Two ends; end 0 has the smaller address. Each end has at most one connection that it made,
+ * identified by its maker and a count of tries. Messages on one connection stay in order, but
+ * there is no order between two connections. An end that drops its connection before it is
+ * established closes it; the other end sees this, or notices it when it accepts.
  */
 enum stream {
 	ST_NONE,	/* not there */
@@ -142,7 +142,7 @@ struct world {
 #define NOBODY	2
 #define TRIES	2
 
-/* The end lets go of its connection */
+/* The end drops its connection */
 static void drop(struct world *w, unsigned int e)
 {
 	const unsigned int maker = w->own[e];
@@ -180,7 +180,7 @@ static void happens(struct kunit *test, struct world *w, unsigned int e, enum ki
 	}
 }
 
-/* A Request of end !e comes to e. Established or accepted after it was made: stale */
+/* A Request of end !e arrives at end e */
 static void request_comes(struct kunit *test, struct world *w, unsigned int e)
 {
 	happens(test, w, e, e == 0 ? KIP_PE_REQ_SMALLER : KIP_PE_REQ_GREATER);
@@ -188,7 +188,7 @@ static void request_comes(struct kunit *test, struct world *w, unsigned int e)
 
 enum { WISHES, ROUTED, ARRIVES, RESPONDER_UP, WORLD_MOVES };
 
-/* One move of one end, or of what travels to it; false if there is none */
+/* One move of an end, or of a message to it; false if that move is not possible */
 static bool move(struct kunit *test, struct world *w, unsigned int e, unsigned int what)
 {
 	switch (what) {
@@ -250,7 +250,7 @@ static bool move(struct kunit *test, struct world *w, unsigned int e, unsigned i
 
 #define WORLDS	4096
 
-/* Both wish at any time; in the end there is one connection, and both use that one */
+/* Both ends may want to send at any time; finally there is one connection, used by both */
 static void crossing_requests_leave_one_connection(struct kunit *test)
 {
 	struct world *seen, w;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Markers, against a slow reference that knows one sentence of RFC 5044 4.3: before
- * each octet of an FPDU, is it a marker's turn? The FPDUs are written a second time in
- * the sender's way, piece by piece, and must be the same to the octet; then they are
- * taken apart in the receiver's way. (proto/mpa.c is in mpa_kunit.c.)
+ * MPA markers, compared with a slow reference that implements one sentence of RFC 5044 4.3:
+ * before each octet of an FPDU it checks whether a marker is due. The FPDUs are also written
+ * piece by piece as the sender does, which must give the same octets, and then parsed as the
+ * receiver does. (proto/mpa.c is included by mpa_kunit.c.)
  */
 #include "../drivers/infiniband/sw/kiwarp/proto/mpa.h"
 
@@ -18,19 +18,19 @@
 
 #define PHASES		512
 
-/* Octets in front of a phase at which the 32 bits of an offset are used up soon after */
+/* Base of phases at which the 32-bit stream offset soon wraps */
 #define NEAR_WRAP	0xfffffe00
 
-/* The largest FPDU, and more markers than it can have */
+/* Size of the largest FPDU, and an upper bound of its number of markers */
 #define FPDU_MAX	(64776 + 4 * 130)
 
 /**
- * struct stream - one direction of a stream, from some octet on
+ * struct stream - part of one direction of a stream
  * @buf: its octets
- * @origin: offset of the first of them in the stream
- * @len: how many
- * @first: of the FPDU that is being written, its marker included
- * @length_at: offset of its ULPDU_Length, while @has_length
+ * @origin: stream offset of the first octet
+ * @len: number of octets
+ * @first: start of the FPDU that is being written, including its marker
+ * @length_at: offset of its ULPDU_Length, valid if @has_length
  * @has_length: the ULPDU_Length was written
  */
 struct stream {
@@ -131,7 +131,7 @@ static void fast_fpdu(struct stream *s, const u8 *ulpdu, u32 ulpdu_len)
 	s->len += sizeof(crc);
 }
 
-/* Every marker of the last FPDU points to its start, and every other value does not */
+/* Every marker of the last FPDU is valid, and flipping any bit that counts makes it invalid */
 static u32 wrong_markers(struct stream *s)
 {
 	const u8 *fpdu = s->buf + s->first;
@@ -156,7 +156,7 @@ static u32 wrong_markers(struct stream *s)
 	return bad;
 }
 
-/* The last FPDU by the receiver: its extent, its markers, and its octets without them */
+/* Parses the last FPDU as the receiver does: extent, markers, and octets without markers */
 static void expect_received(struct kunit *test, struct stream *s, u8 *scratch, const u8 *ulpdu,
 			    u32 ulpdu_len)
 {
@@ -287,7 +287,7 @@ static u32 size_to_try(u32 index)
 	return index < swept ? 14 + index : tail[index - swept];
 }
 
-/* Every place an FPDU can start at; a marker falls on each of its boundaries */
+/* FPDUs start at every possible place, so a marker falls on each of their boundaries */
 static void every_fpdu_at_every_phase(struct kunit *test)
 {
 	u8 *ulpdu = random_octets(test, 64768);
@@ -313,7 +313,7 @@ static void every_fpdu_at_every_phase(struct kunit *test)
 	}
 }
 
-/* FPDUs behind each other, offsets wrapping among them */
+/* Consecutive FPDUs; offsets wrap around in between */
 static void random_streams(struct kunit *test)
 {
 	u8 *ulpdu = random_octets(test, 64768);
@@ -340,7 +340,7 @@ static void random_streams(struct kunit *test)
 	}
 }
 
-/* An FPDU arriving octet by octet: what is waited for, and what the head then is */
+/* An FPDU arrives octet by octet: checks how much is waited for, and the resulting head */
 static void expect_arrival(struct kunit *test, struct stream *s)
 {
 	u8 head[KIW_FPDU_HDR_MAX + KIW_MARKER_SIZE];
@@ -392,7 +392,7 @@ static void bad_lengths_are_refused(struct kunit *test)
 	}
 }
 
-/* RFC 5044 4.2: two bits of FPDUPTR count as zero. The reserved field is ignored. */
+/* RFC 5044 4.2: two bits of FPDUPTR are taken as zero. The reserved field is ignored. */
 static void what_a_marker_says_besides(struct kunit *test)
 {
 	struct kiw_wire_marker marker;
@@ -415,7 +415,7 @@ static void what_a_marker_says_besides(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, be16_to_cpu(marker.fpduptr), 508);
 }
 
-/* RFC 5044 4.5: what fits into a segment, and that the formula is its worst case */
+/* RFC 5044 4.5: how much fits into a segment; the formula gives the worst case */
 static void expect_segment(struct kunit *test, u32 emss)
 {
 	const u32 formula = emss - (6 + 4 * DIV_ROUND_UP(emss, 512) + emss % 4);

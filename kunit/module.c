@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* The one place that says what kiwarp_kunit.ko is; its suites register themselves. */
+/* Module information of kiwarp_kunit.ko; its suites register themselves. */
 #include <linux/module.h>
 
 MODULE_DESCRIPTION("KUnit tests of kiwarp's protocol code");

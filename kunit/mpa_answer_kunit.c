@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * MPA negotiation over every combination of flags, revisions and policies, and the corners
- * of the depths. The expectations are the sentences of RFC 6581 9.1 and 9.2 as properties of what
- * came out, not the computation once more. (proto/mpa_neg.c is in mpa_neg_kunit.c.)
+ * MPA negotiation for every combination of flags, revisions and policies, and for corner cases
+ * of the depths. The tests check the requirements of RFC 6581 9.1 and 9.2 as properties of the
+ * result, rather than compute it again. (proto/mpa_neg.c is included by mpa_neg_kunit.c.)
  */
 #include "../drivers/infiniband/sw/kiwarp/proto/mpa_neg.h"
 
@@ -14,7 +14,7 @@
 #define MAX_IRD		16
 #define MAX_ORD		24
 
-/* 0 and 1, both maxima and what surrounds them, the largest number, and "not negotiated" */
+/* 0 and 1, both maxima and their neighbours, the largest number, and "not negotiated" */
 static const u16 corners[] = {
 	0, 1, MAX_IRD - 1, MAX_IRD, MAX_IRD + 1, MAX_ORD, MAX_ORD + 1, 0x3ffe, LEFT_ALONE,
 };
@@ -60,7 +60,7 @@ static void expect_ord(struct kunit *test, const struct kiw_mpa_local *local, u1
 	KUNIT_ASSERT_TRUE(test, ord == peer_ird || ord == ours);
 }
 
-/* RFC 6581 9.1: "initiator ORD <= responder IRD" as far as the device goes */
+/* RFC 6581 9.1: "initiator ORD <= responder IRD", within the limits of the device */
 static void expect_ird(struct kunit *test, const struct kiw_mpa_local *local, u16 peer_ord,
 		       u16 told, u16 ird, bool for_rtr)
 {
@@ -78,7 +78,7 @@ static void expect_ird(struct kunit *test, const struct kiw_mpa_local *local, u1
 	KUNIT_ASSERT_TRUE(test, ird == ours || ird <= peer_ord || (for_rtr && ird == 1));
 }
 
-/* Can a zero-length RDMA Read be served, be it by raising the IRD? */
+/* Whether a zero-length RDMA Read can be served, if necessary by raising the IRD */
 static bool read_is_possible(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req)
 {
 	if (!local->max_ird)
@@ -115,8 +115,8 @@ static void expect_rtr(struct kunit *test, const struct kiw_mpa_local *local,
 }
 
 /*
- * RFC 5044 7.1.1: C of either end, M of each for what it receives. Appendix C figure 14: with
- * revision 0 all of them, and version 0; else version 1.
+ * RFC 5044 7.1.1: CRCs if either end sets C; each end sets M for the direction it receives.
+ * Appendix C figure 14: with revision 0 everything is on and the version is 0, otherwise 1.
  */
 static void expect_framing(struct kunit *test, const struct kiw_mpa_frame *ours,
 			   const struct kiw_mpa_frame *peers, const struct kiw_mpa_outcome *out)
@@ -167,8 +167,8 @@ static void expect_answer(struct kunit *test, const struct kiw_mpa_local *local,
 }
 
 /*
- * The flags of both ends from 16 bits: revision, M, C, S and A, RTR; ours: C, RTR, revision, M,
- * revision 0
+ * Builds the flags of both ends from 16 bits. The peer's: revision, M, C, S and A, RTR; ours:
+ * C, RTR, revision, M, revision 0
  */
 static void flags_of_bits(u32 bits, struct kiw_mpa_local *local, struct kiw_mpa_frame *req)
 {
@@ -225,7 +225,7 @@ static void every_depth_is_answered(struct kunit *test)
 	}
 }
 
-/* By hand, from RFC 6581 9.1: depths asked for, depths accepted with, what is told and used */
+/* By hand from RFC 6581 9.1: depths requested, depths accepted with, depths told and used */
 static void known_depths(struct kunit *test)
 {
 	static const struct {
@@ -367,7 +367,7 @@ static void request_says_what_is_wanted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, req.rtr, KIW_RTR_SEND | KIW_RTR_WRITE);
 }
 
-/* The kind of RTR to expect: the first of our order that the responder offered and can take */
+/* The expected kind of RTR: the first in our order that the responder offered and can take */
 static u8 expected_rtr(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
 		       const struct kiw_mpa_frame *reply)
 {
@@ -433,7 +433,7 @@ static void expect_conclusion(struct kunit *test, const struct kiw_mpa_local *lo
 	KUNIT_ASSERT_LE(test, out.ord, local->max_ord);
 }
 
-/* All orders of the three kinds, and of fewer */
+/* All orders of the three kinds and of subsets */
 static const u8 orders[][KIW_RTR_KINDS] = {
 	{ KIW_RTR_WRITE, KIW_RTR_READ, KIW_RTR_SEND },
 	{ KIW_RTR_WRITE, KIW_RTR_SEND, KIW_RTR_READ },
@@ -453,10 +453,10 @@ static void set_order(struct kiw_mpa_local *local, u32 order)
 	local->rtr = local->rtr_order[0] | local->rtr_order[1] | local->rtr_order[2];
 }
 
-/* Not all depths with all flags, but all of each, and each pair many times */
+/* Not all depths with all flags, but all values of each, and each pair many times */
 #define STRIDE	7
 
-/* Every Reply there is, be it one that no responder should send */
+/* Every possible Reply, including those that no responder should send */
 static void every_reply_is_concluded(struct kunit *test)
 {
 	static const u16 own[] = { 0, 1, 4, MAX_IRD, LEFT_ALONE };
@@ -479,7 +479,7 @@ static void every_reply_is_concluded(struct kunit *test)
 	}
 }
 
-/* Send one frame through the wire format */
+/* Converts a frame to the wire format and back */
 static void carry(struct kunit *test, const struct kiw_mpa_local *local,
 		  struct kiw_mpa_frame *frame, bool reply)
 {
@@ -536,7 +536,7 @@ static void expect_agreement(struct kunit *test, const struct kiw_mpa_local *her
 		KUNIT_ASSERT_GE(test, initiator.ord, 1);
 }
 
-/* Any two of us agree, whatever their settings */
+/* Two ends of this implementation agree, whatever their settings */
 static void two_of_us_agree(struct kunit *test)
 {
 	static const u16 own[] = { 0, 1, 7, 100 };
@@ -567,7 +567,7 @@ static void two_of_us_agree(struct kunit *test)
 	}
 }
 
-/* RFC 5044 figure 16, the cells with an RDMAC end, and what it is told when it is not served */
+/* RFC 5044 figure 16: the entries with an RDMAC end, and how it is refused */
 static void revision_0_is_served_when_enabled(struct kunit *test)
 {
 	struct kiw_mpa_frame rdmac = { .markers = true, .crc = true };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Sizes of FPDUs, and finding their ends in a stream cut anywhere. */
+/* Sizes of FPDUs, and finding their ends in a stream that is cut at any place. */
 #include "../drivers/infiniband/sw/kiwarp/proto/mpa.c"
 
 #include "util.h"
@@ -8,7 +8,7 @@
 #define SMALLEST_ULPDU	14
 #define LARGEST_ULPDU	64768
 
-/* RFC 5044 4.1 read anew: the smallest multiple of four that holds it all */
+/* A second reading of RFC 5044 4.1: the smallest multiple of four that holds everything */
 static u32 expected_size(u32 ulpdu_len)
 {
 	u32 size = 0;
@@ -90,7 +90,7 @@ static void figures_frame(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fpdu.total, size);
 }
 
-/* Every length a peer can write, with everything from nothing to too much behind it */
+/* Every length that a peer can send, followed by too little, enough or too much data */
 static void every_length_is_judged(struct kunit *test)
 {
 	enum kiw_mpa_rx rx;
@@ -120,7 +120,7 @@ static void every_length_is_judged(struct kunit *test)
 	}
 }
 
-/* With less than the length there nothing is read, and a smallest FPDU is waited for */
+/* While the length field is incomplete, nothing is read and the smallest FPDU is waited for */
 static void half_a_length_is_not_read(struct kunit *test)
 {
 	u8 *head = kunit_kzalloc(test, 1, GFP_KERNEL);
@@ -143,7 +143,7 @@ static u32 stream_ulpdu(u32 index)
 	return index < swept ? SMALLEST_ULPDU + index : tail[index - swept];
 }
 
-/* Write the stream to @stream, or only measure it. Payload looks like bad lengths. */
+/* Writes the stream to @stream, or only measures it. Payload looks like bad lengths. */
 static u32 write_stream(u8 *stream)
 {
 	u32 size = 0;
@@ -162,8 +162,8 @@ static u32 write_stream(u8 *stream)
 }
 
 /*
- * Deliver the stream @step octets at a time to a receiver that takes every whole
- * FPDU out as soon as it can, and expect the FPDUs at the octets where they end.
+ * Delivers the stream @step octets at a time to a receiver that consumes each FPDU as soon
+ * as it is complete, and expects the FPDUs to end at the right octets.
  */
 static void expect_boundaries(struct kunit *test, const u8 *stream, u32 size, u32 step)
 {

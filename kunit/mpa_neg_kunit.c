@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Request and Reply frames: read at every length, with every octet that matters
- * wrong, and written to the byte. What they lead to is in mpa_answer_kunit.c.
+ * Request and Reply frames: parsed at every length and with every significant octet
+ * wrong, and built to the octet. mpa_answer_kunit.c tests the negotiation itself.
  */
 #include "../drivers/infiniband/sw/kiwarp/proto/mpa_neg.c"
 
@@ -14,10 +14,10 @@
 #define PD_LOW		19
 #define ROLE		9	/* the octet in which the keys differ */
 
-/* Revisions 1 and 2, as is the default */
+/* Revisions 1 and 2, the default */
 static const struct kiw_mpa_local both = { .rev = 2 };
 
-/* A value no decoded frame has, to see what was set */
+/* A value that no decoded frame has, to detect fields that were not set */
 #define UNSET		0x5a5a
 
 /* RFC 5044 7.1.1: revision 1, C, private data "kiw" */
@@ -39,7 +39,7 @@ static const struct kiw_mpa_frame enhanced_reply_frame = {
 	.rtr = KIW_RTR_WRITE | KIW_RTR_READ, .ird = 0x1234, .ord = 0x0567,
 };
 
-/* Parse a copy that ends where the allocation does, for KASAN to watch */
+/* Parses a copy at the end of its allocation, so that KASAN detects overruns */
 static enum kiw_mpa_verdict parse(struct kunit *test, const u8 *buf, size_t len, bool reply,
 				  struct kiw_mpa_frame *frame, size_t *need)
 {
@@ -120,7 +120,7 @@ static void every_truncation_waits(struct kunit *test)
 	}
 }
 
-/* RFC 5044 allows the peer to go on in the same TCP segment */
+/* RFC 5044 allows more data from the peer in the same TCP segment */
 static void octets_after_the_frame_are_not_its_own(struct kunit *test)
 {
 	u8 buf[sizeof(enhanced_reply) + 40];
@@ -138,7 +138,7 @@ static void octets_after_the_frame_are_not_its_own(struct kunit *test)
 	}
 }
 
-/* One octet of the key wrong: fine until that octet is there, never again after */
+/* One octet of the key is wrong: accepted until that octet arrives, refused from then on */
 static void expect_bad_key(struct kunit *test, bool reply, size_t octet, u8 flip)
 {
 	enum kiw_mpa_verdict bad = KIW_MPA_BAD_KEY;
@@ -342,7 +342,7 @@ static void every_enhanced_word_is_read(struct kunit *test)
 	}
 }
 
-/* A frame from 14 bits: rev, the five flags, three RTR kinds, and depths from a few */
+/* Builds a frame from 14 bits: revision, five flags, three RTR kinds, and a few depths */
 static void frame_of_bits(u32 bits, bool reply, struct kiw_mpa_frame *frame)
 {
 	static const u16 depths[] = { 0, 1, 0x3ffe, 0x3fff };
@@ -383,7 +383,7 @@ static void what_is_written_is_read(struct kunit *test)
 	}
 }
 
-/* Nothing behind the frame is touched, and a Request never says R or B, C, D without A */
+/* Writes nothing beyond the frame; a Request never has R, nor B, C or D without A */
 static void nothing_else_is_written(struct kunit *test)
 {
 	struct kiw_mpa_frame frame = { .rev = 2, .enhanced = true, .reject = true };

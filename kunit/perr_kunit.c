@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The error taxonomy against the RFCs' tables, typed in again from the standards.
+ * The error taxonomy, compared with a second copy of the tables in the RFCs.
  */
 #include "../drivers/infiniband/sw/kiwarp/proto/perr.c"
 
@@ -147,7 +147,7 @@ static void unknown_is_unspecific(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kiw_perr_from_wire(0xff, 0xff, 0xff), KIW_PERR_RDMAP_OP_UNSPEC);
 }
 
-/* All 2^16 that the wire can carry: always a fault, and of the layer that complained */
+/* All 2^16 values on the wire: always an error, and of the layer that reported it */
 static void every_wire_value_is_a_fault(struct kunit *test)
 {
 	unsigned int wire, bad = 0;

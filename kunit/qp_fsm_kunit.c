@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The QP state machine: the whole table typed in again, and what must hold on
- * every path through it, proved by visiting every reachable combination of state
- * and history.
+ * The QP state machine: a second copy of the whole table, and invariants of every
+ * path through it, checked by visiting every reachable combination of state and
+ * history.
  */
 #include "../drivers/infiniband/sw/kiwarp/proto/qp_fsm.c"
 
 #include "util.h"
 
 /*
- * What has happened since the QP was last IDLE; the count of an action stops at
- * 2, so that the set of combinations is finite.
+ * What has happened since the QP was last IDLE; the count of an action saturates
+ * at 2, so that the set of combinations is finite.
  */
 struct history {
 	u8 state;
@@ -51,7 +51,7 @@ static struct history history_after(struct history h, const struct kiw_qp_step *
 	return h;
 }
 
-/* What must hold wherever a QP has got to */
+/* Invariants of every reachable combination */
 static void expect_sound(struct kunit *test, const struct history *h)
 {
 	const bool over = h->state == KIW_QPS_ERROR;
@@ -70,7 +70,7 @@ static void expect_sound(struct kunit *test, const struct history *h)
 			    "closing in %s", name);
 }
 
-/* Breadth first over all combinations that any sequence of events can reach */
+/* Breadth-first search over all combinations that a sequence of events can reach */
 static void every_path_keeps_the_promises(struct kunit *test)
 {
 	unsigned int todo = 0, found = 0, event;
@@ -170,7 +170,7 @@ static void actions_belong_to_their_state(struct kunit *test)
 	}
 }
 
-/* The stream is reset when an end aborts it or TCP has failed, else closed in order */
+/* The stream is reset when an end aborts it or TCP failed, otherwise it is closed in order */
 static void only_abort_fatal_and_loss_reset_the_stream(struct kunit *test)
 {
 	unsigned int state, event;
@@ -203,7 +203,7 @@ static void nothing_holds_a_qp_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kiw_qp_fsm(KIW_QPS_ERROR, KIW_QPE_RESET).next, KIW_QPS_IDLE);
 }
 
-/* RFC 5040 5.4, 6.2.1: what a Terminate, sent or received, comes to */
+/* RFC 5040 5.4, 6.2.1: effect of a Terminate, sent or received */
 static void rfc5040_6_2_1_terminate_actions(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, (u32)kiw_qp_fsm(KIW_QPS_RTS, KIW_QPE_FAULT).actions,

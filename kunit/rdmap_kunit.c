@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * RDMAP's tables for all opcodes, the Read Request header to the byte, and the
- * order of messages on a queue, across the wrap of the sequence number.
+ * RDMAP tables for all opcodes, the Read Request header to the octet, and the
+ * order of messages on a queue across the wrap of the sequence number.
  */
 #include "../drivers/infiniband/sw/kiwarp/proto/rdmap.c"
 
 #include "util.h"
 
-/* RFC 5040 figure 4, a character per opcode; beyond it there is nothing */
+/* RFC 5040 figure 4, one character per opcode; further opcodes are not defined */
 static bool in(const char *set, unsigned int opcode)
 {
 	return opcode < 8 && set[opcode] == '1';
@@ -174,7 +174,7 @@ static void message_of_4g_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kiw_untagged_check(&q, &seg), KIW_PERR_NONE);
 }
 
-/* Messages of three segments, one of them empty, through the wrap of the MSN */
+/* Messages of three segments, one of them empty, across the wrap of the MSN */
 static void rfc5041_4_3_msn_wraps_to_0(struct kunit *test)
 {
 	static const u16 lens[] = { 1000, 0, 65535 };

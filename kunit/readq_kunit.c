@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Work requests under way, across the wrap of their counters and of places in the stream:
- * which of them TCP has, also when what was built for the youngest is discarded.
+ * Queues of outstanding work requests, across the wrap of their counters and of stream offsets:
+ * which work requests TCP has accepted, also after data built for the newest is discarded.
  */
 #include "../drivers/infiniband/sw/kiwarp/readq.c"
 
@@ -11,7 +11,7 @@
 #define ENTRIES		5
 #define EACH_BYTES	28
 
-/* Entry n ends (n + 1) * EACH_BYTES behind @from; nothing of it was completed. */
+/* Entry n ends (n + 1) * EACH_BYTES after @from; none is completed. */
 static void fill_pend(struct kunit *test, struct kiw_pend_ring *ring, u32 from)
 {
 	struct kiw_swqe wqe = { .op = KIW_WR_SEND };
@@ -68,7 +68,7 @@ static void pend_is_not_sent_before_it_is_built(struct kunit *test)
 	kiw_pend_uninit(&ring);
 }
 
-/* Other octets follow where it was cut: those behind it will never have been sent. */
+/* After a cut other data follows there: entries behind the cut never count as sent. */
 static void pend_cut_is_never_sent(struct kunit *test)
 {
 	u32 from = 0U - 3 * EACH_BYTES;
@@ -86,7 +86,7 @@ static void pend_cut_is_never_sent(struct kunit *test)
 	}
 }
 
-/* A Read behind the cut that has an error already, and what TCP has had for long */
+/* A cut leaves a Read that already has an error, and entries that TCP accepted earlier */
 static void pend_cut_leaves_what_is_settled(struct kunit *test)
 {
 	struct kiw_pend_ring ring;
@@ -103,7 +103,7 @@ static void pend_cut_leaves_what_is_settled(struct kunit *test)
 	kiw_pend_uninit(&ring);
 }
 
-/* The SGEs of each are its own until it is done, whatever the others have. */
+/* Each Read keeps its own SGEs until it is done, no matter how many the others have. */
 static void reads_keep_their_sges(struct kunit *test)
 {
 	u32 depth, i, put = 0, get = 0, seed = 5040;
@@ -133,7 +133,7 @@ static void reads_keep_their_sges(struct kunit *test)
 	}
 }
 
-/* Wherever in the ring of SGEs they begin */
+/* No matter where in the ring of SGEs they start */
 static void reads_of_one_sge_are_as_many_as_negotiated(struct kunit *test)
 {
 	struct kiw_sge sge[KIW_MAX_SGE] = {};
@@ -190,7 +190,7 @@ static void reads_are_as_many_as_negotiated(struct kunit *test)
 	}
 }
 
-/* What is used, and whether it is there from the beginning, at each of its lengths. */
+/* Whether rings of each length are allocated at once or when needed, and can then be used. */
 static void rings_are_allocated_when_needed(struct kunit *test)
 {
 	struct kiw_pend_ring ring;
@@ -223,7 +223,7 @@ static void rings_are_allocated_when_needed(struct kunit *test)
 	}
 }
 
-/* Memory may depend on the stream: its first request needs none. */
+/* Memory reclaim may depend on the stream: its first request must not allocate. */
 static void rings_are_allocated_at_once(struct kunit *test)
 {
 	struct kiw_pend_ring ring;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Ring sizes and index arithmetic, with counters that pass 2^32 on the way.
+ * Ring sizes and index arithmetic, with counters that wrap at 2^32.
  */
 #include "../drivers/infiniband/sw/kiwarp/proto/ring.c"
 
@@ -8,7 +8,7 @@
 
 #define SIZE_MAX_TESTED	64
 
-/* By trying all powers in 64 bits */
+/* Tries all powers of two, in 64 bits */
 static u32 size_oracle(u32 entries, u32 max)
 {
 	u64 size;
@@ -64,8 +64,8 @@ static void size_extremes(struct kunit *test)
 }
 
 /*
- * Fill and empty by random steps through the wrap of both counters; what is in
- * the slots must come out in the order it went in.
+ * Fills and empties in random steps across the wrap of both counters; entries
+ * must come out in the order they went in.
  */
 static void run_fifo(struct kunit *test, u32 size)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Fragments that the CPU cannot read, as those of devmem TCP: a stream ends there, and nothing
- * behind them is taken for data. A socket is made up: its queue, and what tells TCP how much is
- * in it.
+ * Fragments that the CPU cannot read, such as those of devmem TCP: a stream ends there, and
+ * nothing after them is taken for data. The socket is a fake: only its receive queue and the
+ * TCP fields that tell how much is queued are set up.
  */
 #include "../drivers/infiniband/sw/kiwarp/sock_rx.c"
 
 #include "util.h"
 
-/* Octets: in the linear part, and in each fragment */
+/* Bytes in the linear part, and in each fragment */
 #define HEAD_BYTES	16
 #define FRAG_BYTES	100
 #define FIRST_SEQ	0xfffffff0U
@@ -16,12 +16,12 @@
 #ifdef NET_IOV
 
 /**
- * struct fake_stream - a stream that nobody connected
- * @tp: its TCP
- * @pool: for its counters
+ * struct fake_stream - a stream that is not connected
+ * @tp: its TCP socket
+ * @pool: memory for its counters
  * @stats: the counters
  * @ks: the stream
- * @niov: what an unreadable fragment is made of
+ * @niov: backs an unreadable fragment
  */
 struct fake_stream {
 	struct tcp_sock tp;
@@ -50,7 +50,7 @@ static struct fake_stream *make_stream(struct kunit *test)
 	return s;
 }
 
-/* Octet n of a stream is n. */
+/* Byte n of a stream has the value n. */
 static void fill(u8 *data, u32 at, u32 len)
 {
 	while (len--)
@@ -75,7 +75,7 @@ static void add_frag(struct kunit *test, struct sk_buff *skb, u32 at)
 	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, 0, FRAG_BYTES, PAGE_SIZE);
 }
 
-/* The last fragment cannot be read from now on. */
+/* Makes the last fragment unreadable. */
 static void spoil(struct fake_stream *s, struct sk_buff *skb)
 {
 	skb_frag_t *frag = &skb_shinfo(skb)->frags[skb_shinfo(skb)->nr_frags - 1];
@@ -84,7 +84,7 @@ static void spoil(struct fake_stream *s, struct sk_buff *skb)
 	skb_frag_fill_netmem_desc(frag, net_iov_to_netmem(&s->niov), 0, FRAG_BYTES);
 }
 
-/* It is nothing that could be freed. */
+/* Removes unreadable fragments before the skb is freed: they are not real pages. */
 static void unspoil(struct sk_buff *skb)
 {
 	struct sk_buff *part;
@@ -120,7 +120,7 @@ static u64 counted(const struct fake_stream *s)
 	return sum;
 }
 
-/* All of it is asked for: @good octets are there, the others are zeroes. */
+/* Reads all of it: the first @good bytes are there, the others are zero. */
 static void expect_end(struct kunit *test, struct fake_stream *s, u32 good)
 {
 	struct kiw_rx_cursor cur;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * STags: the permutation is one, for all indices and several keys, and it does
- * what it is for.
+ * STags: the permutation is one-to-one for all indices and several keys, and it
+ * hides the order of the table.
  */
 #include "../drivers/infiniband/sw/kiwarp/proto/stag.c"
 
@@ -20,8 +20,8 @@ static struct kiw_stag_key random_key(u32 *random)
 }
 
 /*
- * Indices that do not come back, of every @step-th. When all come back from
- * inside 2^24, no two went to the same place.
+ * Counts the indices, of every @step-th, that the inverse does not restore. If all
+ * are restored from values below 2^24, no two were mapped to the same value.
  */
 static u32 count_lost(const struct kiw_stag_key *key, u32 step)
 {
@@ -95,7 +95,7 @@ static void parts_of_a_stag(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kiw_stag_make(0xffffff, 0xff), 0xffffffffU);
 }
 
-/* STag 0 is reserved by withholding one table index */
+/* STag 0 is reserved: the table index that maps to it is not used */
 static void stag_0_has_one_table_index(struct kunit *test)
 {
 	u32 random = 7, reserved, index, zero = 0;
@@ -118,7 +118,7 @@ static u32 bits_changed(u32 a, u32 b)
 	return bits;
 }
 
-/* One bit of the index or of the key changes half the 24 bits, give or take */
+/* One bit of the index or the key changes about half of the 24 bits */
 static void avalanche(struct kunit *test)
 {
 	u32 by_index[24] = {}, by_key[4] = {}, random = 8, index, wire, i, j;
@@ -145,7 +145,7 @@ static void avalanche(struct kunit *test)
 		KUNIT_EXPECT_GT(test, by_key[j], 4000U);
 }
 
-/* Neighbours in the table are not neighbours on the wire */
+/* Adjacent table entries do not have adjacent STags */
 static void next_stag_is_not_the_next(struct kunit *test)
 {
 	u32 random = 9, index, last, wire, near = 0;

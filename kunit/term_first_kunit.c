@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The Terminate of an initiator that cannot use a Reply, to the octet: without and with
- * CRC, marker, and version 0.
+ * The Terminate of an initiator that cannot use a Reply, checked to the octet: with and
+ * without CRC, marker and version 0.
  */
 #include "../drivers/infiniband/sw/kiwarp/proto/term_first.c"
 
@@ -14,7 +14,7 @@ static const u8 plain[] = {
 	0x00, 0x00, 0x00, 0x00, 0x20, 0x06, 0x00, 0x00,
 };
 
-/* CRC32c bit by bit, RFC 5044 4.4: no code in common with the kernel's */
+/* Bitwise CRC32c, RFC 5044 4.4: shares no code with the kernel's */
 static u32 slow_crc(const u8 *buf, size_t len)
 {
 	u32 crc = ~0U;

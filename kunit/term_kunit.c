@@ -7,7 +7,7 @@
 
 #include "util.h"
 
-/* RFC 5040 4.8: the longest payload */
+/* RFC 5040 4.8: length of the longest payload */
 #define TERM_MAX	52
 
 /* RDMA Write of 100 octets at STag 0x12345678 */
@@ -72,7 +72,7 @@ static void rfc5040_4_8_no_headers(struct kunit *test)
 	expect_payload(test, KIW_PERR_RDMAP_ACCESS, NULL, 0, 0x01020000, 0);
 }
 
-/* RFC 5040 figure 10, by the order of the names: 0, 1 the DDP header, 2 all */
+/* RFC 5040 figure 10: 0 no header, 1 the DDP header, 2 the Read Request header, too */
 static int headers_of(enum kiw_perr perr)
 {
 	if (perr >= KIW_PERR_RDMAP_STAG && perr <= KIW_PERR_RDMAP_PROT_UNSPEC)
@@ -82,7 +82,7 @@ static int headers_of(enum kiw_perr perr)
 	return perr >= KIW_PERR_DDP_STAG && perr <= KIW_PERR_DDP_UNTAGGED_VERSION;
 }
 
-/* What of @head goes along when @head_len octets of it are there */
+/* The part of @head that is sent when @head_len octets of it are available */
 static size_t copied_of(enum kiw_perr perr, const u8 *head, size_t head_len, u32 *hdrct)
 {
 	const size_t ddp = 2 + (head == write_fpdu ? 14 : 18);
@@ -134,7 +134,7 @@ static void rfc5040_figure_10_read_request(struct kunit *test)
 	every_fault_with_every_length(test, read_fpdu, sizeof(read_fpdu));
 }
 
-/* What is behind the ULPDU (pad, CRC, the next FPDU) is no header */
+/* Octets after the ULPDU (pad, CRC, the next FPDU) are not part of a header */
 static void header_ends_with_the_ulpdu(struct kunit *test)
 {
 	u8 head[48];
@@ -172,7 +172,7 @@ static void every_fault_round_trip(struct kunit *test)
 	}
 }
 
-/* Queue and number are those in @fpdu. */
+/* Expects the queue number and MSN of @fpdu. */
 static void expect_message(struct kunit *test, const struct kiw_term *term, const u8 *fpdu)
 {
 	KUNIT_EXPECT_TRUE(test, term->is_untagged);
@@ -208,7 +208,7 @@ static void decode_tells_whose_header(struct kunit *test)
 	expect_message(test, &term, read_fpdu);
 }
 
-/* RNICs send MPA's errors with error type 3 */
+/* RNICs send MPA errors with error type 3 */
 static void hardware_mpa_etype_3(struct kunit *test)
 {
 	static const u8 rfc[] = { 0x20, 0x02, 0x00, 0x00 };
@@ -239,7 +239,7 @@ static void reserved_bits_are_ignored(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, &term, &want, sizeof(term));
 }
 
-/* All header control bits over @fpdu cut to @len octets of payload, in its own allocation */
+/* Decodes a Terminate cut to @len octets with all header control bits, in its own allocation */
 static void expect_cut(struct kunit *test, const u8 *fpdu, size_t len)
 {
 	const size_t ddp_len = fpdu == write_fpdu ? 14 : 18;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The layout shared with user space, to the octet: what a stock rdma-core was
- * built with cannot be changed here.
+ * The layout shared with user space, to the byte: stock rdma-core was built with
+ * it, so it must not change.
  */
 #include <rdma/kiwarp-abi.h>
 
@@ -10,7 +10,7 @@
 #define EXPECT_SIZE(test, type, octets) \
 	KUNIT_EXPECT_EQ(test, sizeof(struct type), (size_t)(octets))
 
-/* Every member is pinned, padding too, so that their sizes follow */
+/* Pins the offset of every member, including padding, which also pins the sizes */
 #define EXPECT_OFFSET(test, type, field, offset) \
 	KUNIT_EXPECT_EQ(test, offsetof(struct type, field), (size_t)(offset))
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What the suites share: KUnit of later kernels for Linux 6.1, and a source of
- * numbers that is the same in every run.
+ * Shared by all suites: KUnit macros that Linux 6.1 lacks, and a pseudo-random
+ * number generator that gives the same sequence in every run.
  */
 #ifndef KIW_KUNIT_UTIL_H
 #define KIW_KUNIT_UTIL_H
@@ -21,8 +21,8 @@
 #endif
 
 /*
- * The next of a fixed sequence of well-mixed numbers; *@state starts at any
- * value. A Weyl sequence through a multiply-xorshift finaliser.
+ * Returns the next number of a fixed pseudo-random sequence; *@state may start at
+ * any value. A Weyl sequence with a multiply-xorshift finaliser.
  */
 static inline u32 kiw_test_next(u32 *state)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* The FPDUs of RFC 5044 figures 5 and 6, with their markers and CRCs, as on the wire. */
+/* The FPDUs of RFC 5044 figures 5 and 6 as on the wire, with markers and CRCs. */
 #ifndef KIW_KUNIT_VECTORS_FPDU_H
 #define KIW_KUNIT_VECTORS_FPDU_H
 
 #include <linux/types.h>
 
-/* Both: 42 octets of ULPDU, no PAD, one marker */
+/* Both have 42 octets of ULPDU, no PAD, and one marker */
 #define KIW_TEST_FIG_ULPDU	42
 #define KIW_TEST_FIG_SIZE	52
 
