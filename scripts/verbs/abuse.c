@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * abuse PART: a process that means harm with its system calls.
+ * abuse PART: a process that misuses system calls on purpose.
  *
- * PART: "responses" that cannot be delivered, in whole or in part; "mappings" of rings under
- * keys, lengths and flags that are not theirs; "mmap-destroy": a thread maps the rings that
- * another one makes and destroys; "numbers": a thread connects QPs by number while another
- * makes and destroys them; "accept-destroy": a QP goes while it is accepted with; "memlock":
- * locked memory; "files": a process with many open files names a QP.
+ * PART selects what it does:
  *
- * What is refused says so with the right errno, and leaves nothing behind; that the kernel stays
- * clean is for the caller to see. KIW_SECONDS: how long races go on, 2 if not given.
+ *   responses		calls whose response cannot be delivered, completely or in part
+ *   mappings		maps rings with wrong keys, lengths and flags
+ *   mmap-destroy	maps rings that another thread creates and destroys
+ *   numbers		connects QPs by number while another thread creates and destroys them
+ *   accept-destroy	destroys a QP while a connection is accepted with it
+ *   memlock		exceeds the limit of locked memory
+ *   files		names a QP by number in a process with many open files
+ *
+ * A refused call must fail with the right errno and leave nothing behind. The caller checks that
+ * the kernel log is clean. KIW_SECONDS: duration of races, 2 by default.
  */
 #include "common.h"
 
@@ -35,20 +39,20 @@
 #define NOBODY		65534
 #define SLOTS		256
 #define RESOLVE_MS	2000
-/* Less than startup_ms: the end of a QP does not wait for the peer */
+/* Less than startup_ms: destroying a QP does not wait for the peer */
 #define DESTROY_SECONDS	8
 #define RINGS		4
 #define LOCKABLE	(16 * PAGE)
 
-/* What can be made with one call of the write() ABI */
+/* Kinds of objects that one call of the write() ABI can create */
 enum kind { CONTEXT, PD, CQ, SRQ, QP, KINDS };
 
 static const char * const kind_names[KINDS] = { "context", "PD", "CQ", "SRQ", "QP" };
 
 /**
- * struct make - a call that makes something, of any kind
- * @hdr: what, and the lengths in words
- * @get_context: CONTEXT; all begin with the address of the response
+ * struct make - a call that creates an object of any kind
+ * @hdr: command and lengths in words
+ * @get_context: CONTEXT; every command begins with the address of the response
  * @alloc_pd: PD
  * @cq: CQ
  * @srq: SRQ
@@ -65,7 +69,7 @@ struct make {
 	};
 };
 
-/* The core's part of each response, and the driver's behind it */
+/* The core's part of each response, followed by the driver's */
 struct cq_response {
 	struct ib_uverbs_create_cq_resp core;
 	struct kiwarp_uresp_create_cq driver;
@@ -87,12 +91,12 @@ struct context_response {
 };
 
 /*
- * struct call - how to make a kind
- * @command: of the write() ABI
- * @destroy: its reverse; 0: none
- * @cmd: octets of the command without its header
- * @core: octets of the core's part of the response
- * @all: octets of the response
+ * struct call - how to create an object of one kind
+ * @command: command of the write() ABI
+ * @destroy: command that destroys the object; 0: none
+ * @cmd: bytes of the command without its header
+ * @core: bytes of the core's part of the response
+ * @all: bytes of the whole response
  */
 static const struct call {
 	__u32 command;
@@ -118,18 +122,18 @@ static const struct call {
 };
 
 /**
- * struct world - everything
+ * struct world - state of the program
  * @sides: both hosts
  * @path: the device file of side a
- * @fd: a context of our own, without libibverbs
- * @async_fd: its asynchronous events
+ * @fd: a context of its own, opened without libibverbs
+ * @async_fd: asynchronous events of that context
  * @pd: handle of a PD in @fd
  * @cq: handle of a CQ in @fd
- * @keys: of rings that may be gone already, for the thread that maps
+ * @keys: mmap keys of rings that may be destroyed already, for the thread that maps
  * @bytes: lengths of their mappings
- * @guess: the next QP may have this number
- * @over: the second thread is to end
- * @count: what the second thread has achieved, and what it has tried
+ * @guess: likely number of the next QP
+ * @over: tells the second thread to end
+ * @count: number of successes and of attempts of the second thread
  */
 static struct world {
 	struct side sides[2];

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * attack: processes without privileges call rdma_cm in every order.
+ * attack: unprivileged processes make rdma_cm calls in every order.
  *
- *	attack [OPTIONS] case NAME...		directed cases, a line for each
- *	attack [OPTIONS] random SECONDS		everything at random
+ *	attack [OPTIONS] case NAME...		directed cases, one line for each
+ *	attack [OPTIONS] random SECONDS		random calls
  *	attack [OPTIONS] vanish SECONDS		the same while the caller deletes the devices
- *	attack honest				a pair that must not notice, until SIGTERM
+ *	attack honest				a pair that must not be affected, until SIGTERM
  *
- *	--seed N	of all random choices
- *	--spare WHAT	leave an ordering out that stops the kernel whatever the driver does:
+ *	--seed N	seed of all random choices
+ *	--spare WHAT	leave out an ordering that crashes the kernel whatever the driver does:
  *			connecting: accept or reject an identifier that connects (iw_cm)
- *			unread: end the identifier of a request that nobody has read (rdma_ucm)
+ *			unread: destroy the identifier of a request that was not read (rdma_ucm)
  *			fork: kill a process while it forks (UML)
- *	--qp SIDE:QPN	a QP of somebody else (0: host a, 1: host b); may be repeated
+ *	--qp SIDE:QPN	a QP of another process (0: host a, 1: host b); may be repeated
  *	--startup MS	the devices' startup_ms
  *
- * Everything goes to /dev/infiniband/rdma_cm by its own ABI: librdmacm keeps many orders from
- * happening. QPs are of libibverbs. The program is root in a guest with the network
- * namespaces "a" and "b"; the processes it starts enter one and become users.
+ * All calls use the ABI of /dev/infiniband/rdma_cm directly, because librdmacm prevents many
+ * orders. QPs are created with libibverbs. The program runs as root in a guest with the network
+ * namespaces "a" and "b"; the processes it starts enter one of them and drop privileges.
  *
- * random: families of processes, each a user, some in namespaces of their own. A family has
- * threads and, now and then, forked children; they share identifiers, channels and QPs,
- * which lie in memory that all processes share. Peers that are silent, slow, hostile or gone are
- * threads of two more processes, with plain TCP sockets. Families are killed at random. What
- * the program itself sees to be wrong: a call that took a QP of another family; a process that
- * does not end. The kernel's log and what is left of objects are for the caller to see.
+ * random: there are families of processes, each with a user of its own, some in namespaces of
+ * their own. A family has threads and sometimes forked children, which share identifiers,
+ * channels and QPs through memory that all processes share. Peers that are silent, slow, hostile
+ * or absent are threads of two more processes that use plain TCP sockets. Families are killed at
+ * random. The program itself detects a call that used a QP of another family, and a process that
+ * does not end. The caller checks the kernel log and looks for objects left behind.
  *
- * Each thread has its random numbers, from the seed and its place, and notes its last
- * operations; they are printed when something is wrong. That operations of threads meet in
- * the same order is not to be had.
+ * Each thread has its own random numbers, derived from the seed and its index, and records its
+ * last operations, which are printed when something is wrong. The interleaving of threads is
+ * not reproducible.
  */
 #include "common.h"
 
@@ -132,11 +132,11 @@ static const char * const op_names[OPS] = {
 #define RUNNING		1	/* no errno: the call has not returned */
 
 /**
- * struct note - an operation of a thread
- * @at: when, seconds
- * @op: which
- * @id: the identifier, or the QP's place
- * @arg: of a connection the QPN
+ * struct note - a recorded operation of a thread
+ * @at: time in seconds
+ * @op: the operation
+ * @id: the identifier, or the index of the QP
+ * @arg: the QPN, for operations on connections
  * @ret: 0, -errno, or RUNNING
  */
 struct note {
@@ -150,8 +150,8 @@ struct note {
 /**
  * struct notes - the last operations of a thread
  * @tid: the thread
- * @count: of all operations
- * @notes: the last of them
+ * @count: number of all its operations
+ * @notes: ring of the last ones
  */
 struct notes {
 	int tid;
@@ -164,13 +164,13 @@ enum progress { FRESH, HAS_ADDR, HAS_ROUTE, UNDER_WAY, UP, DOWN };
 
 /**
  * struct slot - an identifier of a family
- * @lock: held for reading while it is used, for writing while it ends
- * @is_used: there is one
- * @id: its number
- * @chan: number of the channel
- * @generation: of the channel, when it was made
- * @role: what it is
- * @progress: where it is, as far as events tell
+ * @lock: held for reading while it is used, for writing while it is destroyed
+ * @is_used: the slot holds an identifier
+ * @id: number of the identifier
+ * @chan: index of its channel
+ * @generation: generation of the channel when the identifier was made
+ * @role: role of the identifier
+ * @progress: its state, as far as events tell
  */
 struct slot {
 	pthread_rwlock_t lock;
@@ -186,7 +186,7 @@ struct slot {
  * struct channel - a file of rdma_cm
  * @lock: held for reading while it is used, for writing while it is closed
  * @fd: the file
- * @generation: how often it was closed
+ * @generation: number of times it was closed
  */
 struct channel {
 	pthread_rwlock_t lock;
@@ -195,7 +195,7 @@ struct channel {
 };
 
 /**
- * struct place - a place for a QP; only the process that made it uses it otherwise than by number
+ * struct place - room for a QP; processes other than its creator use it by number only
  * @lock: held for reading while it is used, for writing while it is made or destroyed
  * @qp: the QP, or NULL
  * @known: its entry among the known numbers
@@ -207,11 +207,11 @@ struct place {
 };
 
 /**
- * struct known - number of a QP
+ * struct known - a known QP number
  * @qpn: the number
- * @side: whose device it is of
- * @family: who made it, or -1: none of us
- * @is_alive: it is not destroyed
+ * @side: host whose device has the QP
+ * @family: family that created it, or -1: another program
+ * @is_alive: the QP is not destroyed
  */
 struct known {
 	__u32 qpn;
@@ -222,16 +222,16 @@ struct known {
 
 /**
  * struct family - processes that share everything
- * @number: which one
- * @side: host
- * @pid: of the first process, which is the process group's
+ * @number: index of the family
+ * @side: its host
+ * @pid: PID of the first process, also the process group ID
  * @slots: identifiers
  * @channels: files of rdma_cm
  * @places: QPs
  * @ctx: the device
  * @pd: protection domain
- * @cq: of all QPs
- * @notes: what its threads have done; the last is of forked children
+ * @cq: completion queue of all QPs
+ * @notes: operations of its threads; the last entry is for forked children
  */
 struct family {
 	int number;
@@ -248,20 +248,20 @@ struct family {
 
 /**
  * struct world - what all processes share
- * @is_over: random: everybody is to end
- * @forking: random: how many processes are at it
- * @is_killing: random: nobody is to fork now
- * @wrong: a family that did what it may not, and 1; or 0
- * @words: what is wrong
- * @stage: case: how far it is
- * @has_failed: case: a process has ended with another status than 0
- * @value: case: what processes tell each other
- * @known: numbers of QPs
- * @known_count: how many have ever been known
- * @tried: operations
- * @done: those that succeeded
- * @events: events read
- * @kills: families killed
+ * @is_over: random: all processes are to end
+ * @forking: random: number of processes that are forking
+ * @is_killing: random: no process may fork now
+ * @wrong: number of a family that did something forbidden, plus 1; or 0
+ * @words: description of the failure
+ * @stage: case: its progress
+ * @has_failed: case: a process ended with a status other than 0
+ * @value: case: value passed between processes
+ * @known: QP numbers
+ * @known_count: number of QPs that were ever known
+ * @tried: number of operations
+ * @done: number of operations that succeeded
+ * @events: number of events read
+ * @kills: number of families killed
  * @families: families
  */
 struct world {
@@ -526,7 +526,7 @@ static int expect(int fd, __u32 type, struct rdma_ucm_event_resp *event)
  * struct verbs - a process's objects on a device
  * @ctx: the device
  * @pd: protection domain
- * @cq: of all QPs
+ * @cq: completion queue of all QPs
  */
 struct verbs {
 	struct ibv_context *ctx;
@@ -752,13 +752,13 @@ static void good_serve(int side, __u16 port, uid_t uid)
 }
 
 /**
- * struct client - of a good server
+ * struct client - a client of the good server
  * @v: verbs
  * @fd: file of rdma_cm
  * @id: identifier
  * @qp: QP
- * @room: memory: what is sent, what is received
- * @mr: its region
+ * @room: memory for sent and received data
+ * @mr: region of @room
  * @offer: memory of the server
  */
 struct client {
@@ -1659,8 +1659,8 @@ static void case_reject_connecting(void)
 }
 
 /*
- * A request that nobody has read ends before its listener does. If rdma_ucm keeps the event, it
- * takes what is in that memory then for the request when the listener ends, and ends that.
+ * A request that was not read is destroyed before its listener. If rdma_ucm keeps its event,
+ * destroying the listener uses freed memory as that request and destroys it again.
  */
 #define NEXT_IDS	16
 
@@ -1750,8 +1750,8 @@ static void case_migrate_unread(void)
  * A directed case
  * @name: its name
  * @run: the case
- * @spare: enum spare: what leaves it out
- * @words: what has to hold
+ * @spare: enum spare: the option that leaves it out
+ * @words: what the case checks
  */
 static const struct directed {
 	const char *name;
@@ -1843,11 +1843,11 @@ static int run_cases(char **names, int count)
 /* At random: what the threads of a family do */
 
 /**
- * struct thread - one of them
+ * struct thread - a thread of a family
  * @f: its family
- * @n: where it notes what it does
+ * @n: record of its operations
  * @rng: its random numbers
- * @is_forked: it is a forked child: QPs only by number
+ * @is_forked: it runs in a forked child, which uses QPs by number only
  */
 struct thread {
 	struct family *f;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Two hosts and connections between them, for the programs of this directory. Owns the
- * random numbers (one sequence, from one seed) and the patience: how long anything may
- * take, which is generous, because the machine may be busy and the guest emulated.
+ * Two hosts and connections between them, for the programs in this directory.
+ *
+ * Owns: the random numbers (one sequence from one seed) and the timeout of every wait, which is
+ * generous because the machine may be busy and the guest emulated.
  */
 #include "common.h"
 
@@ -25,8 +26,8 @@
 static __u64 random_state = 5040;
 
 /**
- * fail() - end the program
- * @format: what is wrong, as for printf()
+ * fail() - report a failure and exit with status 1
+ * @format: description of the failure, as for printf()
  *
  * Context: user space.
  */
@@ -43,8 +44,8 @@ void fail(const char *format, ...)
 }
 
 /**
- * seed() - begin the random numbers anew
- * @value: the same gives the same
+ * seed() - seed the random number generator
+ * @value: seed; the same seed gives the same sequence
  *
  * Context: user space.
  */
@@ -54,8 +55,8 @@ void seed(__u64 value)
 }
 
 /**
- * pick() - a random number
- * @count: how many there are to choose from, not 0
+ * pick() - choose a random number
+ * @count: number of values to choose from, not 0
  *
  * Context: user space.
  * Return: 0 to @count - 1.
@@ -72,10 +73,10 @@ __u32 pick(__u32 count)
 }
 
 /**
- * now() - the time
+ * now() - read a monotonic clock
  *
  * Context: user space.
- * Return: seconds since some moment.
+ * Return: seconds since an arbitrary moment.
  */
 double now(void)
 {
@@ -86,10 +87,10 @@ double now(void)
 }
 
 /**
- * slowness() - how slow this guest is
+ * slowness() - factor by which timeouts are longer in this guest
  *
  * Context: user space.
- * Return: how many times as long as on a fast one things may take.
+ * Return: the factor, 1 for a fast guest.
  */
 int slowness(void)
 {
@@ -99,7 +100,7 @@ int slowness(void)
 }
 
 /**
- * patience() - how long anything may take here
+ * patience() - timeout for any single wait in this guest
  *
  * Context: user space.
  * Return: seconds.
@@ -110,11 +111,11 @@ double patience(void)
 }
 
 /**
- * pages() - memory of its own pages
- * @size: octets
+ * pages() - allocate page-aligned memory
+ * @size: bytes
  *
  * Context: user space.
- * Return: the memory, which is zero.
+ * Return: the memory, zeroed.
  */
 void *pages(size_t size)
 {
@@ -138,11 +139,11 @@ static struct sockaddr_in address(const char *addr, __u16 port)
 }
 
 /**
- * side_open() - one of the two hosts
- * @side: written whole
+ * side_open() - set up one of the two hosts
+ * @side: structure to fill in
  * @ns: name of its network namespace
  * @addr: its address; not copied
- * @port: to listen at
+ * @port: port to listen at
  *
  * Context: user space.
  */
@@ -170,8 +171,8 @@ void side_open(struct side *side, const char *ns, const char *addr, __u16 port)
 /**
  * reg() - register memory
  * @pd: protection domain
- * @addr: memory
- * @size: octets
+ * @addr: start of the memory
+ * @size: bytes
  * @access: enum ibv_access_flags
  *
  * Context: user space.
@@ -187,8 +188,8 @@ struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t size, int access)
 }
 
 /**
- * queues_of() - queues for one end of one connection
- * @side: where
+ * queues_of() - create the queues for one end of a connection
+ * @side: the host
  * @depth: slots of the send and the receive queue
  *
  * Context: user space.
@@ -209,8 +210,8 @@ struct queues queues_of(const struct side *side, __u32 depth)
 }
 
 /**
- * queues_close() - the reverse of queues_of()
- * @queues: without QPs
+ * queues_close() - destroy what queues_of() created
+ * @queues: the queues; no QP uses them any more
  *
  * Context: user space.
  */
@@ -222,7 +223,7 @@ void queues_close(struct queues *queues)
 		MUST(!ibv_destroy_srq(queues->srq));
 }
 
-/* An event of @chan to be acknowledged, or NULL */
+/* Returns an event of @chan, which the caller has to acknowledge, or NULL */
 static struct rdma_cm_event *event_of(struct rdma_event_channel *chan, double seconds)
 {
 	struct pollfd pfd = { .fd = chan->fd, .events = POLLIN };
@@ -235,12 +236,12 @@ static struct rdma_cm_event *event_of(struct rdma_event_channel *chan, double se
 }
 
 /**
- * end_event() - the next event of an end
+ * end_event() - wait for the next event of an end
  * @end: the end
- * @seconds: how long to wait
+ * @seconds: timeout
  *
  * Context: user space.
- * Return: enum rdma_cm_event_type, or -1 when there was none.
+ * Return: enum rdma_cm_event_type, or -1 when there was no event.
  */
 int end_event(const struct end *end, double seconds)
 {
@@ -264,8 +265,8 @@ static bool expect(const struct end *end, enum rdma_cm_event_type wanted)
 }
 
 /*
- * ib_core may miss the answer of the neighbour, and looks again only when the time that it was
- * given is over: so that is short, and there are tries for as long as our patience lasts.
+ * ib_core may miss the neighbour's answer and looks again only when its timeout has passed. So
+ * use a short timeout, and retry until patience() is over.
  */
 static bool resolve(struct end *end, struct sockaddr_in *sin)
 {
@@ -334,14 +335,14 @@ static bool answer(struct end *end, const struct side *side, const struct queues
 }
 
 /**
- * conn_open() - a connection
- * @ends: both ends; the first is of @from, which asks
+ * conn_open() - establish a connection
+ * @ends: both ends to fill in; the first belongs to @from, which connects
  * @from: one side
- * @to: the other, or the same
- * @queues: of both ends
+ * @to: the other side, or the same
+ * @queues: queues of both ends
  *
  * Context: user space.
- * Return: whether there is one.
+ * Return: whether the connection is established.
  */
 bool conn_open(struct end *ends, const struct side *from, const struct side *to,
 	       const struct queues *queues)
@@ -353,8 +354,8 @@ bool conn_open(struct end *ends, const struct side *from, const struct side *to,
 }
 
 /**
- * end_close() - one end goes, whatever state it is in
- * @end: the end; may have been closed already
+ * end_close() - destroy one end, in any state
+ * @end: the end; may be closed already
  *
  * Context: user space.
  */
@@ -370,9 +371,9 @@ void end_close(struct end *end)
 }
 
 /**
- * rest() - between two looks at something that has not happened yet
+ * rest() - pause between two polls
  *
- * The kernel may have to run for it, on this only CPU.
+ * The kernel may need this CPU, possibly the only one, to make progress.
  *
  * Context: user space.
  */
@@ -387,10 +388,10 @@ void rest(void)
 }
 
 /**
- * poll_one() - wait for a completion
- * @cq: where
- * @wc: filled in
- * @seconds: for how long
+ * poll_one() - poll for a completion
+ * @cq: the completion queue
+ * @wc: set to the completion
+ * @seconds: timeout
  *
  * Context: user space.
  * Return: whether there was one.
@@ -411,9 +412,9 @@ bool poll_one(struct ibv_cq *cq, struct ibv_wc *wc, double seconds)
 }
 
 /**
- * complete() - the next completion, which is to come
- * @cq: where
- * @wc: filled in
+ * complete() - wait for the next completion; fail if there is none
+ * @cq: the completion queue
+ * @wc: set to the completion
  *
  * Context: user space.
  */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What the programs for guests share. A program is both hosts at once: it is root in a
- * guest with the network namespaces "a" and "b", enters either to make its identifiers,
- * and from then on has both ends of each connection, with all memory and all
- * completions, in one thread. So what has to be true needs no protocol to find out.
+ * Shared by the programs that run in guests.
  *
- * A program ends at the first thing that is not as it should be, with status 1 and
- * words about it.
+ * A program plays both hosts: it runs as root in a guest with the network namespaces "a" and
+ * "b" and enters each of them to create identifiers. One thread then controls both ends of each
+ * connection, with all memory and all completions, so it can check results without a protocol
+ * between the hosts.
+ *
+ * A program exits at the first failed check, with status 1 and a message.
  */
 #ifndef KIW_VERBS_COMMON_H
 #define KIW_VERBS_COMMON_H
@@ -26,7 +27,7 @@
 #define MAX_SGE		6
 #define MAX_INLINE	80
 
-/* It has to be so, or the program ends and says where. */
+/* Fails, and tells the place, unless the condition is true. */
 #define MUST(cond) do { \
 	if (!(cond)) \
 		fail("%s:%d: not so: %s (%m)", __FILE__, __LINE__, #cond); \
@@ -35,11 +36,11 @@
 /**
  * struct side - one of the two hosts
  * @ns: file descriptor of its network namespace
- * @chan: where requests for connections arrive
- * @listener: takes them
- * @pd: the protection domain of all
+ * @chan: event channel of @listener
+ * @listener: identifier that listens for connection requests
+ * @pd: protection domain of all its objects
  * @addr: its address
- * @port: where @listener listens
+ * @port: port of @listener
  */
 struct side {
 	int ns;
@@ -51,13 +52,13 @@ struct side {
 };
 
 /**
- * struct queues - what a QP is made of
- * @scq: send completions
- * @rcq: receive completions
+ * struct queues - queues of a QP
+ * @scq: completion queue of sends
+ * @rcq: completion queue of receives
  * @srq: shared receive queue, or NULL
  * @send_depth: slots of the send queue
- * @recv_depth: slots of the receive queue, when there is no @srq
- * @sge: entries of a request's list; 0 for MAX_SGE and MAX_INLINE octets of inline data
+ * @recv_depth: slots of the receive queue, if there is no @srq
+ * @sge: maximum number of SGEs; 0 for MAX_SGE and MAX_INLINE bytes of inline data
  */
 struct queues {
 	struct ibv_cq *scq;
@@ -70,8 +71,8 @@ struct queues {
 
 /**
  * struct end - one end of a connection
- * @chan: its events
- * @id: the identifier, with the QP
+ * @chan: its event channel
+ * @id: its identifier, which has the QP
  */
 struct end {
 	struct rdma_event_channel *chan;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * corefaults CASE: provokes one fault of the kernel around the driver; see
- * Documentation/kernel-faults.rst. The cases need no iWARP driver in particular: there is one
- * device in each of the network namespaces "a" and "b", kiwa and kiwb.
+ * corefaults CASE: triggers one fault of the kernel outside the driver; see
+ * Documentation/kernel-faults.rst. The cases work with any iWARP driver. There is one device in
+ * each of the network namespaces "a" and "b", called kiwa and kiwb.
  *
- * Status 0: the fault is not there. Status 1: it is, or the case could not be set up. Some of
- * the faults end the kernel; then there is no status.
+ * Status 0: the kernel does not have the fault. Status 1: it does, or the case could not be set
+ * up. Some faults crash the kernel, so there is no status.
  */
 #include "common.h"
 
@@ -134,8 +134,8 @@ static struct rdma_cm_id *connecting(__u32 qp_num)
 }
 
 /*
- * Reject, or accept, while the identifier is in CONN_SENT: refused, but iw_cm takes it that the
- * connect is over, and the next call finds a state that cannot be.
+ * Reject, or accept, while the identifier is in CONN_SENT: the call is refused, but iw_cm takes
+ * the connect for finished, and the next call finds an impossible state.
  */
 static void reject_connecting(void)
 {
@@ -388,8 +388,8 @@ static void context_leak(void)
 }
 
 /*
- * Of a page that nobody fills in, and into which ucma is to write an event: ucma waits for it with
- * the lock that its event handler takes, which iw_cm's only worker calls.
+ * A page that is never faulted in, into which ucma has to write an event: ucma waits for the page
+ * with a lock held that its event handler needs, and iw_cm's only worker runs that handler.
  */
 static void *get_event(void *arg)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Writes that are posted one at a time, and what becomes of them.
+ * Posts RDMA Writes one at a time and checks that they arrive.
  *
- *   doorbell stream N	many on the way, completions are taken when all are posted: each of
- *			N rounds ends, and all octets are there
- *   doorbell alone N	the next is posted when the one before has completed
- *   doorbell lazy N	completions stay where they are, and the next is posted when what the one
- *			before it wrote is there
+ *   doorbell stream N	many in flight, completions are reaped after all are posted: each of
+ *			N rounds completes, and all data arrives
+ *   doorbell alone N	each Write is posted when the one before has completed
+ *   doorbell lazy N	completions are not reaped; each Write is posted when the data of the
+ *			one before has arrived
  *
- * What the driver counts meanwhile the caller looks at.
+ * The caller checks the driver's counters.
  */
 #include "common.h"
 
@@ -16,13 +16,13 @@
 #define LAZY	4096	/* completions that may stay where they are */
 
 /**
- * struct writer - a connection to write over
+ * struct writer - a connection used for Writes
  * @sides: the hosts
- * @queues: of each end
- * @ends: the connection
- * @from: what is written, a number each
- * @to: where it goes
- * @mr: of both
+ * @queues: queues of each end
+ * @ends: the ends of the connection
+ * @from: source, one number per slot
+ * @to: sink
+ * @mr: regions of both
  */
 struct writer {
 	struct side sides[2];

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * failing PART: what becomes of calls when memory cannot be had. Each operation is tried
- * again and again; the first allocation that it makes in the kernel fails, then the second,
- * and so on, until one try is through without a failure. A call that did not succeed says
- * ENOMEM, leaves nothing behind, and succeeds when tried anew. So do those that end things.
+ * failing PART: tests calls under failing memory allocation. Each operation is repeated: first
+ * its first allocation in the kernel fails, then its second, and so on, until a try has no
+ * failing allocation. A call that fails must return ENOMEM, leave nothing behind, and succeed
+ * when it is repeated. This also holds for calls that destroy objects.
  *
  * PART: "verbs" for all objects of a process; "connect" for connections of processes; "link"
- * for devices; "kernel [CASE]" for a case of the kernel consumer (see ktest/); "traffic": of
- * what cannot wait, some fails all the time. KIW_STEP=N: only every so-manieth allocation.
+ * for devices; "kernel [CASE]" for a case of the kernel consumer (see ktest/); "traffic": some
+ * of all atomic allocations fail all the time. KIW_STEP=N: only every Nth allocation.
  *
- * Needs a kernel with fault injection by task (fail-nth), and the settings that
- * 260-failing.sh makes.
+ * Needs a kernel with fault injection by task (fail-nth), and the settings made by
+ * 260-failing.sh.
  */
 #include "common.h"
 
@@ -45,10 +45,10 @@
 
 /**
  * struct op - an operation and its reverse
- * @name: for people
- * @make: does it; 0 or errno
- * @unmake: undoes it; 0 or errno, and then everything is as before
- * @others: errnos that say the same as ENOMEM
+ * @name: name for messages
+ * @make: does the operation; returns 0 or errno
+ * @unmake: undoes it; returns 0, or errno if nothing has changed
+ * @others: errnos that are accepted besides ENOMEM
  */
 struct op {
 	const char *name;
@@ -60,22 +60,22 @@ struct op {
 #define OP(what, how)	.name = what, .make = make_##how, .unmake = unmake_##how
 
 /**
- * struct world - everything
+ * struct world - state of the program
  * @sides: both hosts
- * @fail_nth: of this thread: the file to say which allocation fails
- * @mem: %SIZE octets, touched
- * @dmabuf: a buffer of so many octets
- * @ctx: what operations make, as all that follows
- * @pd: in @ctx
- * @channel: likewise
- * @cq: with @channel
- * @srq: in @pd
- * @qp: with @cq
- * @mr: of @mem
+ * @fail_nth: this thread's fail-nth file, which selects the allocation that fails
+ * @mem: %SIZE bytes of memory, touched
+ * @dmabuf: a DMA buffer of the same size
+ * @ctx: device context; operations create this and everything that follows
+ * @pd: protection domain of @ctx
+ * @channel: completion channel of @ctx
+ * @cq: completion queue with @channel
+ * @srq: shared receive queue in @pd
+ * @qp: queue pair with @cq
+ * @mr: region of @mem
  * @raw_mr: handle of the region of @dmabuf
- * @chan: for @id and the active one of @ends
+ * @chan: event channel of @id and of the active end of @ends
  * @id: a listener
- * @ends: of a connection
+ * @ends: ends of a connection
  */
 static struct world {
 	struct side sides[2];
@@ -429,8 +429,8 @@ static void verbs(void)
 }
 
 /*
- * A connection attempt. Its number goes along as private data, because a former attempt may
- * have failed with its request already on the way.
+ * A connection attempt. Its number is sent as private data, because an earlier attempt may have
+ * failed after its request was sent.
  */
 static __u32 attempt;
 static struct queues queues[2];
@@ -803,8 +803,8 @@ static void transfer(const struct end *end, struct ibv_cq *cq, const struct ibv_
 }
 
 /*
- * The first Read of a connection makes rings at both ends. Whichever of these allocations fails,
- * the one that comes when so many octets were allocated before, it is made later.
+ * The first Read of a connection allocates rings at both ends. Whichever of these allocations
+ * fails, selected by the number of bytes allocated before, it is retried later.
  */
 static void first_reads(const struct ibv_mr *from, const struct ibv_mr *to)
 {

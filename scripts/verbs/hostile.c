@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * hostile refused | hostile SECONDS: a process that means harm with its mapped rings.
+ * hostile refused | hostile SECONDS: a process that misuses its mapped rings on purpose.
  *
- * refused: entries that make no sense, one connection each, come back with LOC_QP_OP under
- * their own id; what the ABI has no system call for is refused.
+ * refused: malformed entries, one connection each, must complete with LOC_QP_OP under their own
+ * id; operations that the ABI has no system call for are refused.
  *
- * SECONDS: a second thread writes to the send, receive, shared receive and completion
- * rings, and to the arming words, anything at any time, while the first one rings doorbells,
- * posts, and makes a new connection when the last one is dead. What has to hold: memory
- * stays as it is for which no right was given, whatever STags and addresses are in the
- * rings; that the kernel stays clean and others are not disturbed is for the caller to see.
+ * SECONDS: a second thread writes random values at random times to the send, receive, shared
+ * receive and completion rings and to the arming words. Meanwhile the first thread rings
+ * doorbells, posts, and makes a new connection whenever the last one has ended. Memory without
+ * granted rights must not change, whatever STags and addresses are in the rings. The caller
+ * checks that the kernel log is clean and that others are not disturbed.
  *
- * The rings are found by their lengths among the mappings of the device's file, so each
- * kind has another number of slots.
+ * The program finds the rings by their lengths among the mappings of the device file, so each
+ * kind of ring has a different number of slots.
  */
 #include "common.h"
 
@@ -35,8 +35,8 @@ enum ring_kind { SQ, RQ, SRQ, CQ, NO_RING };
 
 /**
  * struct ring - a mapped ring
- * @kind: what it is
- * @at: where
+ * @kind: kind of ring
+ * @at: its address
  * @bytes: length of the mapping
  */
 struct ring {
@@ -49,17 +49,17 @@ struct ring {
 enum room { OPEN, READ_ONLY, OTHER_PD, UNKNOWN, ROOMS };
 
 /**
- * struct world - everything
+ * struct world - state of the program
  * @sides: both hosts
- * @queues: of each
- * @ends: of the connection
- * @rings: of all queues
- * @count: how many of @rings
- * @room: memory; all but OPEN has to stay as it is
- * @mr: regions of it, of side a and of side b
- * @lock: held while the rings are written to or made
- * @over: the second thread is to end
- * @writes: how often it has written
+ * @queues: queues of each host
+ * @ends: ends of the connection
+ * @rings: mapped rings of all queues
+ * @count: number of @rings
+ * @room: memory; all of it except OPEN must not change
+ * @mr: regions of @room, of side a and of side b
+ * @lock: held while rings are written to or created
+ * @over: tells the second thread to end
+ * @writes: number of writes of the second thread
  */
 struct world {
 	struct side sides[2];
@@ -197,14 +197,14 @@ static int call(struct ibv_context *ctx, void *cmd, __u32 command, size_t bytes)
 }
 
 /**
- * struct post_send - the command, as ib_user_verbs.h has it, with a work request
- * @hdr: length and what it is
+ * struct post_send - the command of ib_user_verbs.h with one work request
+ * @hdr: command and length
  * @response: address of the response
- * @qp_handle: the QP
- * @wr_count: how many @wr
- * @sge_count: none
- * @wqe_size: octets of @wr
- * @wr: a work request
+ * @qp_handle: handle of the QP
+ * @wr_count: number of @wr
+ * @sge_count: number of SGEs, none
+ * @wqe_size: bytes of @wr
+ * @wr: the work request
  */
 struct post_send {
 	struct ib_uverbs_cmd_hdr hdr;

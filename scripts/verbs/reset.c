@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * reset: threads of a process take two queue pairs back to RESET, or to ERR, while others
- * connect, accept and disconnect them. Whatever comes first, nothing is lost: calls return, the
- * connection manager hears the end of each connection, and the queue pairs can be connected
- * afterwards. The argument is for how many seconds.
+ * reset SECONDS: some threads move two queue pairs to RESET or ERR, while others connect, accept
+ * and disconnect them. In every order calls must return, the connection manager must be told of
+ * the end of each connection, and it must be possible to connect the queue pairs afterwards.
  */
 #include "common.h"
 
@@ -19,12 +18,12 @@
 #define EVENT_SECONDS	0.05
 
 /**
- * struct world - everything
+ * struct world - state of the program
  * @sides: both hosts
- * @qps: the queue pair of each
- * @stop: it is over
- * @connected: connections that were established at both ends
- * @modified: changes of a state that were possible
+ * @qps: the queue pair of each host
+ * @stop: tells all threads to end
+ * @connected: number of connections that were established at both ends
+ * @modified: number of successful state changes
  */
 static struct world {
 	struct side sides[2];

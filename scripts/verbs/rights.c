@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * rights: no access right is wider than granted. All combinations of the rights of a region,
- * its protection domain, and the rights of the QP, for each use of memory, in both
- * directions; a connection for each. What is refused completes with the right status, and
- * changes no octet anywhere; what is granted works.
+ * rights: no memory access exceeds what was granted. Tests all combinations of the rights of a
+ * region, its protection domain and the rights of the QP, for each use of memory and in both
+ * directions, with one connection each. A refused access must complete with the right status and
+ * change no memory; a granted access must work.
  *
- * The window and the invalidation of the matrix are for kernel consumers: the ABI of
- * processes has neither.
+ * Memory windows and invalidation are tested with a kernel consumer, as the user space ABI
+ * has neither.
  */
 #include "common.h"
 
@@ -22,11 +22,11 @@ static const char * const use_names[USES] = {
 };
 
 /**
- * struct deal - one combination
- * @use: what is done with the memory
- * @rights: of the region
- * @other_pd: it is of another protection domain than the QP
- * @qp_rights: of the QP that the peer's requests come to, or UNSAID
+ * struct deal - one combination to test
+ * @use: use of the memory
+ * @rights: access rights of the region
+ * @other_pd: the region is in another protection domain than the QP
+ * @qp_rights: access rights of the QP that receives the peer's requests, or UNSAID
  * @active: the end that posts
  */
 struct deal {
@@ -38,11 +38,11 @@ struct deal {
 };
 
 /**
- * struct world - everything
+ * struct world - state of the program
  * @sides: both hosts
- * @other: a second protection domain of each
- * @room: memory of each that a deal is about
- * @partner: memory of each that is the other side of it
+ * @other: second protection domain of each host
+ * @room: memory of each host whose rights are tested
+ * @partner: memory of each host at the other end of the transfer
  * @good: region of @partner, with all rights
  */
 static struct world {
@@ -166,8 +166,8 @@ static bool is_local_fault(enum ibv_wc_status status)
 }
 
 /*
- * A Write or Send is complete when TCP has it: that the peer refused it is told by what
- * comes after. A Read says itself.
+ * A Write or Send completes when TCP has it, so the following work request reports that the peer
+ * refused it. A Read itself reports that.
  */
 static void check_refusal(const struct deal *d, struct queues *queues)
 {

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * storm CONNECTIONS SECONDS: random verbs. Many connections between two hosts share few
- * completion queues and few shared receive queues; Sends, Writes and Reads of any size,
- * signaled or not, inline or not, fenced or not, both ways; connections end in all manners
- * in the middle of it, and new ones begin. At the end everything goes in random order.
+ * storm CONNECTIONS SECONDS: random verbs. Many connections between two hosts share a few
+ * completion queues and shared receive queues. They post Sends, Writes and Reads of any size,
+ * signaled or not, inline or not, fenced or not, in both directions. Connections end in various
+ * ways under load, and new ones are made. At the end everything is destroyed in random order.
  *
- * What is checked of each work request: it completes once, in the order of posting; what
- * is unsignaled is complete with the next that is signaled; errors only where a
- * connection was ended; the opcode. Of each message: it arrives once, in order, with the right
- * octets. Of each Write: the octets, when the Send behind it arrives. Of each Read: the octets.
- * Of each receive: it completes once, those of shared queues at the very end if not before.
+ * The program checks
+ *  - of each work request: it completes once and in posting order, an unsignaled one with the
+ *    next signaled one; errors occur only if the connection was ended; the opcode is right;
+ *  - of each message: it arrives once, in order, with the right data;
+ *  - of each Write: the data, when the Send after it arrives;
+ *  - of each Read: the data;
+ *  - of each receive: it completes once, one in a shared receive queue at the very end if not
+ *    before.
  *
- * Memory is in slots of the hosts' one region. A slot belongs to a connection until its
+ * Memory is divided into slots of one region per host. A slot belongs to a connection until its
  * use is over or both ends are destroyed.
  */
 #include "common.h"
@@ -34,16 +37,16 @@ enum kind { SEND, WRITE, READ, RECV };
 
 /**
  * struct op - a work request
- * @generation: how often this place was used
- * @kind: what it is
- * @is_busy: posted, and not complete
- * @is_signaled: a completion is to come even when it succeeds
+ * @generation: number of times this entry was used
+ * @kind: kind of work request
+ * @is_busy: posted and not complete
+ * @is_signaled: it is expected to complete even if it succeeds
  * @conn: its connection, or NOBODY in a shared receive queue
- * @end: which end of it; of a shared receive the host
+ * @end: its end of the connection, or the host of a shared receive
  * @srq: the shared receive queue
  * @slot: its memory
- * @size: octets
- * @seed: of the octets
+ * @size: length in bytes
+ * @seed: seed of its data
  * @remote: READ: slot of the peer, or NOBODY
  */
 struct op {
@@ -82,11 +85,11 @@ struct fifo {
 /**
  * struct half - one end of a connection, as this program sees it
  * @sent: send queue
- * @posted: receive queue, when it has its own
- * @srq: number of the shared one, or NOBODY
- * @unsignaled: in a row, at the end of @sent
- * @number: of the next message to send
- * @expected: of the next to be received
+ * @posted: receive queue, if it has its own
+ * @srq: index of the shared receive queue, or NOBODY
+ * @unsignaled: number of unsignaled work requests in a row at the end of @sent
+ * @number: number of the next message to send
+ * @expected: number of the next message to receive
  */
 struct half {
 	struct fifo sent;
@@ -100,9 +103,9 @@ struct half {
 /**
  * struct conn - a connection
  * @ends: its ends
- * @halves: likewise
- * @serial: which one it is of all
- * @is_doomed: errors are to be expected
+ * @halves: the program's view of its ends
+ * @serial: serial number
+ * @is_doomed: errors are expected
  */
 struct conn {
 	struct end ends[2];
@@ -116,11 +119,11 @@ struct conn {
  * @side: the side
  * @cqs: completion queues
  * @srqs: shared receive queues
- * @waiting: receives in each of @srqs
- * @promised: messages under way to each of @srqs
+ * @waiting: number of receives in each of @srqs
+ * @promised: number of messages in flight to each of @srqs
  * @room: memory
- * @mr: its region
- * @owner: connection of each slot, NOBODY: free, or CONNS_MAX: of a shared receive
+ * @mr: region of @room
+ * @owner: connection of each slot; NOBODY: free; CONNS_MAX: used by a shared receive
  */
 struct host {
 	struct side side;

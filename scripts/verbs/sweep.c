@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * sweep STEP [SECONDS] | sweep product SECONDS: RDMA Writes, Reads and Sends at every size
- * from 0 to 4100 octets and at every page offset of source and sink, with 1 to 6 SGEs,
- * inline or not, in both directions. After each the whole room of the sink is compared: the
- * data, and that nothing else has changed. STEP: only every so-manieth size and offset.
- * SECONDS: go on with random ones for so long. KIW_SEED is the seed. product: every size at
- * every offset of the source and at every offset of the sink, as many sizes as can be done in
- * SECONDS.
+ * sweep STEP [SECONDS] | sweep product SECONDS: RDMA Writes, Reads and Sends of every size from 0
+ * to 4100 bytes and at every page offset of source and sink, with 1 to 6 SGEs, inline or not, in
+ * both directions. After each operation the memory around the sink is compared, too: nothing but
+ * the sink may have changed.
  *
- * Operations go out in batches, each with a source and a sink of its own. A Read of
- * nothing is the last of a batch: when it is complete, all Writes before it are placed.
+ * STEP: only every STEPth size and offset. SECONDS: continue with random ones for this time.
+ * KIW_SEED is the seed. product: every size at every offset of the source and at every offset of
+ * the sink, as many sizes as possible in SECONDS.
+ *
+ * Operations are posted in batches, each operation with its own source and sink. The last one of
+ * a batch is an empty Read: when it completes, all Writes before it are placed.
  */
 #include "common.h"
 
@@ -25,15 +26,15 @@ static const char * const kind_names[KINDS] = { "write", "read", "send" };
 
 /**
  * struct op - one operation
- * @kind: what it is
- * @size: octets
- * @from: source, offset in its page
- * @to: sink, likewise
+ * @kind: kind of operation
+ * @size: length in bytes
+ * @from: page offset of the source
+ * @to: page offset of the sink
  * @is_inline: the data is in the work request
  * @local: SGEs of the work request
- * @local_count: how many
- * @remote: SEND: those of the receive, else the first is the peer's memory
- * @remote_count: how many
+ * @local_count: number of @local
+ * @remote: SEND: SGEs of the receive, otherwise the first is the peer's memory
+ * @remote_count: number of @remote
  */
 struct op {
 	enum kind kind;
@@ -48,16 +49,16 @@ struct op {
 };
 
 /**
- * struct world - everything
+ * struct world - state of the program
  * @sides: both hosts
- * @queues: of each
- * @ends: of the connection
- * @room: memory of each
- * @mr: its region
- * @active: which end posts the batch
+ * @queues: queues of each host
+ * @ends: ends of the connection
+ * @room: memory of each host
+ * @mr: region of @room
+ * @active: index of the end that posts the batch
  * @ops: the batch
- * @count: how many of @ops
- * @done: operations so far
+ * @count: number of @ops
+ * @done: number of operations so far
  */
 static struct world {
 	struct side sides[2];
@@ -268,8 +269,8 @@ static void sweep(__u32 step)
 }
 
 /*
- * Each size, from one end of the range to the other and back in large strides, at every offset
- * of its source. The offset of the sink goes through all of them meanwhile.
+ * Tests each size, going through the range in large strides, at every offset of the source,
+ * while the offset of the sink cycles through all values.
  */
 static void product(double seconds)
 {
