@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The life of an endpoint under any sequence of events: iw_cm hears of everything once and
- * in an order it knows. Events that the caller makes of the step before are not given at
- * random: UNDELIVERED comes behind an upcall, or not at all.
+ * The endpoint state machine under any sequence of events: iw_cm must be told of everything
+ * once and in an order it expects. Events that result from the previous step are not random:
+ * UNDELIVERED occurs only after an upcall.
  */
 #include "fuzz.h"
 
@@ -48,7 +48,7 @@ static void follow(struct heard *h, struct kiw_cm_step step, enum kiw_cm_event e
 		return;
 	h->connect |= event == KIW_CME_CONNECT;
 	h->accept |= event == KIW_CME_ACCEPT || event == KIW_CME_ACCEPT_P2P;
-	/* What iw_cm had no room for did not reach it: the same is said another way */
+	/* iw_cm had no room for the upcall, so the endpoint may report the same again */
 	if (event == KIW_CME_UNDELIVERED) {
 		h->reply = false;
 		h->request = false;
@@ -67,7 +67,7 @@ static void follow(struct heard *h, struct kiw_cm_step step, enum kiw_cm_event e
 	FUZZ_CHECK(!h->released || !h->accept || (h->established && h->closed));
 }
 
-/* May @event come now? UNDELIVERED answers the step before, in which was an upcall. */
+/* Whether @event may occur now: UNDELIVERED only after a step that made an upcall */
 static bool may_come(u8 event, u16 before)
 {
 	return event != KIW_CME_UNDELIVERED ||
@@ -75,9 +75,9 @@ static bool may_come(u8 event, u16 before)
 }
 
 /**
- * fuzz_one() - one input of libFuzzer's
+ * fuzz_one() - run one input of libFuzzer
  * @data: events
- * @size: how many
+ * @size: number of events
  *
  * Context: user space.
  * Return: 0.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* DDP headers: what is accepted is what would be written for the same meaning. */
+/* DDP headers: the parser accepts exactly the octets that encode the parsed values. */
 #include "fuzz.h"
 
 #include "proto/ddp.h"
 #include "proto/rdmap.h"
 
-/* RFC 5041 4.1, RFC 5040 4.1: the bits that mean something */
+/* RFC 5041 4.1, RFC 5040 4.1: the bits that have a meaning */
 #define DDP_BITS	(KIW_DDP_TAGGED | KIW_DDP_LAST | KIW_DDP_VERSION_MASK)
 #define RDMAP_BITS	(KIW_RDMAP_VERSION_MASK | KIW_RDMAP_OPCODE_MASK)
 
@@ -45,7 +45,7 @@ static void check_meaning(const struct kiw_ddp_seg *seg, u16 ulpdu_len)
 	FUZZ_CHECK(seg->payload_len >= 4);
 }
 
-/* What is said to go on with a good segment is good, and means what it is said to mean. */
+/* A segment accepted as the continuation of a good one is good and has the expected values. */
 static void followed(const u8 *good, const struct kiw_ddp_seg *seg, u8 version, u8 where, u8 wrong)
 {
 	u8 head[sizeof(struct kiw_wire_untagged)], next[sizeof(head)];
@@ -69,9 +69,9 @@ static void followed(const u8 *good, const struct kiw_ddp_seg *seg, u8 version, 
 }
 
 /**
- * fuzz_one() - one input of libFuzzer's
- * @data: an FPDU from its length field on
- * @size: octets of it
+ * fuzz_one() - run one input of libFuzzer
+ * @data: an FPDU, starting at its length field
+ * @size: number of octets
  *
  * Context: user space.
  * Return: 0.

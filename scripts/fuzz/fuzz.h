@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What the harnesses share. A harness is one file: it takes an input apart, feeds one
- * parser of proto/, and states what has to be true of the results. That nothing is read or
- * written out of bounds is for the sanitizers to see; so what a function may read is
- * handed to it in a block of exactly that size.
+ * Shared by all harnesses. A harness is one file: it splits an input, feeds it to one parser of
+ * proto/, and checks invariants of the results. The sanitizers detect accesses out of bounds;
+ * for that purpose a function gets its data in a block of exactly the size that it may read.
  *
- * An input is any octets, and behind them FUZZ_PARAMS octets of parameters. So an
- * example from an RFC is an input as it is, with parameters appended.
+ * An input is any sequence of octets followed by FUZZ_PARAMS octets of parameters. So an
+ * example from an RFC with parameters appended is a valid input.
  */
 #ifndef KIW_FUZZ_H
 #define KIW_FUZZ_H
@@ -21,7 +20,7 @@
 
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 
-/* An invariant of the parser; a violation is a crash, which libFuzzer keeps. */
+/* Checks an invariant; a violation crashes, so that libFuzzer keeps the input. */
 #define FUZZ_CHECK(cond) do { \
 	if (!(cond)) { \
 		fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #cond); \
@@ -31,8 +30,8 @@
 
 /**
  * struct fuzz_input - one input
- * @data: the octets
- * @size: how many
+ * @data: the octets, without the parameters
+ * @size: number of octets
  * @param: FUZZ_PARAMS octets of parameters
  */
 struct fuzz_input {
@@ -41,7 +40,7 @@ struct fuzz_input {
 	u8 param[FUZZ_PARAMS];
 };
 
-/* An input from what libFuzzer gives; of a short one all is parameters */
+/* Splits what libFuzzer gives; a short input consists of parameters only */
 static inline struct fuzz_input fuzz_input(const u8 *data, size_t size)
 {
 	struct fuzz_input in = { .data = data };
@@ -53,15 +52,15 @@ static inline struct fuzz_input fuzz_input(const u8 *data, size_t size)
 	return in;
 }
 
-/* The parameters from @at on as a number */
+/* The parameters from offset @at as a number */
 static inline u32 fuzz_u32(const struct fuzz_input *in, unsigned int at)
 {
 	return get_unaligned_be32(in->param + at);
 }
 
 /*
- * The first @want octets in a block of their own, of exactly that size: the sanitizer
- * sees any access beyond. What the input lacks is zero. To be freed.
+ * Copies the first @want octets into a block of exactly that size, so that the sanitizer
+ * detects any access beyond it. A short input is padded with zeros. The caller frees the block.
  */
 static inline u8 *fuzz_block(const struct fuzz_input *in, size_t want)
 {
@@ -77,7 +76,7 @@ static inline u8 *fuzz_block(const struct fuzz_input *in, size_t want)
 	return block;
 }
 
-/* libFuzzer calls it by a name of its own, which run.sh defines */
+/* run.sh renames this to the function that libFuzzer calls */
 int fuzz_one(const u8 *data, size_t size);
 
 #endif /* KIW_FUZZ_H */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* MPA framing: where FPDUs end, with markers and without, and that both agree. */
+/* MPA framing: the ends of FPDUs with and without markers, and that both parsers agree. */
 #include "fuzz.h"
 
 #include "proto/mpa.h"
 
 /* RFC 5044 3 and 4.1: 64768 octets of ULPDU, length, padding and CRC */
 #define FPDU_MAX	64776
-/* With a marker in every 508 octets of it, and one before it */
+/* The same with a marker per 508 octets, and one before it */
 #define MARKED_MAX	(FPDU_MAX + 4 * 129)
 
 static void check_extent(const struct kiw_fpdu *fpdu, u32 max)
@@ -34,7 +34,7 @@ static enum kiw_mpa_rx unmarked(const struct fuzz_input *in)
 	return rx;
 }
 
-/* A stream with markers is one without once they are out: same verdict, same extent. */
+/* A stream gives the same verdict and extent with its markers and with the markers removed. */
 static void marked(const struct fuzz_input *in)
 {
 	u32 offset = fuzz_u32(in, 0) & ~3;
@@ -60,7 +60,7 @@ static void marked(const struct fuzz_input *in)
 	free(buf);
 }
 
-/* Both ways between octets of FPDUs and octets of the stream */
+/* Converts between offsets in FPDUs and offsets in the stream, in both directions */
 static void sizes(u32 offset, u32 octets)
 {
 	u32 size = kiw_mpa_marked_size(offset, octets);
@@ -72,7 +72,7 @@ static void sizes(u32 offset, u32 octets)
 	FUZZ_CHECK((offset + kiw_mpa_to_marker(offset)) % 512 == 0);
 }
 
-/* Writes @in with markers before every octet whose turn it is, and takes them out again. */
+/* Writes @in with markers inserted wherever one is due, and removes them again. */
 static void there_and_back(const struct fuzz_input *in)
 {
 	u32 start = fuzz_u32(in, 0) & ~3;
@@ -106,9 +106,9 @@ static void mulpdu(u32 emss)
 }
 
 /**
- * fuzz_one() - one input of libFuzzer's
+ * fuzz_one() - run one input of libFuzzer
  * @data: a piece of a stream
- * @size: octets of it
+ * @size: number of octets
  *
  * Context: user space.
  * Return: 0.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * MPA startup: any octets as a Request or a Reply; what was understood is written and
- * understood the same again; and two ends of any wishes agree about what they agreed on.
+ * MPA startup: parses any octets as a Request or a Reply, checks that an accepted frame parses
+ * the same after it is built again, and that two ends with any settings agree on the result of
+ * their negotiation.
  */
 #include "fuzz.h"
 
@@ -15,7 +16,7 @@ static u16 depth(u8 octet)
 	return octet < 0xf0 ? octet : DEPTH_MAX - (octet & 1);
 }
 
-/* An end from 8 octets of parameters */
+/* Builds the settings of an end from 8 octets of parameters */
 static struct kiw_mpa_local an_end(const u8 *p)
 {
 	static const u8 order[3] = { KIW_RTR_WRITE, KIW_RTR_READ, KIW_RTR_SEND };
@@ -57,8 +58,8 @@ static void through_the_wire(const struct kiw_mpa_frame *frame, bool reply,
 }
 
 /*
- * Judged octet by octet: nothing is taken back, and nobody waits for too much. (Why it is
- * no frame may change: what began like the other role's key may end like no key.)
+ * Parses octet by octet: a verdict is final, and the parser never waits for too much. (Only the
+ * reason of a refusal may change: a prefix of the other role's key may turn out to be no key.)
  */
 static void piecemeal(const struct fuzz_input *in, bool reply, const struct kiw_mpa_local *local,
 		      enum kiw_mpa_verdict wanted, size_t end)
@@ -105,7 +106,7 @@ static bool parse(const struct fuzz_input *in, bool reply, const struct kiw_mpa_
 	return v == KIW_MPA_OK;
 }
 
-/* Whatever a peer says, nobody gets more than the device has. */
+/* No matter what the peer sends, the result never exceeds the limits of the device. */
 static void within_limits(const struct kiw_mpa_local *local, const struct kiw_mpa_outcome *out)
 {
 	FUZZ_CHECK(out->ird <= local->max_ird);
@@ -148,7 +149,7 @@ static void conclude_any(const struct kiw_mpa_local *local, const struct kiw_mpa
 		within_limits(local, &out);
 }
 
-/* Both ends believe the same: RFC 5044 7.1, RFC 6581 9 */
+/* Both ends come to the same result: RFC 5044 7.1, RFC 6581 9 */
 static void both_agree(const struct kiw_mpa_outcome *a, const struct kiw_mpa_outcome *b)
 {
 	FUZZ_CHECK(a->rev == b->rev && a->version == b->version && a->crc == b->crc);
@@ -180,9 +181,9 @@ static void two_ends(const struct kiw_mpa_local *one, const struct kiw_mpa_local
 }
 
 /**
- * fuzz_one() - one input of libFuzzer's
- * @data: the start of a stream; the wishes of two ends are in the parameters
- * @size: octets of it
+ * fuzz_one() - run one input of libFuzzer
+ * @data: the start of a stream; the parameters are the settings of two ends
+ * @size: number of octets
  *
  * Context: user space.
  * Return: 0.
@@ -198,7 +199,7 @@ int fuzz_one(const u8 *data, size_t size)
 		answer_any(&one, &frame);
 	if (parse(&in, true, &one, &frame)) {
 		conclude_any(&one, &frame);
-		/* Once more with depths that are close to what this end has */
+		/* Once more with depths close to those of this end */
 		frame.ird = depth(in.param[7]);
 		frame.ord = depth(in.param[15]);
 		conclude_any(&one, &frame);

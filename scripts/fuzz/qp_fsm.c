@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* The life of a QP under any sequence of events: what may happen once happens once. */
+/* The QP state machine under any sequence of events: one-time actions happen only once. */
 #include "fuzz.h"
 
 #include "proto/qp_fsm.h"
 
 /**
- * struct life - of one QP, from the beginning to CLEAN
+ * struct life - what a QP has done since its start or the last CLEAN
  * @started: it was in RTS
- * @flushed: FLUSH
- * @reported: REPORT
- * @fatal: EVENT_FATAL
+ * @flushed: FLUSH was done
+ * @reported: REPORT was done
+ * @fatal: EVENT_FATAL was done
  */
 struct life {
 	bool started;
@@ -48,9 +48,9 @@ static void follow(struct life *life, enum kiw_qp_state state, struct kiw_qp_ste
 }
 
 /**
- * fuzz_one() - one input of libFuzzer's
+ * fuzz_one() - run one input of libFuzzer
  * @data: events
- * @size: how many
+ * @size: number of events
  *
  * Context: user space.
  * Return: 0.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* RDMA Read Requests there and back, and the order of messages on an untagged queue. */
+/* RDMA Read Requests, parsed and built again, and the order of messages on an untagged queue. */
 #include "fuzz.h"
 
 #include "proto/rdmap.h"
@@ -31,7 +31,7 @@ static void opcodes(u8 opcode)
 }
 
 /*
- * The queue against one that counts in 64 bits: a segment is taken exactly when it
+ * Compares the queue with a model that counts in 64 bits: a segment is accepted exactly if it
  * continues the message, and no message becomes longer than 2^32 - 1 octets.
  */
 static void order(const struct fuzz_input *in)
@@ -62,9 +62,9 @@ static void order(const struct fuzz_input *in)
 }
 
 /**
- * fuzz_one() - one input of libFuzzer's
- * @data: a Read Request header, and what comes on a queue
- * @size: octets of it
+ * fuzz_one() - run one input of libFuzzer
+ * @data: a Read Request header, and segments on a queue
+ * @size: number of octets
  *
  * Context: user space.
  * Return: 0.

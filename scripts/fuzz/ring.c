@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Ring arithmetic against a queue that counts in 64 bits, from any start of the counters. */
+/* Ring arithmetic, compared with a model that counts in 64 bits, from any counter start. */
 #include "fuzz.h"
 
 #include "proto/ring.h"
@@ -18,7 +18,7 @@ static void sizes(u32 entries, u32 max)
 	FUZZ_CHECK(size == 1 || size / 2 < entries);
 }
 
-/* Fills slots and empties them as the input says; each slot has the number put into it. */
+/* Fills and empties slots as the input tells; each slot must hold the number put into it. */
 static void use(const struct fuzz_input *in, u32 size)
 {
 	u32 put = fuzz_u32(in, 0);
@@ -42,9 +42,9 @@ static void use(const struct fuzz_input *in, u32 size)
 }
 
 /**
- * fuzz_one() - one input of libFuzzer's
- * @data: what happens at a ring
- * @size: octets of it
+ * fuzz_one() - run one input of libFuzzer
+ * @data: operations on a ring
+ * @size: number of octets
  *
  * Context: user space.
  * Return: 0.

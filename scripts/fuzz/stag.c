@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* STags: the permutation is one under every key, and STag, index and key8 are the same thing. */
+/* STags: one-to-one permutation under every key; conversion from index and key8 and back. */
 #include "fuzz.h"
 
 #include "proto/stag.h"
 
 /**
- * fuzz_one() - one input of libFuzzer's
+ * fuzz_one() - run one input of libFuzzer
  * @data: table indices, four octets each; the key is in the parameters
- * @size: octets of it
+ * @size: number of octets
  *
  * Context: user space.
  * Return: 0.

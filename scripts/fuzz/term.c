@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Terminates: any payload is read without harm, and what we write is read back the same. */
+/* Terminates: any payload is parsed safely, and what we build is parsed back the same. */
 #include "fuzz.h"
 
 #include "proto/ddp.h"
@@ -34,7 +34,7 @@ static void decode(const struct fuzz_input *in)
 	free(payload);
 }
 
-/* The octets as the head of an FPDU at fault; what its length field says may be anything */
+/* Takes the octets as the head of a faulty FPDU, with any value in its length field */
 static void encode(const struct fuzz_input *in)
 {
 	enum kiw_perr perr = 1 + in->param[0] % (KIW_PERR_COUNT - 1);
@@ -56,7 +56,7 @@ static void encode(const struct fuzz_input *in)
 	free(head);
 }
 
-/* A Terminate that is the whole stream is an FPDU that our own receiver understands. */
+/* A Terminate that is the whole stream is an FPDU that our own receiver accepts. */
 static void first(const struct fuzz_input *in)
 {
 	const struct kiw_mpa_outcome agreed = {
@@ -84,9 +84,9 @@ static void first(const struct fuzz_input *in)
 }
 
 /**
- * fuzz_one() - one input of libFuzzer's
- * @data: the payload of a Terminate, or an FPDU to complain about
- * @size: octets of it
+ * fuzz_one() - run one input of libFuzzer
+ * @data: the payload of a Terminate, or the faulty FPDU to report
+ * @size: number of octets
  *
  * Context: user space.
  * Return: 0.

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* What proto/ takes from the kernel's header of this name, in user space. */
+/* User space replacement for the kernel header of this name, as far as proto/ needs it. */
 #ifndef KIW_FUZZ_LINUX_CRC32C_H
 #define KIW_FUZZ_LINUX_CRC32C_H
 
 #include <linux/types.h>
 
-/* RFC 3385: the reflected polynomial, bit by bit; speed is of no concern here */
+/* RFC 3385: the reflected polynomial, bit by bit; speed does not matter here */
 static inline u32 crc32c(u32 crc, const void *data, unsigned int len)
 {
 	const u8 *octet = data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* What proto/ takes from the kernel's header of this name, in user space. */
+/* User space replacement for the kernel header of this name, as far as proto/ needs it. */
 #ifndef KIW_FUZZ_LINUX_MINMAX_H
 #define KIW_FUZZ_LINUX_MINMAX_H
 

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* What proto/ takes from the kernel's header of this name, in user space. */
+/* User space replacement for the kernel header of this name, as far as proto/ needs it. */
 #include <stddef.h>
