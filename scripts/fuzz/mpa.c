@@ -60,7 +60,7 @@ static void marked(const struct fuzz_input *in)
 	free(buf);
 }
 
-/* Converts between offsets in FPDUs and offsets in the stream, in both directions */
+/* Converts between sizes without and with markers, in both directions */
 static void sizes(u32 offset, u32 octets)
 {
 	u32 size = kiw_mpa_marked_size(offset, octets);

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""The command line: one connection, or a table of them; JSON lines on standard output.
+"""The command line: runs one connection or a table of them; prints JSON lines.
 
-    python3 -m peer client ADDRESS [OPTIONS]    connects, then is rping's client
-    python3 -m peer server ADDRESS [OPTIONS]    listens, then is rping's server
+    python3 -m peer client ADDRESS [OPTIONS]    connects and acts as rping's client
+    python3 -m peer server ADDRESS [OPTIONS]    listens and acts as rping's server
     python3 -m peer cases < TABLE               "NAME | ROLE ADDRESS OPTIONS" in each line
-    python3 -m peer hostile ADDRESS             faults in great number; see hostile.py
-    python3 -m peer mutate ADDRESS              valid sessions, changed; see mutate.py
-    python3 -m peer ip ADDRESS...               kiwarp_ip's other end; see ip.py
-    python3 -m peer faults                      the names for --fault
+    python3 -m peer hostile ADDRESS             a large number of faults; see hostile.py
+    python3 -m peer mutate ADDRESS              modified valid sessions; see mutate.py
+    python3 -m peer ip ADDRESS...               the other end of kiwarp_ip; see ip.py
+    python3 -m peer faults                      lists the names for --fault
 
-What is expected, by --expect; alternatives are separated by commas:
-    ok          the conversation goes to its end, data verified
-    term:L/T/CC a Terminate of that layer, error type and code, with the headers that
+The expected result is set by --expect; alternatives are separated by commas:
+    ok          the conversation completes, and its data is correct
+    term:L/T/CC a Terminate with this layer, error type and code and the headers that
                 belong to it, and then the end of the stream
     close       FIN and nothing before it    reset   RST and nothing before it
-    ended       either of them               reject  a Reply with R, and then the end
-    timeout     nothing in all the time there is
+    ended       either of these              reject  a Reply with R, and then the end
+    timeout     nothing until the timeout
 """
 
 import argparse

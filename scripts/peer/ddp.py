@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""DDP segments with RDMAP's control octet: RFC 5041 4, RFC 5040 4.1."""
+"""DDP segments with the RDMAP control octet: RFC 5041 4, RFC 5040 4.1."""
 
 import struct
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""What can be done wrong in full operation, by name.
+"""Protocol faults after startup, by name.
 
-A fault is a function of a connection and a target, memory of the other end: it sends,
-in one piece, what is wrong and what has to come before it, and says which ULPDUs a
-Terminate may put the blame on.
+A fault is a function of a connection and a target, which is memory of the other end. It
+returns the faulty octets, together with what has to precede them, and the ULPDUs that a
+Terminate may report as the cause. inject() sends the octets in one piece.
 """
 
 import collections

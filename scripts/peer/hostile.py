@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Many connections that all go wrong: python3 -m peer hostile ADDRESS [OPTIONS].
+"""Many connections that all fail: python3 -m peer hostile ADDRESS [OPTIONS].
 
-Every fault has its turn, several connections at a time, each in some variation. What
-the other end makes of them is counted and not judged; that is for who watches it.
+Uses every fault in turn, on several connections at a time, each in a random variation. The
+reactions of the other end are counted but not judged; the caller has to check the other end.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """python3 -m peer ip ADDRESS OWN-ADDRESS PACKETS-TO PACKETS-FROM
 
-A node that speaks to kiwarp_ip on host a from plain TCP and UDP sockets, and does all that
-the rules forbid. Prints "ok NAME" or "not ok NAME" for each case. After each, the counters
-of kip0 that are named have moved, and none of those that say that something was lost.
+A node that talks to kiwarp_ip on host a over plain TCP and UDP sockets and breaks its rules.
+Prints "ok NAME" or "not ok NAME" for each case. After each case, the counters of kip0 that it
+names must have increased by at least the given amounts.
 """
 
 import contextlib

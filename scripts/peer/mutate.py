@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Valid sessions with something changed: python3 -m peer mutate ADDRESS [OPTIONS].
+"""Valid sessions with random modifications: python3 -m peer mutate ADDRESS [OPTIONS].
 
-The other end is mutated.py of the selftests: it says in its Reply which memory is granted, and
-it Reads, Writes and Sends as soon as it is spoken to. Each session has Sends, Writes, Reads
-and a Read Response, several of more than one segment; a few things are then done to the
-segments. Session N of a seed is the same whenever it is run, by --first N --sessions 1. What
-the other end makes of it is counted; that a session with nothing changed goes well is checked.
+The other end is mutated.py of the selftests: its Reply tells which memory it grants, and it
+Reads, Writes and Sends as soon as it receives something. Each session has Sends, Writes, Reads
+and a Read Response, several of them with more than one segment; a few of the segments are then
+modified. Session N of a seed is reproducible with --first N --sessions 1. The reactions of the
+other end are counted; unmodified sessions must succeed.
 """
 
 import argparse

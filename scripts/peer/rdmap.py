@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""RDMAP on one stream: RFC 5040. Messages of either direction, memory, Terminate."""
+"""RDMAP on one stream: RFC 5040. Messages in both directions, memory, Terminate."""
 
 import collections
 import struct

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""The peer against the RFCs' examples, against slower ways to do the same, and against
-itself: python3 -m peer.selftest. Needs no network and no privilege."""
+"""Tests the peer against the examples in the RFCs, slower reference code, and itself:
+python3 -m peer.selftest. Needs no network and no privileges."""
 
 import itertools
 import random

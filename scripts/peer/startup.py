@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Both roles of MPA startup (RFC 5044 7.1, RFC 6581), and what can be done wrong there."""
+"""Both roles of MPA startup (RFC 5044 7.1, RFC 6581), and faults during startup."""
 
 import time
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""A TCP stream whose segments are chosen, and whose waits are bounded."""
+"""A TCP stream with control over its segment sizes and with timeouts for every wait."""
 
 import errno
 import fcntl
