@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# build.sh NAME: builds the tree's modules against kernel NAME and prints a directory
-# with them: kiwarp.ko, kiwarp_ktest.ko, and kiwarp_kunit.ko where the kernel has KUnit.
-# The build happens in a copy in the cache, so that several kernels can be built
-# at once and the tree stays clean; only what changed is compiled again, in a new
-# tree what differs from the tree that was built last.
+# build.sh NAME: builds the modules of this tree against kernel NAME and prints the directory
+# that holds them: kiwarp.ko, kiwarp_ktest.ko, and kiwarp_kunit.ko if the kernel has KUnit.
+# It builds in a copy in the cache, so that builds for several kernels can run at once and the
+# tree stays clean. Only changed files are compiled again; in a new tree, those that differ from
+# the tree that was built last.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh

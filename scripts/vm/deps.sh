@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# deps.sh: installs what make check, make demo and make lint use on Debian 12.
-# Fast when everything is there.
+# deps.sh: installs the packages that make check, make demo and make lint need on Debian 12.
+# Returns quickly if all are installed.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shellcheck shell=bash
 #
-# Shared by run.sh and pair.sh: what a guest needs on the host, how it is
-# started, awaited and judged. Source after lib.sh.
+# Shared by run.sh and pair.sh: prepares what a guest needs on the host, starts it,
+# waits for it and evaluates its result. Source after lib.sh.
 # shellcheck disable=SC2034,SC2054 # variables for others; commas of QEMU
 
 # What the options of run.sh and pair.sh set.

@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# kernel.sh NAME: prints the directory of a kernel to test on, made when it is
-# not in the cache. NAME is one of
+# kernel.sh NAME: prints the directory of a kernel to test on, and builds it if it
+# is not in the cache. NAME is one of
 #   uml        own 6.12 User Mode Linux kernel with KUnit
 #   uml-debug  the same with KASAN, lockdep, kmemleak, fault injection
 #   smp-debug  own 6.12 kernel for QEMU with KASAN, lockdep, preemption
 #   smp-kcsan  the same with KCSAN instead of KASAN and lockdep
 #   6.1, 6.12  the distribution's stock kernels, for QEMU
 # The directory holds
-#   kernel         what is booted
+#   kernel         the kernel image to boot
 #   modules.sqfs   /usr/lib/modules of the guest
 #   modules/       the same as a tree, for depmod
-#   boot-modules   what the initrd loads, in order (stock kernels)
+#   boot-modules   modules that the initrd loads, in order (stock kernels)
 #   info           shell variables: K_TYPE, K_RELEASE, K_BUILD, K_ARCH
 
 set -u

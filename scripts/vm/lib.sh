@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shellcheck shell=bash
 #
-# Shared by the host side of the test bed: the cache, content keys, locks,
-# packages. Source it; it changes nothing by itself.
+# Shared by the scripts on the host side of the test bed: cache, content keys, locks,
+# packages. To be sourced; it only defines functions and variables.
 # shellcheck disable=SC2034 # variables are for those who source it
 
 KIW_VM=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

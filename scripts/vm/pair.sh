@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# pair.sh [OPTIONS] -- CMD ARGS...: boots two guests, hosts "a" and "b", joined by
-# a cable between their eth0 (10.77.0.1 and .2, fd77::1 and ::2), runs CMD on a
-# and exits with its status. scripts/selftests/rc gives CMD `on_b`, to run
-# commands on b, and `kill_b` and `restart_b`. Options as run.sh, and
-#   --mtu N   of eth0, 9000 if not given
-# With --out DIR there are DIR/a and DIR/b. b has a disk, the third, that is empty at first and
-# stays what it is when b is killed; the logs of a life that ended so are in DIR/a.
+# pair.sh [OPTIONS] -- CMD ARGS...: boots two guests, hosts "a" and "b", connected by a cable
+# between their eth0 (10.77.0.1 and .2, fd77::1 and ::2), runs CMD on a and exits with its
+# status. CMD can use `on_b` of scripts/selftests/rc to run commands on b, and `kill_b` and
+# `restart_b`. Options as for run.sh, and
+#   --mtu N   MTU of eth0, default 9000
+# --out DIR creates DIR/a and DIR/b. The third disk of b is empty at first and keeps its contents
+# when b is killed; the logs of a killed b are in DIR/a.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh

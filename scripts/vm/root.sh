@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # root.sh [bookworm|trixie|host]: prints the directory that holds root.sqfs, the root
-# file system of guests, and busybox for their initrd; made by debootstrap when it
-# is not in the cache. Guests see it through an overlay and never change it. All
-# guests have bookworm; trixie is a small one, for the suite of its rdma-core, and host a
-# bookworm with systemd and DKMS, for `make check-release`.
+# file system of guests, and busybox for their initrd; builds it with debootstrap if it
+# is not in the cache. Guests use it through an overlay and never change it. bookworm is
+# the default; trixie is a small one for the test suite of its rdma-core; host is a
+# bookworm with systemd and DKMS for `make check-release`.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh

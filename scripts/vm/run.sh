@@ -1,19 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# run.sh [OPTIONS] -- CMD ARGS...: boots one guest, runs CMD in it as root, exits
+# run.sh [OPTIONS] -- CMD ARGS...: boots one guest, runs CMD in it as root and exits
 # with its status (124: timeout, 125: the guest died).
 #
 #   --kernel NAME   uml (default), uml-debug, smp-debug, smp-kcsan, 6.1, 6.12
-#   --smp N         CPUs (QEMU); --mem MB; --timeout S for everything
-#   --modules DIR   its *.ko can be loaded with modprobe; may be repeated
-#   --job DIR       is /host/job in the guest, and CMD's working directory
-#   --env N=V       in CMD's environment
-#   --out DIR       gets what the guest left in /out, and stdout, dmesg,
-#                   console, status
-# KIW_ROOT=trixie in the environment: the guest has Debian 13's rdma-core (root.sh).
-# scripts/selftests, scripts/peer, scripts/pyverbs, packaging and the page of the counters are in /host
-# in the guest, the programs of scripts/verbs, compiled, in /host/verbs.
+#   --smp N         CPUs (QEMU); --mem MB; --timeout S for the whole run
+#   --modules DIR   modprobe finds its *.ko in the guest; may be repeated
+#   --job DIR       /host/job in the guest, and the working directory of CMD
+#   --env N=V       sets a variable in the environment of CMD
+#   --out DIR       gets the guest's /out, and stdout, dmesg, console, status
+#
+# KIW_ROOT=trixie in the environment: the guest has the rdma-core of Debian 13 (root.sh).
+# In the guest /host holds scripts/selftests, scripts/peer, scripts/pyverbs, packaging and the
+# documentation of the counters; /host/verbs holds the compiled programs of scripts/verbs.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh

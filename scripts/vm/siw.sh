@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# siw.sh NAME: prints a directory with siw.ko for that kernel. It is the peer of
-# the interoperation tests, built from the distribution's linux-source: stock
-# kernels of the distribution come without.
+# siw.sh NAME: prints a directory with siw.ko for kernel NAME. siw is the peer in the
+# interoperability tests. It is built from the distribution's linux-source, because the
+# distribution's stock kernels do not include it.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh

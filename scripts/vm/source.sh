@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# source.sh 6.1|6.12: prints the path of that kernel's source tree, unpacked
-# from the distribution's linux-source package. What no test needs (other
-# architectures, big drivers) is left out; scripts/ is complete. patches/VERSION-* mend what of it
-# is wrong where a test cannot tell that from a fault of the driver's.
+# source.sh 6.1|6.12: prints the path of that kernel's source tree, unpacked from the
+# distribution's linux-source package. Parts that no test needs (other architectures, big
+# drivers) are left out; scripts/ is complete. patches/VERSION-* fix kernel bugs that a test
+# could not tell from a bug of the driver.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh

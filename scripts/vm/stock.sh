@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shellcheck shell=bash
 #
-# Part of kernel.sh: the distribution's kernels. Nothing is installed: the
-# packages are downloaded through apt and unpacked into the cache, since the
-# header packages would pull a kernel onto the machine.
+# Part of kernel.sh: the distribution's kernels. Packages are downloaded with apt and
+# unpacked into the cache rather than installed, because installing the header packages
+# would also install a kernel on this machine.
 
 # stock_release 6.1|6.12: the newest, by the meta package.
 stock_release() {
