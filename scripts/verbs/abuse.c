@@ -466,7 +466,7 @@ static void mappings(void)
 	destroy(CQ, cq.core.cq_handle);
 	refused("a ring that is gone", map(w.fd, bytes, MAP_SHARED, key), EINVAL);
 	memset(ring, 0x5a, bytes);
-	/* Whoever gets that memory next would see it */
+	/* The next owner of that memory would see it */
 	must_make(CQ, &cq);
 	moved = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, w.fd, cq.driver.cq_key);
 	MUST(moved != MAP_FAILED);
@@ -568,7 +568,7 @@ static struct rdma_cm_id *with_route(struct rdma_event_channel *chan)
 	return id;
 }
 
-/* Connects whatever QP has the number that comes next: where nobody listens */
+/* Connects the QP that has the next number, to a port without a listener */
 static void *guesser(void *unused)
 {
 	struct rdma_event_channel *chan;
@@ -646,7 +646,7 @@ static void *destroyer(void *unused)
 	}
 }
 
-/* An id with a request of the peer's, to be answered by the QP that goes */
+/* An id with a request of the peer, to be accepted with the QP that is destroyed */
 static struct rdma_cm_id *next_request(void)
 {
 	struct rdma_cm_event *event;
@@ -772,7 +772,7 @@ static int fork_keeps(int fd)
 
 	if (pid)
 		return pid < 0;
-	/* The parent ends as nobody, and its end has to kill. */
+	/* The parent exits as user nobody, and its death signal must kill this child. */
 	MUST(!setresuid(NOBODY, NOBODY, NOBODY) && !prctl(PR_SET_PDEATHSIG, SIGKILL));
 	MUST(fcntl(fd, F_GETFD) >= 0);
 	for (;;)

@@ -5,10 +5,10 @@
  *	attack [OPTIONS] case NAME...		directed cases, one line for each
  *	attack [OPTIONS] random SECONDS		random calls
  *	attack [OPTIONS] vanish SECONDS		the same while the caller deletes the devices
- *	attack honest				a pair that must not be affected, until SIGTERM
+ *	attack honest				a pair that must be unaffected, until SIGTERM
  *
  *	--seed N	seed of all random choices
- *	--spare WHAT	leave out an ordering that crashes the kernel whatever the driver does:
+ *	--spare WHAT	leave out an order that crashes the kernel whatever the driver does:
  *			connecting: accept or reject an identifier that connects (iw_cm)
  *			unread: destroy the identifier of a request that was not read (rdma_ucm)
  *			fork: kill a process while it forks (UML)
@@ -295,10 +295,10 @@ static unsigned int spared;
 static bool devices_vanish;
 static unsigned int startup_ms = 10000;
 static int kmsg = -1;
-/* Host of whom a directed case is about; the peers are on the other */
+/* Host of the process that a directed case tests; the peers are on the other host */
 static int here = 1;
 
-/* Into the kernel's log: it is what is left when the kernel stops. */
+/* Writes to the kernel log, which remains when the kernel crashes. */
 static void tell(const char *format, ...)
 {
 	char line[200];
@@ -589,7 +589,7 @@ static int state_of(struct ibv_qp *qp)
 	return attr.qp_state;
 }
 
-/* Who one is */
+/* Users and namespaces */
 
 static void write_file(const char *path, const char *text)
 {
@@ -798,7 +798,7 @@ static void client_open(struct client *c, int side)
 	c->qp = must_have_qp(&c->v);
 }
 
-/* The machine may be too busy to keep a deadline. That is nobody's fault: once more then */
+/* The machine may be too busy to meet a deadline, which is no failure: try again */
 static void client_connect(struct client *c, int to, __u16 port)
 {
 	struct rdma_ucm_conn_param param = conn_param(c->qp->qp_num);
@@ -918,7 +918,7 @@ static void tcp_close(int fd, bool is_reset)
 	close(fd);
 }
 
-/* Of what comes within @ms, @count octets at the most. Return: how many */
+/* Receives at most @count octets within @ms. Return: their number */
 static int tcp_read(int fd, void *buf, int count, int ms)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -968,7 +968,7 @@ static void reach(int stage)
 	atomic_store(&w->stage, stage);
 }
 
-/* Nobody waits for what does not come any more. */
+/* A child that failed makes await() give up. */
 static void child_ended(int signal, siginfo_t *info, void *context)
 {
 	(void)signal;
@@ -1031,7 +1031,7 @@ static void start_server(int side)
 	}
 }
 
-/* A caller of whom nothing is heard after its Request, to the listener that a case is about */
+/* A peer that connects to the tested listener and sends nothing after its Request */
 static int silent_caller(void)
 {
 	__u8 request[MPA_FRAME];
@@ -1056,10 +1056,10 @@ static __u32 take_request(int fd, __u32 *listener)
 	return event.id;
 }
 
-/* What has come about when it comes to a second call */
+/* Progress of the connection at the time of the second call */
 enum when { AT_ONCE, ESTABLISHED };
 
-/* The time that a deadline may take to have its effects */
+/* Waits until the startup deadline has passed and taken effect */
 static void outlive_startup(void)
 {
 	pause_ms(startup_ms + 300);
@@ -1234,7 +1234,7 @@ static void case_accept_established_again(void)
 	}
 }
 
-/* Not connected yet: a receive is posted, and a message that is for its peer alone */
+/* Not connected yet: a receive is posted, for a message that only its peer may send */
 static void victim_idle(int side)
 {
 	struct client c;
@@ -1471,7 +1471,7 @@ static void case_mute(void)
 	close(fd);
 }
 
-/* A connection for a QP of another process: who makes it, with what right */
+/* A connection for a QP of another process: which process makes it, and with what right */
 enum lender { FORKED, PASSED, BY_RIGHT, NO_RIGHT };
 
 static int pass[2];
@@ -2036,7 +2036,7 @@ static struct rdma_ucm_conn_param any_param(struct thread *t)
 
 /* Operations on an identifier */
 
-/* Whom to connect to: others who attack, a good server, plain TCP of all kinds, nobody */
+/* Destinations: other families, the good server, plain TCP peers of all kinds, no listener */
 static __u16 any_port(struct thread *t)
 {
 	switch (choose(&t->rng, 4)) {
@@ -2116,7 +2116,7 @@ static int do_accept(struct thread *t, struct slot *s, int fd, struct note *note
 	return ret;
 }
 
-/* An order that stops the kernel, and has to be left out for that */
+/* An order that crashes the kernel and is therefore left out */
 static bool is_spared(const struct slot *s, enum op op)
 {
 	if (op != OP_ACCEPT && op != OP_REJECT)
@@ -2181,7 +2181,7 @@ static void migrate(struct thread *t, struct slot *s, struct channel *chan)
 	drop_channel(to);
 }
 
-/* What somebody who wants a connection would do next */
+/* The next call of a well-behaved program */
 static enum op sensible(struct thread *t, const struct slot *s)
 {
 	static const enum op asks[] = {
@@ -2325,7 +2325,7 @@ static void event_op(struct thread *t)
 	drop_channel(chan);
 }
 
-/* Identifiers that are not ours, or that nobody told us of */
+/* Identifiers of other families, or guessed ones */
 static void strange_op(struct thread *t)
 {
 	struct channel *chan = hold_channel(t, choose(&t->rng, CHANNELS));
@@ -2811,7 +2811,7 @@ static void peers_main(int side)
 		pause();
 }
 
-/* The one who looks after all of them */
+/* The supervisor of all families */
 
 static void print_notes(const struct notes *n)
 {

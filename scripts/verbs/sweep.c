@@ -194,7 +194,7 @@ static void post_batch(void)
 	wrs[i].wr.rdma.remote_addr = (unsigned long)w.room[!w.active];
 	wrs[i].wr.rdma.rkey = w.mr[!w.active]->rkey;
 	MUST(!ibv_post_send(w.ends[w.active].id->qp, wrs, &bad));
-	/* Inline data has been taken: what happens to the memory now is nobody's business */
+	/* Inline data was copied when it was posted, so the memory may be changed now */
 	for (i = 0; i < w.count; i++)
 		if (w.ops[i].is_inline)
 			fill_source(w.ops[i].local, w.ops[i].local_count, w.done + i + 1);
