@@ -46,7 +46,6 @@ enum kip_role {
 #define KIP_CE_ESTABLISHED	BIT(2)
 #define KIP_CE_REJECTED		BIT(3)	/* the private data may tell why */
 #define KIP_CE_FAULT		BIT(4)	/* the connection failed or ended */
-#define KIP_CE_IDLE		BIT(5)	/* not used */
 
 /**
  * struct kip_rx_slot - a posted receive
@@ -67,7 +66,6 @@ struct kip_rx_slot {
 /**
  * struct kip_tx_slot - a packet that is being sent
  * @cqe: identifies the slot in a completion
- * @conn: not used
  * @skb: the packet
  * @wr: its Send
  * @nr_sge: number of mapped pieces
@@ -75,7 +73,6 @@ struct kip_rx_slot {
  */
 struct kip_tx_slot {
 	struct ib_cqe cqe;
-	struct kip_conn *conn;
 	struct sk_buff *skb;
 	struct ib_send_wr wr;
 	unsigned int nr_sge;

@@ -174,9 +174,9 @@ static void control_publish(struct kip_dev *dev, struct kip_peer *peer)
 	peer->is_known = true;
 	peer->instance = pdata.instance;
 	peer->serial = pdata.serial;
-	peer->tries = 0;
 	kip_count(dev, KIP_STAT_CONN_ESTABLISHED);
 	spin_lock_bh(&peer->lock);
+	peer->tries = 0;
 	kip_credit_open(&conn->credit, pdata.data_receives);
 	peer->mtu = kip_pdata_mtu(conn->rx_mtu, pdata.mtu);
 	conn->heard_at = jiffies;
@@ -279,7 +279,7 @@ static enum kip_reason request_check(struct kip_dev *dev, struct kip_conn *conn,
 	if (!kip_sockaddr_lladdr(lladdr, &from.sa, 0) ||
 	    kip_addr_same(lladdr, dev->netdev->dev_addr))
 		return KIP_REASON_FORMAT;
-	if (dev->settings.has_listed_only && !kip_udp_is_listed(dev, &from)) {
+	if (READ_ONCE(dev->settings.has_listed_only) && !kip_udp_is_listed(dev, &from)) {
 		kip_count(dev, KIP_STAT_CONN_UNLISTED);
 		return KIP_REASON_BUSY;
 	}

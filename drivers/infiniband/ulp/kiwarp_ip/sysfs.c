@@ -185,11 +185,6 @@ static int store_idle_s(struct kip_dev *dev, const char *text)
 	return ret;
 }
 
-static int store_bool(struct kip_dev *dev, const char *text, bool *value)
-{
-	return kstrtobool(text, value) ? refuse(dev, -EINVAL, "must be 0 or 1") : 0;
-}
-
 static int store_learn(struct kip_dev *dev, const char *text)
 {
 	u64 value;
@@ -202,7 +197,12 @@ static int store_learn(struct kip_dev *dev, const char *text)
 
 static int store_listed_only(struct kip_dev *dev, const char *text)
 {
-	return store_bool(dev, text, &dev->settings.has_listed_only);
+	bool value;
+
+	if (kstrtobool(text, &value))
+		return refuse(dev, -EINVAL, "must be 0 or 1");
+	WRITE_ONCE(dev->settings.has_listed_only, value);
+	return 0;
 }
 
 static int store_group(struct kip_dev *dev, const char *text)

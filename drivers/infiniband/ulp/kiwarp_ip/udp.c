@@ -339,7 +339,7 @@ static bool udp_sender_is_good(struct kip_dev *dev, const union kip_sockaddr *fr
 	}
 	is_listed = kip_udp_is_listed(dev, from);
 	if (!kip_sockaddr_lladdr(lladdr, &from->sa, 0) ||
-	    (dev->settings.has_listed_only && !is_listed)) {
+	    (READ_ONCE(dev->settings.has_listed_only) && !is_listed)) {
 		kip_count(dev, KIP_STAT_RX_UDP_SENDER);
 		return false;
 	}
