@@ -192,6 +192,7 @@ layer sundry.c '<linux/types.h>' "not in the layer table" "a file without a laye
 touch "$work/tree/$driver/mr.h" "$work/tree/$driver/cq.h"
 layer mr.c '"cq.h"' "before its own mr.h" "own header not first"
 driver=drivers/infiniband/ulp/kiwarp_ip layer rx.c '"qp.h"' "no header of its module" "kiwarp's in kiwarp_ip"
+good_tree
 add_to "$driver/main.c" '#if KERNEL_VERSION(6, 2, 0)' '#endif'
 bad "include layering" "in compat/ only" "a version outside of compat"
 
