@@ -126,9 +126,10 @@ recall_captured() {
 
 # _rpcs: of each RPC message over RDMA the sender, its port and the other, the XID, the
 # credits, 0 for CALL or 1 for REPLY, and the program; not of CALLs with chunks, which tshark
-# shows where their last RDMA Read Response is.
+# shows where their last RDMA Read Response is. Heuristics first: the port of the client may be
+# one that tshark takes for another protocol's.
 _rpcs() {
-	tshark -r "$PCAP" -Y "rpcordma.xid && rpc.msgtyp" -T fields -E occurrence=f -e ip.src -e tcp.srcport -e tcp.dstport \
+	tshark -o tcp.try_heuristic_first:TRUE -r "$PCAP" -Y "rpcordma.xid && rpc.msgtyp" -T fields -E occurrence=f -e ip.src -e tcp.srcport -e tcp.dstport \
 		-e rpcordma.xid -e rpcordma.flow_control -e rpc.msgtyp -e rpc.program
 }
 
