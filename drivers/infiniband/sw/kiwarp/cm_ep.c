@@ -385,8 +385,12 @@ void kiw_ep_join_qp(struct kiw_ep *ep)
 	spin_unlock(&ep->dev->startups_lock);
 }
 
+/* Endpoints join and leave under their lock, so one outside the list stays outside. */
 static void leave_qp(struct kiw_ep *ep)
 {
+	lockdep_assert_held(&ep->lock);
+	if (list_empty(&ep->startup_link))
+		return;
 	spin_lock(&ep->dev->startups_lock);
 	list_del_init(&ep->startup_link);
 	spin_unlock(&ep->dev->startups_lock);
