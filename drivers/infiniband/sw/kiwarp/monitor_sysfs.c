@@ -56,45 +56,28 @@ static ssize_t monitor_show(struct ib_device *ibdev, u32 port, struct ib_port_at
 	return sysfs_emit(buf, "%llu\n", sum >> counter->shift);
 }
 
-#define MONITOR_ATTR(_name) \
-	.attr = { \
-		.attr = { .name = __stringify(_name), .mode = 0444 }, \
-		.show = monitor_show, \
+/* Define the file @_name: the sum of the statistics that follow, in units of 2^@_shift. */
+#define MONITOR_COUNTER(_name, _shift, ...) \
+	static struct monitor_counter _name = { \
+		.attr = { \
+			.attr = { .name = __stringify(_name), .mode = 0444 }, \
+			.show = monitor_show, \
+		}, \
+		.shift = _shift, \
+		.count = ARRAY_SIZE(((enum kiw_stat[]){ __VA_ARGS__ })), \
+		.stats = { __VA_ARGS__ }, \
 	}
 
-/* The value of one counter */
-#define MONITOR_COUNTER(_name, _stat) \
-	{ MONITOR_ATTR(_name), .count = 1, .stats = { _stat } }
-
-/* A counter of bytes, in units of 4 bytes */
-#define MONITOR_DATA(_name, _stat) \
-	{ MONITOR_ATTR(_name), .shift = 2, .count = 1, .stats = { _stat } }
-
-static struct monitor_counter port_xmit_data =
-	MONITOR_DATA(port_xmit_data, KIW_STAT_TX_BYTES);
-static struct monitor_counter port_rcv_data =
-	MONITOR_DATA(port_rcv_data, KIW_STAT_RX_BYTES);
-static struct monitor_counter port_xmit_packets =
-	MONITOR_COUNTER(port_xmit_packets, KIW_STAT_TX_FPDUS);
-static struct monitor_counter port_rcv_packets =
-	MONITOR_COUNTER(port_rcv_packets, KIW_STAT_RX_FPDUS);
-static struct monitor_counter unicast_xmit_packets =
-	MONITOR_COUNTER(unicast_xmit_packets, KIW_STAT_TX_FPDUS);
-static struct monitor_counter unicast_rcv_packets =
-	MONITOR_COUNTER(unicast_rcv_packets, KIW_STAT_RX_FPDUS);
-static struct monitor_counter port_xmit_discards =
-	MONITOR_COUNTER(port_xmit_discards, KIW_STAT_TX_DISCARDED);
-
-static struct monitor_counter port_rcv_errors = {
-	MONITOR_ATTR(port_rcv_errors),
-	.count = MAX_SUMMANDS,
-	.stats = {
-		KIW_STAT_RX_CRC_ERRORS,
-		KIW_STAT_RX_MPA_ERRORS,
-		KIW_STAT_RX_DDP_ERRORS,
-		KIW_STAT_RX_RDMAP_ERRORS,
-	},
-};
+/* Data is counted in units of 4 bytes. */
+MONITOR_COUNTER(port_xmit_data, 2, KIW_STAT_TX_BYTES);
+MONITOR_COUNTER(port_rcv_data, 2, KIW_STAT_RX_BYTES);
+MONITOR_COUNTER(port_xmit_packets, 0, KIW_STAT_TX_FPDUS);
+MONITOR_COUNTER(port_rcv_packets, 0, KIW_STAT_RX_FPDUS);
+MONITOR_COUNTER(unicast_xmit_packets, 0, KIW_STAT_TX_FPDUS);
+MONITOR_COUNTER(unicast_rcv_packets, 0, KIW_STAT_RX_FPDUS);
+MONITOR_COUNTER(port_xmit_discards, 0, KIW_STAT_TX_DISCARDED);
+MONITOR_COUNTER(port_rcv_errors, 0, KIW_STAT_RX_CRC_ERRORS, KIW_STAT_RX_MPA_ERRORS,
+		KIW_STAT_RX_DDP_ERRORS, KIW_STAT_RX_RDMAP_ERRORS);
 
 static struct attribute *counter_attrs[] = {
 	&port_xmit_data.attr.attr,
