@@ -321,7 +321,7 @@ void kip_tx_done(struct kip_conn *conn, const struct ib_wc *wc, struct sk_buff_h
  * @dev: the interface
  * @peer: the peer; its lock is not held
  *
- * Called when there will be no connection for now. Short packets leave as datagrams. Senders
+ * Called when the peer could not be connected. Short packets leave as datagrams. Senders
  * of longer packets are told only after TELL_AFTER failures in a row: their routes would
  * remember the small MTU for minutes.
  *
