@@ -77,6 +77,14 @@ def indent(text, limit=80):
     return "\n".join(cut + ["    | " + l for l in lines[-limit:]])
 
 
+def indent_reports(text, limit=80):
+    """What is wrong comes first, the whole log behind it: the ends of both."""
+    lines = ["    | " + l for l in text.splitlines()]
+    if len(lines) > limit:
+        lines[limit // 2:-limit // 2] = ["    | ..."]
+    return "\n".join(lines)
+
+
 def selftest(out, name, label):
     base = os.path.join(out, name)
     ktap, dmesg = read(base + ".ktap") or "", read(base + ".dmesg")
@@ -95,7 +103,7 @@ def selftest(out, name, label):
     if result.failures:
         print(indent(ktap))
     if dmesg:
-        print(indent(dmesg))
+        print(indent_reports(dmesg))
     print("TOTALS %d %d %d" % (result.passed, len(result.failures), result.skipped))
     return bool(result.failures)
 
