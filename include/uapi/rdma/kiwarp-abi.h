@@ -9,7 +9,7 @@
  *
  * Rules, as seen by the kernel:
  *  - The number of slots of a ring is a power of two. A ring is zeroed when it
- *    is mapped and used strictly in order. Each side has its own 32-bit index,
+ *    is created and used strictly in order. Each side has its own 32-bit index,
  *    which starts at 0.
  *  - The producer sets the valid bit of a slot last (release). The consumer
  *    reads it first (acquire) and returns the slot by writing flags = 0.

@@ -123,9 +123,9 @@ void kiw_mr_retract(struct kiw_mr_table *table, struct kiw_mr *mr)
 	WRITE_ONCE(mr->stag, 0);
 	xa_erase(&table->mrs, table_index(table, mr->ib.lkey));
 	/*
-	 * No section sleeps: one lasts as long as a run of posted work requests or a batch
-	 * of received data. A normal grace period would gain nothing, and a process that
-	 * exits may have thousands of MRs to deregister.
+	 * No section sleeps: one lasts as long as building a batch, or a run of received
+	 * FPDUs. A normal grace period would gain nothing, and a process that exits may
+	 * have thousands of MRs to deregister.
 	 */
 	synchronize_srcu_expedited(&table->srcu);
 	trace_mr(mr, "deregistered");

@@ -54,7 +54,7 @@ struct kiw_conn_ops {
  * @version: DDP and RDMAP version on the wire: 1, or 0 in permissive RDMAC mode
  * @ird: inbound RDMA Reads the peer may have outstanding
  * @ord: RDMA Reads this end may have outstanding
- * @rtr: kind of RTR to send first (%KIW_RTR_WRITE or %KIW_RTR_READ), 0: none (initiator)
+ * @rtr: kind of RTR to send first, one of %KIW_RTR_WRITE, _READ and _SEND, 0: none (initiator)
  * @expect_rtr: the peer's first FPDU may be an empty Send as RTR, which the consumer does not
  *	see (responder)
  * @ops: the connection's callbacks
