@@ -168,7 +168,7 @@ help:
 	@echo 'make demo          see it work, in two throw-away virtual machines'
 	@echo 'make check         lint, KUnit, fuzzing and system tests'
 	@echo 'make check-all     every system test on every kernel it is for, whole: hours'
-	@echo 'make check-ulp     NFS, iSER, NVMe and so on only, on all kernels and pairs of guests'
+	@echo 'make check-ulp     NFS, iSER, NVMe and so on only, on the kernels that have them'
 	@echo 'make check-races   what races, on two CPUs with KASAN and lockdep, and with KCSAN'
 	@echo 'make soak          random verbs, attacks, NFS and so on for SOAK_SECONDS (600) each'
 	@echo 'make bench         throughput and cost beside siw, rxe and TCP'

@@ -23,7 +23,7 @@ settings() {
 		echo 0 >"$FAILPAGE/min-order" && echo 0 >"$FAILPAGE/ignore-gfp-highmem"
 }
 
-# failing STEP PART...: every so-manieth allocation; all when there is time.
+# failing STEP PART...: every STEPth allocation fails in turn; in a soak, every one.
 failing() {
 	local step=$1
 	shift
