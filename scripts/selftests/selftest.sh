@@ -107,7 +107,7 @@ unjudged() {
 race() {
 	local frames
 	echo "=================================================================="
-	echo "BUG: KCSAN: data-race in one / other"
+	echo "BUG: KCSAN: data-race in ${1%% *} / ${2%% *}" | sed 's/@\([^ ]*\)/\1 [kiwarp]/g'
 	for frames in "$1" "$2"; do
 		printf '\n%s to 0xffff888003a1c0c8 of 8 bytes by task 17 on cpu 1:\n' "write (marked)"
 		for frame in $frames; do echo " $frame+0x12/0x340${MODULE:+ [$MODULE]}"; done |
@@ -191,6 +191,8 @@ t_run "a race of others" race_left_out "one two" "other more"
 t_run "a race of an interrupt on top of the driver" \
 	race_left_out "one handle_softirqs @kiw_one" "other asm_sysvec_call_function @kiw_two"
 t_run "a race of the driver in a softirq" race_found "@kiw_one handle_softirqs one" "other"
+t_run "a race for the flags of a task" race_left_out "@kiw_one two" "kthread_data wq_worker_tick"
+t_run "a race for the flags of a task, of the other side" race_left_out "kthread_data" "@kiw_one"
 t_run "another report within a race of others" race_interrupted
 t_run "a race whose report is cut off" race_cut_off
 t_run "a race among others" race_not_first
