@@ -24,7 +24,7 @@ SEED=${KIW_SEED:-5040}
 [ -z "${KIW_SOAK:-}" ] || SEED=${KIW_SEED:-$(date +%s)}
 ATTACK_S=${KIW_SOAK:-4}
 # What stops this kernel with any driver. UML does not survive a process that is killed in fork().
-SPARE=(connecting unread)
+SPARE=(connecting unread attributes)
 case $KIW_KERNEL in uml*) SPARE+=(fork) ;; esac
 
 startup_is() {

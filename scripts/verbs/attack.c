@@ -12,6 +12,8 @@
  *			connecting: accept or reject an identifier that connects (iw_cm)
  *			unread: destroy the identifier of a request that was not read (rdma_ucm)
  *			fork: kill a process while it forks (UML)
+ *			attributes: ask for the attributes of a QP while another thread
+ *				binds the identifier (rdma_ucm)
  *	--qp SIDE:QPN	a QP of another process (0: host a, 1: host b); may be repeated
  *	--startup MS	the devices' startup_ms
  *
@@ -108,7 +110,7 @@
 #define KNOWN		512
 #define FORKED_STEPS	20
 
-enum spare { SPARE_CONNECTING = 1, SPARE_UNREAD = 2, SPARE_FORK = 4 };
+enum spare { SPARE_CONNECTING = 1, SPARE_UNREAD = 2, SPARE_FORK = 4, SPARE_ATTRIBUTES = 8 };
 
 /* struct rng - random numbers of one thread */
 struct rng {
@@ -2158,7 +2160,8 @@ static int call(struct thread *t, struct slot *s, int fd, enum op op, struct not
 
 static bool is_alone(enum op op)
 {
-	return op == OP_DESTROY || op == OP_MIGRATE;
+	return op == OP_DESTROY || op == OP_MIGRATE ||
+	       (op == OP_QP_ATTR && spared & SPARE_ATTRIBUTES);
 }
 
 static void migrate(struct thread *t, struct slot *s, struct channel *chan)
@@ -2330,8 +2333,8 @@ static void strange_op(struct thread *t)
 {
 	struct channel *chan = hold_channel(t, choose(&t->rng, CHANNELS));
 	struct rdma_ucm_conn_param param = any_param(t);
-	__u32 id = choose(&t->rng, spared & ~SPARE_FORK ? 1 : 3) ? choose(&t->rng, 100) :
-		   (1u << 24) + choose(&t->rng, 1u << 30);
+	bool is_unknown = spared & (SPARE_CONNECTING | SPARE_UNREAD) || chance(t, 3);
+	__u32 id = is_unknown ? (1u << 24) + choose(&t->rng, 1u << 30) : choose(&t->rng, 100);
 	struct note *note;
 	int ret;
 
@@ -3047,6 +3050,8 @@ static void spare_option(const char *text)
 		spared |= SPARE_UNREAD;
 	else if (!strcmp(text, "fork"))
 		spared |= SPARE_FORK;
+	else if (!strcmp(text, "attributes"))
+		spared |= SPARE_ATTRIBUTES;
 	else
 		fail("not to be spared: %s", text);
 }

@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <linux/netlink.h>
 #include <linux/userfaultfd.h>
@@ -39,6 +40,7 @@
 #define NO_QP		0xfffff0
 #define CHILDREN	400
 #define EVENTS		20000
+#define RACE_S		20
 /* From rdma_user_cm.h, which cannot be included together with rdma_cma.h */
 #define GET_EVENT	12
 #define RESPONSE_BYTES	512
@@ -523,6 +525,41 @@ static void port_mapper(void)
 	}
 }
 
+static void *bind_in_vain(void *arg)
+{
+	struct sockaddr_in taken = address(ADDR_A, PORT);
+	struct rdma_cm_id *id = arg;
+	time_t end = time(NULL) + RACE_S;
+
+	while (time(NULL) < end)
+		MUST(rdma_bind_addr(id, (void *)&taken) && errno == EADDRINUSE);
+	return NULL;
+}
+
+/*
+ * A bind that fails because the port is in use has had the device for a moment. Another thread that
+ * asks for the attributes of a QP just then goes on when there is no device any more. That takes
+ * two CPUs.
+ */
+static void bound_attributes(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
+	struct rdma_event_channel *chan;
+	struct rdma_cm_id *id;
+	pthread_t thread;
+	int mask, had = 0;
+
+	/* These listen at PORT. */
+	open_sides();
+	enter(0);
+	chan = rdma_create_event_channel();
+	MUST(chan && !rdma_create_id(chan, &id, NULL, RDMA_PS_TCP));
+	MUST(!pthread_create(&thread, NULL, bind_in_vain, id));
+	while (pthread_tryjoin_np(thread, NULL))
+		had += !rdma_init_qp_attr(id, &attr, &mask);
+	printf("attributes %d times\n", had);
+}
+
 /**
  * main() - see the head of the file
  * @argc: number of arguments
@@ -548,6 +585,7 @@ int main(int argc, char **argv)
 		{ "get-event-stall", get_event_stall },
 		{ "comp-events", comp_events },
 		{ "port-mapper", port_mapper },
+		{ "bound-attributes", bound_attributes },
 	};
 	size_t i;
 
