@@ -73,7 +73,7 @@ cases() {
 _says_ready() { grep -q ready "$T_DIR/honest.log"; }
 
 honest_start() {
-	"$PROGRAMS/attack" honest >"$T_DIR/honest.log" 2>&1 &
+	"$PROGRAMS/attack" --startup "$SHORT_MS" honest >"$T_DIR/honest.log" 2>&1 &
 	echo $! >"$T_DIR/honest.pid"
 	wait_for 20 _says_ready || { spawn_log honest; return 1; }
 }
