@@ -234,3 +234,25 @@ void kiw_mr_copy_from(const struct kiw_mr *mr, u64 addr, void *dst, u32 len)
 	else
 		memcpy(dst, kernel_address(addr), len);
 }
+
+static const enum kiw_perr mr_source_perrs[KIW_MEM_COUNT] = {
+	[KIW_MEM_OK]		= KIW_PERR_NONE,
+	[KIW_MEM_STAG]		= KIW_PERR_RDMAP_STAG,
+	[KIW_MEM_ASSOC]		= KIW_PERR_RDMAP_STAG_ASSOC,
+	[KIW_MEM_ACCESS]	= KIW_PERR_RDMAP_ACCESS,
+	[KIW_MEM_WRAP]		= KIW_PERR_RDMAP_TO_WRAP,
+	[KIW_MEM_BOUNDS]	= KIW_PERR_RDMAP_BOUNDS,
+	[KIW_MEM_LOST]		= KIW_PERR_RDMAP_CATASTROPHIC,
+};
+
+/**
+ * kiw_mr_source_perr() - error to report for an RDMA Read that may not read: RFC 5040 7.2
+ * @fault: the reason
+ *
+ * Context: any.
+ * Return: the error for the Terminate.
+ */
+enum kiw_perr kiw_mr_source_perr(enum kiw_mem_fault fault)
+{
+	return mr_source_perrs[fault];
+}

@@ -15,6 +15,7 @@
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
+#include "proto/perr.h"
 #include "proto/stag.h"
 #include "umem.h"
 
@@ -129,6 +130,9 @@ static inline void kiw_mr_leave(struct kiw_mr_section *section)
 {
 	srcu_read_unlock(&section->table->srcu, section->srcu);
 }
+
+/* Any context */
+enum kiw_perr kiw_mr_source_perr(enum kiw_mem_fault fault);
 
 /* Within a section */
 struct kiw_mr *kiw_mr_at(struct kiw_mr_table *table, u32 stag);

@@ -42,28 +42,6 @@ static const enum kiw_perr tagged_perr[KIW_MEM_COUNT] = {
 	[KIW_MEM_LOST]		= KIW_PERR_RDMAP_CATASTROPHIC,
 };
 
-static const enum kiw_perr source_perrs[KIW_MEM_COUNT] = {
-	[KIW_MEM_OK]		= KIW_PERR_NONE,
-	[KIW_MEM_STAG]		= KIW_PERR_RDMAP_STAG,
-	[KIW_MEM_ASSOC]		= KIW_PERR_RDMAP_STAG_ASSOC,
-	[KIW_MEM_ACCESS]	= KIW_PERR_RDMAP_ACCESS,
-	[KIW_MEM_WRAP]		= KIW_PERR_RDMAP_TO_WRAP,
-	[KIW_MEM_BOUNDS]	= KIW_PERR_RDMAP_BOUNDS,
-	[KIW_MEM_LOST]		= KIW_PERR_RDMAP_CATASTROPHIC,
-};
-
-/**
- * kiw_source_perr() - error to report for an RDMA Read that may not read: RFC 5040 7.2
- * @fault: the reason
- *
- * Context: any.
- * Return: the error for the Terminate.
- */
-enum kiw_perr kiw_source_perr(enum kiw_mem_fault fault)
-{
-	return source_perrs[fault];
-}
-
 /* Placement */
 
 /* Start a message whose payload goes to the SGEs of a work request, one after the other. */
@@ -347,7 +325,7 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, const struct kiw_rx_fpdu
 		kiw_mr_done(mr);
 	}
 	if (fault != KIW_MEM_OK)
-		return kiw_source_perr(fault);
+		return kiw_mr_source_perr(fault);
 	if (!kiw_irq_add(&qp->tx.irq, &req, in->head + KIW_FPDU_LEN_SIZE))
 		return KIW_PERR_DDP_NO_BUFFER;
 	kiw_untagged_advance(&qp->rx.queue[KIW_QN_READ_REQ], seg);

@@ -56,9 +56,6 @@ extern const struct kiw_sock_ops kiw_qp_sock_ops;
 void kiw_rx_run(struct kiw_qp *qp);
 bool kiw_rx_flush(struct kiw_qp *qp, u32 left);
 
-/* Pure */
-enum kiw_perr kiw_source_perr(enum kiw_mem_fault fault);
-
 /* Before the stream is handed over, process context */
 void kiw_rx_init(struct kiw_qp *qp);
 

@@ -251,7 +251,7 @@ static void tx_response_fault(struct kiw_qp *qp, const struct kiw_peer_read *rea
 	memcpy(head.ddp, read->ddp, sizeof(head.ddp));
 	kiw_read_req_encode(&head.wire, &req);
 	qp->tx.kind = KIW_TX_NONE;
-	kiw_qp_fault(qp, kiw_source_perr(fault), (const u8 *)&head, sizeof(head));
+	kiw_qp_fault(qp, kiw_mr_source_perr(fault), (const u8 *)&head, sizeof(head));
 }
 
 /* Add segments of the Response to the peer's oldest RDMA Read, RFC 5040 4.5. */
