@@ -20,7 +20,7 @@ LAYERS = [
     (0, "proto/wire proto/perr proto/crc"),
     (1, "proto/mpa*"),
     (2, "proto/*"),
-    (3, "mr mr_fast umem dmabuf sgl cq srq readq txbuf policy sock sock_*"),
+    (3, "mr mr_fast mr_copy umem dmabuf sgl cq srq readq txbuf policy sock sock_*"),
     (4, "caller qp qp_post doorbell tx tx_done tx_fpdu tx_source rx rx_fpdu rx_follow wr"),
     (5, "cm cm_* verbs verbs_* uapi uapi_* device policy_sysfs monitor_sysfs netlink stats trace main"),
 ]
@@ -37,7 +37,7 @@ RULES = [
      " linux/unaligned.h asm/byteorder.h proto/*",
      "",
      "proto/ is bytes and numbers only"),
-    ("mr mr_fast umem dmabuf sgl cq srq readq", None, "net/* qp.h cm.h",
+    ("mr mr_fast mr_copy umem dmabuf sgl cq srq readq", None, "net/* qp.h cm.h",
      "memory and queues know neither the network nor the QP"),
     # net/sock.h has the allocator of page fragments
     ("txbuf", None, "net/tcp.h net/inet* qp.h cm.h",
