@@ -21,7 +21,7 @@ LAYERS = [
     (1, "proto/mpa*"),
     (2, "proto/*"),
     (3, "mr mr_fast mr_copy umem dmabuf sgl cq srq readq txbuf policy sock sock_*"),
-    (4, "caller qp qp_post doorbell tx tx_done tx_fpdu tx_source rx rx_fpdu rx_follow wr"),
+    (4, "caller qp qp_* doorbell tx tx_done tx_fpdu tx_source rx rx_fpdu rx_follow wr"),
     (5, "cm cm_* verbs verbs_* uapi uapi_* device policy_sysfs monitor_sysfs netlink stats trace main"),
 ]
 
@@ -44,7 +44,7 @@ RULES = [
      "batches know neither TCP nor the QP"),
     ("sock sock_*", None, "rdma/* qp.h",
      "sock calls up through its ops table"),
-    ("qp qp_post doorbell tx tx_done tx_fpdu tx_source rx rx_fpdu rx_follow wr", None,
+    ("qp qp_* doorbell tx tx_done tx_fpdu tx_source rx rx_fpdu rx_follow wr", None,
      "rdma/iw_cm.h netlink.h device.h linux/netlink.h net/netlink.h rdma/rdma_netlink.h",
      "engines know neither connection management nor the device's internals"),
     ("cm cm_*", None, "tx.h rx.h",

@@ -30,6 +30,7 @@
 #include "compat/timer.h"
 #include "device.h"
 #include "qp.h"
+#include "qp_work.h"
 #include "sock.h"
 #include "trace.h"
 

@@ -24,6 +24,7 @@
 #include "device.h"
 #include "proto/term_first.h"
 #include "qp.h"
+#include "qp_work.h"
 #include "sock.h"
 #include "trace.h"
 #include "verbs.h"

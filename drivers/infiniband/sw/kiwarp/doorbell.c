@@ -21,6 +21,7 @@
 
 #include "compat/hrtimer.h"
 #include "qp.h"
+#include "qp_post.h"
 
 /* A process that rings less often waits for each entry; allows for the time of a long message */
 #define DOORBELL_STREAM_NS	NSEC_PER_MSEC

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * ib_device_ops of queue pairs: validate, translate, call qp.h, unwind.
+ * ib_device_ops of queue pairs: validate, translate, call the QP, unwind.
  *
  * Owns: the number of a QP and its rings, from create to destroy, and the mapping from
  * the states of the verbs to those of proto/qp_fsm.h:
@@ -24,6 +24,8 @@
 #include "device.h"
 #include "proto/ring.h"
 #include "qp.h"
+#include "qp_post.h"
+#include "qp_work.h"
 #include "uapi_siw.h"
 #include "verbs.h"
 
