@@ -35,7 +35,6 @@
 #include <linux/completion.h>
 #include <linux/err.h>
 #include <linux/sched/mm.h>
-#include <linux/xarray.h>
 #include <net/ipv6.h>
 #include <rdma/iw_cm.h>
 
@@ -43,8 +42,8 @@
 #include "cm_ep.h"
 #include "device.h"
 #include "qp.h"
+#include "qp_table.h"
 #include "sock.h"
-#include "verbs.h"
 
 /* How long a listener waits after it ran out of memory */
 #define CM_RETRY_MS	100
@@ -369,7 +368,7 @@ static int start_connect(struct kiw_ep *ep)
 	kiw_ep_arm(ep, kiw_policy_get(&ep->dev->policy, KIW_POLICY_STARTUP_MS));
 	kiw_ep_join_qp(ep);
 	/* The QP is being destroyed, and kiw_cm_forget_qp() may have missed this startup */
-	if (xa_load(&ep->dev->qps, ep->qp->ib.qp_num) != ep->qp)
+	if (!kiw_qp_table_has(&ep->dev->qps, ep->qp))
 		kiw_ep_step(ep, KIW_CME_DESTROY, -ECONNABORTED);
 	return 0;
 }
@@ -383,7 +382,7 @@ static int connect_qp(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	ep = kiw_ep_new(dev);
 	if (!ep)
 		return -ENOMEM;
-	ep->qp = kiw_qp_find(id, param->qpn);
+	ep->qp = kiw_qp_table_find(&dev->qps, id, param->qpn);
 	if (!ep->qp)
 		goto err_put;
 	/* Early check only: if the QP leaves IDLE later, it does not take the stream. */

@@ -24,10 +24,10 @@
 #include "device.h"
 #include "proto/term_first.h"
 #include "qp.h"
+#include "qp_table.h"
 #include "qp_work.h"
 #include "sock.h"
 #include "trace.h"
-#include "verbs.h"
 
 static const char * const verdict_names[] = {
 	[KIW_MPA_MORE]		= "incomplete frame",
@@ -409,7 +409,7 @@ static int prepare_accept(struct kiw_ep *ep, const struct iw_cm_id *id,
 	size_t len;
 	int ret;
 
-	ep->qp = kiw_qp_find(id, param->qpn);
+	ep->qp = kiw_qp_table_find(&ep->dev->qps, id, param->qpn);
 	if (!ep->qp)
 		return -EINVAL;
 	want_depths(ep, param);

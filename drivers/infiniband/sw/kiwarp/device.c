@@ -160,7 +160,7 @@ static int device_init(struct kiw_device *dev, const char *name)
 		ret = -ENOMEM;
 		goto err_mrs;
 	}
-	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC);
+	kiw_qp_table_init(&dev->qps);
 	spin_lock_init(&dev->half_open_lock);
 	INIT_LIST_HEAD(&dev->half_open);
 	spin_lock_init(&dev->startups_lock);
@@ -178,7 +178,7 @@ err_stats:
 
 static void device_uninit(struct kiw_device *dev)
 {
-	xa_destroy(&dev->qps);
+	kiw_qp_table_uninit(&dev->qps);
 	destroy_workqueue(dev->wq);
 	kiw_mr_table_uninit(&dev->mrs);
 	kiw_stats_uninit(&dev->stats);
