@@ -103,7 +103,6 @@ static inline bool kiw_device_is_active(const struct kiw_device *dev)
 
 void kiw_device_tell_port_mapper(struct kiw_device *dev);
 int kiw_device_add(const char *name, struct net_device *ndev);
-void kiw_device_dealloc(struct ib_device *ibdev);
 int kiw_device_module_init(void);
 void kiw_device_module_exit(void);
 
