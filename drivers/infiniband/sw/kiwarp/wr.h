@@ -43,10 +43,11 @@ enum kiw_wr_op {
 	KIW_WR_RECV,
 };
 
-#define KIW_WRF_SIGNALED	BIT(0)
-#define KIW_WRF_SOLICITED	BIT(1)
-#define KIW_WRF_FENCE		BIT(2)
-#define KIW_WRF_INLINE		BIT(3)
+/* Those of the verbs: a kernel consumer's are used as they are */
+#define KIW_WRF_SIGNALED	IB_SEND_SIGNALED
+#define KIW_WRF_SOLICITED	IB_SEND_SOLICITED
+#define KIW_WRF_FENCE		IB_SEND_FENCE
+#define KIW_WRF_INLINE		IB_SEND_INLINE
 
 /**
  * struct kiw_sge - one piece of local memory
