@@ -152,7 +152,7 @@ static enum ib_event_type qp_fault_event(enum kiw_wcs wcs, u8 opcode)
 void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t head_len)
 {
 	const struct kiw_perr_info *info = kiw_perr_info(perr);
-	u8 opcode = head_len > 3 ? head[3] & KIW_RDMAP_OPCODE_MASK : 0;
+	u8 opcode = kiw_term_opcode(head, head_len);
 
 	kiw_sock_assert_held(qp->ks);
 	if (!kiw_qp_state_places(kiw_qp_state(qp)))
