@@ -303,7 +303,7 @@ static bool tx_make_pend(struct kiw_qp *qp)
 {
 	struct kiw_pend_ring *ring = &qp->tx.pend;
 
-	if (ring->slots || !qp->sq.ops->has(&qp->sq, 1))
+	if (ring->slots || !kiw_sq_has(&qp->sq, 1))
 		return false;
 	if (kiw_pend_ready(ring))
 		return true;
@@ -494,7 +494,7 @@ static bool tx_is_rest(struct kiw_qp *qp, u32 full)
 		return false;
 	}
 	return left < full && kiw_mpa_fpdu_size(left + KIW_DDP_UNTAGGED_HDR) <= full && !count &&
-	       !qp->sq.ops->has(&qp->sq, 1);
+	       !kiw_sq_has(&qp->sq, 1);
 }
 
 /*
@@ -570,7 +570,7 @@ static bool tx_is_drained(struct kiw_qp *qp)
 		return false;
 	if (qp->rx.has_ended && !kiw_orq_is_empty(&tx->orq))
 		return true;
-	return kiw_orq_is_empty(&tx->orq) && !tx->has_wqe && !qp->sq.ops->has(&qp->sq, 1);
+	return kiw_orq_is_empty(&tx->orq) && !tx->has_wqe && !kiw_sq_has(&qp->sq, 1);
 }
 
 static bool tx_may_run(const struct kiw_qp *qp)

@@ -183,6 +183,12 @@ struct kiw_rq {
 	u8 max_sge;
 };
 
+/* Are there at least @n entries to fetch; @n is 1 or 2; any context */
+static inline bool kiw_sq_has(const struct kiw_sq *sq, u32 n)
+{
+	return sq->ops->has(sq, n);
+}
+
 extern const struct kiw_sq_ops kiw_sq_kernel_ops;
 extern const struct kiw_rq_ops kiw_rq_kernel_ops;
 
