@@ -31,7 +31,6 @@ struct kiw_sock_ops;
  * @has_first_seq: the engine has run
  * @has_spoken: a valid FPDU has arrived
  * @has_ended: nothing more will arrive
- * @is_short: memory is short, so the FPDU at the front will be processed again later
  * @section: MR table section during a run
  */
 struct kiw_rx {
@@ -46,7 +45,6 @@ struct kiw_rx {
 	bool has_first_seq;
 	bool has_spoken;
 	bool has_ended;
-	bool is_short;
 	struct kiw_mr_section section;
 };
 
