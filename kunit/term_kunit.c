@@ -57,6 +57,37 @@ static void rfc5040_4_8_rdmap_protection_fault(struct kunit *test)
 	expect_payload(test, KIW_PERR_RDMAP_INVALIDATE, send_fpdu, 48, 0x0109c000, 20);
 }
 
+/* A Response that has come to octet 0x102 of 0x304: the rest of the request is quoted */
+static void rfc5040_4_8_read_answered_in_part(struct kunit *test)
+{
+	static const u8 want[48] = {
+		0x00, 0x2e, 0x41, 0x41, [11] = 0x01, [15] = 0x02,
+		[20] = 0xa0, 0xa1, 0xa2, 0xa3, [28] = 0x00, 0x01, 0x01, 0x01,
+		[34] = 0x02, 0x02, 0xb0, 0xb1, 0xb2, 0xb3, [44] = 0x00, 0x00, 0x02, 0x01,
+	};
+	const struct kiw_read_req req = {
+		.sink_stag = 0xa0a1a2a3, .sink_to = 0xffff, .size = 0x304,
+		.src_stag = 0xb0b1b2b3, .src_to = 0xff,
+	};
+	u8 head[48 + 8], guard[8];
+
+	memset(head, 0xa5, sizeof(head));
+	memset(guard, 0xa5, sizeof(guard));
+	KUNIT_EXPECT_EQ(test, kiw_term_read_head(head, read_fpdu + 2, &req, 0x102), 48);
+	KUNIT_EXPECT_MEMEQ(test, head, want, 48);
+	KUNIT_EXPECT_MEMEQ(test, head + 48, guard, 8);
+	expect_payload(test, KIW_PERR_RDMAP_BOUNDS, head, 48, 0x0101e000, 48);
+}
+
+static void opcode_of_the_segment(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, kiw_term_opcode(NULL, 0), 0);
+	KUNIT_EXPECT_EQ(test, kiw_term_opcode(send_fpdu, 3), 0);
+	KUNIT_EXPECT_EQ(test, kiw_term_opcode(send_fpdu, 4), KIW_RDMAP_SEND_INV);
+	KUNIT_EXPECT_EQ(test, kiw_term_opcode(write_fpdu, 16), KIW_RDMAP_WRITE);
+	KUNIT_EXPECT_EQ(test, kiw_term_opcode(read_fpdu, 48), KIW_RDMAP_READ_REQ);
+}
+
 static void rfc5040_4_8_rdmap_operation_fault(struct kunit *test)
 {
 	expect_payload(test, KIW_PERR_RDMAP_OPCODE, read_fpdu, 48, 0x0206c000, 20);
@@ -282,6 +313,8 @@ static void every_truncation_and_flag(struct kunit *test)
 static struct kunit_case term_cases[] = {
 	KUNIT_CASE(rfc5040_4_8_ddp_fault),
 	KUNIT_CASE(rfc5040_4_8_rdmap_protection_fault),
+	KUNIT_CASE(rfc5040_4_8_read_answered_in_part),
+	KUNIT_CASE(opcode_of_the_segment),
 	KUNIT_CASE(rfc5040_4_8_rdmap_operation_fault),
 	KUNIT_CASE(rfc5040_4_8_no_headers),
 	KUNIT_CASE(rfc5040_figure_10_tagged),

@@ -231,7 +231,7 @@ add_all() {
 	add kernel-doc "kernel-doc is well formed" check_kernel_doc
 	add docs "kernel-doc on every function" python_check docs.py
 	add names "names in the documents exist" python_check names.py
-	add layers "include layering" python_check layers.py
+	add layers "layering of includes and calls" python_check layers.py
 	add counters "counters are documented and tested" python_check counters.py
 	add packaging "packages are up to date" python_check packaging.py
 	add sizes "sizes (report)" report_sizes

@@ -1,33 +1,38 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Includes point down only; each layer sees what it needs and no more.
+"""Includes and calls point down only; each layer sees what it needs and no more.
 
-The tables below are the rule, one of each kind per module. A new file gets its line in the
-LAYERS of its module first: that is the moment to decide where it belongs.
+The tables below are the rule for includes, one of each kind per module. rooms.list has the rooms
+of the driver, which the tables name as folders, and calls.py checks the calls between them. A new
+file gets its room, or its line in the LAYERS of its module, first: that is the moment to decide
+where it belongs.
 """
 
 import posixpath
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 
+import calls
 import source
+
+ROOMS = Path(__file__).with_name("rooms.list")
 
 DRIVER = "drivers/infiniband/sw/kiwarp/"
 
-# Layer of each file, by path below DRIVER without suffix. First match wins.
+# Layer of each file, by room and name without suffix. First match wins.
 LAYERS = [
     (0, "proto/wire proto/perr proto/crc"),
     (1, "proto/mpa*"),
     (2, "proto/*"),
-    (3, "mr mr_fast umem dmabuf sgl cq srq readq txbuf policy sock sock_*"),
-    (4, "caller qp qp_post doorbell tx tx_done tx_fpdu tx_source rx rx_fpdu rx_follow wr"),
-    (5, "cm cm_* verbs verbs_* uapi uapi_* device policy_sysfs monitor_sysfs netlink stats trace main"),
+    (3, "mem/* queue/* sock/* tx/txbuf policy"),
+    (4, "qp/* tx/* rx/* run/*"),
+    (5, "cm/* verbs/* device policy_sysfs monitor_sysfs netlink stats trace main"),
 ]
 
 # Headers that may be used further down than the file they belong to.
-# wr.h is the form of a work request; making and checking one is wr.c.
-HEADER_LAYERS = {"stats.h": 3, "trace.h": 3, "wr.h": 3}
+HEADER_LAYERS = {"stats.h": 3, "trace.h": 3}
 
 # (files, what they may include or None for anything, what they must not, reason)
 RULES = [
@@ -37,19 +42,19 @@ RULES = [
      " linux/unaligned.h asm/byteorder.h proto/*",
      "",
      "proto/ is bytes and numbers only"),
-    ("mr mr_fast umem dmabuf sgl cq srq readq", None, "net/* qp.h cm.h",
+    ("mem/* queue/*", None, "net/* qp/* cm/*",
      "memory and queues know neither the network nor the QP"),
     # net/sock.h has the allocator of page fragments
-    ("txbuf", None, "net/tcp.h net/inet* qp.h cm.h",
+    ("tx/txbuf", None, "net/tcp.h net/inet* qp/* cm/*",
      "batches know neither TCP nor the QP"),
-    ("sock sock_*", None, "rdma/* qp.h",
+    ("sock/*", None, "rdma/* qp/*",
      "sock calls up through its ops table"),
-    ("qp qp_post doorbell tx tx_done tx_fpdu tx_source rx rx_fpdu rx_follow wr", None,
+    ("qp/qp qp/qp_table tx/* rx/* run/*", None,
      "rdma/iw_cm.h netlink.h device.h linux/netlink.h net/netlink.h rdma/rdma_netlink.h",
      "engines know neither connection management nor the device's internals"),
-    ("cm cm_*", None, "tx.h rx.h",
+    ("cm/*", None, "tx/* rx/*",
      "cm drives the QP, never its engines"),
-    ("verbs verbs_* uapi uapi_* device policy_sysfs monitor_sysfs netlink main", None,
+    ("verbs/* device policy_sysfs monitor_sysfs netlink main", None,
      "proto/wire.h",
      "the verbs never see bytes"),
 ]
@@ -90,6 +95,18 @@ def matches(name, patterns):
     return any(fnmatchcase(name, pattern) for pattern in patterns.split())
 
 
+def read_rooms():
+    """(name and files of each room, pairs of files) of rooms.list"""
+    rooms, pairs = [], set()
+    for line in ROOMS.read_text(encoding="utf-8").splitlines():
+        kind, *rest = line.split("#")[0].split() or [None]
+        if kind == "room":
+            rooms.append((rest[0], " ".join(rest[1:])))
+        elif kind == "pair":
+            pairs.add(frozenset(rest))
+    return rooms, pairs
+
+
 @dataclass
 class Module:
     """A directory, and its tables."""
@@ -98,12 +115,27 @@ class Module:
     layers: list
     header_layers: dict
     rules: list
+    rooms: list
+    pairs: set
+
+    def room_of(self, name):
+        """Room of a file below driver, or None."""
+        stem = posixpath.splitext(name)[0]
+        for room, files in self.rooms:
+            if stem.startswith(room + "/") or matches(stem, files):
+                return room
+        return None
+
+    def place(self, name):
+        """A file below driver, with its room as its folder."""
+        room = None if "/" in name else self.room_of(name)
+        return f"{room}/{name}" if room else name
 
     def layer_of(self, name):
         """Layer of a file below driver, or None if the table does not know it."""
         if name in self.header_layers:
             return self.header_layers[name]
-        stem = posixpath.splitext(name)[0]
+        stem = posixpath.splitext(self.place(name))[0]
         for layer, patterns in self.layers:
             if matches(stem, patterns):
                 return layer
@@ -111,8 +143,8 @@ class Module:
 
 
 MODULES = [
-    Module(DRIVER, LAYERS, HEADER_LAYERS, RULES),
-    Module(IP_DRIVER, IP_LAYERS, IP_HEADER_LAYERS, IP_RULES),
+    Module(DRIVER, LAYERS, HEADER_LAYERS, RULES, *read_rooms()),
+    Module(IP_DRIVER, IP_LAYERS, IP_HEADER_LAYERS, IP_RULES, [], set()),
 ]
 
 
@@ -140,7 +172,7 @@ def check_file(tree, path, module):
     stem, suffix = posixpath.splitext(name)
     own_layer = module.layer_of(name)
     if own_layer is None:
-        yield f"{path}:1: not in the layer table; give it a line in scripts/lint/layers.py"
+        yield f"{path}:1: not in the layer table; give it a room in scripts/lint/rooms.list"
         return
     first_quoted = None
     for number, include, is_quoted in includes(tree, path, driver):
@@ -153,10 +185,11 @@ def check_file(tree, path, module):
             if (suffix == ".c" and include != own and driver + own in tree.files
                     and name not in OWN_HEADER_FIRST_EXEMPT):
                 yield f"{where} before its own {own}"
+        placed = include if driver + include not in tree.files else module.place(include)
         for files, may, must_not, reason in module.rules:
-            if not matches(stem, files):
+            if not matches(posixpath.splitext(module.place(name))[0], files):
                 continue
-            if matches(include, must_not) or (may and not matches(include, may)):
+            if matches(placed, must_not) or (may and not matches(placed, may)):
                 yield f"{where}: {reason}"
         if driver + include not in tree.files or include.startswith("compat/"):
             continue
@@ -176,6 +209,9 @@ def check(tree):
         for module in MODULES:
             if path.startswith(module.driver):
                 yield from check_file(tree, path, module)
+    for module in MODULES:
+        if module.rooms:
+            yield from calls.check(tree, module.driver, module.room_of, module.pairs)
 
 
 if __name__ == "__main__":

@@ -172,7 +172,7 @@ bad "names in" "trace.h:2: kiw_wire is not in Documentation/tracing.rst" "an eve
 layer() {
 	mkdir -p "$(dirname "$work/tree/$driver/$1")"
 	add_to "$driver/$1" "#include $2"
-	bad "include layering" "$3" "$4"
+	bad "layering of" "$3" "$4"
 }
 
 layer proto/wire.h '<linux/skbuff.h>' "bytes and numbers" "a kernel header in proto/"
@@ -194,7 +194,36 @@ layer mr.c '"cq.h"' "before its own mr.h" "own header not first"
 driver=drivers/infiniband/ulp/kiwarp_ip layer rx.c '"qp.h"' "no header of its module" "kiwarp's in kiwarp_ip"
 good_tree
 add_to "$driver/main.c" '#if KERNEL_VERSION(6, 2, 0)' '#endif'
-bad "include layering" "in compat/ only" "a version outside of compat"
+bad "layering of" "in compat/ only" "a version outside of compat"
+
+# calls FILE CALLER CALLEE - a function of FILE that calls one of another
+calls() {
+	add_to "$driver/$1" "int $2(void)" '{' "	return $3();" '}'
+}
+
+calls tx.c kiw_tx_run kiw_qp_fault
+calls qp.c kiw_qp_fault kiw_tx_run
+bad "layering of" "qp.c:3: calls kiw_tx_run\(\) of tx, in a circle of rooms: qp -> tx -> qp" "a circle of two rooms"
+calls tx.c kiw_tx_run kiw_rx_run
+calls rx_fpdu.c kiw_rx_frame kiw_qp_fault
+calls rx.c kiw_rx_run kiw_rx_frame
+calls qp.c kiw_qp_fault kiw_tx_run
+bad "layering of" "circle of rooms: qp -> tx -> rx -> qp" "a circle through several files"
+calls rx.c kiw_rx_run kiw_rx_frame
+calls rx_fpdu.c kiw_rx_frame kiw_rx_run
+bad "layering of" "circle of files: rx -> rx_fpdu -> rx" "a circle inside a room"
+calls mr.h "static inline kiw_mr_use" kiw_mr_find
+calls mr_fast.c kiw_fast_map kiw_mr_use
+calls mr.c kiw_mr_find kiw_fast_map
+bad "layering of" "mr_fast.c:3: calls kiw_mr_find\(\) of mr" "a circle through a header"
+calls cm_ep.c kiw_ep_step kiw_ep_accept
+calls cm_mpa.c kiw_ep_accept kiw_ep_step
+add_to "$driver/qp.c" '/* kiw_tx_run() is no call */'
+calls tx.c kiw_tx_run kiw_qp_fault
+rc=0
+lint --only "^layering of" || rc=1
+result "$rc" "layering of: a declared pair, and a comment"
+good_tree
 
 add_to "scripts/sample" "echo \$x"
 bad "shellcheck" "SC2086" "an unquoted word"

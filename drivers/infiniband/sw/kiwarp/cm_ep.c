@@ -6,6 +6,10 @@
  * shows that iw_cm is told of everything exactly once. kiw_ep_step() executes that
  * table, and no other code makes upcalls to iw_cm.
  *
+ * cm_mpa.c and cm_listen.c are parts of the same thing. kiw_ep_progress() and the actions of the
+ * table call them for what a state waits for or sends, and they call kiw_ep_step() with what has
+ * happened.
+ *
  * Contexts. Sockets and QPs call back from softirq or from work items. These callbacks
  * note in @facts what cannot be seen later, and queue the endpoint's work item. The work
  * item runs in process context under the endpoint's mutex. It checks the present state,
@@ -30,6 +34,7 @@
 #include "compat/timer.h"
 #include "device.h"
 #include "qp.h"
+#include "qp_work.h"
 #include "sock.h"
 #include "trace.h"
 
@@ -349,7 +354,7 @@ static int upcall_request(struct kiw_ep *ep)
 }
 
 /* Return: 0, or -errno if iw_cm did not take a Request or a good Reply. */
-static int tell(struct kiw_ep *ep, u16 actions, int status)
+static int ep_tell(struct kiw_ep *ep, u16 actions, int status)
 {
 	int ret = 0;
 
@@ -425,7 +430,7 @@ static void end_startup(struct kiw_ep *ep)
 }
 
 /* The caller holds its own reference, so no put here drops the last one. */
-static void release(struct kiw_ep *ep)
+static void ep_release(struct kiw_ep *ep)
 {
 	end_startup(ep);
 	leave_listener(ep);
@@ -483,13 +488,13 @@ static void count_step(struct kiw_ep *ep, enum kiw_cm_event event, enum kiw_cm_s
 		kiw_count(stats, event_stats[event]);
 }
 
-static void act(struct kiw_ep *ep, u16 actions, int status)
+static void ep_act(struct kiw_ep *ep, u16 actions, int status)
 {
 	int ret;
 
 	if (actions & KIW_CMA_SEND_REJECT)
 		kiw_ep_send_reject(ep);
-	ret = tell(ep, actions, status);
+	ret = ep_tell(ep, actions, status);
 	if (actions & KIW_CMA_ABORT_QP)
 		kiw_qp_abort_conn(ep->qp, ep);
 	if (actions & (KIW_CMA_LINGER | KIW_CMA_DROP))
@@ -497,7 +502,7 @@ static void act(struct kiw_ep *ep, u16 actions, int status)
 	if (actions & KIW_CMA_END_STARTUP)
 		end_startup(ep);
 	if (actions & KIW_CMA_RELEASE)
-		release(ep);
+		ep_release(ep);
 	if (ret)
 		kiw_ep_step(ep, KIW_CME_UNDELIVERED, ret);
 }
@@ -523,11 +528,11 @@ void kiw_ep_step(struct kiw_ep *ep, enum kiw_cm_event event, int status)
 	trace_kiw_ep_state(dev_name(&ep->dev->ib.dev), ep->id, kiw_cm_state_name(ep->state),
 			   kiw_cm_event_name(event), kiw_cm_state_name(step.next));
 	count_step(ep, event, step.next);
-	/* The endpoint's reference to itself, until release() */
+	/* The endpoint's reference to itself, until ep_release() */
 	if (ep->state == KIW_CMS_IDLE)
 		kiw_ep_get(ep);
 	ep->state = step.next;
-	act(ep, step.actions, status);
+	ep_act(ep, step.actions, status);
 }
 
 /* Work items */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Endpoints, for cm_ep.c (lifetime, events), cm_mpa.c (frames) and cm.c (iw_cm's calls,
- * listening) only.
+ * Endpoints, for cm_ep.c (lifetime, events), cm_mpa.c (frames), cm_listen.c (listeners), cm_id.c
+ * (iw_cm's object) and cm.c (iw_cm's calls) only.
  *
  * Owns: &struct kiw_ep.
  */
@@ -29,6 +29,7 @@ struct kiw_conn_ops;
 struct kiw_device;
 struct kiw_qp;
 struct kiw_sock;
+struct kiw_sock_local;
 struct kiw_sock_ops;
 
 /* Most private data iw_cm can carry to the consumer (u8), in bytes */
@@ -162,9 +163,16 @@ void kiw_ep_step(struct kiw_ep *ep, enum kiw_cm_event event, int status);
 void kiw_ep_progress(struct kiw_ep *ep);
 void kiw_ep_join_qp(struct kiw_ep *ep);
 
-/* cm.c; process context, the endpoint's lock held */
+/* cm_id.c; process context, the endpoint's lock held */
+void kiw_ep_bind_id(struct kiw_ep *ep, struct iw_cm_id *id);
+void kiw_ep_unbind_id(struct kiw_ep *ep);
+bool kiw_ep_is_at_home(const struct kiw_ep *ep);
+int kiw_ep_refuse_foreigner(struct kiw_ep *ep);
+bool kiw_ep_is_wildcard(const struct kiw_ep *ep);
+struct kiw_sock_local kiw_ep_local(const struct kiw_ep *ep);
+
+/* cm_listen.c; process context, the endpoint's lock held */
 void kiw_ep_try_accept(struct kiw_ep *listener);
-int kiw_ep_open_stream(struct kiw_ep *ep);
 
 /* cm_mpa.c; process context, the endpoint's lock held */
 void kiw_ep_init_mpa(struct kiw_ep *ep);
@@ -176,7 +184,7 @@ void kiw_ep_check_stream(struct kiw_ep *ep);
 int kiw_ep_accept(struct kiw_ep *ep, struct iw_cm_id *id, const struct iw_cm_conn_param *param);
 void kiw_ep_send_reject(struct kiw_ep *ep);
 
-/* The provider data that iw_cm keeps in a cm_id: the endpoint's number, see cm.c. */
+/* The provider data that iw_cm keeps in a cm_id: the endpoint's number, see cm_listen.c. */
 static inline void *kiw_ep_handle(const struct kiw_ep *ep)
 {
 	return (void *)(unsigned long)ep->id;

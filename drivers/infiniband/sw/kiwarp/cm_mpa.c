@@ -3,6 +3,9 @@
  * MPA startup on a stream: sends and reads Request and Reply, and hands the stream to
  * the QP when both ends agree (RFC 5044 7.1, RFC 6581).
  *
+ * This file and cm_ep.c are two parts of one thing: an endpoint's work item and its table call the
+ * functions here, and what they find is an event for kiw_ep_step().
+ *
  * Owns nothing of its own. Works on endpoints in process context with their lock held.
  * Nothing here waits for the peer: incoming data is peeked at until a frame is complete,
  * and then exactly that frame is consumed. Whatever follows the frame belongs to the next
@@ -24,9 +27,10 @@
 #include "device.h"
 #include "proto/term_first.h"
 #include "qp.h"
+#include "qp_table.h"
+#include "qp_work.h"
 #include "sock.h"
 #include "trace.h"
-#include "verbs.h"
 
 static const char * const verdict_names[] = {
 	[KIW_MPA_MORE]		= "incomplete frame",
@@ -290,7 +294,7 @@ static int hand_over(struct kiw_ep *ep, bool initiator)
 	return ret;
 }
 
-static void start(struct kiw_ep *ep)
+static void mpa_start(struct kiw_ep *ep)
 {
 	let_go_of_stream(ep);
 	kiw_qp_start(ep->qp, ep);
@@ -337,7 +341,7 @@ static void conclude(struct kiw_ep *ep, const struct kiw_mpa_frame *reply)
 		disagree(ep, KIW_PERR_MPA_LOCAL, ret);
 		return;
 	}
-	start(ep);
+	mpa_start(ep);
 	kiw_ep_step(ep, KIW_CME_AGREED, 0);
 }
 
@@ -408,7 +412,7 @@ static int prepare_accept(struct kiw_ep *ep, const struct iw_cm_id *id,
 	size_t len;
 	int ret;
 
-	ep->qp = kiw_qp_find(id, param->qpn);
+	ep->qp = kiw_qp_table_find(&ep->dev->qps, id, param->qpn);
 	if (!ep->qp)
 		return -EINVAL;
 	want_depths(ep, param);
@@ -457,7 +461,7 @@ int kiw_ep_accept(struct kiw_ep *ep, struct iw_cm_id *id, const struct iw_cm_con
 	}
 	ep->cm_id = id;
 	id->add_ref(id);
-	start(ep);
+	mpa_start(ep);
 	kiw_ep_step(ep, ep->agreed.p2p ? KIW_CME_ACCEPT_P2P : KIW_CME_ACCEPT, 0);
 	return 0;
 }

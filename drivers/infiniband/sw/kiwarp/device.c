@@ -14,10 +14,10 @@
  * a device down.
  *
  * The end of a device. ib_core serialises concurrent callers of ib_unregister_device(). It
- * calls kiw_device_dealloc() in the first of them, after all operations have ended and all
+ * calls device_dealloc() in the first of them, after all operations have ended and all
  * objects are gone. The list holds a reference to the memory of each device, even of dead
  * ones. So it is always safe to call ib_unregister_device() on a device found there; the call
- * returns after the first caller has finished, kiw_device_dealloc() included. This is how
+ * returns after the first caller has finished, device_dealloc() included. This is how
  * module exit knows that none of our code is running any more, and the only way in which a
  * device leaves the list.
  *
@@ -160,7 +160,7 @@ static int device_init(struct kiw_device *dev, const char *name)
 		ret = -ENOMEM;
 		goto err_mrs;
 	}
-	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC);
+	kiw_qp_table_init(&dev->qps);
 	spin_lock_init(&dev->half_open_lock);
 	INIT_LIST_HEAD(&dev->half_open);
 	spin_lock_init(&dev->startups_lock);
@@ -178,7 +178,7 @@ err_stats:
 
 static void device_uninit(struct kiw_device *dev)
 {
-	xa_destroy(&dev->qps);
+	kiw_qp_table_uninit(&dev->qps);
 	destroy_workqueue(dev->wq);
 	kiw_mr_table_uninit(&dev->mrs);
 	kiw_stats_uninit(&dev->stats);
@@ -205,14 +205,12 @@ static void check_balances(struct kiw_device *dev)
 		ibdev_warn(&dev->ib, "leaked %d protection domains\n", atomic_read(&dev->num_pd));
 }
 
-/**
- * kiw_device_dealloc() - ib_device_ops.dealloc_driver: release everything
- * @ibdev: no operation runs on it any more, all its objects are gone; its memory stays
- *	until the list drops its reference
- *
- * Context: process, may sleep; called by the task that unregisters the device, not always us.
+/*
+ * Release everything. No operation runs on the device any more, and all its objects are gone. Its
+ * memory stays until the list drops its reference. Called by the task that unregisters the
+ * device, which is not always ours.
  */
-void kiw_device_dealloc(struct ib_device *ibdev)
+static void device_dealloc(struct ib_device *ibdev)
 {
 	struct kiw_device *dev = to_kiw_device(ibdev);
 	struct net_device *ndev = dev->ndev;
@@ -229,6 +227,11 @@ void kiw_device_dealloc(struct ib_device *ibdev)
 	mutex_unlock(&devices_lock);
 	netdev_put(ndev, &dev->ndev_tracker);
 }
+
+/* In addition to kiw_device_ops, which are the verbs */
+static const struct ib_device_ops device_end_ops = {
+	.dealloc_driver = device_dealloc,
+};
 
 /* --- the list ------------------------------------------------------------------ */
 
@@ -356,8 +359,9 @@ static struct kiw_device *make_device(const char *name, struct net_device *ndev)
 	rtnl_unlock();
 	if (ret)
 		goto err_uninit;
-	/* From here on ib_dealloc_device() calls kiw_device_dealloc() */
 	ib_set_device_ops(&dev->ib, &kiw_device_ops);
+	/* From here on ib_dealloc_device() calls device_dealloc(). */
+	ib_set_device_ops(&dev->ib, &device_end_ops);
 	kiw_monitor_add_identity(&dev->ib);
 	kiw_compat_fill_res_srq(&dev->ib, kiw_fill_res_srq_entry);
 	return dev;

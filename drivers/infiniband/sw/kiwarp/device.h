@@ -14,6 +14,7 @@
 
 #include "mr.h"
 #include "policy.h"
+#include "qp_table.h"
 #include "sock.h"
 #include "stats.h"
 
@@ -47,8 +48,7 @@
  * @wq: workqueue of QPs, endpoints and sockets; unbound, WQ_MEM_RECLAIM
  * @socks: all streams
  * @mrs: all memory regions
- * @qps: QP number to &struct kiw_qp
- * @next_qpn: where the search for a free QP number continues
+ * @qps: all queue pairs
  * @stats: counters
  * @half_open_lock: protects @half_open and @num_half_open; innermost
  * @half_open: connections to listeners whose Request has not been delivered, oldest first
@@ -77,8 +77,7 @@ struct kiw_device {
 	struct workqueue_struct *wq;
 	struct kiw_sock_pool socks;
 	struct kiw_mr_table mrs;
-	struct xarray qps;
-	u32 next_qpn;
+	struct kiw_qp_table qps;
 	struct kiw_stats stats;
 	spinlock_t half_open_lock;
 	struct list_head half_open;
@@ -104,7 +103,6 @@ static inline bool kiw_device_is_active(const struct kiw_device *dev)
 
 void kiw_device_tell_port_mapper(struct kiw_device *dev);
 int kiw_device_add(const char *name, struct net_device *ndev);
-void kiw_device_dealloc(struct ib_device *ibdev);
 int kiw_device_module_init(void);
 void kiw_device_module_exit(void);
 

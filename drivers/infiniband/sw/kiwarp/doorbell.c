@@ -21,6 +21,7 @@
 
 #include "compat/hrtimer.h"
 #include "qp.h"
+#include "qp_post.h"
 
 /* A process that rings less often waits for each entry; allows for the time of a long message */
 #define DOORBELL_STREAM_NS	NSEC_PER_MSEC
@@ -41,7 +42,7 @@ static enum hrtimer_restart doorbell_late(struct hrtimer *timer)
 	struct kiw_doorbell *db = container_of(timer, struct kiw_doorbell, timer);
 	struct kiw_qp *qp = doorbell_qp(db);
 
-	if (!qp->sq.ops->has(&qp->sq, 2))
+	if (!kiw_sq_has(&qp->sq, 2))
 		WRITE_ONCE(db->prompt, DOORBELL_PROMPT);
 	kiw_qp_kick(qp);
 	return HRTIMER_NORESTART;
@@ -91,7 +92,7 @@ static bool doorbell_may_wait(struct kiw_doorbell *db)
 	u8 prompt = READ_ONCE(db->prompt);
 
 	if (kiw_qp_state(qp) != KIW_QPS_RTS || !qp->scq->ops->is_unread(qp->scq) ||
-	    qp->sq.ops->has(&qp->sq, 2))
+	    kiw_sq_has(&qp->sq, 2))
 		return false;
 	if (prompt)
 		WRITE_ONCE(db->prompt, prompt - 1);

@@ -16,12 +16,9 @@
 #include "mr.h"
 
 #include <linux/random.h>
-#include <linux/string.h>
 
-#include "dmabuf.h"
 #include "mr_fast.h"
 #include "trace.h"
-#include "umem.h"
 
 #define TABLE_LIMIT	XA_LIMIT(0, KIW_STAG_INDEX_MASK)
 
@@ -189,48 +186,24 @@ void kiw_mr_done_fast(struct kiw_mr *mr)
 	atomic_dec_return_release(&mr->fast->users);
 }
 
-/* DMA memory: the device "does DMA" to kernel addresses */
-static void *kernel_address(u64 addr)
-{
-	return (void *)(uintptr_t)addr;
-}
+static const enum kiw_perr mr_source_perrs[KIW_MEM_COUNT] = {
+	[KIW_MEM_OK]		= KIW_PERR_NONE,
+	[KIW_MEM_STAG]		= KIW_PERR_RDMAP_STAG,
+	[KIW_MEM_ASSOC]		= KIW_PERR_RDMAP_STAG_ASSOC,
+	[KIW_MEM_ACCESS]	= KIW_PERR_RDMAP_ACCESS,
+	[KIW_MEM_WRAP]		= KIW_PERR_RDMAP_TO_WRAP,
+	[KIW_MEM_BOUNDS]	= KIW_PERR_RDMAP_BOUNDS,
+	[KIW_MEM_LOST]		= KIW_PERR_RDMAP_CATASTROPHIC,
+};
 
 /**
- * kiw_mr_copy_to_other() - kiw_mr_copy_to() for everything but pinned user pages
- * @mr: from kiw_mr_use()
- * @addr: tagged offset; with @len, checked by kiw_mr_check() in the same section
- * @src: data to write
- * @len: length in bytes
+ * kiw_mr_source_perr() - error to report for an RDMA Read that may not read: RFC 5040 7.2
+ * @fault: the reason
  *
- * Context: any, inside a section of the table.
+ * Context: any.
+ * Return: the error for the Terminate.
  */
-void kiw_mr_copy_to_other(const struct kiw_mr *mr, u64 addr, const void *src, u32 len)
+enum kiw_perr kiw_mr_source_perr(enum kiw_mem_fault fault)
 {
-	if (mr->fast)
-		kiw_fast_copy_to(mr->fast, addr - mr->base, src, len);
-	else if (mr->dmabuf)
-		memcpy(mr->dmabuf->addr + (addr - mr->base), src, len);
-	else
-		memcpy(kernel_address(addr), src, len);
-}
-
-/**
- * kiw_mr_copy_from() - read from an MR's memory
- * @mr: from kiw_mr_use()
- * @addr: tagged offset; with @len, checked by kiw_mr_check() in the same section
- * @dst: destination
- * @len: length in bytes
- *
- * Context: any, inside a section of the table.
- */
-void kiw_mr_copy_from(const struct kiw_mr *mr, u64 addr, void *dst, u32 len)
-{
-	if (mr->umem)
-		kiw_umem_copy_from(mr->umem, addr - mr->base, dst, len);
-	else if (mr->fast)
-		kiw_fast_copy_from(mr->fast, addr - mr->base, dst, len);
-	else if (mr->dmabuf)
-		memcpy(dst, mr->dmabuf->addr + (addr - mr->base), len);
-	else
-		memcpy(dst, kernel_address(addr), len);
+	return mr_source_perrs[fault];
 }

@@ -15,8 +15,8 @@
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
+#include "proto/perr.h"
 #include "proto/stag.h"
-#include "umem.h"
 
 /* Rights that some operation here requires */
 #define KIW_ACCESS_GRANTED \
@@ -31,6 +31,7 @@
 
 struct kiw_dmabuf;
 struct kiw_fast;
+struct kiw_umem;
 
 /**
  * enum kiw_mem_fault - why memory may not be accessed
@@ -130,12 +131,13 @@ static inline void kiw_mr_leave(struct kiw_mr_section *section)
 	srcu_read_unlock(&section->table->srcu, section->srcu);
 }
 
+/* Any context */
+enum kiw_perr kiw_mr_source_perr(enum kiw_mem_fault fault);
+
 /* Within a section */
 struct kiw_mr *kiw_mr_at(struct kiw_mr_table *table, u32 stag);
 struct kiw_mr *kiw_mr_look_up(struct kiw_mr_section *section, u32 stag);
 void kiw_mr_done_fast(struct kiw_mr *mr);
-void kiw_mr_copy_to_other(const struct kiw_mr *mr, u64 addr, const void *src, u32 len);
-void kiw_mr_copy_from(const struct kiw_mr *mr, u64 addr, void *dst, u32 len);
 
 /**
  * kiw_mr_use() - look up an STag to access what it names
@@ -214,23 +216,6 @@ static inline enum kiw_mem_fault kiw_mr_check(const struct kiw_mr *mr, const str
 	if (!kiw_mr_is_dma(mr) && !kiw_mr_in_bounds(mr, addr, len))
 		return KIW_MEM_BOUNDS;
 	return KIW_MEM_OK;
-}
-
-/**
- * kiw_mr_copy_to() - write to an MR's memory
- * @mr: from kiw_mr_use()
- * @addr: tagged offset; with @len, checked by kiw_mr_check() in the same section
- * @src: data to write
- * @len: length in bytes
- *
- * Context: any, inside a section of the table.
- */
-static inline void kiw_mr_copy_to(const struct kiw_mr *mr, u64 addr, const void *src, u32 len)
-{
-	if (mr->umem)
-		kiw_umem_copy_to(mr->umem, addr - mr->base, src, len);
-	else
-		kiw_mr_copy_to_other(mr, addr, src, len);
 }
 
 #endif /* KIW_MR_H */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Queue pairs: lifetime, state, flushing.
+ * Queue pairs: the object, its state, its faults.
  *
  * Owns: &struct kiw_qp. Only qp_set_state() writes its state, as the table in proto/qp_fsm.c
  * says. kiw_qp_event() accepts events in any context. Actions that may sleep (shutting the stream
- * down, flushing, reporting) are left to the QP's work item, which executes them in order. See
- * Documentation/lifetime.rst.
+ * down, flushing, reporting) are left to the QP's work item, which executes them in order
+ * (qp_work.c). See Documentation/lifetime.rst.
  */
 #ifndef KIW_QP_H
 #define KIW_QP_H
@@ -207,25 +207,11 @@ static inline void kiw_qp_note_term(struct kiw_qp *qp, u32 direction, u8 layer, 
 /* Likewise: @again of the QP has expired */
 #define KIW_QP_TODO_AGAIN	BIT(18)
 
-/* Process context, may sleep */
-void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq);
-void kiw_qp_uninit(struct kiw_qp *qp);
-void kiw_qp_reset(struct kiw_qp *qp);
-int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params);
-void kiw_qp_start(struct kiw_qp *qp, const void *conn);
-void kiw_qp_abort_conn(struct kiw_qp *qp, const void *conn);
-int kiw_qp_event_sync(struct kiw_qp *qp, enum kiw_qp_event event);
-
 /* Any context */
-void kiw_qp_todo(struct kiw_qp *qp, unsigned long todo);
-void kiw_qp_kick(struct kiw_qp *qp);
-int kiw_qp_event(struct kiw_qp *qp, enum kiw_qp_event event);
 void kiw_qp_get(struct kiw_qp *qp);
 void kiw_qp_put(struct kiw_qp *qp);
-int kiw_qp_post_send(struct kiw_qp *qp, const struct ib_send_wr *wr,
-		     const struct ib_send_wr **bad_wr);
-int kiw_qp_post_recv(struct kiw_qp *qp, const struct ib_recv_wr *wr,
-		     const struct ib_recv_wr **bad_wr);
+void kiw_qp_todo(struct kiw_qp *qp, unsigned long todo);
+int kiw_qp_event(struct kiw_qp *qp, enum kiw_qp_event event);
 
 /* Socket lock held, BHs off */
 bool kiw_qp_gives_way(struct kiw_qp *qp);

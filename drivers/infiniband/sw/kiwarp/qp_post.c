@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Posting work requests to a QP, fetching them, and completing them.
+ * Posting work requests to a QP, and running the transmit engine for the poster.
  *
- * Contexts: posting: any, with arbitrary consumer locks held, so nothing here waits or calls a
- * consumer. Fetching and completing: in the engines, under the socket lock.
+ * Context: any, with arbitrary consumer locks held, so nothing here waits or calls a consumer.
  */
+#include "qp_post.h"
+
 #include "qp.h"
 
 static void qp_run_tx(void *arg)
@@ -103,40 +104,4 @@ int kiw_qp_post_recv(struct kiw_qp *qp, const struct ib_recv_wr *wr,
 	if (kiw_qp_state(qp) == KIW_QPS_ERROR)
 		kiw_qp_todo(qp, KIW_QPA_FLUSH);
 	return ret;
-}
-
-/**
- * kiw_qp_fetch_recv() - take the next receive from the QP's own queue or the shared one
- * @qp: the QP
- * @wqe: filled
- *
- * Context: socket lock held, BHs off.
- * Return: 1: @wqe is filled; 0: the queue is empty; -EINVAL: the receive was malformed.
- */
-int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe)
-{
-	kiw_sock_assert_held(qp->ks);
-	if (qp->srq)
-		return kiw_srq_fetch(qp->srq, wqe);
-	return kiw_rq_fetch(&qp->rq, wqe);
-}
-
-/**
- * kiw_qp_post_completion() - post a completion to a CQ
- * @qp: the QP
- * @cq: its send or receive CQ
- * @wc: the completion
- *
- * If the CQ is full, the completion is lost and the consumer can no longer know the state of the
- * QP. So the QP ends with a Terminate, and so will the other QPs of @cq.
- *
- * Context: socket lock held if there is a stream, BHs off.
- */
-void kiw_qp_post_completion(struct kiw_qp *qp, struct kiw_cq *cq, const struct kiw_wc *wc)
-{
-	kiw_sock_assert_held(qp->ks);
-	if (kiw_cq_post(cq, wc))
-		return;
-	kiw_qp_fault(qp, KIW_PERR_RDMAP_CATASTROPHIC, NULL, 0);
-	kiw_qp_event(qp, KIW_QPE_FATAL);
 }

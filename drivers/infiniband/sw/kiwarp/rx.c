@@ -28,8 +28,19 @@
 /* The smallest FPDU: a tagged segment without payload */
 #define RX_FPDU_MIN	(sizeof(struct kiw_wire_tagged) + KIW_FPDU_CRC_SIZE)
 
-/* Not an error: there is no memory for the peer's request, and nothing has changed yet */
-#define RX_SHORT	(KIW_PERR_COUNT + 1)
+/**
+ * enum rx_when - when to process the FPDU at the front
+ * @RX_NOW: now, if there is one
+ * @RX_SOON: in another run: the budget of this one is used up
+ * @RX_LATER: when there is memory for its request; it has had no effect yet
+ * @RX_WAIT: not before TCP has more: it is not complete, or the QP has ended
+ */
+enum rx_when {
+	RX_NOW,
+	RX_SOON,
+	RX_LATER,
+	RX_WAIT,
+};
 
 /* The error to report for a fault on the target of the peer's access: RFC 5041 8.1, RFC 5040 7.2 */
 static const enum kiw_perr tagged_perr[KIW_MEM_COUNT] = {
@@ -41,28 +52,6 @@ static const enum kiw_perr tagged_perr[KIW_MEM_COUNT] = {
 	[KIW_MEM_BOUNDS]	= KIW_PERR_DDP_BOUNDS,
 	[KIW_MEM_LOST]		= KIW_PERR_RDMAP_CATASTROPHIC,
 };
-
-static const enum kiw_perr source_perrs[KIW_MEM_COUNT] = {
-	[KIW_MEM_OK]		= KIW_PERR_NONE,
-	[KIW_MEM_STAG]		= KIW_PERR_RDMAP_STAG,
-	[KIW_MEM_ASSOC]		= KIW_PERR_RDMAP_STAG_ASSOC,
-	[KIW_MEM_ACCESS]	= KIW_PERR_RDMAP_ACCESS,
-	[KIW_MEM_WRAP]		= KIW_PERR_RDMAP_TO_WRAP,
-	[KIW_MEM_BOUNDS]	= KIW_PERR_RDMAP_BOUNDS,
-	[KIW_MEM_LOST]		= KIW_PERR_RDMAP_CATASTROPHIC,
-};
-
-/**
- * kiw_source_perr() - error to report for an RDMA Read that may not read: RFC 5040 7.2
- * @fault: the reason
- *
- * Context: any.
- * Return: the error for the Terminate.
- */
-enum kiw_perr kiw_source_perr(enum kiw_mem_fault fault)
-{
-	return source_perrs[fault];
-}
 
 /* Placement */
 
@@ -324,7 +313,7 @@ static enum kiw_perr rx_write(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 	return KIW_PERR_NONE;
 }
 
-static enum kiw_perr rx_read_request(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
+static enum kiw_perr rx_read_request(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 {
 	const struct kiw_ddp_seg *seg = &in->seg;
 	enum kiw_mem_fault fault = KIW_MEM_OK;
@@ -332,8 +321,10 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, const struct kiw_rx_fpdu
 	enum kiw_perr perr;
 	struct kiw_mr *mr;
 
-	if (!qp->tx.irq.slots && !kiw_irq_ready(&qp->tx.irq))
-		return RX_SHORT;
+	/* Not a fault, whatever the value returned: see rx_put_off(). */
+	in->is_short = !qp->tx.irq.slots && !kiw_irq_ready(&qp->tx.irq);
+	if (in->is_short)
+		return KIW_PERR_DDP_NO_BUFFER;
 	/* A header that could not be read is all zeros: a Read of 0 bytes */
 	if (kiw_sock_is_unreadable(qp->ks))
 		return KIW_PERR_RDMAP_CATASTROPHIC;
@@ -347,7 +338,7 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, const struct kiw_rx_fpdu
 		kiw_mr_done(mr);
 	}
 	if (fault != KIW_MEM_OK)
-		return kiw_source_perr(fault);
+		return kiw_mr_source_perr(fault);
 	if (!kiw_irq_add(&qp->tx.irq, &req, in->head + KIW_FPDU_LEN_SIZE))
 		return KIW_PERR_DDP_NO_BUFFER;
 	kiw_untagged_advance(&qp->rx.queue[KIW_QN_READ_REQ], seg);
@@ -517,12 +508,11 @@ static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_fpdu *in, bool goe
  * There is no memory for the request in the FPDU at the front, and it has had no effect. It stays
  * in front of the @rest bytes that follow, and the next run processes it from the start.
  */
-static void rx_put_off(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 rest)
+static void rx_put_off(struct kiw_rx_fpdu *in, u32 rest)
 {
 	in->num--;
 	in->octets -= in->seg.payload_len;
 	in->cur.avail = rest + in->extent.total;
-	qp->rx.is_short = true;
 }
 
 /*
@@ -541,8 +531,8 @@ static void rx_fault(struct kiw_qp *qp, const struct kiw_rx_fpdu *in, enum kiw_p
 	kiw_qp_fault(qp, perr, len ? in->head : NULL, len);
 }
 
-/* Process the FPDU at the front. Return: false: it is not complete, or the run ends. */
-static bool rx_next(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
+/* Process the FPDU at the front. Return: when to process the next one, or this one. */
+static enum rx_when rx_next(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
 {
 	bool goes_on = kiw_rx_goes_on(qp, in);
 	enum kiw_mpa_rx what = goes_on ? KIW_MPA_RX_READY : kiw_rx_frame(qp, in);
@@ -551,20 +541,21 @@ static bool rx_next(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
 
 	if (what == KIW_MPA_RX_MORE) {
 		*want = in->extent.total;
-		return false;
+		return RX_WAIT;
 	}
 	perr = what == KIW_MPA_RX_READY ? rx_fpdu(qp, in, goes_on) : KIW_PERR_MPA_FRAMING;
+	if (perr != KIW_PERR_NONE && in->is_short) {
+		rx_put_off(in, left);
+		return RX_LATER;
+	}
 	if (perr != KIW_PERR_NONE) {
-		if (perr == RX_SHORT)
-			rx_put_off(qp, in, left);
-		else
-			rx_fault(qp, in, perr);
-		return false;
+		rx_fault(qp, in, perr);
+		return RX_WAIT;
 	}
 	kiw_sock_rx_skip(qp->ks, &in->cur, in->cur.avail - left);
 	if (!in->seg.last)
 		kiw_rx_follow(qp, in);
-	return true;
+	return RX_NOW;
 }
 
 /* All that arrived has been processed. Check whether the stream has ended. */
@@ -590,38 +581,22 @@ static void rx_check_end(struct kiw_qp *qp, u32 left)
 	}
 }
 
-/* Process as many FPDUs as the budget allows. Return: false: the budget is used up. */
-static bool rx_use(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
+/* Process as many FPDUs as the budget allows. Return: when to process the next one. */
+static enum rx_when rx_use(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
 {
-	bool done = true;
+	enum rx_when when = RX_NOW;
 
 	in->seg.last = true;
 	in->num = 0;
 	in->octets = 0;
+	in->is_short = false;
 	kiw_mr_enter(qp->mrs, &qp->rx.section);
-	while (in->cur.avail && kiw_rx_may_place(qp)) {
-		if (!kiw_rx_has_budget(in)) {
-			done = false;
-			break;
-		}
-		if (!rx_next(qp, in, want))
-			break;
-	}
+	while (when == RX_NOW && in->cur.avail && kiw_rx_may_place(qp))
+		when = kiw_rx_has_budget(in) ? rx_next(qp, in, want) : RX_SOON;
 	kiw_mr_leave(&qp->rx.section);
 	kiw_count_add(qp->stats, KIW_STAT_RX_FPDUS, in->num);
 	kiw_count_add(qp->stats, KIW_STAT_RX_BYTES, in->octets);
-	return done;
-}
-
-/* There is more to process: run again soon, or later if memory is short. */
-static void rx_go_on(struct kiw_qp *qp)
-{
-	if (!qp->rx.is_short) {
-		kiw_qp_run_soon(qp);
-		return;
-	}
-	qp->rx.is_short = false;
-	kiw_qp_retry_later(qp);
+	return when;
 }
 
 /**
@@ -637,6 +612,7 @@ void kiw_rx_run(struct kiw_qp *qp)
 {
 	u32 want = RX_FPDU_MIN;
 	struct kiw_rx_fpdu in;
+	enum rx_when when;
 	u32 start;
 
 	kiw_sock_assert_held(qp->ks);
@@ -648,9 +624,13 @@ void kiw_rx_run(struct kiw_qp *qp)
 		qp->rx.has_first_seq = true;
 	}
 	start = in.cur.avail;
-	if (!rx_use(qp, &in, &want) || qp->rx.is_short) {
+	when = rx_use(qp, &in, &want);
+	if (when == RX_SOON || when == RX_LATER) {
 		kiw_sock_rx_consume(qp->ks, start - in.cur.avail);
-		rx_go_on(qp);
+		if (when == RX_SOON)
+			kiw_qp_run_soon(qp);
+		else
+			kiw_qp_retry_later(qp);
 		return;
 	}
 	/* After a fault or the end of the QP, discard the rest. */

@@ -31,7 +31,6 @@ struct kiw_sock_ops;
  * @has_first_seq: the engine has run
  * @has_spoken: a valid FPDU has arrived
  * @has_ended: nothing more will arrive
- * @is_short: memory is short, so the FPDU at the front will be processed again later
  * @section: MR table section during a run
  */
 struct kiw_rx {
@@ -46,7 +45,6 @@ struct kiw_rx {
 	bool has_first_seq;
 	bool has_spoken;
 	bool has_ended;
-	bool is_short;
 	struct kiw_mr_section section;
 };
 
@@ -55,9 +53,6 @@ extern const struct kiw_sock_ops kiw_qp_sock_ops;
 /* Socket lock held, BHs off */
 void kiw_rx_run(struct kiw_qp *qp);
 bool kiw_rx_flush(struct kiw_qp *qp, u32 left);
-
-/* Pure */
-enum kiw_perr kiw_source_perr(enum kiw_mem_fault fault);
 
 /* Before the stream is handed over, process context */
 void kiw_rx_init(struct kiw_qp *qp);

@@ -16,6 +16,7 @@
  */
 #include "rx_fpdu.h"
 
+#include "mr_copy.h"
 #include "proto/crc.h"
 #include "qp.h"
 #include "sgl.h"

@@ -29,6 +29,7 @@
  * @head: beginning of the FPDU without markers; a copy, so that what was checked is what is used
  * @num: number of valid FPDUs so far
  * @octets: payload bytes in these FPDUs
+ * @is_short: there is no memory for the request in the FPDU, which has had no effect
  *
  * A run uses one instance for all its FPDUs, which saves initialising one for each.
  */
@@ -40,6 +41,7 @@ struct kiw_rx_fpdu {
 	u8 head[KIW_RX_HEAD_SIZE];
 	u32 num;
 	u32 octets;
+	bool is_short;
 };
 
 enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, struct kiw_rx_fpdu *in);

@@ -13,6 +13,7 @@
 #include <linux/string.h>
 
 #include "mr.h"
+#include "mr_copy.h"
 #include "wr.h"
 
 /**

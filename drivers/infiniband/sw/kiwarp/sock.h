@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Streams over kernel TCP sockets: sock.c, sock_class.c, sock_io.c and sock_rx.c are the only
- * files that know TCP.
+ * Streams over kernel TCP sockets: sock.c, sock_class.c, sock_end.c, sock_io.c and sock_rx.c are
+ * the only files that know TCP.
  *
  * Owns: struct socket, its callbacks, its end. A stream has one owner at a time: the endpoint
  * while MPA starts up, then the QP. The owner is notified of events through &struct kiw_sock_ops
@@ -138,7 +138,6 @@ enum kiw_sock_status {
 /* Process context, may sleep; functions that fail to make a stream return an ERR_PTR() */
 void kiw_sock_pool_init(struct kiw_sock_pool *pool, struct net *net, struct workqueue_struct *wq,
 			struct kiw_stats *stats);
-void kiw_sock_pool_uninit(struct kiw_sock_pool *pool);
 struct kiw_sock *kiw_sock_connect(struct kiw_sock_pool *pool, const struct kiw_sock_local *local,
 				  const struct sockaddr_storage *remote,
 				  const struct kiw_sock_ops *ops, void *owner);
@@ -159,8 +158,16 @@ int kiw_sock_error(struct kiw_sock *ks);
 void kiw_sock_set_owner(struct kiw_sock *ks, const struct kiw_sock_ops *ops, void *owner);
 bool kiw_sock_lock(struct kiw_sock *ks);
 void kiw_sock_unlock(struct kiw_sock *ks);
+
+/* sock_end.c; process context, may sleep */
+void kiw_sock_end_init(struct kiw_sock *ks);
 void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms, unsigned int max);
 void kiw_sock_drop(struct kiw_sock *ks, bool reset);
+void kiw_sock_pool_uninit(struct kiw_sock_pool *pool);
+
+/* sock_end.c; any context */
+struct kiw_sock *kiw_sock_get(struct kiw_sock *ks);
+void kiw_sock_put(struct kiw_sock *ks);
 
 /* sock_class.c; process context, may sleep */
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
@@ -174,8 +181,6 @@ static inline void kiw_sock_class_set(struct sock *sk)
 /* Any context */
 enum kiw_sock_status kiw_sock_status(struct kiw_sock *ks);
 bool kiw_sock_is_memalloc(const struct kiw_sock *ks);
-struct kiw_sock *kiw_sock_get(struct kiw_sock *ks);
-void kiw_sock_put(struct kiw_sock *ks);
 
 /* BHs off */
 bool kiw_sock_run_bh(struct kiw_sock *ks, void (*fn)(void *arg), void *arg);

@@ -21,6 +21,7 @@
 #include "proto/mpa_neg.h"
 #include "mr_fast.h"
 #include "proto/ring.h"
+#include "proto/term.h"
 #include "qp.h"
 #include "sgl.h"
 #include "trace.h"
@@ -230,28 +231,16 @@ static bool tx_add_wr(struct kiw_qp *qp, const struct kiw_tx_room *room)
 	return true;
 }
 
-/*
- * The memory that the peer reads has become invalid. The Terminate carries the peer's request,
- * advanced to where the Response has come to (RFC 5040 4.8).
- */
+/* The memory that the peer reads has become invalid. */
 static void tx_response_fault(struct kiw_qp *qp, const struct kiw_peer_read *read,
 			      enum kiw_mem_fault fault)
 {
-	struct {
-		__be16 len;
-		u8 ddp[KIW_DDP_UNTAGGED_HDR];
-		struct kiw_wire_read_req wire;
-	} __packed head;
-	struct kiw_read_req req = read->req;
+	u8 head[KIW_FPDU_HDR_MAX];
+	size_t len;
 
-	req.sink_to += qp->tx.sent;
-	req.src_to += qp->tx.sent;
-	req.size -= qp->tx.sent;
-	head.len = cpu_to_be16(sizeof(head) - sizeof(head.len));
-	memcpy(head.ddp, read->ddp, sizeof(head.ddp));
-	kiw_read_req_encode(&head.wire, &req);
+	len = kiw_term_read_head(head, read->ddp, &read->req, qp->tx.sent);
 	qp->tx.kind = KIW_TX_NONE;
-	kiw_qp_fault(qp, kiw_source_perr(fault), (const u8 *)&head, sizeof(head));
+	kiw_qp_fault(qp, kiw_mr_source_perr(fault), head, len);
 }
 
 /* Add segments of the Response to the peer's oldest RDMA Read, RFC 5040 4.5. */
@@ -314,7 +303,7 @@ static bool tx_make_pend(struct kiw_qp *qp)
 {
 	struct kiw_pend_ring *ring = &qp->tx.pend;
 
-	if (ring->slots || !qp->sq.ops->has(&qp->sq, 1))
+	if (ring->slots || !kiw_sq_has(&qp->sq, 1))
 		return false;
 	if (kiw_pend_ready(ring))
 		return true;
@@ -505,7 +494,7 @@ static bool tx_is_rest(struct kiw_qp *qp, u32 full)
 		return false;
 	}
 	return left < full && kiw_mpa_fpdu_size(left + KIW_DDP_UNTAGGED_HDR) <= full && !count &&
-	       !qp->sq.ops->has(&qp->sq, 1);
+	       !kiw_sq_has(&qp->sq, 1);
 }
 
 /*
@@ -581,7 +570,7 @@ static bool tx_is_drained(struct kiw_qp *qp)
 		return false;
 	if (qp->rx.has_ended && !kiw_orq_is_empty(&tx->orq))
 		return true;
-	return kiw_orq_is_empty(&tx->orq) && !tx->has_wqe && !qp->sq.ops->has(&qp->sq, 1);
+	return kiw_orq_is_empty(&tx->orq) && !tx->has_wqe && !kiw_sq_has(&qp->sq, 1);
 }
 
 static bool tx_may_run(const struct kiw_qp *qp)

@@ -8,6 +8,7 @@
 #ifndef KIW_TX_SOURCE_H
 #define KIW_TX_SOURCE_H
 
+#include "mr_copy.h"
 #include "sgl.h"
 
 struct kiw_qp;

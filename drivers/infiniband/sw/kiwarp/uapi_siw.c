@@ -278,7 +278,7 @@ static void copy_once(void *to, const void *from, size_t bytes)
 }
 
 /* Return: total bytes, or -EINVAL */
-static int translate_sges(struct kiw_sge *to, const struct kiwarp_sge *from, unsigned int num)
+static int siw_translate_sges(struct kiw_sge *to, const struct kiwarp_sge *from, unsigned int num)
 {
 	unsigned int i;
 	u64 total = 0;
@@ -297,7 +297,7 @@ static int translate_sges(struct kiw_sge *to, const struct kiwarp_sge *from, uns
 #define SQE_FLAGS	(KIWARP_WQE_VALID | KIWARP_WQE_INLINE | KIWARP_WQE_SIGNALED | \
 			 KIWARP_WQE_SOLICITED | KIWARP_WQE_READ_FENCE)
 
-static u16 translate_flags(u16 flags)
+static u16 siw_translate_flags(u16 flags)
 {
 	u16 to = 0;
 
@@ -313,7 +313,7 @@ static u16 translate_flags(u16 flags)
 }
 
 /* An unknown operation is treated as a Send, so that it can be completed with an error. */
-static int translate_op(u8 opcode, u8 *op)
+static int siw_translate_op(u8 opcode, u8 *op)
 {
 	switch (opcode) {
 	case KIWARP_OP_WRITE:
@@ -334,7 +334,7 @@ static int translate_op(u8 opcode, u8 *op)
 	}
 }
 
-static int translate_inline(struct kiw_swqe *wqe, const struct kiwarp_sqe *sqe, u8 max)
+static int siw_translate_inline(struct kiw_swqe *wqe, const struct kiwarp_sqe *sqe, u8 max)
 {
 	u32 length = sqe->sge[0].length;
 
@@ -346,29 +346,29 @@ static int translate_inline(struct kiw_swqe *wqe, const struct kiwarp_sqe *sqe, 
 }
 
 /* @sqe is the private copy */
-static int translate_sqe(const struct kiw_sq *sq, struct kiw_swqe *wqe,
-			 const struct kiwarp_sqe *sqe)
+static int siw_translate_sqe(const struct kiw_sq *sq, struct kiw_swqe *wqe,
+			     const struct kiwarp_sqe *sqe)
 {
 	int ret;
 
 	wqe->wr_id = sqe->id;
 	wqe->raddr = sqe->raddr;
 	wqe->rkey = sqe->rkey;
-	wqe->flags = translate_flags(sqe->flags);
+	wqe->flags = siw_translate_flags(sqe->flags);
 	wqe->num_sge = 0;
 	wqe->length = 0;
-	ret = translate_op(sqe->opcode, &wqe->op);
+	ret = siw_translate_op(sqe->opcode, &wqe->op);
 	if (ret)
 		return ret;
 	if (sqe->flags & ~SQE_FLAGS)
 		return -EINVAL;
 	if (wqe->flags & KIW_WRF_INLINE) {
-		ret = translate_inline(wqe, sqe, sq->max_inline);
+		ret = siw_translate_inline(wqe, sqe, sq->max_inline);
 	} else {
 		if (sqe->num_sge > min_t(u8, sq->max_sge, KIW_MAX_SGE))
 			return -EINVAL;
 		wqe->num_sge = sqe->num_sge;
-		ret = translate_sges(wqe->sge, sqe->sge, sqe->num_sge);
+		ret = siw_translate_sges(wqe->sge, sqe->sge, sqe->num_sge);
 	}
 	if (ret < 0)
 		return ret;
@@ -405,7 +405,7 @@ static int sq_user_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 	smp_store_release(&slot->flags, 0);
 	/* Pairs with the provider's sequentially consistent store and load of flags. */
 	smp_mb();
-	return translate_sqe(sq, wqe, &sqe);
+	return siw_translate_sqe(sq, wqe, &sqe);
 }
 
 /* Entries are posted in order: if the last of @n is there, all are. */
@@ -428,8 +428,8 @@ static struct kiwarp_rqe *rq_slot(const struct kiw_rq *rq, u32 pos)
 }
 
 /* @rqe is the private copy */
-static int translate_rqe(const struct kiw_rq *rq, struct kiw_rwqe *wqe,
-			 const struct kiwarp_rqe *rqe)
+static int siw_translate_rqe(const struct kiw_rq *rq, struct kiw_rwqe *wqe,
+			     const struct kiwarp_rqe *rqe)
 {
 	int ret;
 
@@ -439,7 +439,7 @@ static int translate_rqe(const struct kiw_rq *rq, struct kiw_rwqe *wqe,
 	if (rqe->flags != KIWARP_WQE_VALID ||
 	    rqe->num_sge > min_t(u8, rq->max_sge, KIW_MAX_SGE))
 		return -EINVAL;
-	ret = translate_sges(wqe->sge, rqe->sge, rqe->num_sge);
+	ret = siw_translate_sges(wqe->sge, rqe->sge, rqe->num_sge);
 	if (ret < 0)
 		return ret;
 	wqe->num_sge = rqe->num_sge;
@@ -462,7 +462,7 @@ static int rq_user_fetch(struct kiw_rq *rq, struct kiw_rwqe *wqe)
 	WRITE_ONCE(rq->get, rq->get + 1);
 	/* Release: the slot has been read before the process may write it again. */
 	smp_store_release(&slot->flags, 0);
-	return translate_rqe(rq, wqe, &rqe);
+	return siw_translate_rqe(rq, wqe, &rqe);
 }
 
 /* Entries are posted in order: if the last of @n is there, all are. */

@@ -64,12 +64,10 @@ int kiw_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 int kiw_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		 struct ib_qp_init_attr *init_attr);
 int kiw_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
-void kiw_fail_qps_of(struct kiw_cq *cq);
 int kiw_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		  const struct ib_send_wr **bad_wr);
 int kiw_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		  const struct ib_recv_wr **bad_wr);
-struct kiw_qp *kiw_qp_find(const struct iw_cm_id *id, u32 qpn);
 struct ib_qp *kiw_iw_get_qp(struct ib_device *ibdev, int qpn);
 void kiw_iw_add_ref(struct ib_qp *ibqp);
 void kiw_iw_rem_ref(struct ib_qp *ibqp);

@@ -11,6 +11,7 @@
 #include "cq.h"
 #include "device.h"
 #include "proto/ring.h"
+#include "qp_table.h"
 #include "uapi_siw.h"
 #include "verbs.h"
 
@@ -29,6 +30,12 @@ static int check_attr(const struct ib_device *ibdev, const struct ib_cq_init_att
 	return 0;
 }
 
+/* All QPs that complete to the queue end, too. */
+static void cq_overrun(struct kiw_cq *cq)
+{
+	kiw_qp_table_fail(&to_kiw_device(cq->ib.device)->qps, cq);
+}
+
 static int create_kernel(struct kiw_cq *cq, u32 size, struct kiw_stats *stats)
 {
 	void *ring;
@@ -36,7 +43,7 @@ static int create_kernel(struct kiw_cq *cq, u32 size, struct kiw_stats *stats)
 	ring = kiw_cq_kernel_ring(size);
 	if (!ring)
 		return -ENOMEM;
-	kiw_cq_init(cq, &kiw_cq_kernel_ops, ring, size, stats, kiw_fail_qps_of);
+	kiw_cq_init(cq, &kiw_cq_kernel_ops, ring, size, stats, cq_overrun);
 	return 0;
 }
 
@@ -59,7 +66,7 @@ static int create_user(struct kiw_cq *cq, u32 size, struct kiw_stats *stats,
 	ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (ret)
 		goto err_ring;
-	kiw_cq_init(cq, &kiw_cq_user_ops, ring, size, stats, kiw_fail_qps_of);
+	kiw_cq_init(cq, &kiw_cq_user_ops, ring, size, stats, cq_overrun);
 	return 0;
 
 err_ring:

@@ -268,7 +268,6 @@ const struct ib_device_ops kiw_device_ops = {
 	.driver_id = RDMA_DRIVER_SIW,
 	.uverbs_abi_ver = KIWARP_ABI_VERSION,
 
-	.dealloc_driver = kiw_device_dealloc,
 	.query_device = kiw_query_device,
 	.query_port = kiw_query_port,
 	.get_port_immutable = kiw_get_port_immutable,

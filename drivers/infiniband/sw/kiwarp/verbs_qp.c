@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * ib_device_ops of queue pairs: validate, translate, call qp.h, unwind.
+ * ib_device_ops of queue pairs: validate, translate, call the QP, unwind.
  *
- * Owns: the number of a QP and its rings, from create to destroy, and the mapping from
+ * Owns: the rings of a QP, from create to destroy, and the mapping from
  * the states of the verbs to those of proto/qp_fsm.h:
  *
  *	RESET, INIT, RTR	IDLE; they differ only in what query reports; a new QP is in INIT
@@ -12,11 +12,9 @@
  *
  * Contexts: process, except for posting and for the reference counting of iw_cm, which
  * happen in any context. The core serialises create and destroy of a QP against other calls
- * for it. Locks: none of ours; the table of QPs is read under RCU.
+ * for it. Locks: none of ours.
  */
-#include <linux/rcupdate.h>
 #include <linux/string.h>
-#include <linux/xarray.h>
 #include <rdma/iw_cm.h>
 #include <rdma/kiwarp-abi.h>
 
@@ -24,11 +22,11 @@
 #include "device.h"
 #include "proto/ring.h"
 #include "qp.h"
+#include "qp_post.h"
+#include "qp_table.h"
+#include "qp_work.h"
 #include "uapi_siw.h"
 #include "verbs.h"
-
-/* QP numbers have 24 bits in the verbs; 0 is not a valid number */
-#define QPN_LIMIT	XA_LIMIT(1, 0xffffff)
 
 #define DEFAULT_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
 
@@ -49,28 +47,6 @@ static int check_attr(const struct ib_qp_init_attr *attr)
 	if (!attr->srq && (cap->max_recv_wr > KIW_MAX_QP_WR || cap->max_recv_sge > KIW_MAX_SGE))
 		return -EINVAL;
 	return 0;
-}
-
-/*
- * The number is reserved, but a lookup does not find the QP until publish(): nobody may connect
- * a QP whose creation could still fail.
- */
-static int reserve_number(struct kiw_device *dev, struct kiw_qp *qp)
-{
-	u32 qpn;
-	int ret;
-
-	ret = xa_alloc_cyclic(&dev->qps, &qpn, NULL, QPN_LIMIT, &dev->next_qpn, GFP_KERNEL);
-	if (ret < 0)
-		return ret;
-	qp->ib.qp_num = qpn;
-	return 0;
-}
-
-/* The slot is reserved, so storing needs no memory and cannot fail */
-static void publish(struct kiw_device *dev, struct kiw_qp *qp)
-{
-	xa_store(&dev->qps, qp->ib.qp_num, qp, GFP_KERNEL);
 }
 
 static void set_up(struct kiw_qp *qp, struct kiw_device *dev, const struct ib_qp_init_attr *attr)
@@ -195,7 +171,7 @@ int kiw_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_ud
 		return ret;
 	if (!atomic_add_unless(&dev->num_qp, 1, KIW_MAX_QP))
 		return -ENOMEM;
-	ret = reserve_number(dev, qp);
+	ret = kiw_qp_table_reserve(&dev->qps, qp);
 	if (ret)
 		goto err_count;
 	set_up(qp, dev, attr);
@@ -209,7 +185,7 @@ int kiw_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_ud
 	if (ret)
 		goto err_uninit;
 	get_caps(qp, &attr->cap);
-	publish(dev, qp);
+	kiw_qp_table_publish(&dev->qps, qp);
 	return 0;
 
 err_uninit:
@@ -219,7 +195,7 @@ err_uninit:
 	free_rings(qp);
 err_number:
 	kiw_owner_uninit(&qp->owner);
-	xa_erase(&dev->qps, ibqp->qp_num);
+	kiw_qp_table_release(&dev->qps, qp);
 err_count:
 	atomic_dec(&dev->num_qp);
 	return ret;
@@ -232,10 +208,9 @@ err_count:
  *
  * Aborts the connection if there is one. The phases, and why each may begin:
  * 1. Make the QP unfindable. iw_cm looks up a QP and takes its reference within one spinlock
- *    section, which is an RCU read-side critical section, too. So after a grace period every
- *    caller that found the QP has a reference. The grace period is expedited, because a server
- *    may have thousands of QPs to destroy. The number stays allocated until the end: iw_cm looks
- *    it up before the driver does, and both must find the same QP or none.
+ *    section, which is an RCU read-side critical section, too. So after kiw_qp_table_hide() every
+ *    caller that found the QP has a reference. The number stays allocated until the end: iw_cm
+ *    looks it up before the driver does, and both must find the same QP or none.
  * 2. Fail the startup of any connection for the QP. kiw_qp_uninit() then waits for the last
  *    reference, so afterwards none of our code runs for the QP or posts a completion for it.
  * 3. So its completions can be removed from the queues for good, and the rings freed.
@@ -247,45 +222,17 @@ int kiw_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct kiw_device *dev = to_kiw_device(ibqp->device);
 	struct kiw_qp *qp = to_kiw_qp(ibqp);
-	void *old;
 
-	/* Overwriting an existing entry needs no memory. */
-	old = xa_store(&dev->qps, ibqp->qp_num, NULL, GFP_KERNEL);
-	WARN_ON_ONCE(old != qp);
-	synchronize_rcu_expedited();
+	kiw_qp_table_hide(&dev->qps, qp);
 	kiw_cm_forget_qp(dev, qp);
 	kiw_qp_uninit(qp);
 	kiw_cq_forget_qp(qp->scq, ibqp);
 	kiw_cq_forget_qp(qp->rcq, ibqp);
 	free_rings(qp);
 	kiw_owner_uninit(&qp->owner);
-	xa_erase(&dev->qps, ibqp->qp_num);
+	kiw_qp_table_release(&dev->qps, qp);
 	atomic_dec(&dev->num_qp);
 	return 0;
-}
-
-/**
- * kiw_fail_qps_of() - end all QPs that complete to a queue
- * @cq: the queue; was overrun
- *
- * Each QP ends in its own work item, unless it has ended already. QPs that are being created or
- * destroyed are not in the table and are skipped.
- *
- * Context: any.
- */
-void kiw_fail_qps_of(struct kiw_cq *cq)
-{
-	struct kiw_device *dev = to_kiw_device(cq->ib.device);
-	struct kiw_qp *qp;
-	unsigned long qpn;
-
-	/* kiw_destroy_qp() waits for this section before it waits for the work item. */
-	rcu_read_lock();
-	xa_for_each(&dev->qps, qpn, qp) {
-		if (qp->scq == cq || qp->rcq == cq)
-			kiw_qp_todo(qp, KIW_QP_TODO_FATAL);
-	}
-	rcu_read_unlock();
 }
 
 static enum ib_qp_state ib_state(const struct kiw_qp *qp)
@@ -481,43 +428,9 @@ int kiw_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
  */
 struct ib_qp *kiw_iw_get_qp(struct ib_device *ibdev, int qpn)
 {
-	struct kiw_device *dev = to_kiw_device(ibdev);
-	struct kiw_qp *qp = xa_load(&dev->qps, (u32)qpn);
+	struct kiw_qp *qp = kiw_qp_table_name(&to_kiw_device(ibdev)->qps, qpn);
 
-	if (!qp)
-		return NULL;
-	if (!kiw_caller_may_name(&qp->owner)) {
-		kiw_count(&dev->stats, KIW_STAT_CONN_DENIED);
-		return NULL;
-	}
-	return &qp->ib;
-}
-
-/**
- * kiw_qp_find() - find the QP for a connection and take a reference to it
- * @id: the connection
- * @qpn: the number, chosen by the caller, which may be a process
- *
- * Context: process context of the caller; does not sleep.
- * Return: the QP with a reference for the caller, or NULL: there is none, or the caller may not
- * use it.
- */
-struct kiw_qp *kiw_qp_find(const struct iw_cm_id *id, u32 qpn)
-{
-	struct kiw_device *dev = to_kiw_device(id->device);
-	struct kiw_qp *qp;
-
-	/* kiw_destroy_qp() waits for this section before it waits for the last reference. */
-	rcu_read_lock();
-	qp = xa_load(&dev->qps, qpn);
-	if (qp && kiw_caller_may_name(&qp->owner) && kiw_caller_may_connect(id, qp)) {
-		kiw_qp_get(qp);
-	} else if (qp) {
-		kiw_count(&dev->stats, KIW_STAT_CONN_DENIED);
-		qp = NULL;
-	}
-	rcu_read_unlock();
-	return qp;
+	return qp ? &qp->ib : NULL;
 }
 
 /**

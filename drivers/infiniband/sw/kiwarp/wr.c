@@ -17,24 +17,9 @@
 #include "proto/ring.h"
 #include "proto/stag.h"
 
-#define SEND_FLAGS	(IB_SEND_FENCE | IB_SEND_SIGNALED | IB_SEND_SOLICITED | IB_SEND_INLINE)
+#define WR_SEND_FLAGS	(IB_SEND_FENCE | IB_SEND_SIGNALED | IB_SEND_SOLICITED | IB_SEND_INLINE)
 
-static u16 translate_flags(unsigned int send_flags)
-{
-	u16 flags = 0;
-
-	if (send_flags & IB_SEND_SIGNALED)
-		flags |= KIW_WRF_SIGNALED;
-	if (send_flags & IB_SEND_SOLICITED)
-		flags |= KIW_WRF_SOLICITED;
-	if (send_flags & IB_SEND_FENCE)
-		flags |= KIW_WRF_FENCE;
-	if (send_flags & IB_SEND_INLINE)
-		flags |= KIW_WRF_INLINE;
-	return flags;
-}
-
-static int translate_reg(struct kiw_swqe *wqe, const struct ib_reg_wr *reg)
+static int wr_translate_reg(struct kiw_swqe *wqe, const struct ib_reg_wr *reg)
 {
 	const u32 index = ~(u32)0 << KIW_STAG_KEY_BITS;
 
@@ -50,7 +35,7 @@ static int translate_reg(struct kiw_swqe *wqe, const struct ib_reg_wr *reg)
 	return 0;
 }
 
-static int translate_rdma(struct kiw_swqe *wqe, enum kiw_wr_op op, const struct ib_rdma_wr *rdma)
+static int wr_translate_rdma(struct kiw_swqe *wqe, enum kiw_wr_op op, const struct ib_rdma_wr *rdma)
 {
 	wqe->op = op;
 	wqe->raddr = rdma->remote_addr;
@@ -58,7 +43,7 @@ static int translate_rdma(struct kiw_swqe *wqe, enum kiw_wr_op op, const struct 
 	return 0;
 }
 
-static int translate_op(struct kiw_swqe *wqe, const struct ib_send_wr *wr)
+static int wr_translate_op(struct kiw_swqe *wqe, const struct ib_send_wr *wr)
 {
 	switch (wr->opcode) {
 	case IB_WR_SEND:
@@ -69,15 +54,15 @@ static int translate_op(struct kiw_swqe *wqe, const struct ib_send_wr *wr)
 		wqe->rkey = wr->ex.invalidate_rkey;
 		return 0;
 	case IB_WR_RDMA_WRITE:
-		return translate_rdma(wqe, KIW_WR_WRITE, rdma_wr(wr));
+		return wr_translate_rdma(wqe, KIW_WR_WRITE, rdma_wr(wr));
 	case IB_WR_RDMA_READ:
-		return translate_rdma(wqe, KIW_WR_READ, rdma_wr(wr));
+		return wr_translate_rdma(wqe, KIW_WR_READ, rdma_wr(wr));
 	case IB_WR_RDMA_READ_WITH_INV:
 		/* Only one STag can be invalidated. */
-		return wr->num_sge == 1 ? translate_rdma(wqe, KIW_WR_READ_INV, rdma_wr(wr)) :
+		return wr->num_sge == 1 ? wr_translate_rdma(wqe, KIW_WR_READ_INV, rdma_wr(wr)) :
 					  -EINVAL;
 	case IB_WR_REG_MR:
-		return translate_reg(wqe, reg_wr(wr));
+		return wr_translate_reg(wqe, reg_wr(wr));
 	case IB_WR_LOCAL_INV:
 		wqe->op = KIW_WR_LOCAL_INV;
 		wqe->rkey = wr->ex.invalidate_rkey;
@@ -88,7 +73,7 @@ static int translate_op(struct kiw_swqe *wqe, const struct ib_send_wr *wr)
 }
 
 /* Return: total bytes of @list, or -EINVAL */
-static int translate_sges(struct kiw_sge *sge, const struct ib_sge *list, int num, u8 max)
+static int wr_translate_sges(struct kiw_sge *sge, const struct ib_sge *list, int num, u8 max)
 {
 	u64 total = 0;
 	int i;
@@ -111,7 +96,7 @@ static int translate_sges(struct kiw_sge *sge, const struct ib_sge *list, int nu
  * hold kernel addresses whatever their lkey, and there may be more than max_sge of them: they are
  * not passed on.
  */
-static int translate_inline(struct kiw_swqe *wqe, const struct ib_send_wr *wr, u8 max)
+static int wr_translate_inline(struct kiw_swqe *wqe, const struct ib_send_wr *wr, u8 max)
 {
 	u32 total = 0;
 	int i;
@@ -129,18 +114,18 @@ static int translate_inline(struct kiw_swqe *wqe, const struct ib_send_wr *wr, u
 	return total;
 }
 
-static int translate_send(const struct kiw_sq *sq, struct kiw_swqe *wqe,
-			  const struct ib_send_wr *wr)
+static int wr_translate_send(const struct kiw_sq *sq, struct kiw_swqe *wqe,
+			     const struct ib_send_wr *wr)
 {
 	int ret;
 
-	if (wr->send_flags & ~SEND_FLAGS)
+	if (wr->send_flags & ~WR_SEND_FLAGS)
 		return -EINVAL;
-	ret = translate_op(wqe, wr);
+	ret = wr_translate_op(wqe, wr);
 	if (ret)
 		return ret;
 	wqe->wr_id = wr->wr_id;
-	wqe->flags = translate_flags(wr->send_flags);
+	wqe->flags = wr->send_flags;
 	if (kiw_wr_is_local(wqe->op)) {
 		wqe->num_sge = 0;
 		wqe->length = 0;
@@ -148,10 +133,10 @@ static int translate_send(const struct kiw_sq *sq, struct kiw_swqe *wqe,
 	}
 	if (wqe->flags & KIW_WRF_INLINE) {
 		wqe->num_sge = 0;
-		ret = translate_inline(wqe, wr, sq->max_inline);
+		ret = wr_translate_inline(wqe, wr, sq->max_inline);
 	} else {
 		wqe->num_sge = wr->num_sge;
-		ret = translate_sges(wqe->sge, wr->sg_list, wr->num_sge, sq->max_sge);
+		ret = wr_translate_sges(wqe->sge, wr->sg_list, wr->num_sge, sq->max_sge);
 	}
 	if (ret < 0)
 		return ret;
@@ -203,7 +188,7 @@ int kiw_sq_post(struct kiw_sq *sq, const struct ib_send_wr *wr)
 
 	spin_lock_irqsave(&sq->lock, flags);
 	if (!kiw_ring_full(sq->put, sq->get, sq->size))
-		ret = translate_send(sq, &ring[kiw_ring_slot(sq->put, sq->size)], wr);
+		ret = wr_translate_send(sq, &ring[kiw_ring_slot(sq->put, sq->size)], wr);
 	/* has() reads it without the lock. */
 	if (!ret)
 		WRITE_ONCE(sq->put, sq->put + 1);
@@ -211,12 +196,12 @@ int kiw_sq_post(struct kiw_sq *sq, const struct ib_send_wr *wr)
 	return ret;
 }
 
-static int translate_recv(const struct kiw_rq *rq, struct kiw_rwqe *wqe,
-			  const struct ib_recv_wr *wr)
+static int wr_translate_recv(const struct kiw_rq *rq, struct kiw_rwqe *wqe,
+			     const struct ib_recv_wr *wr)
 {
 	int ret;
 
-	ret = translate_sges(wqe->sge, wr->sg_list, wr->num_sge, rq->max_sge);
+	ret = wr_translate_sges(wqe->sge, wr->sg_list, wr->num_sge, rq->max_sge);
 	if (ret < 0)
 		return ret;
 	wqe->wr_id = wr->wr_id;
@@ -241,7 +226,7 @@ int kiw_rq_post(struct kiw_rq *rq, const struct ib_recv_wr *wr)
 
 	spin_lock_irqsave(&rq->lock, flags);
 	if (!kiw_ring_full(rq->put, rq->get, rq->size))
-		ret = translate_recv(rq, &ring[kiw_ring_slot(rq->put, rq->size)], wr);
+		ret = wr_translate_recv(rq, &ring[kiw_ring_slot(rq->put, rq->size)], wr);
 	if (!ret)
 		rq->put++;
 	spin_unlock_irqrestore(&rq->lock, flags);

@@ -43,10 +43,11 @@ enum kiw_wr_op {
 	KIW_WR_RECV,
 };
 
-#define KIW_WRF_SIGNALED	BIT(0)
-#define KIW_WRF_SOLICITED	BIT(1)
-#define KIW_WRF_FENCE		BIT(2)
-#define KIW_WRF_INLINE		BIT(3)
+/* Those of the verbs: a kernel consumer's are used as they are */
+#define KIW_WRF_SIGNALED	IB_SEND_SIGNALED
+#define KIW_WRF_SOLICITED	IB_SEND_SOLICITED
+#define KIW_WRF_FENCE		IB_SEND_FENCE
+#define KIW_WRF_INLINE		IB_SEND_INLINE
 
 /**
  * struct kiw_sge - one piece of local memory
@@ -181,6 +182,12 @@ struct kiw_rq {
 	u32 get;
 	u8 max_sge;
 };
+
+/* Are there at least @n entries to fetch; @n is 1 or 2; any context */
+static inline bool kiw_sq_has(const struct kiw_sq *sq, u32 n)
+{
+	return sq->ops->has(sq, n);
+}
 
 extern const struct kiw_sq_ops kiw_sq_kernel_ops;
 extern const struct kiw_rq_ops kiw_rq_kernel_ops;

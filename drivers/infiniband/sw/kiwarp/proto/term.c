@@ -16,6 +16,8 @@
 #include <linux/string.h>
 #include <linux/unaligned.h>
 
+#include "rdmap.h"
+
 #define CONTROL_LEN		sizeof(struct kiw_wire_term)
 #define READ_REQ_LEN		sizeof(struct kiw_wire_read_req)
 
@@ -98,6 +100,49 @@ size_t kiw_term_encode(u8 *buf, enum kiw_perr perr, const u8 *fpdu_head, size_t 
 	if (copy)
 		memcpy(buf + CONTROL_LEN, fpdu_head, copy);
 	return CONTROL_LEN + copy;
+}
+
+/**
+ * kiw_term_read_head() - build the head of a Read Request that was answered in part
+ * @head: room for %KIW_FPDU_HDR_MAX octets; for kiw_term_encode()
+ * @ddp: the DDP header of the request as received, %KIW_DDP_UNTAGGED_HDR octets
+ * @req: the request
+ * @sent: octets of the Response that were sent
+ *
+ * RFC 5040 4.8: the Terminate carries the peer's request, advanced to where the Response has come
+ * to.
+ *
+ * Context: any.
+ * Return: octets of @head.
+ */
+size_t kiw_term_read_head(u8 *head, const u8 *ddp, const struct kiw_read_req *req, u32 sent)
+{
+	struct kiw_read_req rest = *req;
+	struct kiw_wire_read_req wire;
+
+	rest.sink_to += sent;
+	rest.src_to += sent;
+	rest.size -= sent;
+	kiw_read_req_encode(&wire, &rest);
+	put_unaligned_be16(KIW_DDP_UNTAGGED_HDR + READ_REQ_LEN, head);
+	memcpy(head + KIW_FPDU_LEN_SIZE, ddp, KIW_DDP_UNTAGGED_HDR);
+	memcpy(head + sizeof(struct kiw_wire_untagged), &wire, READ_REQ_LEN);
+	return KIW_FPDU_HDR_MAX;
+}
+
+/**
+ * kiw_term_opcode() - opcode of the segment at fault
+ * @fpdu_head: the FPDU at fault from its ULPDU_Length field; not read if @head_len is 0
+ * @head_len: octets available in @fpdu_head
+ *
+ * Context: any.
+ * Return: &enum kiw_rdmap_opcode, unchecked; 0 if it is not available.
+ */
+u8 kiw_term_opcode(const u8 *fpdu_head, size_t head_len)
+{
+	const size_t at = offsetof(struct kiw_wire_untagged, rdmap);
+
+	return head_len > at ? FIELD_GET(KIW_RDMAP_OPCODE_MASK, fpdu_head[at]) : 0;
 }
 
 /* RFC 5040 4.8: the length field is present with M, and with D even without M */
