@@ -152,6 +152,7 @@ t_run "nothing was lost" kip_is_sound
 t_run "an address by DHCP" lease
 t_run "a container without rights" container
 t_run "the container ends" container_ends
+spawn_stop httpd
 on_b ip link del kip0
 rdma_down
 topo_down
