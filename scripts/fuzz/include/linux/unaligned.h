@@ -26,6 +26,14 @@ static inline u64 get_unaligned_be64(const void *p)
 	return (u64)get_unaligned_be32(b) << 32 | get_unaligned_be32(b + 4);
 }
 
+static inline void put_unaligned_be16(u16 value, void *p)
+{
+	u8 *b = p;
+
+	b[0] = value >> 8;
+	b[1] = value;
+}
+
 static inline void put_unaligned_be32(u32 value, void *p)
 {
 	u8 *b = p;
