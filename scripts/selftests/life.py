@@ -66,6 +66,9 @@ class Actor:
         self.status = None
         sys.stdout.flush()
         self.pid = os.fork()
+        # A group of its own, with the commands that it runs; both make it, so that it is there
+        # for either.
+        os.setpgid(self.pid, self.pid)
         if not self.pid:
             os.close(self.out)
             self._run(host, part, args, into)
@@ -126,10 +129,17 @@ class Actor:
             raise Failed(f"{self.name}: status {self.status}: {self.heard.decode()}")
 
     def kill(self, seconds=PATIENCE):
-        """kill -9; it is gone when this returns."""
+        """kill -9; it and the commands that it ran are gone when this returns."""
         if self.status is None:
-            os.kill(self.pid, signal.SIGKILL)
-            wait_until(f"{self.name} dies", self.is_over, seconds)
+            os.killpg(self.pid, signal.SIGKILL)
+            wait_until(f"{self.name} dies", self._is_gone, seconds)
+
+    def _is_gone(self):
+        with contextlib.suppress(ProcessLookupError):
+            if self.is_over():
+                os.killpg(self.pid, 0)
+            return False
+        return True
 
 
 def kill_all():
