@@ -3,7 +3,7 @@
 # DESCRIPTION: rdma_cm in every order by users without rights; others and NFS notice nothing
 # TIMEOUT: 150
 # KERNELS: uml uml-debug 6.1 6.12 smp-kcsan
-# CHECK-KERNELS: uml-debug 6.1 6.12
+# CHECK-KERNELS: uml-debug 6.12
 #
 # Orders that stop the kernel whatever the driver does are left out (SPARE): see the head of
 # scripts/verbs/attack.c, and Documentation/kernel-faults.rst.
@@ -24,8 +24,12 @@ SEED=${KIW_SEED:-5040}
 [ -z "${KIW_SOAK:-}" ] || SEED=${KIW_SEED:-$(date +%s)}
 ATTACK_S=${KIW_SOAK:-4}
 # What stops this kernel with any driver. UML does not survive a process that is killed in fork().
-SPARE=(connecting unread attributes)
-case $KIW_KERNEL in uml*) SPARE+=(fork) ;; esac
+# Kernels that the test bed builds have the patch for attributes.
+SPARE=(connecting unread)
+case $KIW_KERNEL in
+uml*) SPARE+=(fork) ;;
+6.*) SPARE+=(attributes) ;;
+esac
 
 startup_is() {
 	local dev
