@@ -23,7 +23,6 @@
 #include "proto/msg.h"
 #include "tx.h"
 
-#define BATCH		16
 /* Headroom of a message: room for the address, chosen so that the IP header is aligned */
 #define RX_HEADROOM	ALIGN(NET_SKB_PAD + KIP_ADDR_LEN, 16)
 
@@ -396,22 +395,21 @@ static void rx_deliver(struct kip_dev *dev, struct kip_poller *poller, struct sk
 static int rx_poll_conn(struct kip_poller *poller, struct kip_conn *conn, int room)
 {
 	struct kip_dev *dev = netdev_priv(poller->napi.dev);
-	const int most = min(room, BATCH);
+	const int most = min(room, KIP_RX_BATCH);
 	struct kip_peer *peer = conn->peer;
 	struct sk_buff_head came, sent;
-	struct ib_wc wc[BATCH];
 	struct sk_buff *skb;
 	int nr, i;
 
 	__skb_queue_head_init(&came);
 	__skb_queue_head_init(&sent);
-	nr = ib_poll_cq(conn->cq, most, wc);
+	nr = ib_poll_cq(conn->cq, most, poller->wc);
 	spin_lock(&peer->lock);
 	if (nr > 0 && peer->conn == conn) {
 		/* Posting a receive may open TCP's window and so send a window update */
 		this_cpu_write(*dev->is_posting, true);
 		for (i = 0; i < nr; i++)
-			rx_one(dev, conn, &wc[i], &came, &sent);
+			rx_one(dev, conn, &poller->wc[i], &came, &sent);
 		this_cpu_write(*dev->is_posting, false);
 		kip_tx_run(dev, peer);
 	}
