@@ -88,6 +88,7 @@ t_run "$PEERS peers come" peers_up
 t_run "10 connections at most: datagrams for the others" limited
 t_run "a connection to each of them" unlimited
 t_run "large packets to each of them" ask 1900
+t_run "nothing was lost" kip_is_zero a rx_overrun rx_bad_control rx_bad_type rx_short rx_no_memory
 t_run "all of them go" peers_down
 on_a ip link del kip0
 rdma_down

@@ -67,17 +67,7 @@ traffic_end() {
 
 # sound a|b: what no fault may cause has not happened. Counters go with what they are of, so look
 # before that goes.
-sound() {
-	local name n bad=0
-	for name in rx_overrun rx_bad_control rx_bad_type rx_short rx_too_long; do
-		n=$(kip_count "$1" "$name")
-		[ "$n" = 0 ] || { echo "$1: $name is '$n'"; bad=1; }
-	done
-	n=$(on "$1" rdma statistic show link "$(dev_of "$1")" | grep -o 'rx_no_buffer [0-9]*')
-	[ "$n" = "rx_no_buffer 0" ] || { echo "$1: $n"; bad=1; }
-	return "$bad"
-}
-
+sound() { kip_is_zero "$1" rx_overrun rx_bad_control rx_bad_type rx_short rx_too_long; }
 both_sound() { sound a && sound b; }
 
 interface_down() {
