@@ -128,7 +128,7 @@ is_box() { [ "$(readlink "/proc/$(cat "$T_DIR/box.pid")/ns/net")" != "$(on_a rea
 # Its root has no rights outside.
 container() {
 	on_a ip addr flush dev kip0 scope global
-	spawn box a unshare --user --map-root-user --net sleep 600
+	spawn box a unshare --user --map-root-user --net tail -f /dev/null
 	wait_for 10 is_box && on_a ip link set kip0 netns "$(cat "$T_DIR/box.pid")" || return 1
 	in_box ip link set lo up && in_box ip addr add "$KA4/24" dev kip0 &&
 		in_box ip link set kip0 up || return 1
