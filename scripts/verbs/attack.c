@@ -3067,6 +3067,8 @@ static int be_honest(void)
 	}
 	client_round(&c, round++);
 	client_close(&c);
+	if (late > briefs)
+		fail("%u short connections were too late, %u in time", late, briefs);
 	w->is_over = true;
 	printf("%u rounds, %u short connections, %u too late\n", round, briefs, late);
 	return 0;
