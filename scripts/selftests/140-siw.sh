@@ -3,7 +3,7 @@
 # DESCRIPTION: interoperation with siw, which has host b, in both roles, CRC on and off
 # TIMEOUT: 100
 # KERNELS: uml 6.1 6.12
-# CHECK-KERNELS: uml 6.1
+# CHECK-KERNELS: uml
 # DMESG-ALLOW: traps: ib_
 #
 # Not where lockdep watches: siw takes sk_callback_lock with softirqs enabled, which it
