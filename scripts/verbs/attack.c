@@ -2137,12 +2137,23 @@ static int do_accept(struct thread *t, struct slot *s, int fd, struct note *note
 	return ret;
 }
 
-/* An order that crashes the kernel and is therefore left out */
+/*
+ * An order that crashes the kernel and is therefore left out. Those that are to listen may be
+ * accepted and rejected, so they may not connect: the state that bind leaves allows that, too.
+ */
 static bool is_spared(const struct slot *s, enum op op)
 {
-	if (op != OP_ACCEPT && op != OP_REJECT)
-		return op == OP_MIGRATE && spared & SPARE_UNREAD && s->role == LISTENS;
-	return spared & SPARE_CONNECTING && s->role == ASKS;
+	switch (op) {
+	case OP_ACCEPT:
+	case OP_REJECT:
+		return spared & SPARE_CONNECTING && s->role == ASKS;
+	case OP_CONNECT:
+		return spared & SPARE_CONNECTING && s->role == LISTENS;
+	case OP_MIGRATE:
+		return spared & SPARE_UNREAD && s->role == LISTENS;
+	default:
+		return false;
+	}
 }
 
 static int call(struct thread *t, struct slot *s, int fd, enum op op, struct note *note)

@@ -22,6 +22,8 @@ struct kip_poller;
 struct kip_conn;
 struct net;
 
+/* Completions taken from a connection at a time */
+#define KIP_RX_BATCH		16
 #define KIP_TX_RING		64
 /* Control messages in flight: one more than the peer can have unread is always enough */
 #define KIP_TX_CONTROL		(KIP_CONTROL_RECEIVES + 1)
@@ -114,6 +116,7 @@ struct kip_tx_control {
  * @poll_entry: entry in the poller's list
  * @pd: its own protection domain
  * @cq: its own completion queue
+ * @wc: completions that its poller has taken from @cq; only the poller uses it
  * @rx_bytes: memory accounted to the interface for its receives
  * @foreign_bytes: memory accounted to all interfaces outside the initial user namespace
  * @rx_mtu: its Receive MTU
@@ -153,6 +156,7 @@ struct kip_conn {
 	struct list_head poll_entry;
 	struct ib_pd *pd;
 	struct ib_cq *cq;
+	struct ib_wc wc[KIP_RX_BATCH];
 
 	u64 rx_bytes;
 	u64 foreign_bytes;

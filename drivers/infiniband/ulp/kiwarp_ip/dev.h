@@ -10,7 +10,6 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
-#include <rdma/ib_verbs.h>
 
 #include "proto/wire.h"
 #include "sockaddr.h"
@@ -35,8 +34,6 @@ struct kip_conn;
 /* Bytes of packets that wait in the queues of all peers */
 #define KIP_QUEUES_BYTES	(64U << 20)
 #define KIP_POLLERS		4
-/* Completions taken from a connection at a time */
-#define KIP_RX_BATCH		16
 #define KIP_HASH_BITS		8
 
 /* What precedes a packet inside the stack: link-layer destination, then the wire header */
@@ -47,13 +44,11 @@ struct kip_conn;
  * @napi: the core's part
  * @lock: protects @ready and the poll_entry of the connections on it
  * @ready: connections that may have completions
- * @wc: completions of the connection that is being polled; of the poll callback only
  */
 struct kip_poller {
 	struct napi_struct napi;
 	spinlock_t lock;
 	struct list_head ready;
-	struct ib_wc wc[KIP_RX_BATCH];
 };
 
 /**

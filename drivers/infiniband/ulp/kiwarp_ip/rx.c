@@ -403,13 +403,13 @@ static int rx_poll_conn(struct kip_poller *poller, struct kip_conn *conn, int ro
 
 	__skb_queue_head_init(&came);
 	__skb_queue_head_init(&sent);
-	nr = ib_poll_cq(conn->cq, most, poller->wc);
+	nr = ib_poll_cq(conn->cq, most, conn->wc);
 	spin_lock(&peer->lock);
 	if (nr > 0 && peer->conn == conn) {
 		/* Posting a receive may open TCP's window and so send a window update */
 		this_cpu_write(*dev->is_posting, true);
 		for (i = 0; i < nr; i++)
-			rx_one(dev, conn, &poller->wc[i], &came, &sent);
+			rx_one(dev, conn, &conn->wc[i], &came, &sent);
 		this_cpu_write(*dev->is_posting, false);
 		kip_tx_run(dev, peer);
 	}
