@@ -56,9 +56,9 @@ ifupdown() {
 
 sample() {
 	local bad=0
-	mkdir "$T_DIR/ifupdown" && kip_add b && kip_set b group $KIP_GROUP && kip_up b || return 1
+	mkdir "$T_DIR/ifupdown" && kip_add b && kip_set b group "$KIP_GROUP" && kip_up b || return 1
 	ifupdown ifup || bad=1
-	wait_for 10 on_a ping -c 1 -W 1 -M do -s 60000 $KB4 || { echo "no answer"; bad=1; }
+	wait_for 10 on_a ping -c 1 -W 1 -M "do" -s 60000 "$KB4" || { echo "no answer"; bad=1; }
 	ifupdown ifdown || bad=1
 	must_fail on_a ip link show kip0 || bad=1
 	on_b ip link del kip0
