@@ -51,7 +51,7 @@ late_address() {
 }
 
 ifupdown() {
-	on_a "$1" --interfaces=/host/packaging/samples/kip0.conf "--state-dir=$T_DIR/ifupdown" kip0
+	_in_sys a "$1 --interfaces=/host/packaging/samples/kip0.conf --state-dir=$T_DIR/ifupdown kip0"
 }
 
 sample() {
