@@ -178,14 +178,19 @@ void print_latency(__u64 *ticks, __u32 count)
 
 /**
  * address_of() - of a host
- * @ns: its network namespace
+ * @o: what is to be measured
+ * @ns: the network namespace of the host
  *
  * Context: user space.
- * Return: the IPv4 address.
+ * Return: the IPv4 address, until the next call for that host.
  */
-const char *address_of(const char *ns)
+const char *address_of(const struct options *o, const char *ns)
 {
-	return strcmp(ns, "b") ? "10.77.0.1" : "10.77.0.2";
+	static char addresses[2][32];
+	bool is_b = !strcmp(ns, "b");
+
+	snprintf(addresses[is_b], sizeof(addresses[is_b]), "%s.%d", o->net, is_b ? 2 : 1);
+	return addresses[is_b];
 }
 
 static bool number(const char *arg, const char *name, __u32 *value)
@@ -213,6 +218,8 @@ static void option(struct options *o, const char *arg)
 		o->from = arg + 5;
 	else if (!strncmp(arg, "to=", 3))
 		o->to = arg + 3;
+	else if (!strncmp(arg, "net=", 4))
+		o->net = arg + 4;
 	else
 		fail("what is %s?", arg);
 }
@@ -254,7 +261,7 @@ int main(int argc, char **argv)
 	struct rlimit files = { .rlim_cur = MANY_FILES, .rlim_max = MANY_FILES };
 	struct options o = {
 		.size = 64 * KIB, .depth = 64, .batch = 1, .conns = 1, .seconds = 0.3,
-		.rounds = 1, .from = "a", .to = "b",
+		.rounds = 1, .from = "a", .to = "b", .net = "10.77.0",
 	};
 	size_t i;
 

@@ -30,6 +30,7 @@
  * @flow: which of @flows this is: each has ports of its own
  * @from: network namespace of the active end
  * @to: of the passive end; may be the same
+ * @net: the first three bytes of the hosts' IPv4 addresses, as text
  */
 struct options {
 	const char *op;
@@ -45,6 +46,7 @@ struct options {
 	__u32 flow;
 	const char *from;
 	const char *to;
+	const char *net;
 };
 
 /**
@@ -82,7 +84,7 @@ void stamp_take(struct stamp *stamp);
 __u32 cpus_take(double *numbers, __u32 count);
 void stamp_print(const struct stamp *from, const struct stamp *to, __u64 ops, __u64 bytes);
 void print_latency(__u64 *ticks, __u32 count);
-const char *address_of(const char *ns);
+const char *address_of(const struct options *options, const char *ns);
 
 void bulk(const struct options *options);
 void *bulk_start(const struct options *options);

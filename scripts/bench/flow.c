@@ -47,9 +47,9 @@ static double memory_used(void)
 void set_sides(struct set *set, const struct options *o)
 {
 	set->passive = &set->sides[1];
-	side_open(&set->sides[1], o->to, address_of(o->to), PORT + o->flow);
+	side_open(&set->sides[1], o->to, address_of(o, o->to), PORT + o->flow);
 	if (strcmp(o->from, o->to))
-		side_open(&set->sides[0], o->from, address_of(o->from), PORT + o->flow);
+		side_open(&set->sides[0], o->from, address_of(o, o->from), PORT + o->flow);
 	else
 		set->sides[0] = set->sides[1];
 }

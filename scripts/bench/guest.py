@@ -5,6 +5,8 @@ each measurement. Two network namespaces, joined by a cable, are the hosts."""
 
 import json
 import os
+import re
+import statistics
 import subprocess
 import sys
 import time
@@ -17,6 +19,16 @@ PAIR = {"a": ("bencha", "eth0"), "b": ("benchb", "eth0")}
 CRC = {"uml": ("crc32c_hw", "crc32c-hw")}.get(os.environ["KIW_KERNEL"],
                                               ("crc32c_intel", "crc32c-intel"))
 OWN = {"init": ("bench0", "own0")}
+# How a tunnel is made over eth0: what comes after "ip link add tun0 type", and its module
+TUNNELS = {
+    "kiwarp_ip": ("kiwarp_ip", ["link", "eth0", "name", "tun0", "type", "kiwarp_ip"]),
+    "vxlan": ("vxlan", ["name", "tun0", "type", "vxlan", "id", "77", "dev", "eth0",
+                        "dstport", "4789"]),
+    "wireguard": ("wireguard", ["name", "tun0", "type", "wireguard"]),
+}
+TUNNEL_NET = "10.78.0"
+WG_PORT = "51820"
+PINGS = 500
 
 
 def call(*args, check=True):
@@ -94,6 +106,74 @@ def devices_down(setting):
         inside(host, "rdma", "link", "delete", name, check=False)
 
 
+def set_wireguard_peers():
+    """Each knows the other's key, address, and port."""
+    keys = {}
+    for host in "ab":
+        private = call("wg", "genkey").strip()
+        keys[host] = subprocess.run(["wg", "pubkey"], input=private, check=True, text=True,
+                                    stdout=subprocess.PIPE).stdout.strip()
+        with open(f"/run/{host}.key", "w", encoding="ascii") as file:
+            file.write(private)
+    for host, other, number in (("a", "b", 2), ("b", "a", 1)):
+        inside(host, "wg", "set", "tun0", "private-key", f"/run/{host}.key",
+               "listen-port", WG_PORT, "peer", keys[other], "endpoint",
+               f"10.77.0.{number}:{WG_PORT}", "allowed-ips", f"{TUNNEL_NET}.0/24")
+
+
+def answers(count, *options):
+    """How long each of so many pings through the tunnel, or beside it, took, in microseconds"""
+    said = inside("a", "ping", "-c", str(count), "-W", "1", *options, check=False)
+    return [float(ms) * 1000 for ms in re.findall(r" time=([0-9.]+) ms", said)]
+
+
+def tunnel_up(kind):
+    """tun0 at both hosts, and packets go through it."""
+    call("modprobe", TUNNELS[kind][0])
+    for number, host in enumerate("ab", 1):
+        inside(host, "ip", "link", "add", *TUNNELS[kind][1])
+        if kind == "kiwarp_ip":
+            # sysfs shows the interfaces of the namespace it was mounted in.
+            inside(host, "unshare", "-m", "sh", "-c",
+                   "mount -t sysfs sysfs /sys && echo 239.77.0.1 >/sys/class/net/tun0/kiwarp_ip/group")
+        inside(host, "ip", "addr", "add", f"{TUNNEL_NET}.{number}/24", "dev", "tun0")
+    if kind == "vxlan":
+        for host, number in (("a", 2), ("b", 1)):
+            inside(host, "bridge", "fdb", "append", "00:00:00:00:00:00", "dev", "tun0",
+                   "dst", f"10.77.0.{number}")
+    if kind == "wireguard":
+        set_wireguard_peers()
+    for host in "ab":
+        inside(host, "ip", "link", "set", "tun0", "up")
+    deadline = time.monotonic() + 10
+    while not answers(1, f"{TUNNEL_NET}.2"):
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"nothing comes through {kind}")
+
+
+def tunnel_down():
+    for host in "ab":
+        inside(host, "ip", "link", "delete", "tun0", check=False)
+
+
+def measure_ping(setting, row):
+    """Round trips of pings, each sent when the last one was answered"""
+    net = TUNNEL_NET if setting["tunnel"] else "10.77.0"
+    times = answers(PINGS, "-A", "-s", str(row["ping"]), f"{net}.2")
+    if len(times) < PINGS:
+        return {"error": f"{PINGS - len(times)} of {PINGS} pings without an answer"}
+    return {"p50_us": statistics.median(times), "p99_us": sorted(times)[PINGS * 99 // 100]}
+
+
+def measure_row(setting, row):
+    arguments = list(row.get("arguments", []))
+    if setting.get("tunnel"):
+        arguments.append(f"net={TUNNEL_NET}")
+        for host in "ab" if "tunnel_mtu" in row else "":
+            inside(host, "ip", "link", "set", "tun0", "mtu", str(row["tunnel_mtu"]))
+    return measure_ping(setting, row) if "ping" in row else measure(arguments)
+
+
 def measure(arguments):
     result = subprocess.run([f"{HERE}/bench", *arguments], check=False, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -108,12 +188,16 @@ def run_setting(setting, number):
         call("ip", "-n", host, "link", "set", "eth0", "mtu", str(setting["mtu"]))
     if setting["driver"]:
         devices_up(setting)
+    if setting.get("tunnel"):
+        tunnel_up(setting["tunnel"])
     for row in setting["rows"]:
         if number >= row.get("rounds", number + 1):
             continue
         print(json.dumps({"round": number, "group": setting["group"],
                           "column": setting["column"], "row": row["row"],
-                          **measure(row["arguments"])}), flush=True)
+                          **measure_row(setting, row)}), flush=True)
+    if setting.get("tunnel"):
+        tunnel_down()
     if setting["driver"]:
         devices_down(setting)
 

@@ -21,8 +21,11 @@ SIZES = {"64 B": 64, "4 KiB": 4096, "64 KiB": 65536, "1 MiB": 1048576}
 OPERATIONS = ("write", "read", "send")
 MTUS = (1500, 9000, 65535)
 SETUP_SECONDS = 0.4
+TUNNEL_MTUS = (1280, 1500, 4092, 9000, 16384, 32768, 65520)
 CONNECTIONS = (1, 16, 256, 1000, 4000)
 SPURIOUS = 10000
+# What the columns of a row are compared with
+BASES = ("siw", "plain")
 
 
 # --- the plan -----------------------------------------------------------------
@@ -116,6 +119,24 @@ def rxe_settings():
         yield {**setting("own address, crc on", driver, rows, 1500, driver, values), "own": True}
 
 
+def ip_settings():
+    """IP over RDMA, beside what else carries packets between hosts"""
+    rows = [{"row": "tcp 64 KiB", "arguments": ["tcp", "size=65536"]},
+            {"row": "tcp-lat", "arguments": ["tcp-lat", "size=64"]},
+            {"row": "ping", "ping": 56}]
+    by_mtu = [{"row": f"tcp, mtu {mtu}", "arguments": ["tcp", "size=65536"], "tunnel_mtu": mtu}
+              for mtu in TUNNEL_MTUS]
+    for column, driver, tunnel, crc in (
+            ("plain", "", "", False), ("vxlan", "", "vxlan", False),
+            ("wireguard", "", "wireguard", False), ("kip", "kiwarp", "kiwarp_ip", False),
+            ("kip crc", "kiwarp", "kiwarp_ip", True)):
+        values = parameters(driver, crc) if driver else None
+        one = setting("ip", column, rows, 1500, driver, values)
+        yield {**one, "tunnel": tunnel}
+        if driver:
+            yield {**one, "tunnel": tunnel, "group": "ip by mtu", "rows": by_mtu}
+
+
 def smp_settings(rounds):
     """Two flows, each on a CPU of its own, and one of them alone: that many times each."""
     def rows(*operations):
@@ -136,14 +157,15 @@ def make_plan(args):
     wanted = re.compile(args.rows)
     settings = []
     rounds, every = args.rounds, itertools.chain(bulk_settings(), rxe_settings(),
-                                                 small_settings(), verify_settings())
+                                                 small_settings(), ip_settings(),
+                                                 verify_settings())
     if args.smp:
         rounds, every = 1, smp_settings(args.rounds)
     for one in every:
         one["rows"] = [row for row in one["rows"]
                        if wanted.search(f"{one['group']}: {row['row']}")]
-        for row in one["rows"]:
-            row["arguments"].append(f"ms={args.ms}")
+        one["rows"] = [{**row, "arguments": row["arguments"] + [f"ms={args.ms}"]}
+                       if "arguments" in row else row for row in one["rows"]]
         if one["rows"]:
             settings.append(one)
     json.dump({"rounds": rounds, "slices": 4 * args.rounds if args.smp else 2, "ms": args.ms,
@@ -282,13 +304,15 @@ def ratios(cell, other):
 def table(summary, before=None):
     yield (f"{'':20} {'':8} {'rate or latency':>24} {'guest code per op':>26} "
            f"{'to siw: rate, us/op':>20}{' to before' if before else ''}")
+    yield f"{'':80} (ip: to plain)"
     for group, rows in summary.items():
         yield f"== {group}"
         for row, columns in rows.items():
+            base = next((name for name in BASES if name in columns), None)
             for column, cell in columns.items():
                 line = f"{row:20} {column:8} {describe(cell):52}"
-                if column != "siw":
-                    line += f" {ratios(cell, columns.get('siw')):17}"
+                if column != base:
+                    line += f" {ratios(cell, columns.get(base)):17}"
                 if before:
                     old = before.get(group, {}).get(row, {}).get(column)
                     line += f" {ratios(cell, old)}"

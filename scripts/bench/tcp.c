@@ -49,17 +49,17 @@ static void enter(const char *ns)
 	close(fd);
 }
 
-static struct sockaddr_in address(const char *ns, __u32 flow)
+static struct sockaddr_in address(const struct options *o)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(PORT + flow) };
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(PORT + o->flow) };
 
-	MUST(inet_pton(AF_INET, address_of(ns), &sin.sin_addr) == 1);
+	MUST(inet_pton(AF_INET, address_of(o, o->to), &sin.sin_addr) == 1);
 	return sin;
 }
 
 static void listen_at(struct pair *p, const struct options *o)
 {
-	struct sockaddr_in sin = address(o->to, o->flow);
+	struct sockaddr_in sin = address(o);
 	int one = 1;
 
 	enter(o->to);
@@ -72,7 +72,7 @@ static void listen_at(struct pair *p, const struct options *o)
 
 static void dial(struct pair *p, const struct options *o)
 {
-	struct sockaddr_in sin = address(o->to, o->flow);
+	struct sockaddr_in sin = address(o);
 	int one = 1;
 
 	p->fd[0] = socket(AF_INET, SOCK_STREAM, 0);

@@ -90,6 +90,16 @@ def rest(r):
                       r.value("many", row, "kiwarp", "unfairness"), 1.1)
 
 
+def ip(r):
+    row = "tcp 64 KiB"
+    for column, limit in (("kip", 0.3), ("kip crc", 0.2)):
+        yield at_least(f"9 ip: {row}, {column}, MB/s to plain",
+                       r.ratio("mb_per_s", "ip", row, column, "plain"), limit)
+    for column in ("kip", "kip crc"):
+        yield at_most(f"9 ip: ping, {column}, p50 to plain",
+                      r.ratio("p50_us", "ip", "ping", column, "plain"), 3)
+
+
 def two_cpus(r):
     for crc in ("off", "on"):
         group = f"two CPUs, crc {crc}"
@@ -102,7 +112,7 @@ def lines(summary):
     """Lines of text about what was measured."""
     results = Results(summary)
     yield "Done when (median to median):"
-    for part in (crc_off, crc_on, large_mtu, small, rest, two_cpus):
+    for part in (crc_off, crc_on, large_mtu, small, rest, ip, two_cpus):
         for what, value, limit, is_met, sign in part(results):
             if value is not None:
                 yield f"{'yes' if is_met else 'NO':4} {what:60} {value:7.3f} {sign} {limit:.3f}"

@@ -50,6 +50,21 @@ late_address() {
 	return "$bad"
 }
 
+ifupdown() {
+	_in_sys a "$1 --interfaces=/host/packaging/samples/kip0.conf --state-dir=$T_DIR/ifupdown kip0"
+}
+
+sample() {
+	local bad=0
+	mkdir "$T_DIR/ifupdown" && kip_add b && kip_set b group "$KIP_GROUP" && kip_up b || return 1
+	ifupdown ifup || bad=1
+	wait_for 10 on_a ping -c 1 -W 1 -M "do" -s 60000 "$KB4" || { echo "no answer"; bad=1; }
+	ifupdown ifdown || bad=1
+	must_fail on_a ip link show kip0 || bad=1
+	on_b ip link del kip0
+	return "$bad"
+}
+
 # Two on one underlay need two ports, even in two partitions
 second_link() {
 	local bad=0
@@ -346,6 +361,7 @@ t_run "settings: taken" settings_taken
 diag "a: $(kip_counts a | paste -sd' ')"
 diag "b: $(kip_counts b | paste -sd' ')"
 ip_down
+t_run "the sample for ifupdown" sample
 rdma_down
 topo_down
 t_run "unload" unload_ip
