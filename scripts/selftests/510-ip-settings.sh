@@ -11,10 +11,12 @@
 # shellcheck source=scripts/selftests/rc-device
 . "$SELFTESTS/rc-device"
 
+# a last: b may be asking whether a is still there, and a would learn b's address from that. The
+# address that an unanswered question was about stays unknown for some seconds.
 fresh() {
 	on_a ip route flush cache
-	on_a ip neigh flush all
 	on_b ip neigh flush all
+	on_a ip neigh flush all
 }
 
 route_mtu() { on_a ip route get "$1" | grep -o 'mtu [0-9]*'; }
@@ -201,7 +203,7 @@ listed_only() {
 	kip_set b listed_only 1 || return 1
 	fresh
 	! kip_pings a "$KB4" -W 1 && [ "$(kip_count b rx_udp_sender)" -ge 1 ] &&
-		kip_set b peers +10.77.0.1 && kip_pings a "$KB4"
+		kip_set b peers +10.77.0.1 && wait_for 5 kip_pings a "$KB4"
 }
 
 # A Request needs no datagram where neighbours are static
@@ -232,11 +234,11 @@ partitions() {
 	kip_set a group "$KIP_GROUP" && kip_set b group "$KIP_GROUP" && kip_set a pkey 0x8001 || return 1
 	fresh
 	! kip_pings a "$KB4" -W 1 && [ "$(kip_count b rx_udp_pkey)" -ge 1 ] || return 1
-	kip_set b pkey 1 && kip_pings a "$KB4" -s 5000 || return 1
+	kip_set b pkey 1 && wait_for 5 kip_pings a "$KB4" -s 5000 || return 1
 	kip_set a qkey 7 || return 1
 	fresh
 	! kip_pings a "$KB4" -W 1 && [ "$(kip_count b rx_udp_qkey)" -ge 1 ] &&
-		kip_set b qkey 0x80000007 && kip_pings a "$KB4"
+		kip_set b qkey 0x80000007 && wait_for 5 kip_pings a "$KB4"
 }
 
 # --- limits --------------------------------------------------------------------------
