@@ -64,7 +64,7 @@ IP_DRIVER = "drivers/infiniband/ulp/kiwarp_ip/"
 IP_LAYERS = [
     (0, "proto/wire"),
     (1, "proto/*"),
-    (2, "stats sockaddr netns"),
+    (2, "stats sockaddr netns loop"),
     (3, "conn conn_qp peer rx tx udp too_big"),
     (4, "control"),
     (5, "dev ethtool netlink sysfs main"),

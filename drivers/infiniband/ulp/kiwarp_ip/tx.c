@@ -17,6 +17,7 @@
 
 #include "conn.h"
 #include "dev.h"
+#include "loop.h"
 #include "peer.h"
 #include "proto/addr.h"
 #include "proto/msg.h"
@@ -474,6 +475,8 @@ netdev_tx_t kip_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	/* RFC 4391 6: 0 when sent. A packet socket may have written anything. */
 	if (hdr->reserved)
 		tx_drop(dev, skb, KIP_STAT_TX_BAD_TYPE);
+	else if (kip_loop_is_own(skb, netdev->dev_addr))
+		tx_drop(dev, skb, KIP_STAT_TX_LOOP);
 	else
 		tx_route(dev, skb, lladdr);
 	return NETDEV_TX_OK;

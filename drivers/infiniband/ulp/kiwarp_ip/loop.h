@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* Packets that belong below the interface. */
+#ifndef KIP_LOOP_H
+#define KIP_LOOP_H
+
+#include <linux/skbuff.h>
+#include <linux/types.h>
+
+bool kip_loop_is_own(const struct sk_buff *skb, const u8 *own);
+
+#endif /* KIP_LOOP_H */
