@@ -20,6 +20,7 @@
 
 #include "dev.h"
 #include "netns.h"
+#include "peer.h"
 #include "rx.h"
 
 #define RESOLVE_MS	2000
@@ -68,6 +69,25 @@ void kip_conn_note(struct kip_conn *conn, unsigned int events)
 	if (conn->dev)
 		conn_note_locked(conn->dev, conn, events);
 	spin_unlock_irqrestore(&conn->lock, flags);
+}
+
+/**
+ * kip_conn_break() - stop using a connection whose work requests fail
+ * @conn: the connection; its peer's lock is held
+ *
+ * When a connection ends, its work requests are flushed first. The events that follow tell why;
+ * the interface's work item waits for them.
+ *
+ * Context: any but hard interrupts.
+ */
+void kip_conn_break(struct kip_conn *conn)
+{
+	lockdep_assert_held(&conn->peer->lock);
+	if (!conn->is_up)
+		return;
+	conn->is_up = false;
+	conn->is_broken = true;
+	conn->broken_at = jiffies;
 }
 
 /* Frees a connection after kip_conn_give_up() */
@@ -195,10 +215,13 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 			conn_take_pdata(conn, event);
 		kip_conn_note(conn, KIP_CE_REJECTED);
 		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		kip_conn_note(conn, KIP_CE_ENDED);
+		break;
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 		break;
 	default:
-		/* Errors, disconnection, and removal of the device */
 		kip_conn_note(conn, KIP_CE_FAULT);
 	}
 	return 0;
@@ -259,7 +282,7 @@ struct kip_conn *kip_conn_listen(struct kip_dev *dev)
  * from it.
  *
  * Context: process, may sleep; the interface's work item.
- * Return: the connection, for which %KIP_CE_ROUTED or %KIP_CE_FAULT will be noted, or an
+ * Return: the connection, for which %KIP_CE_ROUTED or one of %KIP_CE_OVER will be noted, or an
  * ERR_PTR().
  */
 struct kip_conn *kip_conn_resolve(struct kip_dev *dev, const u8 *lladdr)

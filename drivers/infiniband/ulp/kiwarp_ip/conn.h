@@ -47,7 +47,10 @@ enum kip_role {
 #define KIP_CE_ROUTED		BIT(1)	/* the route is resolved */
 #define KIP_CE_ESTABLISHED	BIT(2)
 #define KIP_CE_REJECTED		BIT(3)	/* the private data may tell why */
-#define KIP_CE_FAULT		BIT(4)	/* the connection failed or ended */
+#define KIP_CE_FAULT		BIT(4)	/* the connection failed */
+#define KIP_CE_ENDED		BIT(5)	/* by the peer, or with its stream or its device */
+#define KIP_CE_COUNTED		BIT(6)	/* it is over, for a reason that has been counted */
+#define KIP_CE_OVER		(KIP_CE_FAULT | KIP_CE_ENDED | KIP_CE_COUNTED)
 
 /**
  * struct kip_rx_slot - a posted receive
@@ -108,8 +111,8 @@ struct kip_tx_control {
  * @event_entry: entry in the interface's list of events
  * @events: pending %KIP_CE_ bits
  * @reap: work item that frees everything
- * @pdata: private data of the peer's last message; rdma_cm's handler writes it before it notes
- *	the event that it belongs to
+ * @pdata: private data of the peer's last message; the rdma_cm event handler writes it before it
+ *	records the event to which it belongs
  * @pdata_len: bytes of private data
  * @peer: the peer; NULL until it is known
  * @poller: the poller of its completions
@@ -118,7 +121,8 @@ struct kip_tx_control {
  * @cq: its own completion queue
  * @wc: completions that its poller has taken from @cq; only the poller uses it
  * @rx_bytes: memory accounted to the interface for its receives
- * @foreign_bytes: memory accounted to all interfaces outside the initial user namespace
+ * @foreign_bytes: memory accounted to all interfaces whose underlay is outside the initial user
+ *	namespace
  * @rx_mtu: its Receive MTU
  * @plan: how a receive is split into pieces
  * @rx: the receives
@@ -130,6 +134,8 @@ struct kip_tx_control {
  * @control: control messages; @peer's lock
  * @credit: flow control; @peer's lock
  * @is_up: packets may be sent; @peer's lock
+ * @is_broken: work requests have failed since @broken_at; @peer's lock
+ * @broken_at: when that began, in jiffies
  * @has_heard: something has been received; @peer's lock
  * @is_blocked: packets have been waiting for credit since @blocked_at; @peer's lock
  * @blocked_at: when that began, in jiffies
@@ -173,6 +179,8 @@ struct kip_conn {
 
 	struct kip_credit credit;
 	bool is_up;
+	bool is_broken;
+	unsigned long broken_at;
 	bool has_heard;
 	bool is_blocked;
 	unsigned long blocked_at;
@@ -188,6 +196,7 @@ int kip_conn_connect(struct kip_conn *conn, const struct kip_wire_pdata *pdata);
 int kip_conn_accept(struct kip_conn *conn, const struct kip_wire_pdata *pdata);
 void kip_conn_reject(struct kip_conn *conn, const struct kip_wire_pdata *pdata);
 void kip_conn_note(struct kip_conn *conn, unsigned int events);
+void kip_conn_break(struct kip_conn *conn);
 void kip_conn_give_up(struct kip_dev *dev, struct kip_conn *conn);
 
 int kip_conn_qp_make(struct kip_dev *dev, struct kip_conn *conn);

@@ -2,7 +2,7 @@
 /*
  * The RDMA resources of a connection: protection domain, completion queue, queue pair, and the
  * memory of its receives. They are created before the Request or the Reply is sent, so every
- * receive that is announced to the peer is posted.
+ * receive that is announced to the peer has been posted by then.
  *
  * They are freed without draining: the memory is no longer in use when rdma_destroy_qp()
  * returns, and completions that were not polled disappear with the completion queue.
@@ -70,15 +70,18 @@ static int make_qp(struct kip_conn *conn)
 }
 
 /*
- * Bytes of the receives of all interfaces whose underlay is outside the initial user namespace.
- * Root of another user namespace can create any number of interfaces, so the limit is common
- * to all of them.
+ * Bytes of the receives of all interfaces whose limit their own administrator sets. Root of another
+ * user namespace can create any number of interfaces there, so the limit is common to all of them.
+ * What counts is the namespace of the underlay: whoever administers that one creates the interface
+ * and writes its settings. An interface that was moved to a container keeps the limit that its
+ * creator has set. Only the host's administrator can set rx_mem above the default, which exempts an
+ * interface.
  */
 static atomic64_t foreign_bytes;
 
 static int take_foreign(struct kip_dev *dev, struct kip_conn *conn, u64 bytes)
 {
-	if (dev->net->user_ns == &init_user_ns)
+	if (dev->net->user_ns == &init_user_ns || READ_ONCE(dev->settings.rx_mem) > KIP_RX_MEM)
 		return 0;
 	if (atomic64_add_return(bytes, &foreign_bytes) > KIP_RX_MEM) {
 		atomic64_sub(bytes, &foreign_bytes);

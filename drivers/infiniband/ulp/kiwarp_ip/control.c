@@ -28,10 +28,12 @@
 /* Long enough for the previous listener to end, which still occupies the port */
 #define RELISTEN_MIN		(HZ / 32)
 #define RELISTEN_MAX		HZ
-/* RFC 4755 7.1: short against timeouts of the TCP above us, long against those of the TCP below */
+/* A silent peer is probed, then given up. RFC 4755 7.1 wants less than TCP's first timeout, 1 s */
 #define PROBE_AFTER		(2 * HZ)
 #define SILENT_AFTER		(5 * HZ)
 #define STALLED_AFTER		(5 * HZ)
+/* rdma_cm tells why a connection does not work any more, usually at once */
+#define BROKEN_AFTER		HZ
 #define FORGET_AFTER		(60 * HZ)
 #define BACKOFF_MAX_S		30
 
@@ -96,6 +98,7 @@ static void control_resolve(struct kip_dev *dev, struct kip_peer *peer)
 	struct kip_conn *conn = kip_conn_resolve(dev, peer->lladdr);
 
 	if (IS_ERR(conn)) {
+		kip_count(dev, KIP_STAT_CONN_FAILED);
 		peer_happens(dev, peer, KIP_PE_FAULT, NULL);
 		return;
 	}
@@ -372,12 +375,21 @@ static void on_rejected(struct kip_dev *dev, struct kip_conn *conn)
 				      KIP_PE_CROSSED : KIP_PE_REJECTED, NULL);
 }
 
+/* Each end of a connection, and of an attempt, is counted once */
+static void on_over(struct kip_dev *dev, struct kip_peer *peer, unsigned int events)
+{
+	if (!(events & KIP_CE_COUNTED))
+		kip_count(dev, events & KIP_CE_FAULT || peer->state != KIP_PS_UP ?
+			       KIP_STAT_CONN_FAILED : KIP_STAT_CONN_ENDED);
+	peer_happens(dev, peer, KIP_PE_FAULT, NULL);
+}
+
 static void on_events(struct kip_dev *dev, struct kip_conn *conn, unsigned int events)
 {
 	struct kip_peer *peer = conn->peer;
 
 	if (conn->role == KIP_LISTENER) {
-		if (events & KIP_CE_FAULT) {
+		if (events & KIP_CE_OVER) {
 			dev->listener = NULL;
 			kip_conn_give_up(dev, conn);
 		}
@@ -387,7 +399,7 @@ static void on_events(struct kip_dev *dev, struct kip_conn *conn, unsigned int e
 		atomic_dec(&dev->nr_requests);
 		list_add(&conn->entry, &dev->conns);
 		/* The sender may have disconnected meanwhile */
-		if (events & KIP_CE_FAULT)
+		if (events & KIP_CE_OVER)
 			kip_conn_give_up(dev, conn);
 		else
 			on_request(dev, conn);
@@ -400,8 +412,8 @@ static void on_events(struct kip_dev *dev, struct kip_conn *conn, unsigned int e
 		on_established(dev, conn);
 	if (events & KIP_CE_REJECTED && peer->conn == conn)
 		on_rejected(dev, conn);
-	if (events & KIP_CE_FAULT && peer->conn == conn)
-		peer_happens(dev, peer, KIP_PE_FAULT, NULL);
+	if (events & KIP_CE_OVER && peer->conn == conn)
+		on_over(dev, peer, events);
 }
 
 static struct kip_conn *next_event(struct kip_dev *dev, unsigned int *events)
@@ -442,6 +454,12 @@ static enum kip_peer_event conn_watch(struct kip_dev *dev, struct kip_conn *conn
 {
 	const unsigned long now = jiffies;
 
+	if (conn->is_broken) {
+		if (!time_after(now, conn->broken_at + BROKEN_AFTER))
+			return KIP_PE_COUNT;
+		kip_count(dev, KIP_STAT_CONN_FAILED);
+		return KIP_PE_FAULT;
+	}
 	if (conn->is_blocked && time_after(now, conn->blocked_at + STALLED_AFTER)) {
 		kip_count(dev, KIP_STAT_CONN_STALLED);
 		return KIP_PE_FAULT;
@@ -470,6 +488,8 @@ static void peer_tick(struct kip_dev *dev, struct kip_peer *peer)
 
 	if (peer->has_deadline && time_after_eq(jiffies, peer->deadline)) {
 		peer->has_deadline = false;
+		if (peer->state != KIP_PS_BACKOFF)
+			kip_count(dev, KIP_STAT_CONN_FAILED);
 		peer_happens(dev, peer, KIP_PE_TIMEOUT, NULL);
 	}
 	spin_lock_bh(&peer->lock);

@@ -2,9 +2,10 @@
 /*
  * The network interface: net_device operations, and reactions to changes of the underlay.
  *
- * Sockets, pollers and the work item of control.c exist between open and stop. Stop proceeds
- * in this order: the stack sends no more packets; connections end; the datagram service ends;
- * pollers end. All of this runs under the RTNL, and no step waits for a peer.
+ * The sockets, the NAPI instances (pollers) and the work item of control.c exist between open and
+ * stop. Stop proceeds in this order: the stack sends no more packets; connections end; the UDP
+ * sockets of the datagram service (udp.c) are closed; the pollers are disabled. All of this runs
+ * under the RTNL, and no step waits for a peer.
  */
 #include "dev.h"
 

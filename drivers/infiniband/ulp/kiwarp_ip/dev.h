@@ -41,7 +41,7 @@ struct kip_conn;
 
 /**
  * struct kip_poller - a NAPI instance and the connections it has to poll
- * @napi: the core's part
+ * @napi: the NAPI instance
  * @lock: protects @ready and the poll_entry of the connections on it
  * @ready: connections that may have completions
  */
@@ -112,7 +112,7 @@ struct kip_settings {
  * @pollers: NAPI instances that poll for completions
  * @nr_pollers: number of pollers in use
  * @next_poller: selects the poller of the next connection
- * @too_big: packets whose senders are to be sent an ICMP error
+ * @too_big: packets that are too long; their senders get an ICMP error
  * @too_big_work: work item that sends these errors
  */
 struct kip_dev {

@@ -210,11 +210,12 @@ static struct sk_buff *rx_take(struct kip_conn *conn, struct kip_rx_slot *slot, 
 	return skb;
 }
 
+/* The peer has broken a rule */
 static void rx_fault(struct kip_dev *dev, struct kip_conn *conn, enum kip_stat why)
 {
 	kip_count(dev, why);
 	conn->is_up = false;
-	kip_conn_note(conn, KIP_CE_FAULT);
+	kip_conn_note(conn, KIP_CE_COUNTED);
 }
 
 static void rx_control(struct kip_dev *dev, struct kip_conn *conn, const void *data, u32 len)
@@ -236,7 +237,7 @@ static struct sk_buff *rx_data(struct kip_dev *dev, struct kip_conn *conn,
 	conn->data_at = jiffies;
 	if (kind == KIP_MSG_SHORT) {
 		kip_count(dev, KIP_STAT_RX_SHORT);
-	} else if (kind == KIP_MSG_TYPE) {
+	} else if (kind == KIP_MSG_BAD_TYPE) {
 		kip_count(dev, KIP_STAT_RX_BAD_TYPE);
 	} else if (len > conn->rx_mtu) {
 		kip_count(dev, KIP_STAT_RX_TOO_LONG);
@@ -262,7 +263,7 @@ static struct sk_buff *rx_message(struct kip_dev *dev, struct kip_conn *conn,
 	conn->has_heard = true;
 	conn->heard_at = jiffies;
 	ib_dma_sync_single_for_cpu(device, slot->dma[0], KIP_RX_HEAD, DMA_FROM_DEVICE);
-	kind = kip_msg_of(slot->skb->data, wc->byte_len);
+	kind = kip_msg_classify(slot->skb->data, wc->byte_len);
 	is_control = kind == KIP_MSG_CONTROL;
 	if (is_control)
 		rx_control(dev, conn, slot->skb->data, wc->byte_len);
@@ -270,7 +271,7 @@ static struct sk_buff *rx_message(struct kip_dev *dev, struct kip_conn *conn,
 		skb = rx_data(dev, conn, slot, wc->byte_len, kind);
 	ib_dma_sync_single_for_device(device, slot->dma[0], KIP_RX_HEAD, DMA_FROM_DEVICE);
 	if (rx_post(conn, slot))
-		rx_fault(dev, conn, KIP_STAT_CONN_FAILED);
+		kip_conn_break(conn);
 	else if (!is_control && !kip_credit_receive(&conn->credit))
 		rx_fault(dev, conn, KIP_STAT_RX_OVERRUN);
 	return skb;
@@ -364,9 +365,9 @@ static void rx_one(struct kip_dev *dev, struct kip_conn *conn, const struct ib_w
 	struct sk_buff *skb;
 
 	if (wc->status != IB_WC_SUCCESS) {
-		/* Count the first error only; the flushed completions that follow are expected */
-		if (conn->is_up)
-			rx_fault(dev, conn, KIP_STAT_CONN_FAILED);
+		if (wc->status != IB_WC_WR_FLUSH_ERR)
+			kip_conn_note(conn, KIP_CE_FAULT);
+		kip_conn_break(conn);
 		return;
 	}
 	if (wc->opcode == IB_WC_RECV) {

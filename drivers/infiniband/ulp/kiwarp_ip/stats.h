@@ -22,6 +22,7 @@
 	X(CONN_REJECTED,	"conn_rejected") \
 	X(CONN_REFUSED,		"conn_refused_by_peer") \
 	X(CONN_FAILED,		"conn_failed") \
+	X(CONN_ENDED,		"conn_ended") \
 	X(CONN_IDLE,		"conn_idle") \
 	X(CONN_STALLED,		"conn_stalled") \
 	X(CONN_SILENT,		"conn_silent") \
@@ -36,6 +37,8 @@
 	X(TX_CONTROL,		"tx_control") \
 	X(TX_NO_CREDIT,		"tx_no_credit") \
 	X(TX_TOO_LONG,		"tx_too_long") \
+	X(TX_NO_CONNECTION,	"tx_no_connection") \
+	X(TX_FRAGMENTED,	"tx_fragmented") \
 	X(TX_LINEARIZED,	"tx_linearized") \
 	X(TX_QUEUE_FULL,	"tx_queue_full") \
 	X(TX_NO_MEMORY,		"tx_no_memory") \

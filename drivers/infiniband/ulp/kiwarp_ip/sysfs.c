@@ -16,6 +16,7 @@
 #include <linux/if_arp.h>
 #include <linux/inet.h>
 #include <linux/kstrtox.h>
+#include <linux/minmax.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
 #include <linux/sched/signal.h>
@@ -23,6 +24,7 @@
 #include <linux/sysfs.h>
 #include <net/net_namespace.h>
 
+#include "compat/sysfs.h"
 #include "control.h"
 #include "dev.h"
 #include "proto/wire.h"
@@ -211,7 +213,7 @@ static int store_group(struct kip_dev *dev, const char *text)
 	union kip_sockaddr group = { };
 	int ret;
 
-	if (!sysfs_streq(text, "") && !sysfs_streq(text, "none")) {
+	if (!sysfs_streq(text, "none")) {
 		if (kip_sockaddr_parse(&group, text, dev->settings.port) ||
 		    !kip_sockaddr_is_multicast(&group))
 			return refuse(dev, -EINVAL, "group is a multicast address, or none");
@@ -241,6 +243,10 @@ static int store_peers(struct kip_dev *dev, const char *text)
 	    kip_sockaddr_parse(&addr, text + 1, dev->settings.port) ||
 	    !kip_sockaddr_lladdr(lladdr, &addr.sa, 0))
 		return refuse(dev, -EINVAL, "peers takes +ADDRESS or -ADDRESS, a unicast one");
+	if (!is_gone && dev->local.sa.sa_family != AF_UNSPEC &&
+	    addr.sa.sa_family != dev->local.sa.sa_family)
+		return refuse(dev, -EAFNOSUPPORT,
+			      "the peer is of another address family than the underlying interface's address");
 	ret = is_gone ? kip_udp_unlist(dev, &addr) : kip_udp_list(dev, &addr, false);
 	if (ret == -ENOSPC)
 		return refuse(dev, ret, "there are too many peers");
@@ -258,28 +264,56 @@ static ssize_t group_show(struct device *device, struct device_attribute *attr, 
 	return sysfs_emit(buf, "none\n");
 }
 
-static ssize_t peers_show(struct device *device, struct device_attribute *attr, char *buf)
+static int peers_line(char *line, const struct kip_listed *listed)
 {
-	struct kip_udp *udp = &to_kip(device)->udp;
-	struct kip_listed *listed;
-	int len = 0;
+	const char *how = listed->is_learned ? " learned" : "";
 
-	kip_udp_expire(to_kip(device));
+	if (listed->addr.sa.sa_family == AF_INET)
+		return scnprintf(line, PEERS_LINE, "%pI4%s\n", &listed->addr.v4.sin_addr, how);
+	return scnprintf(line, PEERS_LINE, "%pI6c%s\n", &listed->addr.v6.sin6_addr, how);
+}
+
+/*
+ * A binary attribute is read in pieces, so its length is not limited to a page. If the list changes
+ * between two reads, the reader may see an entry twice, or miss one, or get parts of two entries.
+ */
+static ssize_t peers_read(struct file *file, struct kobject *kobj,
+			  KIP_COMPAT_BIN_CONST struct bin_attribute *attr, char *buf, loff_t from,
+			  size_t count)
+{
+	struct kip_dev *dev = to_kip(kobj_to_dev(kobj));
+	struct kip_udp *udp = &dev->udp;
+	struct kip_listed *listed;
+	char line[PEERS_LINE];
+	size_t done = 0;
+	loff_t at = 0;
+
+	if (!from)
+		kip_udp_expire(dev);
 	spin_lock_bh(&udp->lock);
 	list_for_each_entry(listed, &udp->listed, entry) {
-		const char *how = listed->is_learned ? " learned" : "";
+		const int len = peers_line(line, listed);
+		const int skip = clamp_t(loff_t, from - at, 0, len);
+		const size_t part = min_t(size_t, len - skip, count - done);
 
-		/* Entries that do not fit into the page are not shown */
-		if (len > PAGE_SIZE - PEERS_LINE)
+		memcpy(buf + done, line + skip, part);
+		done += part;
+		at += len;
+		if (done == count)
 			break;
-		if (listed->addr.sa.sa_family == AF_INET)
-			len += sysfs_emit_at(buf, len, "%pI4%s\n", &listed->addr.v4.sin_addr, how);
-		else
-			len += sysfs_emit_at(buf, len, "%pI6c%s\n", &listed->addr.v6.sin6_addr,
-					     how);
 	}
 	spin_unlock_bh(&udp->lock);
-	return len;
+	return done;
+}
+
+/* kernfs has terminated the text; like other settings, one write is one value */
+static ssize_t peers_write(struct file *file, struct kobject *kobj,
+			   KIP_COMPAT_BIN_CONST struct bin_attribute *attr, char *text, loff_t to,
+			   size_t count)
+{
+	struct device *device = kobj_to_dev(kobj);
+
+	return store(device, text, count, store_peers, to_kip(device)->net);
 }
 
 static ssize_t mode_show(struct device *device, struct device_attribute *attr, char *buf)
@@ -330,7 +364,7 @@ STORE(learn);
 SHOW(listed_only, "%u", has_listed_only)
 STORE(listed_only);
 STORE(group);
-STORE(peers);
+static BIN_ATTR_RW(peers, 0);
 static DEVICE_ATTR_RW(mode);
 
 static struct attribute *attrs[] = {
@@ -345,13 +379,18 @@ static struct attribute *attrs[] = {
 	&dev_attr_learn.attr,
 	&dev_attr_listed_only.attr,
 	&dev_attr_group.attr,
-	&dev_attr_peers.attr,
+	NULL
+};
+
+static KIP_COMPAT_BIN_CONST struct bin_attribute *bin_attrs[] = {
+	&bin_attr_peers,
 	NULL
 };
 
 static const struct attribute_group group = {
 	.name = "kiwarp_ip",
 	.attrs = attrs,
+	.bin_attrs = bin_attrs,
 };
 
 /**

@@ -13,7 +13,9 @@
  */
 #include "tx.h"
 
+#include <linux/ip.h>
 #include <linux/slab.h>
+#include <net/ip.h>
 
 #include "conn.h"
 #include "dev.h"
@@ -52,12 +54,70 @@ static void tx_tell_too_big(struct kip_dev *dev, struct sk_buff *skb, u32 mtu)
 	kip_too_big(dev, skb, mtu);
 }
 
+/*
+ * Whether a packet that is too long for a datagram may be fragmented here: by its header or, if it
+ * is local, by its socket. Packets of packet sockets have no route and may be malformed.
+ */
+static bool tx_may_fragment(const struct sk_buff *skb)
+{
+	const unsigned int at = sizeof(struct kip_wire_hdr);
+	const struct iphdr *ip = (const struct iphdr *)(skb->data + at);
+
+	if (kip_msg_type(skb->data) != ETH_P_IP || !skb_dst(skb) ||
+	    skb_dst(skb)->ops->family != AF_INET || skb_headlen(skb) < at + sizeof(*ip))
+		return false;
+	if (ip->ihl * 4 < sizeof(*ip) || skb_headlen(skb) < at + ip->ihl * 4)
+		return false;
+	return skb->ignore_df || !(ip->frag_off & htons(IP_DF));
+}
+
+static int tx_fragment_done(struct net *net, struct sock *sk, struct sk_buff *skb)
+{
+	struct kip_dev *dev = netdev_priv(skb->dev);
+	struct kip_wire_hdr *hdr;
+
+	if (skb_cow_head(skb, sizeof(*hdr))) {
+		tx_drop(dev, skb, KIP_STAT_TX_NO_MEMORY);
+		return 0;
+	}
+	hdr = skb_push(skb, sizeof(*hdr));
+	hdr->type = htons(ETH_P_IP);
+	hdr->reserved = 0;
+	kip_udp_send(dev, skb, NULL);
+	return 0;
+}
+
+/*
+ * Sends a packet to all nodes in fragments. Its sender could not be told to send shorter ones: IPv4
+ * has no ICMP errors about multicasts (RFC 1122 3.2.2), and the default route to them remembers no
+ * MTU.
+ */
+static void tx_fragment(struct kip_dev *dev, struct sk_buff *skb, u32 mtu)
+{
+	kip_count(dev, KIP_STAT_TX_FRAGMENTED);
+	skb_pull(skb, sizeof(struct kip_wire_hdr));
+	skb_reset_network_header(skb);
+	/* The queue discipline has overwritten it: options go into each fragment */
+	memset(IPCB(skb), 0, sizeof(*IPCB(skb)));
+	IPCB(skb)->frag_max_size = mtu;
+	/* The fragments count for themselves, so this is for lack of memory for one */
+	if (ip_do_fragment(dev_net(dev->netdev), NULL, skb, tx_fragment_done)) {
+		kip_count(dev, KIP_STAT_TX_NO_MEMORY);
+		DEV_STATS_INC(dev->netdev, tx_dropped);
+	}
+}
+
+/* To one node, or to all of them if @lladdr is NULL */
 static void tx_datagram(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
 {
-	if (tx_len(skb) > dev->settings.dgram_mtu)
-		tx_tell_too_big(dev, skb, dev->settings.dgram_mtu);
-	else
+	const u32 mtu = READ_ONCE(dev->settings.dgram_mtu);
+
+	if (tx_len(skb) <= mtu)
 		kip_udp_send(dev, skb, lladdr);
+	else if (!lladdr && tx_may_fragment(skb))
+		tx_fragment(dev, skb, mtu);
+	else
+		tx_tell_too_big(dev, skb, mtu);
 }
 
 /* --- mapping and posting ---------------------------------------------------------- */
@@ -128,8 +188,7 @@ static bool tx_post(struct kip_conn *conn, const struct ib_send_wr *wr)
 {
 	if (!ib_post_send(conn->id->qp, wr, NULL))
 		return true;
-	kip_conn_note(conn, KIP_CE_FAULT);
-	conn->is_up = false;
+	kip_conn_break(conn);
 	return false;
 }
 
@@ -342,7 +401,7 @@ void kip_tx_datagrams(struct kip_dev *dev, struct kip_peer *peer)
 	local_bh_disable();
 	while ((skb = __skb_dequeue(&queue))) {
 		if (tx_len(skb) > dev->settings.dgram_mtu && peer->tries < TELL_AFTER)
-			tx_drop(dev, skb, KIP_STAT_TX_TOO_LONG);
+			tx_drop(dev, skb, KIP_STAT_TX_NO_CONNECTION);
 		else
 			tx_datagram(dev, skb, peer->lladdr);
 	}
@@ -386,7 +445,7 @@ static bool tx_by_connection(struct kip_dev *dev, struct kip_peer *peer, struct 
 		return true;
 	}
 	if (tx_len(skb) > dev->settings.dgram_mtu && peer->tries < TELL_AFTER) {
-		tx_drop(dev, skb, KIP_STAT_TX_TOO_LONG);
+		tx_drop(dev, skb, KIP_STAT_TX_NO_CONNECTION);
 		return true;
 	}
 	return false;
@@ -513,7 +572,7 @@ int kip_tx_make(struct kip_conn *conn)
 
 /**
  * kip_tx_free() - free what kip_tx_make() made, and the packets in flight
- * @conn: the connection; its queue pair is destroyed
+ * @conn: the connection; its queue pair has been destroyed
  *
  * Context: process, may sleep.
  */
@@ -523,6 +582,7 @@ void kip_tx_free(struct kip_conn *conn)
 	unsigned int i;
 
 	for (control = conn->control; control < conn->control + KIP_TX_CONTROL; control++) {
+		/* Set once @wire is mapped */
 		if (control->conn)
 			ib_dma_unmap_single(conn->id->device, control->dma,
 					    sizeof(control->wire), DMA_TO_DEVICE);

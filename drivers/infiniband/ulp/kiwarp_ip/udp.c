@@ -260,10 +260,13 @@ static void udp_transmit_to_all(struct kip_dev *dev, struct sk_buff *skb)
 	}
 	do {
 		nr = udp_listed(udp, addrs, from, ARRAY_SIZE(addrs));
-		for (i = 0; i < nr; i++)
+		for (i = 0; i < nr; i++) {
+			if (addrs[i].sa.sa_family != dev->local.sa.sa_family)
+				continue;
 			udp_transmit(dev, skb, &addrs[i]);
+			is_sent = true;
+		}
 		from += nr;
-		is_sent |= nr;
 	} while (nr == ARRAY_SIZE(addrs));
 	if (!is_sent)
 		kip_count(dev, KIP_STAT_TX_NO_GROUP);
@@ -542,9 +545,44 @@ static int group_change(struct kip_dev *dev, bool is_joined)
 	return ret;
 }
 
+static unsigned int udp_count_foreign(struct kip_dev *dev)
+{
+	struct kip_udp *udp = &dev->udp;
+	struct kip_listed *listed;
+	unsigned int nr = 0;
+
+	spin_lock_bh(&udp->lock);
+	list_for_each_entry(listed, &udp->listed, entry)
+		nr += listed->addr.sa.sa_family != dev->local.sa.sa_family;
+	spin_unlock_bh(&udp->lock);
+	return nr;
+}
+
+/*
+ * The group and the peers may have been set when the underlay had an address of another family, or
+ * none. They stay, because that address may come back. The owner of a container can restart its
+ * interface at will, but must not flood the log.
+ */
+static void udp_check_families(struct kip_dev *dev)
+{
+	const int group = dev->udp.group.sa.sa_family;
+	const unsigned int foreign = udp_count_foreign(dev);
+
+	if (group != AF_UNSPEC && group != dev->local.sa.sa_family && net_ratelimit())
+		netdev_info(dev->netdev,
+			    "the group is of another address family than the address of %s: not joined\n",
+			    dev->lower->name);
+	if (foreign && net_ratelimit())
+		netdev_info(dev->netdev,
+			    "%u peers are of another address family than the address of %s: not reached\n",
+			    foreign, dev->lower->name);
+}
+
 /**
  * kip_udp_open() - start the datagram service
  * @dev: the interface; its local address is set, and that of the group if there is one
+ *
+ * A group of another address family than the local address is not joined, which is logged.
  *
  * Context: process, may sleep; RTNL held.
  * Return: 0 or -errno; after an error nothing is open.
@@ -554,6 +592,7 @@ int kip_udp_open(struct kip_dev *dev)
 	struct kip_udp *udp = &dev->udp;
 	int ret;
 
+	udp_check_families(dev);
 	ret = port_open(&udp->unicast, &dev->local);
 	if (!ret && udp->group.sa.sa_family == dev->local.sa.sa_family) {
 		/* The setting may have changed by the time the group is left */

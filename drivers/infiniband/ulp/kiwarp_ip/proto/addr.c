@@ -54,7 +54,7 @@ void kip_addr_key(u8 *key, const u8 *lladdr)
  * @b: another
  *
  * Context: any.
- * Return: whether both name the same node; flags are ignored.
+ * Return: whether both identify the same node; flags are ignored.
  */
 bool kip_addr_same(const u8 *a, const u8 *b)
 {
@@ -106,7 +106,7 @@ u32 kip_addr_qpn(const u8 *lladdr)
  * @lladdr: address
  *
  * Context: any.
- * Return: whether the GID names a group; true for the broadcast address.
+ * Return: whether the GID is that of a group; true for the broadcast address.
  */
 bool kip_addr_is_multicast(const u8 *lladdr)
 {

@@ -58,7 +58,7 @@ void kip_credit_open(struct kip_credit *credit, u16 peer_depth)
 }
 
 /**
- * kip_credit_receive() - account for a data message whose receive is posted again
+ * kip_credit_receive() - account for a data message whose receive has been posted again
  * @credit: this end
  *
  * Context: any; calls are serialised.

@@ -13,7 +13,7 @@
  * @sent: data messages sent, modulo 2^32
  * @limit: the last data message that the peer allows this end to send
  * @peer_depth: receives that the peer keeps for data
- * @received: data messages received whose receives are posted again
+ * @received: data messages received whose receives have been posted again
  * @granted: the last data message that the peer is allowed to send
  * @depth: receives this end keeps for data, at least 1
  * @is_probing: a PROBE was sent and its ANSWER has not arrived

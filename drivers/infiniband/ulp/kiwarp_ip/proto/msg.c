@@ -31,14 +31,15 @@ u16 kip_msg_type(const void *data)
 }
 
 /**
- * kip_msg_of() - classify a message received on a connection
- * @data: its first 12 octets, or all of it if it is shorter; any alignment
+ * kip_msg_classify() - classify a message received on a connection
+ * @data: the message's first octets: sizeof(struct kip_wire_control), or @len if that is less; any
+ *	alignment
  * @len: octets of the message
  *
  * Context: any.
  * Return: the kind of message.
  */
-enum kip_msg kip_msg_of(const void *data, unsigned int len)
+enum kip_msg kip_msg_classify(const void *data, unsigned int len)
 {
 	if (len <= sizeof(struct kip_wire_hdr))
 		return KIP_MSG_SHORT;
@@ -49,7 +50,7 @@ enum kip_msg kip_msg_of(const void *data, unsigned int len)
 	case KIP_TYPE_CONTROL:
 		return len < sizeof(struct kip_wire_control) ? KIP_MSG_SHORT : KIP_MSG_CONTROL;
 	default:
-		return KIP_MSG_TYPE;
+		return KIP_MSG_BAD_TYPE;
 	}
 }
 
@@ -72,7 +73,7 @@ void kip_control_build(struct kip_wire_control *wire, enum kip_op op, u32 value)
 
 /**
  * kip_control_parse() - parse a control message
- * @data: a message that kip_msg_of() found to be %KIP_MSG_CONTROL; any alignment
+ * @data: a message that kip_msg_classify() found to be %KIP_MSG_CONTROL; any alignment
  * @len: octets of the message
  * @op: set to its operation
  * @value: set to its value

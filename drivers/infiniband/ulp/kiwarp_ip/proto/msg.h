@@ -24,13 +24,13 @@ enum kip_op {
  * @KIP_MSG_DATA: an IPv4 or IPv6 packet
  * @KIP_MSG_CONTROL: a control message
  * @KIP_MSG_SHORT: too short for its type
- * @KIP_MSG_TYPE: a type that must not be sent on a connection (RFC 4755 4)
+ * @KIP_MSG_BAD_TYPE: a type that must not be sent on a connection (RFC 4755 4)
  */
 enum kip_msg {
 	KIP_MSG_DATA,
 	KIP_MSG_CONTROL,
 	KIP_MSG_SHORT,
-	KIP_MSG_TYPE,
+	KIP_MSG_BAD_TYPE,
 };
 
 /**
@@ -63,7 +63,7 @@ enum kip_dgram {
 	KIP_DGRAM_BAD_TYPE,
 };
 
-enum kip_msg kip_msg_of(const void *data, unsigned int len);
+enum kip_msg kip_msg_classify(const void *data, unsigned int len);
 u16 kip_msg_type(const void *data);
 void kip_control_build(struct kip_wire_control *wire, enum kip_op op, u32 value);
 bool kip_control_parse(const void *data, unsigned int len, u8 *op, u32 *value);

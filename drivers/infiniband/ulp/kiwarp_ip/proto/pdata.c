@@ -18,7 +18,7 @@
 /**
  * kip_pdata_build() - build private data
  * @wire: private data to write
- * @pdata: their contents
+ * @pdata: its contents
  *
  * Context: any.
  */
@@ -124,7 +124,7 @@ u32 kip_pdata_mtu(u32 local, u32 remote)
 }
 
 /**
- * kip_reason_name() - name a reason for log messages
+ * kip_reason_name() - name of a reason, for log messages
  * @reason: any value
  *
  * Context: any.

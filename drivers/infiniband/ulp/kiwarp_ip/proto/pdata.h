@@ -16,7 +16,7 @@
  * @KIP_REASON_FULL: no memory, or no room for another connection
  * @KIP_REASON_BUSY: the interface does not take this Request: its mode is datagram, the sender
  *	is not listed, or the Request is stale
- * @KIP_REASON_FORMAT: the private data have another format or name an impossible address
+ * @KIP_REASON_FORMAT: the private data has another format or contains an impossible address
  * @KIP_REASON_COUNT: number of the above
  */
 enum kip_reason {
@@ -38,7 +38,7 @@ enum kip_reason {
  * @pkey: its partition
  * @data_receives: data messages it can take at once
  * @control_receives: control messages it can take in addition
- * @instance: a number it chose when it came up
+ * @instance: a number that it chose when its interface came up
  * @serial: number of Requests it has made since then
  */
 struct kip_pdata {

@@ -122,7 +122,7 @@ bool kip_peer_state_waits(enum kip_peer_state state)
 }
 
 /**
- * kip_peer_state_name() - name a state for log messages
+ * kip_peer_state_name() - name of a state, for log messages
  * @state: any value
  *
  * Context: any.
