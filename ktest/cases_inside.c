@@ -16,10 +16,10 @@
 #include <linux/string.h>
 #include <net/sock.h>
 
-#include "cq.h"
+#include "queue/cq.h"
 #include "device.h"
 #include "ktest.h"
-#include "qp.h"
+#include "qp/qp.h"
 
 /**
  * struct inside_thread - a thread that runs one function concurrently

@@ -4,7 +4,7 @@
  * invariants, and every path through it is run together with a model of iw_cm and of a
  * consumer that may make any call in any state.
  */
-#include "../drivers/infiniband/sw/kiwarp/proto/cm_fsm.c"
+#include "proto/cm_fsm.c"
 
 #include "util.h"
 

@@ -3,7 +3,7 @@
  * The CRC32c of FPDUs: published vectors, comparison with a bit-by-bit reference, and
  * independence of how the data is split into pieces.
  */
-#include "../drivers/infiniband/sw/kiwarp/proto/crc.h"
+#include "proto/crc.h"
 
 #include "util.h"
 #include "vectors/fpdu.h"

@@ -3,7 +3,7 @@
  * DDP headers: octets as drawn in the RFCs, all control octets against a second
  * implementation of the rules, and every length in a buffer of exactly that length.
  */
-#include "../drivers/infiniband/sw/kiwarp/proto/ddp.c"
+#include "proto/ddp.c"
 
 #include "util.h"
 
@@ -366,7 +366,7 @@ static void first_fault_counts(struct kunit *test)
 }
 
 /* RFC 5041 5.3: the segment @head is continued by @next, and by no other segment. */
-static void expect_goes_on(struct kunit *test, const u8 *head, const u8 *next, size_t len)
+static void expect_continues(struct kunit *test, const u8 *head, const u8 *next, size_t len)
 {
 	u8 was[sizeof(send_head)], buf[sizeof(send_head)];
 	struct kiw_ddp_seg seg, first, second;
@@ -380,19 +380,19 @@ static void expect_goes_on(struct kunit *test, const u8 *head, const u8 *next, s
 		memcpy(buf, next, sizeof(buf));
 		buf[bit / 8] ^= BIT(bit % 8);
 		seg = first;
-		KUNIT_EXPECT_FALSE(test, kiw_ddp_goes_on(buf, was, &seg));
+		KUNIT_EXPECT_FALSE(test, kiw_ddp_continues(buf, was, &seg));
 		KUNIT_EXPECT_MEMEQ(test, &seg, &first, sizeof(seg));
 		KUNIT_EXPECT_MEMEQ(test, was, head, len);
 	}
 	seg = first;
-	KUNIT_EXPECT_TRUE(test, kiw_ddp_goes_on(next, was, &seg));
+	KUNIT_EXPECT_TRUE(test, kiw_ddp_continues(next, was, &seg));
 	KUNIT_EXPECT_MEMEQ(test, &seg, &second, sizeof(seg));
 	KUNIT_EXPECT_MEMEQ(test, was, next, len);
 	/* The same once more is no continuation of itself. */
-	KUNIT_EXPECT_FALSE(test, kiw_ddp_goes_on(next, was, &seg));
+	KUNIT_EXPECT_FALSE(test, kiw_ddp_continues(next, was, &seg));
 }
 
-static void goes_on_tagged(struct kunit *test)
+static void continues_tagged(struct kunit *test)
 {
 	u8 head[sizeof(send_head)] = {}, next[sizeof(send_head)] = {};
 	static const u64 offsets[] = { 0, 0x0102030405060708, -100ULL, -99ULL };
@@ -403,11 +403,11 @@ static void goes_on_tagged(struct kunit *test)
 				      offsets[i]);
 		kiw_ddp_encode_tagged((void *)next, IETF, KIW_RDMAP_WRITE, false, 100, 0x12345678,
 				      offsets[i] + 100);
-		expect_goes_on(test, head, next, sizeof(struct kiw_wire_tagged));
+		expect_continues(test, head, next, sizeof(struct kiw_wire_tagged));
 	}
 }
 
-static void goes_on_untagged(struct kunit *test)
+static void continues_untagged(struct kunit *test)
 {
 	static const u32 offsets[] = { 0, 0x010203, -256U, -255U };
 	u8 head[sizeof(send_head)], next[sizeof(send_head)];
@@ -418,12 +418,12 @@ static void goes_on_untagged(struct kunit *test)
 					0xcafef00d, 7, offsets[i]);
 		kiw_ddp_encode_untagged((void *)next, IETF, KIW_RDMAP_SEND_INV, false, 256,
 					0xcafef00d, 7, offsets[i] + 256);
-		expect_goes_on(test, head, next, sizeof(struct kiw_wire_untagged));
+		expect_continues(test, head, next, sizeof(struct kiw_wire_untagged));
 	}
 }
 
 /* A segment with the L bit is not continued: the next one starts another message. */
-static void nothing_goes_on_with_the_last(struct kunit *test)
+static void nothing_continues_with_the_last(struct kunit *test)
 {
 	struct kiw_wire_tagged head, next;
 	struct kiw_ddp_seg seg;
@@ -431,7 +431,7 @@ static void nothing_goes_on_with_the_last(struct kunit *test)
 	kiw_ddp_encode_tagged(&head, IETF, KIW_RDMAP_WRITE, true, 100, 1, 0);
 	kiw_ddp_encode_tagged(&next, IETF, KIW_RDMAP_WRITE, true, 100, 1, 100);
 	KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&head, 114, IETF, &seg), KIW_PERR_NONE);
-	KUNIT_EXPECT_FALSE(test, kiw_ddp_goes_on((u8 *)&next, (u8 *)&head, &seg));
+	KUNIT_EXPECT_FALSE(test, kiw_ddp_continues((u8 *)&next, (u8 *)&head, &seg));
 }
 
 static struct kunit_case ddp_cases[] = {
@@ -448,9 +448,9 @@ static struct kunit_case ddp_cases[] = {
 	KUNIT_CASE(reserved_bits_are_ignored),
 	KUNIT_CASE(any_alignment),
 	KUNIT_CASE(first_fault_counts),
-	KUNIT_CASE(goes_on_tagged),
-	KUNIT_CASE(goes_on_untagged),
-	KUNIT_CASE(nothing_goes_on_with_the_last),
+	KUNIT_CASE(continues_tagged),
+	KUNIT_CASE(continues_untagged),
+	KUNIT_CASE(nothing_continues_with_the_last),
 	{}
 };
 

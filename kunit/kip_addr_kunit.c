@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Link-layer addresses of kiwarp_ip: RFC 4391 4 and 9.1.1, RFC 4755 3.1 and 3.3. */
-#include "../drivers/infiniband/ulp/kiwarp_ip/proto/addr.c"
+#include "proto/addr.c"
 
 #include "util.h"
 

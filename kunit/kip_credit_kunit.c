@@ -7,7 +7,7 @@
  * is one that leaves messages unread. Numbers are relative to what the receiver has received,
  * so the number of states is finite.
  */
-#include "../drivers/infiniband/ulp/kiwarp_ip/proto/credit.c"
+#include "proto/credit.c"
 
 #include <linux/jhash.h>
 #include <linux/vmalloc.h>

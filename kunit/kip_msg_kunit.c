@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Messages and datagrams of kiwarp_ip: RFC 4391 6, RFC 4755 4 and 7. */
-#include "../drivers/infiniband/ulp/kiwarp_ip/proto/msg.c"
+#include "proto/msg.c"
 
 #include "util.h"
 
@@ -12,14 +12,14 @@ static void the_type_alone_decides(struct kunit *test)
 {
 	u8 data[16] = { 0x08, 0x00, 0xff, 0xff };
 
-	KUNIT_EXPECT_EQ(test, kip_msg_of(data, 24), KIP_MSG_DATA);
+	KUNIT_EXPECT_EQ(test, kip_msg_classify(data, 24), KIP_MSG_DATA);
 	data[0] = 0x86;
 	data[1] = 0xdd;
-	KUNIT_EXPECT_EQ(test, kip_msg_of(data, 44), KIP_MSG_DATA);
+	KUNIT_EXPECT_EQ(test, kip_msg_classify(data, 44), KIP_MSG_DATA);
 	data[0] = 0x88;
 	data[1] = 0xb5;
-	KUNIT_EXPECT_EQ(test, kip_msg_of(data, 12), KIP_MSG_CONTROL);
-	KUNIT_EXPECT_EQ(test, kip_msg_of(data, 11), KIP_MSG_SHORT);
+	KUNIT_EXPECT_EQ(test, kip_msg_classify(data, 12), KIP_MSG_CONTROL);
+	KUNIT_EXPECT_EQ(test, kip_msg_classify(data, 11), KIP_MSG_SHORT);
 }
 
 /* RFC 4755 4 and 7: only IPv4 and IPv6, in particular no ARP */
@@ -31,14 +31,14 @@ static void every_other_type_is_refused(struct kunit *test)
 	for (type = 0; type < 0x10000; type++) {
 		data[0] = type >> 8;
 		data[1] = type;
-		others += kip_msg_of(data, 64) == KIP_MSG_TYPE;
-		KUNIT_EXPECT_EQ(test, kip_msg_of(data, 4), KIP_MSG_SHORT);
-		KUNIT_EXPECT_EQ(test, kip_msg_of(data, 0), KIP_MSG_SHORT);
+		others += kip_msg_classify(data, 64) == KIP_MSG_BAD_TYPE;
+		KUNIT_EXPECT_EQ(test, kip_msg_classify(data, 4), KIP_MSG_SHORT);
+		KUNIT_EXPECT_EQ(test, kip_msg_classify(data, 0), KIP_MSG_SHORT);
 	}
 	KUNIT_EXPECT_EQ(test, others, 0x10000U - 3);
 	data[0] = 0x08;
 	data[1] = 0x06;
-	KUNIT_EXPECT_EQ(test, kip_msg_of(data, 64), KIP_MSG_TYPE);
+	KUNIT_EXPECT_EQ(test, kip_msg_classify(data, 64), KIP_MSG_BAD_TYPE);
 }
 
 static void control_messages_come_back(struct kunit *test)

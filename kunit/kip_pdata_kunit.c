@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Private data of kiwarp_ip: RFC 4755 5.1 and 6, and the extension. */
-#include "../drivers/infiniband/ulp/kiwarp_ip/proto/pdata.c"
+#include "proto/pdata.c"
 
 #include "util.h"
 

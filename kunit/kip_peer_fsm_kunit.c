@@ -3,7 +3,7 @@
  * The peer state machine of kiwarp_ip: a second copy of the table, invariants of every entry,
  * and a model of two ends whose Requests cross, which tries every order of events.
  */
-#include "../drivers/infiniband/ulp/kiwarp_ip/proto/peer_fsm.c"
+#include "proto/peer_fsm.c"
 
 #include <linux/jhash.h>
 #include <linux/vmalloc.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* The pieces of a receive of kiwarp_ip, for every Receive MTU and number of SGEs. */
-#include "../drivers/infiniband/ulp/kiwarp_ip/proto/rxplan.c"
+#include "proto/rxplan.c"
 
 #include "util.h"
 

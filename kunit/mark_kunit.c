@@ -5,7 +5,7 @@
  * piece by piece as the sender does, which must give the same octets, and then parsed as the
  * receiver does. (proto/mpa.c is included by mpa_kunit.c.)
  */
-#include "../drivers/infiniband/sw/kiwarp/proto/mpa.h"
+#include "proto/mpa.h"
 
 #include "util.h"
 
@@ -13,7 +13,7 @@
 #include <linux/minmax.h>
 #include <linux/sizes.h>
 
-#include "../drivers/infiniband/sw/kiwarp/proto/crc.h"
+#include "proto/crc.h"
 #include "vectors/fpdu.h"
 
 #define PHASES		512

@@ -4,7 +4,7 @@
  * of the depths. The tests check the requirements of RFC 6581 9.1 and 9.2 as properties of the
  * result, rather than compute it again. (proto/mpa_neg.c is included by mpa_neg_kunit.c.)
  */
-#include "../drivers/infiniband/sw/kiwarp/proto/mpa_neg.h"
+#include "proto/mpa_neg.h"
 
 #include "util.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Sizes of FPDUs, and finding their ends in a stream that is cut at any place. */
-#include "../drivers/infiniband/sw/kiwarp/proto/mpa.c"
+#include "proto/mpa.c"
 
 #include "util.h"
 #include "vectors/fpdu.h"

@@ -3,7 +3,7 @@
  * Request and Reply frames: parsed at every length and with every significant octet
  * wrong, and built to the octet. mpa_answer_kunit.c tests the negotiation itself.
  */
-#include "../drivers/infiniband/sw/kiwarp/proto/mpa_neg.c"
+#include "proto/mpa_neg.c"
 
 #include "util.h"
 

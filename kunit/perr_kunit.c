@@ -2,7 +2,7 @@
 /*
  * The error taxonomy, compared with a second copy of the tables in the RFCs.
  */
-#include "../drivers/infiniband/sw/kiwarp/proto/perr.c"
+#include "proto/perr.c"
 
 #include "util.h"
 

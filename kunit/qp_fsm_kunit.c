@@ -4,7 +4,7 @@
  * path through it, checked by visiting every reachable combination of state and
  * history.
  */
-#include "../drivers/infiniband/sw/kiwarp/proto/qp_fsm.c"
+#include "proto/qp_fsm.c"
 
 #include "util.h"
 

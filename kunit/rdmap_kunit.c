@@ -3,7 +3,7 @@
  * RDMAP tables for all opcodes, the Read Request header to the octet, and the
  * order of messages on a queue across the wrap of the sequence number.
  */
-#include "../drivers/infiniband/sw/kiwarp/proto/rdmap.c"
+#include "proto/rdmap.c"
 
 #include "util.h"
 

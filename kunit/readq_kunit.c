@@ -3,7 +3,7 @@
  * Queues of outstanding work requests, across the wrap of their counters and of stream offsets:
  * which work requests TCP has accepted, also after data built for the newest is discarded.
  */
-#include "../drivers/infiniband/sw/kiwarp/readq.c"
+#include "queue/readq.c"
 
 #include "util.h"
 
@@ -161,32 +161,32 @@ static void reads_are_as_many_as_negotiated(struct kunit *test)
 {
 	u8 ddp[KIW_DDP_UNTAGGED_HDR] = {};
 	struct kiw_read_req req = {};
-	struct kiw_irq irq;
+	struct kiw_inq inq;
 	struct kiw_orq orq;
 	u32 depth, i;
 
 	for (depth = 0; depth <= 9; depth++) {
-		KUNIT_ASSERT_EQ(test, kiw_irq_init(&irq, depth, false), 0);
+		KUNIT_ASSERT_EQ(test, kiw_inq_init(&inq, depth, false), 0);
 		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth, false), 0);
-		KUNIT_ASSERT_TRUE(test, kiw_irq_ready(&irq) && kiw_orq_ready(&orq));
+		KUNIT_ASSERT_TRUE(test, kiw_inq_ready(&inq) && kiw_orq_ready(&orq));
 		for (i = 0; i < depth; i++) {
 			KUNIT_EXPECT_FALSE(test, kiw_orq_is_full(&orq));
 			kiw_orq_add(&orq, NULL, 0)->length = i;
 			req.size = i;
-			KUNIT_EXPECT_TRUE(test, kiw_irq_add(&irq, &req, ddp));
+			KUNIT_EXPECT_TRUE(test, kiw_inq_add(&inq, &req, ddp));
 		}
 		KUNIT_EXPECT_TRUE(test, kiw_orq_is_full(&orq));
-		KUNIT_EXPECT_FALSE(test, kiw_irq_add(&irq, &req, ddp));
+		KUNIT_EXPECT_FALSE(test, kiw_inq_add(&inq, &req, ddp));
 		for (i = 0; i < depth; i++) {
 			KUNIT_EXPECT_EQ(test, kiw_orq_oldest(&orq)->length, i);
 			kiw_orq_done(&orq);
-			KUNIT_EXPECT_EQ(test, kiw_irq_oldest(&irq)->req.size, i);
-			kiw_irq_done(&irq);
+			KUNIT_EXPECT_EQ(test, kiw_inq_oldest(&inq)->req.size, i);
+			kiw_inq_done(&inq);
 		}
 		KUNIT_EXPECT_TRUE(test, kiw_orq_is_empty(&orq));
-		KUNIT_EXPECT_TRUE(test, !kiw_orq_oldest(&orq) && !kiw_irq_oldest(&irq));
+		KUNIT_EXPECT_TRUE(test, !kiw_orq_oldest(&orq) && !kiw_inq_oldest(&inq));
 		kiw_orq_uninit(&orq);
-		kiw_irq_uninit(&irq);
+		kiw_inq_uninit(&inq);
 	}
 }
 
@@ -194,7 +194,7 @@ static void reads_are_as_many_as_negotiated(struct kunit *test)
 static void rings_are_allocated_when_needed(struct kunit *test)
 {
 	struct kiw_pend_ring ring;
-	struct kiw_irq irq;
+	struct kiw_inq inq;
 	struct kiw_orq orq;
 	u32 depth, size;
 
@@ -214,12 +214,12 @@ static void rings_are_allocated_when_needed(struct kunit *test)
 		memset(orq.sges, 0, orq.num_sges * sizeof(*orq.sges));
 		kiw_orq_uninit(&orq);
 
-		KUNIT_ASSERT_EQ(test, kiw_irq_init(&irq, depth, false), 0);
-		size = depth * sizeof(*irq.slots);
-		KUNIT_EXPECT_EQ(test, !irq.slots, size <= PAGE_SIZE);
-		KUNIT_ASSERT_TRUE(test, kiw_irq_ready(&irq) && kiw_irq_ready(&irq));
-		memset(irq.slots, 0, size);
-		kiw_irq_uninit(&irq);
+		KUNIT_ASSERT_EQ(test, kiw_inq_init(&inq, depth, false), 0);
+		size = depth * sizeof(*inq.slots);
+		KUNIT_EXPECT_EQ(test, !inq.slots, size <= PAGE_SIZE);
+		KUNIT_ASSERT_TRUE(test, kiw_inq_ready(&inq) && kiw_inq_ready(&inq));
+		memset(inq.slots, 0, size);
+		kiw_inq_uninit(&inq);
 	}
 }
 
@@ -227,7 +227,7 @@ static void rings_are_allocated_when_needed(struct kunit *test)
 static void rings_are_allocated_at_once(struct kunit *test)
 {
 	struct kiw_pend_ring ring;
-	struct kiw_irq irq;
+	struct kiw_inq inq;
 	struct kiw_orq orq;
 	u32 depth;
 
@@ -240,9 +240,9 @@ static void rings_are_allocated_at_once(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, orq.slots && orq.sges);
 		kiw_orq_uninit(&orq);
 
-		KUNIT_ASSERT_EQ(test, kiw_irq_init(&irq, depth, true), 0);
-		KUNIT_EXPECT_NOT_NULL(test, irq.slots);
-		kiw_irq_uninit(&irq);
+		KUNIT_ASSERT_EQ(test, kiw_inq_init(&inq, depth, true), 0);
+		KUNIT_EXPECT_NOT_NULL(test, inq.slots);
+		kiw_inq_uninit(&inq);
 	}
 }
 

@@ -2,7 +2,7 @@
 /*
  * Ring sizes and index arithmetic, with counters that wrap at 2^32.
  */
-#include "../drivers/infiniband/sw/kiwarp/proto/ring.c"
+#include "proto/ring.c"
 
 #include "util.h"
 

@@ -4,7 +4,7 @@
  * nothing after them is taken for data. The socket is a fake: only its receive queue and the
  * TCP fields that tell how much is queued are set up.
  */
-#include "../drivers/infiniband/sw/kiwarp/sock_rx.c"
+#include "sock/sock_rx.c"
 
 #include "util.h"
 

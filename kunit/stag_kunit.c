@@ -3,7 +3,7 @@
  * STags: the permutation is one-to-one for all indices and several keys, and it
  * hides the order of the table.
  */
-#include "../drivers/infiniband/sw/kiwarp/proto/stag.c"
+#include "proto/stag.c"
 
 #include "util.h"
 

@@ -3,7 +3,7 @@
  * The Terminate of an initiator that cannot use a Reply, checked to the octet: with and
  * without CRC, marker and version 0.
  */
-#include "../drivers/infiniband/sw/kiwarp/proto/term_first.c"
+#include "proto/term_first.c"
 
 #include "util.h"
 

@@ -3,7 +3,7 @@
  * Terminate messages: exact octets, every fault against RFC 5040 figure 10, and
  * every truncation on both sides.
  */
-#include "../drivers/infiniband/sw/kiwarp/proto/term.c"
+#include "proto/term.c"
 
 #include "util.h"
 

@@ -43,19 +43,17 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/iw_cm.h>
 
-#include "cm.h"
+#include "cm/cm.h"
 #include "monitor_sysfs.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 static DEFINE_MUTEX(devices_lock);	/* protects devices, see above */
 static LIST_HEAD(devices);
 /* Unregisters devices whose netdev goes away; drained at module exit */
 static struct workqueue_struct *leave_wq;
 
-/* --- which netdevs can be served --------------------------------------------- */
-
 /* It carries IP and has no usable hardware address */
-static bool is_addressless(const struct net_device *ndev)
+static bool device_is_addressless(const struct net_device *ndev)
 {
 	switch (ndev->type) {
 	case ARPHRD_LOOPBACK:
@@ -78,40 +76,38 @@ static bool is_addressless(const struct net_device *ndev)
  * address that rdma_cm could match, so a device on it would never be found, or be found
  * instead of its master's. A port of a VRF keeps its addresses.
  */
-static bool is_port_of_another(const struct net_device *ndev)
+static bool device_is_port_of_another(const struct net_device *ndev)
 {
 	return netif_is_lag_port(ndev) || netif_is_bridge_port(ndev) || netif_is_ovs_port(ndev);
 }
 
-static int check_netdev(const struct net_device *ndev)
+static int device_check_netdev(const struct net_device *ndev)
 {
-	if (ndev->type != ARPHRD_ETHER && !is_addressless(ndev)) {
+	if (ndev->type != ARPHRD_ETHER && !device_is_addressless(ndev)) {
 		netdev_info(ndev, "kiwarp does not run on interfaces of this type (%u)\n",
 			    ndev->type);
 		return -EOPNOTSUPP;
 	}
-	if (is_addressless(ndev) && !kiw_compat_cm_matches_netdev()) {
+	if (device_is_addressless(ndev) && !kiw_compat_cm_matches_netdev()) {
 		netdev_info(ndev,
 			    "rdma_cm of this kernel finds devices by their hardware address, and this has none: kiwarp needs Linux 6.12 here\n");
 		return -EOPNOTSUPP;
 	}
-	if (is_port_of_another(ndev)) {
+	if (device_is_port_of_another(ndev)) {
 		netdev_info(ndev, "is a port of another interface: add the link on that one\n");
 		return -EOPNOTSUPP;
 	}
 	return 0;
 }
 
-/* --- identity ------------------------------------------------------------------ */
-
 /*
  * rdma_cm of Linux 6.1 expects GID 0 to be the hardware address, zero padded. Later versions
  * only require that it is not zero.
  */
-static void make_gid(const struct net_device *ndev, union ib_gid *gid)
+static void device_make_gid(const struct net_device *ndev, union ib_gid *gid)
 {
 	memset(gid, 0, sizeof(*gid));
-	if (is_addressless(ndev))
+	if (device_is_addressless(ndev))
 		eth_random_addr(gid->raw);
 	else
 		ether_addr_copy(gid->raw, ndev->dev_addr);
@@ -121,7 +117,7 @@ static void make_gid(const struct net_device *ndev, union ib_gid *gid)
  * A locally administered EUI-64: the hardware address with the interface index in the middle,
  * because VLANs and others have their parent's hardware address.
  */
-static __be64 make_guid(const struct kiw_device *dev)
+static __be64 device_make_guid(const struct kiw_device *dev)
 {
 	const u8 *mac = dev->raw_gid.raw;
 	u8 guid[8];
@@ -133,10 +129,8 @@ static __be64 make_guid(const struct kiw_device *dev)
 	return cpu_to_be64(get_unaligned_be64(guid));
 }
 
-/* --- making and freeing ---------------------------------------------------------- */
-
-/* The netdev is going away, see leave(). Holds a reference to the device's memory */
-static void leave_work(struct work_struct *work)
+/* The netdev is going away, see device_leave(). Holds a reference to the device's memory */
+static void device_leave_work(struct work_struct *work)
 {
 	struct kiw_device *dev = container_of(work, struct kiw_device, leave_work);
 
@@ -165,7 +159,7 @@ static int device_init(struct kiw_device *dev, const char *name)
 	INIT_LIST_HEAD(&dev->half_open);
 	spin_lock_init(&dev->startups_lock);
 	INIT_LIST_HEAD(&dev->link);
-	INIT_WORK(&dev->leave_work, leave_work);
+	INIT_WORK(&dev->leave_work, device_leave_work);
 	kiw_policy_defaults(&dev->policy);
 	return 0;
 
@@ -184,8 +178,8 @@ static void device_uninit(struct kiw_device *dev)
 	kiw_stats_uninit(&dev->stats);
 }
 
-static void check_balance(struct kiw_device *dev, const char *what, enum kiw_stat made,
-			  enum kiw_stat gone)
+static void device_check_balance(struct kiw_device *dev, const char *what, enum kiw_stat made,
+				 enum kiw_stat gone)
 {
 	u64 num = kiw_stats_read(&dev->stats, made) - kiw_stats_read(&dev->stats, gone);
 
@@ -193,14 +187,14 @@ static void check_balance(struct kiw_device *dev, const char *what, enum kiw_sta
 		ibdev_warn(&dev->ib, "leaked %llu %s\n", num, what);
 }
 
-static void check_balances(struct kiw_device *dev)
+static void device_check_balances(struct kiw_device *dev)
 {
-	check_balance(dev, "queue pairs", KIW_STAT_QP_CREATED, KIW_STAT_QP_DESTROYED);
-	check_balance(dev, "completion queues", KIW_STAT_CQ_CREATED, KIW_STAT_CQ_DESTROYED);
-	check_balance(dev, "receive queues", KIW_STAT_SRQ_CREATED, KIW_STAT_SRQ_DESTROYED);
-	check_balance(dev, "memory regions", KIW_STAT_MR_CREATED, KIW_STAT_MR_DESTROYED);
-	check_balance(dev, "endpoints", KIW_STAT_EP_CREATED, KIW_STAT_EP_DESTROYED);
-	check_balance(dev, "sockets", KIW_STAT_SOCK_CREATED, KIW_STAT_SOCK_DESTROYED);
+	device_check_balance(dev, "queue pairs", KIW_STAT_QP_CREATED, KIW_STAT_QP_DESTROYED);
+	device_check_balance(dev, "completion queues", KIW_STAT_CQ_CREATED, KIW_STAT_CQ_DESTROYED);
+	device_check_balance(dev, "receive queues", KIW_STAT_SRQ_CREATED, KIW_STAT_SRQ_DESTROYED);
+	device_check_balance(dev, "memory regions", KIW_STAT_MR_CREATED, KIW_STAT_MR_DESTROYED);
+	device_check_balance(dev, "endpoints", KIW_STAT_EP_CREATED, KIW_STAT_EP_DESTROYED);
+	device_check_balance(dev, "sockets", KIW_STAT_SOCK_CREATED, KIW_STAT_SOCK_DESTROYED);
 	if (atomic_read(&dev->num_pd))
 		ibdev_warn(&dev->ib, "leaked %d protection domains\n", atomic_read(&dev->num_pd));
 }
@@ -219,7 +213,7 @@ static void device_dealloc(struct ib_device *ibdev)
 	kiw_sock_pool_uninit(&dev->socks);
 	/* Work items may hold the last references */
 	flush_workqueue(dev->wq);
-	check_balances(dev);
+	device_check_balances(dev);
 	device_uninit(dev);
 
 	mutex_lock(&devices_lock);
@@ -233,10 +227,8 @@ static const struct ib_device_ops device_end_ops = {
 	.dealloc_driver = device_dealloc,
 };
 
-/* --- the list ------------------------------------------------------------------ */
-
 /* The living device on @ndev */
-static struct kiw_device *find_device(const struct net_device *ndev)
+static struct kiw_device *device_find(const struct net_device *ndev)
 {
 	struct kiw_device *dev;
 
@@ -251,9 +243,9 @@ static struct kiw_device *find_device(const struct net_device *ndev)
 /*
  * Take a device out of the list: a dead one; or, with @net, a live one whose sockets are in
  * that namespace; or, with @all, any. The caller takes over the list's reference and must
- * call finish_device().
+ * call device_finish().
  */
-static struct kiw_device *take_device(const struct net *net, bool all)
+static struct kiw_device *device_take(const struct net *net, bool all)
 {
 	struct kiw_device *dev;
 	bool is_wanted;
@@ -272,27 +264,27 @@ static struct kiw_device *take_device(const struct net *net, bool all)
 }
 
 /* Unregister @dev, or wait for the task that is doing so, and drop the list's reference */
-static void finish_device(struct kiw_device *dev)
+static void device_finish(struct kiw_device *dev)
 {
 	ib_unregister_device(&dev->ib);
 	put_device(&dev->ib.dev);
 }
 
-static void finish_dead_devices(void)
+static void device_finish_dead(void)
 {
 	struct kiw_device *dev;
 
-	while ((dev = take_device(NULL, false)))
-		finish_device(dev);
+	while ((dev = device_take(NULL, false)))
+		device_finish(dev);
 }
 
 /**
  * kiw_device_tell_port_mapper() - make the policy on port mapping known to iw_cm
  * @dev: the device, whose netdev is known
  *
- * iw_cm reads the flag whenever a consumer begins to listen or connect, and records in each
- * cm_id what it did, so the flag may change at any time. iw_cm and the port mapper know only
- * the initial network namespace. Devices in other namespaces are excluded, because addresses
+ * iw_cm reads the flag whenever a consumer begins to listen or connect, and so does
+ * kiw_device_uses_port_mapper(); the flag may change at any time. iw_cm and the port mapper know
+ * only the initial network namespace. Devices in other namespaces are excluded, because addresses
  * of one namespace would be mistaken for those of another.
  *
  * Context: process; the callers for a registered device serialise themselves.
@@ -306,13 +298,13 @@ void kiw_device_tell_port_mapper(struct kiw_device *dev)
 }
 
 /* Tie @dev to @ndev, and add it to the list that the notifier searches */
-static int link_device(struct kiw_device *dev, struct net_device *ndev)
+static int device_link_netdev(struct kiw_device *dev, struct net_device *ndev)
 {
 	lockdep_assert_held(&devices_lock);
 	ASSERT_RTNL();
 	if (ndev->reg_state != NETREG_REGISTERED)
 		return -ENODEV;
-	if (find_device(ndev)) {
+	if (device_find(ndev)) {
 		netdev_info(ndev, "has a kiwarp device already\n");
 		return -EEXIST;
 	}
@@ -322,8 +314,8 @@ static int link_device(struct kiw_device *dev, struct net_device *ndev)
 	dev->speed = IB_SPEED_SDR;
 	dev->width = IB_WIDTH_1X;
 	dev->is_active = kiw_device_is_active(dev);
-	make_gid(ndev, &dev->raw_gid);
-	dev->ib.node_guid = make_guid(dev);
+	device_make_gid(ndev, &dev->raw_gid);
+	dev->ib.node_guid = device_make_guid(dev);
 	strscpy(dev->ib.iw_ifname, ndev->name, sizeof(dev->ib.iw_ifname));
 	kiw_sock_pool_init(&dev->socks, dev_net(ndev), dev->wq, &dev->stats);
 	kiw_device_tell_port_mapper(dev);
@@ -332,7 +324,7 @@ static int link_device(struct kiw_device *dev, struct net_device *ndev)
 	return 0;
 }
 
-static struct kiw_device *make_device(const char *name, struct net_device *ndev)
+static struct kiw_device *device_make(const char *name, struct net_device *ndev)
 {
 	struct kiw_device *dev;
 	int ret;
@@ -354,7 +346,7 @@ static struct kiw_device *make_device(const char *name, struct net_device *ndev)
 
 	rtnl_lock();
 	mutex_lock(&devices_lock);
-	ret = link_device(dev, ndev);
+	ret = device_link_netdev(dev, ndev);
 	mutex_unlock(&devices_lock);
 	rtnl_unlock();
 	if (ret)
@@ -378,7 +370,7 @@ err_dealloc:
  * ib_unregister_device_queued() would not do. It handles only registered devices, and a device
  * that the core is moving to another namespace is unregistered for a moment and would stay.
  */
-static void leave(struct kiw_device *dev)
+static void device_leave(struct kiw_device *dev)
 {
 	lockdep_assert_held(&devices_lock);
 	/* If @dev is not registered yet, nothing happens now, and kiw_device_add() checks this */
@@ -406,11 +398,11 @@ int kiw_device_add(const char *name, struct net_device *ndev)
 	struct kiw_device *dev;
 	int ret;
 
-	finish_dead_devices();
-	ret = check_netdev(ndev);
+	device_finish_dead();
+	ret = device_check_netdev(ndev);
 	if (ret)
 		return ret;
-	dev = make_device(name, ndev);
+	dev = device_make(name, ndev);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 
@@ -429,16 +421,14 @@ int kiw_device_add(const char *name, struct net_device *ndev)
 	ibdev_info(&dev->ib, "kiwarp %s on %s\n", KIWARP_VERSION, ndev->name);
 	mutex_lock(&devices_lock);
 	if (dev->is_leaving)
-		leave(dev);
+		device_leave(dev);
 	mutex_unlock(&devices_lock);
 out:
 	put_device(&dev->ib.dev);
 	return ret;
 }
 
-/* --- following the netdev ------------------------------------------------------- */
-
-static void dispatch(struct kiw_device *dev, enum ib_event_type type)
+static void device_dispatch(struct kiw_device *dev, enum ib_event_type type)
 {
 	struct ib_event event = {
 		.device = &dev->ib,
@@ -452,88 +442,86 @@ static void dispatch(struct kiw_device *dev, enum ib_event_type type)
 	ib_device_put(&dev->ib);
 }
 
-static void follow_state(struct kiw_device *dev)
+static void device_follow_state(struct kiw_device *dev)
 {
 	bool is_active = kiw_device_is_active(dev);
 
 	if (dev->is_active == is_active)
 		return;
 	dev->is_active = is_active;
-	dispatch(dev, is_active ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
+	device_dispatch(dev, is_active ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
 }
 
-static void follow_address(struct kiw_device *dev)
+static void device_follow_address(struct kiw_device *dev)
 {
 	union ib_gid gid;
 
 	/* A random GID stays */
-	if (is_addressless(dev->ndev))
+	if (device_is_addressless(dev->ndev))
 		return;
-	make_gid(dev->ndev, &gid);
+	device_make_gid(dev->ndev, &gid);
 	if (!memcmp(&gid, &dev->raw_gid, sizeof(gid)))
 		return;
 	dev->raw_gid = gid;
-	dispatch(dev, IB_EVENT_GID_CHANGE);
+	device_dispatch(dev, IB_EVENT_GID_CHANGE);
 }
 
-static void follow(struct kiw_device *dev, unsigned long event)
+static void device_follow(struct kiw_device *dev, unsigned long event)
 {
 	lockdep_assert_held(&devices_lock);
 	switch (event) {
 	case NETDEV_UP:
 	case NETDEV_CHANGE:
 		WRITE_ONCE(dev->link_gen, dev->link_gen + 1);
-		follow_state(dev);
+		device_follow_state(dev);
 		break;
 	case NETDEV_DOWN:
-		follow_state(dev);
+		device_follow_state(dev);
 		break;
 	case NETDEV_CHANGEADDR:
-		follow_address(dev);
+		device_follow_address(dev);
 		break;
 	case NETDEV_CHANGENAME:
 		strscpy(dev->ib.iw_ifname, dev->ndev->name, sizeof(dev->ib.iw_ifname));
 		break;
 	case NETDEV_UNREGISTER:
 		/* Also sent when it changes namespaces; repeated until all references are gone */
-		leave(dev);
+		device_leave(dev);
 		break;
 	}
 }
 
-static int netdev_event(struct notifier_block *nb, unsigned long event, void *info)
+static int device_netdev_event(struct notifier_block *nb, unsigned long event, void *info)
 {
 	struct kiw_device *dev;
 
 	mutex_lock(&devices_lock);
-	dev = find_device(netdev_notifier_info_to_dev(info));
+	dev = device_find(netdev_notifier_info_to_dev(info));
 	if (dev)
-		follow(dev, event);
+		device_follow(dev, event);
 	mutex_unlock(&devices_lock);
 	return NOTIFY_DONE;
 }
 
 static struct notifier_block netdev_notifier = {
-	.notifier_call = netdev_event,
+	.notifier_call = device_netdev_event,
 };
-
-/* --- the module ------------------------------------------------------------------ */
 
 /*
  * A network namespace is being destroyed. Its virtual netdevs and the devices on them are gone
  * by now. But nothing waited for the device of a netdev that was moved out: it may still have
  * sockets here.
  */
-static void __net_exit namespace_exit(struct net *net)
+static void __net_exit device_namespace_exit(struct net *net)
 {
 	struct kiw_device *dev;
 
-	while ((dev = take_device(net, false)))
-		finish_device(dev);
+	while ((dev = device_take(net, false)))
+		device_finish(dev);
 }
 
 static struct pernet_operations namespace_ops = {
-	.exit = namespace_exit,
+	.exit = device_namespace_exit,
 };
 
 /**
@@ -576,9 +564,9 @@ void kiw_device_module_exit(void)
 {
 	struct kiw_device *dev;
 
-	while ((dev = take_device(NULL, true)))
-		finish_device(dev);
-	/* Waits for a namespace_exit() that took a device before */
+	while ((dev = device_take(NULL, true)))
+		device_finish(dev);
+	/* Waits for a device_namespace_exit() that took a device before */
 	unregister_pernet_subsys(&namespace_ops);
 	unregister_netdevice_notifier(&netdev_notifier);
 	/* Waits for work items of devices that were unregistered in other ways */

@@ -11,11 +11,12 @@
 #include <linux/sizes.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/iw_cm.h>
 
-#include "mr.h"
+#include "mem/mr.h"
 #include "policy.h"
-#include "qp_table.h"
-#include "sock.h"
+#include "qp/qp_table.h"
+#include "sock/sock.h"
 #include "stats.h"
 
 /* True limits, as ibv_devinfo shows them */
@@ -51,7 +52,8 @@
  * @qps: all queue pairs
  * @stats: counters
  * @half_open_lock: protects @half_open and @num_half_open; innermost
- * @half_open: connections to listeners whose Request has not been delivered, oldest first
+ * @half_open: connections to listeners that their consumers have not answered, in the order in
+ *	which they began or, from then on, their Request arrived
  * @num_half_open: length of @half_open
  * @startups_lock: protects the list of startups of each QP; innermost
  * @num_pd: protection domains, against %KIW_MAX_PD
@@ -99,6 +101,15 @@ static inline struct kiw_device *to_kiw_device(struct ib_device *ibdev)
 static inline bool kiw_device_is_active(const struct kiw_device *dev)
 {
 	return netif_running(dev->ndev) && netif_carrier_ok(dev->ndev);
+}
+
+/*
+ * Do connections use the addresses of the port mapper? As kiw_device_tell_port_mapper() has
+ * decided: the policy says so, and the device is in the initial network namespace.
+ */
+static inline bool kiw_device_uses_port_mapper(const struct kiw_device *dev)
+{
+	return !(READ_ONCE(dev->ib.iw_driver_flags) & IW_F_NO_PORT_MAP);
 }
 
 void kiw_device_tell_port_mapper(struct kiw_device *dev);

@@ -11,7 +11,7 @@
 
 #include "device.h"
 #include "netlink.h"
-#include "txbuf.h"
+#include "tx/txbuf.h"
 
 static int __init kiw_init(void)
 {
@@ -28,7 +28,7 @@ static void __exit kiw_exit(void)
 {
 	kiw_netlink_uninit();
 	kiw_device_module_exit();
-	/* Batches are freed with their QPs, so none is being filled now */
+	/* Batches are freed with their QPs, so none is being built now */
 	kiw_txbuf_module_exit();
 }
 

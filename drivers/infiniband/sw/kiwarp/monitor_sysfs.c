@@ -124,9 +124,9 @@ static const struct attribute_group identity_group = {
  * kiw_monitor_add_identity() - add the files board_id and hca_type to a device
  * @ibdev: allocated, not yet registered
  *
- * ib_device_ops has room for one group, which is the policy. The core's array has four slots: its
- * own group, that one, one for device-wide counters, which this driver does not have, and the
- * terminator.
+ * &ib_device_ops.device_group is a single pointer, and the policy files use it. So put this group
+ * directly into the core's array. It has four slots: the core's own group, .device_group, a group
+ * for device-wide counters, which this driver does not have, and the terminator.
  *
  * Context: process.
  */

@@ -23,7 +23,7 @@
  * The name becomes a directory in sysfs and a word in users' commands. The core refuses
  * only '%' and the empty name, and silently turns '/' into '!'.
  */
-static bool is_good_name(const char *name)
+static bool netlink_is_good_name(const char *name)
 {
 	const char *c;
 
@@ -36,9 +36,9 @@ static bool is_good_name(const char *name)
 	return c != name;
 }
 
-static int newlink(const char *name, struct net_device *ndev)
+static int netlink_newlink(const char *name, struct net_device *ndev)
 {
-	if (!is_good_name(name)) {
+	if (!netlink_is_good_name(name)) {
 		pr_info("bad device name '%*pE': no spaces, control characters, or any of / %% ! :\n",
 			(int)strnlen(name, IB_DEVICE_NAME_MAX), name);
 		return -EINVAL;
@@ -48,7 +48,7 @@ static int newlink(const char *name, struct net_device *ndev)
 
 static struct rdma_link_ops link_ops = {
 	.type = "kiwarp",
-	.newlink = newlink,
+	.newlink = netlink_newlink,
 };
 
 /**

@@ -87,7 +87,7 @@ static const struct {
 
 /* Reading and writing values */
 
-static u8 rtr_by_name(const char *name, size_t len)
+static u8 policy_rtr_by_name(const char *name, size_t len)
 {
 	int i;
 
@@ -98,7 +98,7 @@ static u8 rtr_by_name(const char *name, size_t len)
 }
 
 /* Words separated by blanks or commas: at least one, none twice */
-static int rtr_parse(const char *text, unsigned int *value)
+static int policy_rtr_parse(const char *text, unsigned int *value)
 {
 	static const char separators[] = ", \t\n";
 	unsigned int order = 0, seen = 0, shift = 0;
@@ -107,7 +107,7 @@ static int rtr_parse(const char *text, unsigned int *value)
 
 	for (text += strspn(text, separators); *text; text += strspn(text, separators)) {
 		len = strcspn(text, separators);
-		kind = rtr_by_name(text, len);
+		kind = policy_rtr_by_name(text, len);
 		if (!kind || seen & kind)
 			return -EINVAL;
 		seen |= kind;
@@ -119,7 +119,7 @@ static int rtr_parse(const char *text, unsigned int *value)
 	return seen ? 0 : -EINVAL;
 }
 
-static int rtr_show(unsigned int order, char *buf)
+static int policy_rtr_show(unsigned int order, char *buf)
 {
 	int i, len = 0;
 	u8 kind;
@@ -134,14 +134,14 @@ static int rtr_show(unsigned int order, char *buf)
 	return len + sysfs_emit_at(buf, len, "\n");
 }
 
-static int number_parse(const struct setting *setting, const char *text, unsigned int *value)
+static int policy_number_parse(const struct setting *setting, const char *text, unsigned int *value)
 {
 	if (kstrtouint(text, 0, value))
 		return -EINVAL;
 	return *value < setting->min || *value > setting->max ? -EINVAL : 0;
 }
 
-static int flag_parse(const char *text, unsigned int *value)
+static int policy_flag_parse(const char *text, unsigned int *value)
 {
 	bool is_on;
 
@@ -167,13 +167,13 @@ int kiw_policy_set(struct kiw_policy *policy, enum kiw_policy_item item, const c
 
 	switch (settings[item].kind) {
 	case KIND_FLAG:
-		ret = flag_parse(text, &value);
+		ret = policy_flag_parse(text, &value);
 		break;
 	case KIND_RTR:
-		ret = rtr_parse(text, &value);
+		ret = policy_rtr_parse(text, &value);
 		break;
 	default:
-		ret = number_parse(&settings[item], text, &value);
+		ret = policy_number_parse(&settings[item], text, &value);
 		break;
 	}
 	if (!ret)
@@ -198,7 +198,7 @@ int kiw_policy_show(const struct kiw_policy *policy, enum kiw_policy_item item, 
 	case KIND_FLAG:
 		return sysfs_emit(buf, "%c\n", value ? 'Y' : 'N');
 	case KIND_RTR:
-		return rtr_show(value, buf);
+		return policy_rtr_show(value, buf);
 	default:
 		return sysfs_emit(buf, "%u\n", value);
 	}
@@ -211,7 +211,7 @@ int kiw_policy_show(const struct kiw_policy *policy, enum kiw_policy_item item, 
  * @size: size of @buf in bytes; 64 are enough
  *
  * Context: any.
- * Return: text to follow "must be", in @buf or constant.
+ * Return: text that completes the message "... must be"; either in @buf or a string constant.
  */
 const char *kiw_policy_range(enum kiw_policy_item item, char *buf, size_t size)
 {
@@ -219,7 +219,7 @@ const char *kiw_policy_range(enum kiw_policy_item item, char *buf, size_t size)
 	case KIND_FLAG:
 		return "y or n";
 	case KIND_RTR:
-		return "some of write, read and send, the preferred first";
+		return "one or more of write, read and send, in order of preference";
 	default:
 		snprintf(buf, size, "a number from %u to %u", settings[item].min,
 			 settings[item].max);
@@ -229,7 +229,7 @@ const char *kiw_policy_range(enum kiw_policy_item item, char *buf, size_t size)
 
 /**
  * kiw_policy_defaults() - get the present values of the module parameters
- * @policy: filled
+ * @policy: set to these values
  *
  * Context: any.
  */
@@ -243,14 +243,14 @@ void kiw_policy_defaults(struct kiw_policy *policy)
 
 /* Module parameters; the argument points to the item's default */
 
-static enum kiw_policy_item param_item(const struct kernel_param *kp)
+static enum kiw_policy_item policy_param_item(const struct kernel_param *kp)
 {
 	return (unsigned int *)kp->arg - defaults.value;
 }
 
-static int param_set(const char *val, const struct kernel_param *kp)
+static int policy_param_set(const char *val, const struct kernel_param *kp)
 {
-	enum kiw_policy_item item = param_item(kp);
+	enum kiw_policy_item item = policy_param_item(kp);
 	char range[64];
 
 	/* A flag without a value means yes */
@@ -264,20 +264,20 @@ static int param_set(const char *val, const struct kernel_param *kp)
 	return -EINVAL;
 }
 
-static int param_get(char *buffer, const struct kernel_param *kp)
+static int policy_param_get(char *buffer, const struct kernel_param *kp)
 {
-	return kiw_policy_show(&defaults, param_item(kp), buffer);
+	return kiw_policy_show(&defaults, policy_param_item(kp), buffer);
 }
 
 static const struct kernel_param_ops number_ops = {
-	.set = param_set,
-	.get = param_get,
+	.set = policy_param_set,
+	.get = policy_param_get,
 };
 
 static const struct kernel_param_ops flag_ops = {
 	.flags = KERNEL_PARAM_OPS_FL_NOARG,
-	.set = param_set,
-	.get = param_get,
+	.set = policy_param_set,
+	.get = policy_param_get,
 };
 
 #define ARG(item)	(&defaults.value[KIW_POLICY_##item])
@@ -296,7 +296,7 @@ MODULE_PARM_DESC(p2p, "ask peers for peer-to-peer mode, with MPA revision 2 (def
 
 module_param_cb(rtr, &number_ops, ARG(RTR), 0644);
 MODULE_PARM_DESC(rtr,
-		 "ready-to-receive messages of peer-to-peer mode, the preferred first (default write,read,send)");
+		 "ready-to-receive messages of peer-to-peer mode, in order of preference (default write,read,send)");
 
 module_param_cb(rdmac, &flag_ops, ARG(RDMAC), 0644);
 MODULE_PARM_DESC(rdmac,
@@ -312,7 +312,7 @@ MODULE_PARM_DESC(max_half_open,
 
 module_param_cb(max_half_open_total, &number_ops, ARG(MAX_HALF_OPEN_TOTAL), 0644);
 MODULE_PARM_DESC(max_half_open_total,
-		 "connections in startup to all listeners of a device, 1 to 65535 (default 4096)");
+		 "connections to a device that no listener has answered, 1 to 65535 (default 4096)");
 
 module_param_cb(max_lingering, &number_ops, ARG(MAX_LINGERING), 0644);
 MODULE_PARM_DESC(max_lingering,

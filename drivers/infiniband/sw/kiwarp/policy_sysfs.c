@@ -18,7 +18,7 @@
 
 /**
  * struct policy_attr - a file
- * @attr: sysfs's part
+ * @attr: the sysfs attribute
  * @item: the setting
  */
 struct policy_attr {

@@ -2,9 +2,9 @@
 /*
  * Counters of a device.
  *
- * Owns: the per-CPU arrays. Counting is one instruction on the CPU's own array, in any
- * context and without a lock. Reading sums the arrays up and may miss concurrent
- * increments. verbs_dev.c exports the counters to user space.
+ * Owns: the per-CPU arrays. Counting is a this_cpu_add(), in any context and without a lock.
+ * Reading adds up the arrays and may miss concurrent increments. verbs/verbs_dev.c exports the
+ * counters to user space.
  */
 #include "stats.h"
 

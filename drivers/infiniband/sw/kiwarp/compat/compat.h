@@ -31,8 +31,9 @@
  * addresses. No flush makes that work. Before 6.9 these architectures had no common config
  * symbol.
  *
- * PREEMPT_RT: a task that has softirqs off can be preempted by another one on its CPU. But
- * txbuf.c relies on exclusive use of the CPU's pages then, and mr_fast.c spins while it waits.
+ * PREEMPT_RT: a task that has softirqs off can be preempted by another task on its CPU. But with
+ * softirqs off, tx/txbuf.c relies on exclusive use of the CPU's pages, and mem/mr_fast.c spins
+ * while it waits.
  */
 #ifdef CONFIG_HIGHMEM
 #error "kiwarp needs a kernel without HIGHMEM"

@@ -31,11 +31,12 @@
 
 /**
  * kiw_compat_dma_buf_vmap() - map a buffer for the CPU
- * @buf: the buffer; its exporter has @vmap
+ * @buf: the buffer; its exporter implements &dma_buf_ops.vmap
  * @map: set to the mapping; to be passed to kiw_compat_dma_buf_vunmap()
  *
- * In all kernels so far, dma_buf_vmap() warns if the exporter fails to map. But the exporter
- * may just lack memory, which a process can bring about. So the first mapping is made here.
+ * In all kernels so far, dma_buf_vmap() warns if the exporter fails to map the buffer. But the
+ * exporter may just be out of memory, and a process can provoke that. So call ->vmap() directly for
+ * the first mapping.
  *
  * Context: process, may sleep.
  * Return: 0, or the exporter's error.

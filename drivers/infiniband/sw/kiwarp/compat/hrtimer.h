@@ -5,7 +5,7 @@
 
 #include <linux/hrtimer.h>
 
-/* Since 6.13 a timer can be set up together with its function, since 6.15 only so */
+/* hrtimer_setup() exists since 6.13, and hrtimer_init() was removed in 6.15. */
 static inline void kiw_compat_hrtimer_setup(struct hrtimer *timer,
 					    enum hrtimer_restart (*function)(struct hrtimer *),
 					    clockid_t clock, enum hrtimer_mode mode)

@@ -26,10 +26,10 @@ static inline void kiw_compat_sk_no_task_frag(struct sock *sk)
  * kiw_compat_sk_charge_caller() - charge a socket to the current process's memory cgroup
  * @sk: accepted by a work item; the socket lock is held
  *
- * TCP charges an accepted socket to the accepting task. No function charges it to another task,
- * and the one that does the charging is not exported. So schedule the memory that the socket
- * already has a second time, with the cgroup set. This charges both the cgroup and TCP. Then
- * return that amount to TCP alone.
+ * TCP charges a socket to the task that accepts it, here a kworker. No function moves the charge to
+ * another task, and the function that charges is not exported. So set the cgroup and schedule as
+ * much memory as the socket has already: that charges the cgroup, and TCP for a second time. Then,
+ * with the cgroup cleared for a moment, return this amount, which uncharges TCP alone.
  *
  * Context: process, may sleep.
  * Return: 0, or -ENOMEM: the cgroup is at its limit.
@@ -75,7 +75,7 @@ static inline int kiw_compat_sk_charge_caller(struct sock *sk)
  * @bv: fragments of pages for which sendpage_ok() is true
  * @nr: number of entries in @bv
  * @len: number of bytes in @bv
- * @flags: MSG_DONTWAIT and more
+ * @flags: MSG_ flags such as MSG_DONTWAIT; MSG_SPLICE_PAGES is added
  *
  * TCP takes its own references to the pages. Their contents must not change until the peer has
  * acknowledged them. Never sleeps with MSG_DONTWAIT.

@@ -15,7 +15,7 @@
 #include <asm/byteorder.h>
 
 /* RFC 5041 4.1, RFC 5040 4.1: the two control octets of a complete header */
-static enum kiw_perr check_control(u8 ddp, u8 rdmap, u8 version)
+static enum kiw_perr ddp_check_control(u8 ddp, u8 rdmap, u8 version)
 {
 	bool tagged = ddp & KIW_DDP_TAGGED;
 
@@ -32,7 +32,7 @@ static enum kiw_perr check_control(u8 ddp, u8 rdmap, u8 version)
  * RFC 5041 7.1: a queue that does not exist is a fault of DDP. A queue that exists but
  * does not belong to this opcode is one of RDMAP (RFC 5040 4.1 figure 4).
  */
-static enum kiw_perr check_queue(const struct kiw_ddp_seg *seg)
+static enum kiw_perr ddp_check_queue(const struct kiw_ddp_seg *seg)
 {
 	if (seg->qn >= KIW_QN_COUNT)
 		return KIW_PERR_DDP_QN;
@@ -41,13 +41,13 @@ static enum kiw_perr check_queue(const struct kiw_ddp_seg *seg)
 	return KIW_PERR_NONE;
 }
 
-static void read_tagged(const u8 *head, struct kiw_ddp_seg *seg)
+static void ddp_read_tagged(const u8 *head, struct kiw_ddp_seg *seg)
 {
 	seg->stag = get_unaligned_be32(head + offsetof(struct kiw_wire_tagged, stag));
 	seg->to = get_unaligned_be64(head + offsetof(struct kiw_wire_tagged, to));
 }
 
-static void read_untagged(const u8 *head, struct kiw_ddp_seg *seg)
+static void ddp_read_untagged(const u8 *head, struct kiw_ddp_seg *seg)
 {
 	seg->qn = get_unaligned_be32(head + offsetof(struct kiw_wire_untagged, qn));
 	seg->msn = get_unaligned_be32(head + offsetof(struct kiw_wire_untagged, msn));
@@ -63,7 +63,7 @@ static void read_untagged(const u8 *head, struct kiw_ddp_seg *seg)
  *	%KIW_FPDU_HDR_MAX and 2 + @ulpdu_len octets can be read
  * @ulpdu_len: ULPDU_Length, octets
  * @version: of DDP and RDMAP on this connection, %KIW_DDP_VERSION_IETF or _RDMAC
- * @seg: filled in; valid only if there is no fault
+ * @seg: set to the decoded header; valid only if there is no fault
  *
  * RFC 5041 4 and 7.1, RFC 5040 4.1 and 7.2. Checks in this order, and returns the first
  * fault: complete header, DDP version, RDMAP version, opcode known and valid for this
@@ -86,7 +86,7 @@ enum kiw_perr kiw_ddp_decode(const u8 *head, u16 ulpdu_len, u8 version, struct k
 	ddp_hdr = seg->tagged ? KIW_DDP_TAGGED_HDR : KIW_DDP_UNTAGGED_HDR;
 	if (ulpdu_len < ddp_hdr)
 		return KIW_PERR_MPA_FRAMING;
-	perr = check_control(ddp, rdmap, version);
+	perr = ddp_check_control(ddp, rdmap, version);
 	if (perr)
 		return perr;
 
@@ -95,11 +95,11 @@ enum kiw_perr kiw_ddp_decode(const u8 *head, u16 ulpdu_len, u8 version, struct k
 	seg->hdr_len = KIW_FPDU_LEN_SIZE + ddp_hdr;
 	seg->payload_len = ulpdu_len - ddp_hdr;
 	if (seg->tagged) {
-		read_tagged(head, seg);
+		ddp_read_tagged(head, seg);
 		return KIW_PERR_NONE;
 	}
-	read_untagged(head, seg);
-	perr = check_queue(seg);
+	ddp_read_untagged(head, seg);
+	perr = ddp_check_queue(seg);
 	return perr ? perr : kiw_rdmap_check_size(seg);
 }
 
@@ -111,7 +111,7 @@ static u8 ddp_control(u8 version, bool tagged, bool last)
 }
 
 /* RFC 5040 4.1: version and opcode, reserved bits zero */
-static u8 rdmap_control(u8 version, u8 opcode)
+static u8 ddp_rdmap_control(u8 version, u8 opcode)
 {
 	return FIELD_PREP(KIW_RDMAP_VERSION_MASK, version) |
 	       (opcode & KIW_RDMAP_OPCODE_MASK);
@@ -125,7 +125,7 @@ static u8 rdmap_control(u8 version, u8 opcode)
  * @last: the last segment of its message
  * @payload_len: octets of payload, at most %KIW_MULPDU_MAX less the header
  * @stag: data sink STag
- * @to: offset of the first payload octet in it
+ * @to: tagged offset of the first payload octet in the data sink
  *
  * RFC 5041 4.2.
  *
@@ -137,7 +137,7 @@ void kiw_ddp_encode_tagged(struct kiw_wire_tagged *hdr, u8 version, u8 opcode, b
 	*hdr = (struct kiw_wire_tagged) {
 		.ulpdu_len = cpu_to_be16(KIW_DDP_TAGGED_HDR + payload_len),
 		.ddp = ddp_control(version, true, last),
-		.rdmap = rdmap_control(version, opcode),
+		.rdmap = ddp_rdmap_control(version, opcode),
 		.stag = cpu_to_be32(stag),
 		.to = cpu_to_be64(to),
 	};
@@ -165,7 +165,7 @@ void kiw_ddp_encode_untagged(struct kiw_wire_untagged *hdr, u8 version, u8 opcod
 	*hdr = (struct kiw_wire_untagged) {
 		.ulpdu_len = cpu_to_be16(KIW_DDP_UNTAGGED_HDR + payload_len),
 		.ddp = ddp_control(version, false, last),
-		.rdmap = rdmap_control(version, opcode),
+		.rdmap = ddp_rdmap_control(version, opcode),
 		.inv_stag = cpu_to_be32(kiw_rdmap_is_invalidate(opcode) ? inv_stag : 0),
 		.qn = cpu_to_be32(kiw_rdmap_queue(opcode)),
 		.msn = cpu_to_be32(msn),

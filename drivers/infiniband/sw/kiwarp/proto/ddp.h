@@ -64,9 +64,9 @@ static inline void kiw_ddp_next_untagged(struct kiw_wire_untagged *hdr, u16 befo
 }
 
 /**
- * kiw_ddp_goes_on() - is this the next segment of a message, of the same length?
+ * kiw_ddp_continues() - is this the next segment of a message, of the same length?
  * @next: the FPDU from its ULPDU_Length field, any alignment; its first 20 octets can be read
- * @head: the header of the previous FPDU, in the same form; updated to this FPDU if it is
+ * @head: the header of the previous FPDU, in the same form; updated to this FPDU if so
  * @seg: the previous FPDU, decoded without a fault; updated likewise
  *
  * Within a message only the TO or the MO changes from one segment to the next, by the length of
@@ -80,7 +80,7 @@ static inline void kiw_ddp_next_untagged(struct kiw_wire_untagged *hdr, u16 befo
  * Return: true if so. false: no, or not known; @head and @seg are unchanged, and kiw_ddp_decode()
  * has to decide.
  */
-static inline bool kiw_ddp_goes_on(const u8 *next, u8 *head, struct kiw_ddp_seg *seg)
+static inline bool kiw_ddp_continues(const u8 *next, u8 *head, struct kiw_ddp_seg *seg)
 {
 	const size_t to = offsetof(struct kiw_wire_tagged, to);
 	const size_t qn = offsetof(struct kiw_wire_untagged, qn);

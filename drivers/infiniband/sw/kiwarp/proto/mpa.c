@@ -94,7 +94,7 @@ u32 kiw_mpa_marked_size(u32 offset, u32 octets)
 }
 
 /* FPDU octets among the first @octets of a marker interval, which begins with a marker */
-static u32 space_before(u32 octets)
+static u32 mpa_space_before(u32 octets)
 {
 	u32 rest = octets % KIW_MARKER_INTERVAL;
 
@@ -114,7 +114,7 @@ u32 kiw_mpa_unmarked_size(u32 offset, u32 octets)
 {
 	u32 phase = offset % KIW_MARKER_INTERVAL;
 
-	return space_before(phase + octets) - space_before(phase);
+	return mpa_space_before(phase + octets) - mpa_space_before(phase);
 }
 
 /**
@@ -165,7 +165,7 @@ bool kiw_mpa_markers_agree(const u8 *fpdu, u32 octets, u32 start)
 	return true;
 }
 
-static void set_extent(struct kiw_fpdu *fpdu, u16 ulpdu_len)
+static void mpa_set_extent(struct kiw_fpdu *fpdu, u16 ulpdu_len)
 {
 	u32 pad = kiw_mpa_pad(ulpdu_len);
 
@@ -175,13 +175,13 @@ static void set_extent(struct kiw_fpdu *fpdu, u16 ulpdu_len)
 }
 
 /* Extent of the FPDU at @head, without markers; @avail octets from @head on have arrived. */
-static bool read_extent(const u8 *head, u32 avail, struct kiw_fpdu *fpdu)
+static bool mpa_read_extent(const u8 *head, u32 avail, struct kiw_fpdu *fpdu)
 {
 	if (avail < KIW_FPDU_LEN_SIZE) {
-		set_extent(fpdu, ULPDU_MIN);
+		mpa_set_extent(fpdu, ULPDU_MIN);
 		return true;
 	}
-	set_extent(fpdu, get_unaligned_be16(head));
+	mpa_set_extent(fpdu, get_unaligned_be16(head));
 	return fpdu->ulpdu_len >= ULPDU_MIN && fpdu->ulpdu_len <= KIW_MULPDU_MAX;
 }
 
@@ -203,14 +203,14 @@ static bool read_extent(const u8 *head, u32 avail, struct kiw_fpdu *fpdu)
  */
 enum kiw_mpa_rx kiw_mpa_frame_rx(const u8 *head, u32 avail, struct kiw_fpdu *fpdu)
 {
-	if (!read_extent(head, avail, fpdu))
+	if (!mpa_read_extent(head, avail, fpdu))
 		return KIW_MPA_RX_BAD;
 	return avail < fpdu->total ? KIW_MPA_RX_MORE : KIW_MPA_RX_READY;
 }
 
 /**
  * kiw_mpa_frame_rx_marked() - has a complete FPDU arrived, with its markers?
- * @head: the octets at an FPDU boundary without markers, as kiw_mpa_strip() leaves them
+ * @head: the octets from an FPDU boundary on, from which kiw_mpa_strip() has removed the markers
  * @avail: octets of the stream from that boundary on, including markers, less than 2^31
  * @offset: position of the boundary
  * @fpdu: as for kiw_mpa_frame_rx(); @total includes the markers
@@ -221,7 +221,7 @@ enum kiw_mpa_rx kiw_mpa_frame_rx(const u8 *head, u32 avail, struct kiw_fpdu *fpd
 enum kiw_mpa_rx kiw_mpa_frame_rx_marked(const u8 *head, u32 avail, u32 offset,
 					struct kiw_fpdu *fpdu)
 {
-	bool is_good = read_extent(head, kiw_mpa_unmarked_size(offset, avail), fpdu);
+	bool is_good = mpa_read_extent(head, kiw_mpa_unmarked_size(offset, avail), fpdu);
 
 	fpdu->total = kiw_mpa_marked_size(offset, fpdu->total);
 	if (!is_good)

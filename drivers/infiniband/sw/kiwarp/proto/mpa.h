@@ -71,7 +71,7 @@ static inline u32 kiw_mpa_to_marker(u32 offset)
 /**
  * kiw_mpa_fpduptr() - compute the FPDUPTR of a marker
  * @offset: position of the marker
- * @start: start of the FPDU it belongs to, including the marker before it if there is one
+ * @start: position of the marker's FPDU, or of the marker directly before that FPDU, if any
  *
  * RFC 5044 4.3: counted from ULPDU_Length, which a marker may precede.
  *
@@ -89,7 +89,7 @@ static inline u16 kiw_mpa_fpduptr(u32 offset, u32 start)
  * kiw_mpa_marker_encode() - write a marker
  * @marker: written completely
  * @offset: position of the marker
- * @start: start of the FPDU it belongs to, including the marker before it if there is one
+ * @start: position of the marker's FPDU, or of the marker directly before that FPDU, if any
  *
  * RFC 5044 4.2 and 4.3.
  *
@@ -107,10 +107,10 @@ static inline void kiw_mpa_marker_encode(struct kiw_wire_marker *marker, u32 off
  * kiw_mpa_marker_agrees() - does a received marker point to the start of its FPDU?
  * @marker: as received
  * @offset: position of the marker
- * @start: start of the FPDU it belongs to, including the marker before it if there is one
+ * @start: position of the marker's FPDU, or of the marker directly before that FPDU, if any
  *
- * RFC 5044 8, code 3. The two least significant bits of FPDUPTR count as zero, and the
- * reserved field is ignored (4.2).
+ * If not, that is error code 3 of RFC 5044 8. The two least significant bits of FPDUPTR count as
+ * zero, and the reserved field is ignored (RFC 5044 4.2).
  *
  * Context: Any.
  * Return: false: the marker and ULPDU_Length do not agree.

@@ -29,7 +29,7 @@ static const u8 key_request[] = KIW_MPA_KEY_REQ;
 static const u8 key_reply[] = KIW_MPA_KEY_REP;
 
 /* Compare the first @len octets of a key, or all of it if @len is larger */
-static enum kiw_mpa_verdict check_key(const u8 *buf, size_t len, bool reply)
+static enum kiw_mpa_verdict neg_check_key(const u8 *buf, size_t len, bool reply)
 {
 	const u8 *other = reply ? key_request : key_reply;
 	const u8 *own = reply ? key_reply : key_request;
@@ -41,18 +41,18 @@ static enum kiw_mpa_verdict check_key(const u8 *buf, size_t len, bool reply)
 }
 
 /*
- * Treat a Request above our revision as malformed, as an implementation does that does not know
- * that revision (RFC 6581 10). A Request of revision 0 is always read, because it gets an answer.
+ * Treat a Request above our revision as malformed, like an implementation that does not know that
+ * revision (RFC 6581 10). A Request of revision 0 is always read, because it gets an answer.
  */
-static bool is_spoken(u8 rev, bool reply, const struct kiw_mpa_local *local)
+static bool neg_is_spoken(u8 rev, bool reply, const struct kiw_mpa_local *local)
 {
 	if (rev == KIW_MPA_REV_RDMAC)
 		return !reply || local->rdmac;
 	return rev <= (reply ? KIW_MPA_REV_2 : local->rev);
 }
 
-static void decode_flags(const struct kiw_wire_mpa_frame *hdr, bool reply,
-			 struct kiw_mpa_frame *frame)
+static void neg_decode_flags(const struct kiw_wire_mpa_frame *hdr, bool reply,
+			     struct kiw_mpa_frame *frame)
 {
 	frame->rev = hdr->rev;
 	frame->markers = hdr->flags & KIW_MPA_FLAG_M;
@@ -61,7 +61,7 @@ static void decode_flags(const struct kiw_wire_mpa_frame *hdr, bool reply,
 	frame->enhanced = frame->rev >= KIW_MPA_REV_2 && (hdr->flags & KIW_MPA_FLAG_S);
 }
 
-static void decode_enhanced(const u8 *buf, struct kiw_mpa_frame *frame)
+static void neg_decode_enhanced(const u8 *buf, struct kiw_mpa_frame *frame)
 {
 	struct kiw_wire_mpa_v2 v2;
 	u16 ird;
@@ -83,7 +83,7 @@ static void decode_enhanced(const u8 *buf, struct kiw_mpa_frame *frame)
 		frame->rtr |= KIW_RTR_READ;
 }
 
-static void encode_enhanced(const struct kiw_mpa_frame *frame, u8 *buf)
+static void neg_encode_enhanced(const struct kiw_mpa_frame *frame, u8 *buf)
 {
 	u16 ird = frame->ird & KIW_MPA_V2_DEPTH_MASK;
 	u16 ord = frame->ord & KIW_MPA_V2_DEPTH_MASK;
@@ -132,15 +132,15 @@ enum kiw_mpa_verdict kiw_mpa_parse(const u8 *buf, size_t len, bool reply,
 
 	memset(frame, 0, sizeof(*frame));
 	*need = sizeof(hdr);
-	verdict = check_key(buf, len, reply);
+	verdict = neg_check_key(buf, len, reply);
 	if (verdict != KIW_MPA_OK)
 		return verdict;
-	if (len > REV_OFFSET && !is_spoken(buf[REV_OFFSET], reply, local))
+	if (len > REV_OFFSET && !neg_is_spoken(buf[REV_OFFSET], reply, local))
 		return KIW_MPA_BAD_REV;
 	if (len < sizeof(hdr))
 		return KIW_MPA_MORE;
 	memcpy(&hdr, buf, sizeof(hdr));
-	decode_flags(&hdr, reply, frame);
+	neg_decode_flags(&hdr, reply, frame);
 	enhanced_len = frame->enhanced ? sizeof(struct kiw_wire_mpa_v2) : 0;
 	pd_length = be16_to_cpu(hdr.pd_length);
 	if (pd_length > KIW_MPA_PD_MAX || pd_length < enhanced_len)
@@ -149,7 +149,7 @@ enum kiw_mpa_verdict kiw_mpa_parse(const u8 *buf, size_t len, bool reply,
 	if (len < *need)
 		return KIW_MPA_MORE;
 	if (frame->enhanced)
-		decode_enhanced(buf + sizeof(hdr), frame);
+		neg_decode_enhanced(buf + sizeof(hdr), frame);
 	frame->pd_offset = sizeof(hdr) + enhanced_len;
 	frame->pd_len = pd_length - enhanced_len;
 	return KIW_MPA_OK;
@@ -188,14 +188,14 @@ size_t kiw_mpa_build(u8 *buf, const struct kiw_mpa_frame *frame, bool reply,
 	hdr.pd_length = cpu_to_be16(enhanced_len + pd_len);
 	memcpy(buf, &hdr, sizeof(hdr));
 	if (frame->enhanced)
-		encode_enhanced(frame, buf + sizeof(hdr));
+		neg_encode_enhanced(frame, buf + sizeof(hdr));
 	if (pd_len)
 		memcpy(buf + sizeof(hdr) + enhanced_len, pdata, pd_len);
 	return sizeof(hdr) + enhanced_len + pd_len;
 }
 
 /* Our own depth: what the ULP wants, limited by the device and by 14 bits */
-static u16 own_depth(u16 wanted, u16 max)
+static u16 neg_own_depth(u16 wanted, u16 max)
 {
 	return min_t(u16, wanted, min_t(u16, max, DEPTH_MAX));
 }
@@ -222,8 +222,8 @@ void kiw_mpa_request(const struct kiw_mpa_local *local, struct kiw_mpa_frame *re
 	if (local->rev < KIW_MPA_REV_2)
 		return;
 	req->enhanced = true;
-	req->ird = own_depth(local->ird, local->max_ird);
-	req->ord = own_depth(local->ord, local->max_ord);
+	req->ird = neg_own_depth(local->ird, local->max_ird);
+	req->ord = neg_own_depth(local->ord, local->max_ord);
 	if (!local->max_ord)
 		rtr &= ~KIW_RTR_READ;
 	req->p2p = local->p2p && rtr;
@@ -232,42 +232,41 @@ void kiw_mpa_request(const struct kiw_mpa_local *local, struct kiw_mpa_frame *re
 }
 
 /* Limit a depth of the peer to what our device can do; use the device's if the peer has none */
-static u16 peer_limit(const struct kiw_mpa_frame *req, u16 depth, u16 max)
+static u16 neg_peer_limit(const struct kiw_mpa_frame *req, u16 depth, u16 max)
 {
 	if (!req->enhanced || depth == KIW_MPA_V2_NOT_NEGOTIATED)
-		return own_depth(DEPTH_MAX, max);
-	return own_depth(depth, max);
+		return neg_own_depth(DEPTH_MAX, max);
+	return neg_own_depth(depth, max);
 }
 
 /**
- * kiw_mpa_peer_limits() - get what the ULP is told of the peer's depths
+ * kiw_mpa_peer_limits() - compute the peer's depths as they are reported to the ULP
  * @req: the Request, or a Reply that rejects
  * @local: this end; only its maxima are used
  * @ird: set to the inbound read depth that serves all Reads the peer wants outstanding
  * @ord: set to the outbound read depth that the peer can serve
  *
- * RFC 6581 9.1: the responder passes the peer's IRD and ORD to the ULP. For this end the peer's
- * ORD is an IRD, and the reverse. A peer that leaves a depth to the ULPs, by 0x3fff or by an
- * unenhanced Request, does not forbid RDMA Reads by that: the ULP is told what the device can
- * do.
+ * RFC 6581 9.1: the responder passes the peer's IRD and ORD to the ULP. For this end the peer's ORD
+ * is an IRD, and the reverse. A depth of 0x3fff or an unenhanced Request leaves the depth to the
+ * ULPs and does not forbid RDMA Reads: then the ULP is told what the device can do.
  *
  * Context: Any.
  */
 void kiw_mpa_peer_limits(const struct kiw_mpa_frame *req, const struct kiw_mpa_local *local,
 			 u16 *ird, u16 *ord)
 {
-	*ird = peer_limit(req, req->ord, local->max_ird);
-	*ord = peer_limit(req, req->ird, local->max_ord);
+	*ird = neg_peer_limit(req, req->ord, local->max_ird);
+	*ord = neg_peer_limit(req, req->ird, local->max_ord);
 }
 
 /* RFC 6581 9.1, the responder's part; on entry @out has our own depths */
-static void answer_depths(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
-			  struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out)
+static void neg_answer_depths(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
+			      struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out)
 {
 	if (req->ord == KIW_MPA_V2_NOT_NEGOTIATED) {
 		reply->ird = KIW_MPA_V2_NOT_NEGOTIATED;
 	} else {
-		out->ird = max(out->ird, own_depth(req->ord, local->max_ird));
+		out->ird = max(out->ird, neg_own_depth(req->ord, local->max_ird));
 		reply->ird = out->ird;
 	}
 	if (req->ird == KIW_MPA_V2_NOT_NEGOTIATED) {
@@ -283,8 +282,8 @@ static void answer_depths(const struct kiw_mpa_local *local, const struct kiw_mp
  * an RTR by RDMA Read needs an IRD of at least 1. If depths are negotiated, 9.1 lets us raise
  * it to 1.
  */
-static bool answer_p2p(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
-		       struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out)
+static bool neg_answer_p2p(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
+			   struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out)
 {
 	u8 rtr = req->rtr & local->rtr;
 
@@ -304,8 +303,8 @@ static bool answer_p2p(const struct kiw_mpa_local *local, const struct kiw_mpa_f
 }
 
 /* The part common to all outcomes: RFC 5044 7.1.1, and appendix C for revision 0 */
-static void agree_on_framing(u8 rev, const struct kiw_mpa_frame *ours, bool peer_crc,
-			     bool peer_markers, struct kiw_mpa_outcome *out)
+static void neg_agree_on_framing(u8 rev, const struct kiw_mpa_frame *ours, bool peer_crc,
+				 bool peer_markers, struct kiw_mpa_outcome *out)
 {
 	bool is_rdmac = rev == KIW_MPA_REV_RDMAC;
 
@@ -343,15 +342,15 @@ bool kiw_mpa_answer(const struct kiw_mpa_local *local, const struct kiw_mpa_fram
 	reply->rev = req->rev;
 	reply->markers = local->markers || req->rev == KIW_MPA_REV_RDMAC;
 	reply->crc = local->crc;
-	agree_on_framing(req->rev, reply, req->crc, req->markers, out);
+	neg_agree_on_framing(req->rev, reply, req->crc, req->markers, out);
 	reply->crc = out->crc;
-	out->ird = own_depth(local->ird, local->max_ird);
-	out->ord = own_depth(local->ord, local->max_ord);
+	out->ird = neg_own_depth(local->ird, local->max_ird);
+	out->ord = neg_own_depth(local->ord, local->max_ord);
 	if (!req->enhanced)
 		return true;
 	reply->enhanced = true;
-	answer_depths(local, req, reply, out);
-	return !req->p2p || answer_p2p(local, req, reply, out);
+	neg_answer_depths(local, req, reply, out);
+	return !req->p2p || neg_answer_p2p(local, req, reply, out);
 }
 
 /**
@@ -381,18 +380,18 @@ void kiw_mpa_refuse(const struct kiw_mpa_local *local, const struct kiw_mpa_fram
 	if (!reply->enhanced)
 		return;
 	reply->ird = req->ord == KIW_MPA_V2_NOT_NEGOTIATED ? req->ord :
-		     own_depth(local->ird, local->max_ird);
+		     neg_own_depth(local->ird, local->max_ird);
 	reply->ord = req->ird == KIW_MPA_V2_NOT_NEGOTIATED ? req->ird :
-		     own_depth(local->ord, local->max_ord);
+		     neg_own_depth(local->ord, local->max_ord);
 	reply->p2p = req->p2p;
 	if (reply->p2p)
 		reply->rtr = local->rtr;
 }
 
 /* RFC 6581 9.1, the initiator's part; on entry @out has our own depths */
-static enum kiw_perr conclude_depths(const struct kiw_mpa_local *local,
-				     const struct kiw_mpa_frame *reply,
-				     struct kiw_mpa_outcome *out)
+static enum kiw_perr neg_conclude_depths(const struct kiw_mpa_local *local,
+					 const struct kiw_mpa_frame *reply,
+					 struct kiw_mpa_outcome *out)
 {
 	if (reply->ird != KIW_MPA_V2_NOT_NEGOTIATED)
 		out->ord = min(out->ord, reply->ird);
@@ -405,7 +404,7 @@ static enum kiw_perr conclude_depths(const struct kiw_mpa_local *local,
 }
 
 /* Can we have one RDMA Read outstanding, if only because the responder raised its IRD for it? */
-static bool can_read(const struct kiw_mpa_frame *reply, const struct kiw_mpa_outcome *out)
+static bool neg_can_read(const struct kiw_mpa_frame *reply, const struct kiw_mpa_outcome *out)
 {
 	if (out->ord)
 		return true;
@@ -413,10 +412,10 @@ static bool can_read(const struct kiw_mpa_frame *reply, const struct kiw_mpa_out
 }
 
 /* RFC 6581 9.2, the initiator's part: choose the kind we prefer among the common ones. */
-static enum kiw_perr conclude_p2p(const struct kiw_mpa_local *local,
-				  const struct kiw_mpa_frame *req,
-				  const struct kiw_mpa_frame *reply,
-				  struct kiw_mpa_outcome *out)
+static enum kiw_perr neg_conclude_p2p(const struct kiw_mpa_local *local,
+				      const struct kiw_mpa_frame *req,
+				      const struct kiw_mpa_frame *reply,
+				      struct kiw_mpa_outcome *out)
 {
 	u8 rtr = req->rtr & reply->rtr;
 	int i;
@@ -425,7 +424,7 @@ static enum kiw_perr conclude_p2p(const struct kiw_mpa_local *local,
 		return KIW_PERR_MPA_RTR;
 	if (!req->p2p)
 		return KIW_PERR_NONE;
-	if (!can_read(reply, out))
+	if (!neg_can_read(reply, out))
 		rtr &= ~KIW_RTR_READ;
 	for (i = 0; i < KIW_RTR_KINDS && !out->rtr; i++)
 		out->rtr = rtr & local->rtr_order[i];
@@ -478,15 +477,15 @@ enum kiw_perr kiw_mpa_conclude(const struct kiw_mpa_local *local, const struct k
 	enum kiw_perr perr;
 
 	memset(out, 0, sizeof(*out));
-	agree_on_framing(min(req->rev, reply->rev), req, reply->crc, reply->markers, out);
+	neg_agree_on_framing(min(req->rev, reply->rev), req, reply->crc, reply->markers, out);
 	if (reply->enhanced != req->enhanced)
 		return KIW_PERR_MPA_LOCAL;
-	out->ird = own_depth(local->ird, local->max_ird);
-	out->ord = own_depth(local->ord, local->max_ord);
+	out->ird = neg_own_depth(local->ird, local->max_ird);
+	out->ord = neg_own_depth(local->ord, local->max_ord);
 	if (!req->enhanced)
 		return KIW_PERR_NONE;
-	perr = conclude_depths(local, reply, out);
+	perr = neg_conclude_depths(local, reply, out);
 	if (perr != KIW_PERR_NONE)
 		return perr;
-	return conclude_p2p(local, req, reply, out);
+	return neg_conclude_p2p(local, req, reply, out);
 }

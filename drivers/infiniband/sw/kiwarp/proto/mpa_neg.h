@@ -72,8 +72,8 @@ enum kiw_mpa_verdict {
  * @rtr_order: the same in order of preference, 0 after the last
  * @ird: inbound read depth that the ULP wants, 0..max_ird
  * @ord: outbound read depth that the ULP wants
- * @max_ird: most inbound Reads that this device can serve
- * @max_ord: most Reads that this device can have outstanding
+ * @max_ird: maximum number of inbound Reads that this device can serve
+ * @max_ord: maximum number of Reads that this device can have outstanding
  */
 struct kiw_mpa_local {
 	u8 rev;

@@ -34,8 +34,8 @@ const struct kiw_perr_info *kiw_perr_info(enum kiw_perr perr)
 	return &perr_table[perr];
 }
 
-/* The generic fault of a layer, for codes that have no name here */
-static enum kiw_perr unspecific(u8 layer, u8 etype)
+/* The generic fault of a layer, for codes that are not in the table */
+static enum kiw_perr perr_unspecific(u8 layer, u8 etype)
 {
 	switch (layer) {
 	case KIW_LAYER_RDMAP:
@@ -63,7 +63,7 @@ static enum kiw_perr unspecific(u8 layer, u8 etype)
  * sends it.
  *
  * Context: any.
- * Return: the fault; one without a name here becomes the generic one of its layer; never
+ * Return: the fault; for a code that is not in the table, the generic fault of the layer; never
  * %KIW_PERR_NONE.
  */
 enum kiw_perr kiw_perr_from_wire(u8 layer, u8 etype, u8 code)
@@ -78,5 +78,5 @@ enum kiw_perr kiw_perr_from_wire(u8 layer, u8 etype, u8 code)
 		if (row->layer == layer && row->etype == etype && row->code == code)
 			return i;
 	}
-	return unspecific(layer, etype);
+	return perr_unspecific(layer, etype);
 }

@@ -24,7 +24,7 @@
  * @KIW_WCS_GENERAL: anything else
  * @KIW_WCS_COUNT: number of the above
  *
- * cq.c maps it to enum ib_wc_status, uapi_siw.c to the codes of the user ring.
+ * queue/cq.c maps it to enum ib_wc_status, verbs/uapi_siw.c to the codes of the user ring.
  */
 enum kiw_wcs {
 	KIW_WCS_SUCCESS,

@@ -7,7 +7,7 @@
  *	CLOSE		-		CLOSING shut	.		.		.
  *	ABORT		ERROR flush	ERROR cut	ERROR cut	ERROR cut	.
  *	RESET		IDLE clean	-		-		-		IDLE clean
- *	FAULT		-		TERMINATE fatal	TERMINATE fatal	.		.
+ *	FAULT		-		TERMINATE term	TERMINATE term	.		.
  *	PEER_TERMINATE	-		ERROR end*	ERROR end*	.		.
  *	PEER_FIN	-		CLOSING shut	.		.		.
  *	LLP_LOST	-		ERROR cut	ERROR cut	ERROR cut	.
@@ -16,7 +16,7 @@
  *
  *	-  must not happen: nothing changes		.  legal, nothing to do
  *	shut   SHUTDOWN: send what is queued, then FIN
- *	fatal  SHUTDOWN, EVENT_FATAL: send the Terminate, then FIN
+ *	term   SHUTDOWN, EVENT_FATAL: send the Terminate, then FIN
  *	flush  FLUSH: there is no stream
  *	end    FLUSH, REPORT		cut  FLUSH, DROP, REPORT
  *	clean  CLEAN			*    and EVENT_FATAL
@@ -26,17 +26,17 @@
  * the buffers of flushed work requests.
  *
  * Only the first fault is reported to the peer (RFC 5040 7.1 rule 4): a second one in
- * TERMINATE is ignored, and a Terminate is not answered. CLOSE without a connection is
- * refused: SQD is reached from RTS only. A QP can be reset only in a state in which it is
- * idle; a consumer that wants to reset it earlier aborts it first. In ERROR the stream may not
- * have ended yet, so its events are legal there. FATAL follows FAULT; it has an effect only on
- * QPs that cannot send a Terminate.
+ * TERMINATE is ignored, and a Terminate is not answered. CLOSE in IDLE is refused: in the verbs,
+ * SQD (our CLOSING) is reached from RTS only. A QP can be reset only in IDLE or ERROR; to reset it
+ * in another state, abort it first. In ERROR the stream may not have ended yet, so its events are
+ * legal there. FATAL is raised after FAULT. If FAULT has led to TERMINATE, FATAL changes nothing;
+ * otherwise it ends the QP, which has no stream or socket on which to send a Terminate.
  */
 #include "qp_fsm.h"
 
 /* As in the table above */
 #define SHUT		KIW_QPA_SHUTDOWN
-#define FATAL		(KIW_QPA_SHUTDOWN | KIW_QPA_EVENT_FATAL)
+#define TERM		(KIW_QPA_SHUTDOWN | KIW_QPA_EVENT_FATAL)
 #define FLUSH		KIW_QPA_FLUSH
 #define END		(KIW_QPA_FLUSH | KIW_QPA_REPORT)
 #define CUT		(KIW_QPA_FLUSH | KIW_QPA_DROP | KIW_QPA_REPORT)
@@ -57,7 +57,7 @@ static const struct kiw_qp_step fsm_table[KIW_QPS_COUNT][KIW_QPE_COUNT] = {
 	[KIW_QPS_RTS] = {
 		[KIW_QPE_CLOSE]			= GO(CLOSING, SHUT),
 		[KIW_QPE_ABORT]			= GO(ERROR, CUT),
-		[KIW_QPE_FAULT]			= GO(TERMINATE, FATAL),
+		[KIW_QPE_FAULT]			= GO(TERMINATE, TERM),
 		[KIW_QPE_PEER_TERMINATE]	= GO(ERROR, END | EVENT),
 		[KIW_QPE_PEER_FIN]		= GO(CLOSING, SHUT),
 		[KIW_QPE_LLP_LOST]		= GO(ERROR, CUT),
@@ -66,7 +66,7 @@ static const struct kiw_qp_step fsm_table[KIW_QPS_COUNT][KIW_QPE_COUNT] = {
 	[KIW_QPS_CLOSING] = {
 		[KIW_QPE_CLOSE]			= STAY(CLOSING),
 		[KIW_QPE_ABORT]			= GO(ERROR, CUT),
-		[KIW_QPE_FAULT]			= GO(TERMINATE, FATAL),
+		[KIW_QPE_FAULT]			= GO(TERMINATE, TERM),
 		[KIW_QPE_PEER_TERMINATE]	= GO(ERROR, END | EVENT),
 		[KIW_QPE_PEER_FIN]		= STAY(CLOSING),
 		[KIW_QPE_LLP_LOST]		= GO(ERROR, CUT),

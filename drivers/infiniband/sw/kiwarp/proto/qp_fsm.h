@@ -37,7 +37,7 @@ enum kiw_qp_state {
  * @KIW_QPE_PEER_TERMINATE: the peer sent a Terminate
  * @KIW_QPE_PEER_FIN: the peer closed its half at a message boundary
  * @KIW_QPE_LLP_LOST: the stream is gone: reset, timeout, or FIN inside a message
- * @KIW_QPE_FATAL: a completion was lost; the peer has been told what it can be told
+ * @KIW_QPE_FATAL: a completion was lost; FAULT has told the peer, if it could be told
  * @KIW_QPE_DRAINED: TCP has everything that was to be sent, and our half is closed
  * @KIW_QPE_COUNT: number of the above
  */
@@ -62,7 +62,7 @@ enum kiw_qp_event {
 #define KIW_QPA_SHUTDOWN	BIT(1)	/* close our half when TCP has it all, in bounded time */
 #define KIW_QPA_FLUSH		BIT(2)	/* complete all work requests as flushed */
 #define KIW_QPA_EVENT_FATAL	BIT(3)	/* raise the asynchronous event of the fault */
-#define KIW_QPA_DROP		BIT(4)	/* with REPORT: reset the stream if an FPDU was cut */
+#define KIW_QPA_DROP		BIT(4)	/* with REPORT: reset an unfinished stream */
 #define KIW_QPA_REPORT		BIT(5)	/* release the stream, tell the connection: closed */
 
 /**

@@ -74,7 +74,7 @@ void kiw_read_req_encode(struct kiw_wire_read_req *wire, const struct kiw_read_r
 /**
  * kiw_read_req_decode() - read an RDMA Read Request header
  * @wire: 28 octets, any alignment
- * @req: filled in
+ * @req: set to the decoded header
  *
  * RFC 5040 4.4. Any value is possible; nothing is checked here.
  *

@@ -7,7 +7,7 @@
 /**
  * kiw_ring_size() - number of slots for a number of entries
  * @entries: entries asked for; 0 counts as 1
- * @max: most slots a ring may have
+ * @max: maximum number of slots of a ring
  *
  * The size is a power of two, because the counters wrap at 2^32 and the slot is their
  * remainder.

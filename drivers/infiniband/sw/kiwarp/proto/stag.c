@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * A keyed permutation of 24-bit indices: a balanced Feistel network with four
- * rounds over halves of 12 bits. It makes STags unpredictable, and a wrong guess costs
+ * rounds over halves of 12 bits. It makes STags hard to predict, and a wrong guess costs
  * a peer its connection. It is not a cipher for secrets.
  */
 #include "stag.h"
@@ -13,7 +13,7 @@
 #define ROUNDS		4
 
 /* Every bit of @half and @k reaches every bit of the result: multiply, fold, twice */
-static u32 mix(u32 half, u32 k)
+static u32 stag_mix(u32 half, u32 k)
 {
 	u32 x = (half + 1) * 0x9e3779b1 ^ k;
 
@@ -27,8 +27,8 @@ static u32 mix(u32 half, u32 k)
  * @key: the device's secret
  * @index: table index, 0..2^24-1; higher bits are ignored
  *
- * The inverse of kiw_stag_unscramble() for the same @key. RFC 5042 6.1.1 wants
- * STags that cannot be predicted.
+ * The inverse of kiw_stag_unscramble() for the same @key. RFC 5042 6.1.1 asks for STags that
+ * are difficult to predict.
  *
  * Context: any.
  * Return: wire index, 0..2^24-1, a different one for every @index.
@@ -41,7 +41,7 @@ u32 kiw_stag_scramble(const struct kiw_stag_key *key, u32 index)
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
-		next = left ^ mix(right, key->k[i]);
+		next = left ^ stag_mix(right, key->k[i]);
 		left = right;
 		right = next;
 	}
@@ -67,7 +67,7 @@ u32 kiw_stag_unscramble(const struct kiw_stag_key *key, u32 index)
 	int i;
 
 	for (i = ROUNDS - 1; i >= 0; i--) {
-		prev = right ^ mix(left, key->k[i]);
+		prev = right ^ stag_mix(left, key->k[i]);
 		right = left;
 		left = prev;
 	}

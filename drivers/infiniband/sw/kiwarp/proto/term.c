@@ -25,12 +25,12 @@
 #define UNTAGGED_AT(field)	(offsetof(struct kiw_wire_untagged, field) - KIW_FPDU_LEN_SIZE)
 
 /* Length of the DDP header that begins with @control, RFC 5041 4.2 and 4.3 */
-static u8 ddp_hdr_len(u8 control)
+static u8 term_ddp_hdr_len(u8 control)
 {
 	return control & KIW_DDP_TAGGED ? KIW_DDP_TAGGED_HDR : KIW_DDP_UNTAGGED_HDR;
 }
 
-static bool is_read_req(const u8 *ddp)
+static bool term_is_read_req(const u8 *ddp)
 {
 	return !(ddp[0] & KIW_DDP_TAGGED) &&
 	       FIELD_GET(KIW_RDMAP_OPCODE_MASK, ddp[1]) == KIW_RDMAP_READ_REQ;
@@ -40,7 +40,7 @@ static bool is_read_req(const u8 *ddp)
  * RFC 5040 figure 10, as far as it depends on the fault: M and D for all faults of RDMAP
  * and DDP except local catastrophic errors, R for protection errors of RDMAP.
  */
-static u8 headers_wanted(const struct kiw_perr_info *info)
+static u8 term_headers_wanted(const struct kiw_perr_info *info)
 {
 	if (info->layer == KIW_LAYER_LLP || info->etype == KIW_ETYPE_CATASTROPHIC)
 		return 0;
@@ -49,8 +49,8 @@ static u8 headers_wanted(const struct kiw_perr_info *info)
 	return KIW_TERM_HDRCT_M | KIW_TERM_HDRCT_D;
 }
 
-/* The part of @wanted that @head has: complete headers, within the ULPDU and available */
-static u8 headers_present(u8 wanted, const u8 *head, size_t head_len)
+/* The headers in @wanted that are complete in @head and within the ULPDU */
+static u8 term_headers_present(u8 wanted, const u8 *head, size_t head_len)
 {
 	size_t avail, hdr;
 
@@ -60,10 +60,10 @@ static u8 headers_present(u8 wanted, const u8 *head, size_t head_len)
 	if (avail > get_unaligned_be16(head))
 		avail = get_unaligned_be16(head);
 	head += KIW_FPDU_LEN_SIZE;
-	hdr = ddp_hdr_len(head[0]);
+	hdr = term_ddp_hdr_len(head[0]);
 	if (avail < hdr)
 		return 0;
-	if (!is_read_req(head) || avail < hdr + READ_REQ_LEN)
+	if (!term_is_read_req(head) || avail < hdr + READ_REQ_LEN)
 		wanted &= ~KIW_TERM_HDRCT_R;
 	return wanted;
 }
@@ -86,7 +86,7 @@ static u8 headers_present(u8 wanted, const u8 *head, size_t head_len)
 size_t kiw_term_encode(u8 *buf, enum kiw_perr perr, const u8 *fpdu_head, size_t head_len)
 {
 	const struct kiw_perr_info *info = kiw_perr_info(perr);
-	u8 hdrct = headers_present(headers_wanted(info), fpdu_head, head_len);
+	u8 hdrct = term_headers_present(term_headers_wanted(info), fpdu_head, head_len);
 	size_t copy = 0;
 
 	buf[0] = info->layer << KIW_TERM_LAYER_SHIFT | info->etype;
@@ -94,7 +94,7 @@ size_t kiw_term_encode(u8 *buf, enum kiw_perr perr, const u8 *fpdu_head, size_t 
 	buf[2] = hdrct;
 	buf[3] = 0;
 	if (hdrct & KIW_TERM_HDRCT_D)
-		copy = KIW_FPDU_LEN_SIZE + ddp_hdr_len(fpdu_head[KIW_FPDU_LEN_SIZE]);
+		copy = KIW_FPDU_LEN_SIZE + term_ddp_hdr_len(fpdu_head[KIW_FPDU_LEN_SIZE]);
 	if (hdrct & KIW_TERM_HDRCT_R)
 		copy += READ_REQ_LEN;
 	if (copy)
@@ -109,8 +109,7 @@ size_t kiw_term_encode(u8 *buf, enum kiw_perr perr, const u8 *fpdu_head, size_t 
  * @req: the request
  * @sent: octets of the Response that were sent
  *
- * RFC 5040 4.8: the Terminate carries the peer's request, advanced to where the Response has come
- * to.
+ * RFC 5040 4.8: the Terminate carries the peer's request, advanced by what has been answered.
  *
  * Context: any.
  * Return: octets of @head.
@@ -145,14 +144,13 @@ u8 kiw_term_opcode(const u8 *fpdu_head, size_t head_len)
 	return head_len > at ? FIELD_GET(KIW_RDMAP_OPCODE_MASK, fpdu_head[at]) : 0;
 }
 
-/* RFC 5040 4.8: the length field is present with M, and with D even without M */
-static void decode_ddp(const u8 *ddp, size_t len, struct kiw_term *term)
+static void term_decode_ddp(const u8 *ddp, size_t len, struct kiw_term *term)
 {
-	if (!len || len < ddp_hdr_len(ddp[0]))
+	if (!len || len < term_ddp_hdr_len(ddp[0]))
 		return;
 	term->has_ddp = true;
-	term->is_read = is_read_req(ddp);
-	term->ddp_len = ddp_hdr_len(ddp[0]);
+	term->is_read = term_is_read_req(ddp);
+	term->ddp_len = term_ddp_hdr_len(ddp[0]);
 	memcpy(term->ddp, ddp, term->ddp_len);
 	if (ddp[0] & KIW_DDP_TAGGED)
 		return;
@@ -165,7 +163,7 @@ static void decode_ddp(const u8 *ddp, size_t len, struct kiw_term *term)
  * kiw_term_decode() - read the payload of a received Terminate message
  * @payload: the payload
  * @len: length of @payload in octets
- * @term: filled in
+ * @term: set to what the message says
  *
  * RFC 5040 4.8. A header that is announced but incomplete counts as absent. Data after the
  * headers is ignored.
@@ -182,8 +180,9 @@ bool kiw_term_decode(const u8 *payload, size_t len, struct kiw_term *term)
 	term->etype = payload[0] & KIW_TERM_ETYPE_MASK;
 	term->code = payload[1];
 	term->perr = kiw_perr_from_wire(term->layer, term->etype, term->code);
+	/* With D, the DDP header follows the length field, which is present even without M. */
 	if (payload[2] & KIW_TERM_HDRCT_D && len > CONTROL_LEN + KIW_FPDU_LEN_SIZE)
-		decode_ddp(payload + CONTROL_LEN + KIW_FPDU_LEN_SIZE,
-			   len - CONTROL_LEN - KIW_FPDU_LEN_SIZE, term);
+		term_decode_ddp(payload + CONTROL_LEN + KIW_FPDU_LEN_SIZE,
+				len - CONTROL_LEN - KIW_FPDU_LEN_SIZE, term);
 	return true;
 }

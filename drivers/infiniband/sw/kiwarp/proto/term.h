@@ -11,7 +11,7 @@
  * @layer: the layer that reports the fault: %KIW_LAYER_RDMAP, %KIW_LAYER_DDP, %KIW_LAYER_LLP
  * @etype: error type
  * @code: error code
- * @perr: the fault that @layer, @etype and @code name, or the generic one of the layer
+ * @perr: the fault that @layer, @etype and @code stand for, or the layer's generic fault
  * @has_ddp: the Terminate carries the DDP header of the segment at fault
  * @is_read: that segment was our RDMA Read Request
  * @is_untagged: @qn and @msn are valid

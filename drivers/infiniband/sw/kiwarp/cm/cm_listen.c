@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The provider side of iw_cm: listeners, and the connections that iw_cm has not been told of.
+ *
+ * Owns: the list of a listener's children, and the device's list of half-open connections. A child
+ * joins both when TCP has a connection. It leaves the first when its Request has been delivered,
+ * the second when the consumer has answered, and both when it ends (cm_ep.c).
+ *
+ * cm_ep.c calls kiw_ep_try_accept() from a listener's work item. This file reports what it finds to
+ * the children as events (kiw_ep_step()).
+ *
+ * Unanswered Requests. iw_cm creates the cm_id of an incoming connection only when it
+ * processes the CONNECT_REQUEST event. If it cannot, or if the listener is being destroyed,
+ * it drops the event and nobody ever answers the Request. The event therefore carries the
+ * endpoint's number and not a pointer. The deadline closes an endpoint that is not answered,
+ * and a later answer does not find it.
+ *
+ * Wildcards. For a wildcard address, rdma_cm listens once on each device. Such a socket is
+ * bound to the device's netdev, so that the sockets of several devices do not collide.
+ * Connections from this host to the netdev's own addresses still reach it: they pass through
+ * lo, but TCP treats them as received by the interface that has the address. On a device in
+ * another network namespace than the listener's no socket is created.
+ *
+ * Context: process, with the endpoint's lock held. Nothing here waits for a peer.
+ */
+#include "cm.h"
+
+#include <linux/err.h>
+#include <net/ipv6.h>
+#include <rdma/iw_cm.h>
+
+#include "cm_ep.h"
+#include "device.h"
+#include "sock/sock.h"
+
+/* How long a listener waits after it ran out of memory */
+#define LISTEN_RETRY_MS	100
+/* Streams accepted in one run of a listener's work item */
+#define LISTEN_BUDGET 64
+
+/* Return: false if the listener is stopped. */
+static bool listen_join(struct kiw_ep *ep, struct kiw_ep *listener)
+{
+	struct kiw_device *dev = ep->dev;
+	bool is_welcome;
+
+	spin_lock(&listener->half_lock);
+	is_welcome = !listener->is_stopped;
+	if (is_welcome) {
+		kiw_ep_get(listener);
+		ep->listener = listener;
+		kiw_ep_get(ep);
+		list_add_tail(&ep->link, &listener->children);
+		WRITE_ONCE(listener->num_children, listener->num_children + 1);
+		kiw_ep_get(ep);
+		spin_lock(&dev->half_open_lock);
+		list_add_tail(&ep->half_link, &dev->half_open);
+		WRITE_ONCE(dev->num_half_open, dev->num_half_open + 1);
+		spin_unlock(&dev->half_open_lock);
+	}
+	spin_unlock(&listener->half_lock);
+	return is_welcome;
+}
+
+/* The first child, referenced, or NULL. */
+static struct kiw_ep *listen_first_child(struct kiw_ep *listener)
+{
+	struct kiw_ep *ep;
+
+	spin_lock(&listener->half_lock);
+	ep = list_first_entry_or_null(&listener->children, struct kiw_ep, link);
+	if (ep)
+		kiw_ep_get(ep);
+	spin_unlock(&listener->half_lock);
+	return ep;
+}
+
+/* The oldest half-open connection of all listeners, referenced, or NULL. */
+static struct kiw_ep *listen_first_half_open(struct kiw_device *dev)
+{
+	struct kiw_ep *ep;
+
+	spin_lock(&dev->half_open_lock);
+	ep = list_first_entry_or_null(&dev->half_open, struct kiw_ep, half_link);
+	if (ep)
+		kiw_ep_get(ep);
+	spin_unlock(&dev->half_open_lock);
+	return ep;
+}
+
+static unsigned int listen_max_children(const struct kiw_ep *listener)
+{
+	return listener->backlog +
+	       kiw_policy_get(&listener->dev->policy, KIW_POLICY_MAX_HALF_OPEN);
+}
+
+/* Close a connection whose Request has not arrived, unless it has in the meantime. */
+static void listen_evict_silent(struct kiw_ep *ep)
+{
+	lockdep_assert_held(&ep->lock);
+	kiw_ep_progress(ep);
+	if (ep->state != KIW_CMS_WAIT_REQUEST)
+		return;
+	kiw_count(&ep->dev->stats, KIW_STAT_CONN_LIMITED);
+	kiw_ep_step(ep, KIW_CME_DESTROY, 0);
+}
+
+/* The same, and one that the consumer has not answered yet */
+static void listen_evict_half_open(struct kiw_ep *ep)
+{
+	lockdep_assert_held(&ep->lock);
+	if (ep->state != KIW_CMS_REQUEST_GIVEN) {
+		listen_evict_silent(ep);
+		return;
+	}
+	kiw_count(&ep->dev->stats, KIW_STAT_CONN_LIMITED);
+	kiw_ep_step(ep, KIW_CME_DESTROY, 0);
+}
+
+static void listen_evict(struct kiw_ep *ep, void (*evict)(struct kiw_ep *ep))
+{
+	mutex_lock_nested(&ep->lock, SINGLE_DEPTH_NESTING);
+	evict(ep);
+	mutex_unlock(&ep->lock);
+	kiw_ep_put(ep);
+}
+
+/*
+ * Silent peers must not keep others out, nor may a consumer that does not answer, so evict the
+ * oldest connections. The loops end: a silent connection is no longer a child afterwards,
+ * whichever way it went, and one whose Request arrived in the meantime moves to the end of the
+ * device's list.
+ */
+static void listen_make_room(struct kiw_ep *listener)
+{
+	struct kiw_device *dev = listener->dev;
+	unsigned int max;
+	struct kiw_ep *ep;
+
+	lockdep_assert_held(&listener->lock);
+	while (READ_ONCE(listener->num_children) >= listen_max_children(listener)) {
+		ep = listen_first_child(listener);
+		if (!ep)
+			break;
+		listen_evict(ep, listen_evict_silent);
+	}
+	max = kiw_policy_get(&dev->policy, KIW_POLICY_MAX_HALF_OPEN_TOTAL);
+	while (READ_ONCE(dev->num_half_open) >= max) {
+		ep = listen_first_half_open(dev);
+		if (!ep)
+			break;
+		listen_evict(ep, listen_evict_half_open);
+	}
+}
+
+/* To rdma_cm, an IPv4 connection to a dual-stack listener has IPv4 addresses. */
+static void listen_unmap_address(struct sockaddr_storage *addr)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
+	struct sockaddr_in in = { .sin_family = AF_INET };
+
+	if (addr->ss_family != AF_INET6 || !ipv6_addr_v4mapped(&in6->sin6_addr))
+		return;
+	in.sin_port = in6->sin6_port;
+	in.sin_addr.s_addr = in6->sin6_addr.s6_addr32[3];
+	memset(addr, 0, sizeof(*addr));
+	memcpy(addr, &in, sizeof(in));
+}
+
+static void listen_take_stream(struct kiw_ep *listener, struct kiw_sock *ks)
+{
+	struct kiw_ep *ep;
+
+	listen_make_room(listener);
+	ep = kiw_ep_new(listener->dev);
+	if (!ep) {
+		kiw_count(&listener->dev->stats, KIW_STAT_CONN_FAILED);
+		kiw_sock_drop(ks, true);
+		kiw_sock_put(ks);
+		return;
+	}
+	mutex_lock_nested(&ep->lock, SINGLE_DEPTH_NESTING);
+	ep->ks = ks;
+	kiw_ep_step(ep, KIW_CME_INCOMING, 0);
+	if (!listen_join(ep, listener)) {
+		kiw_ep_step(ep, KIW_CME_DESTROY, 0);
+	} else if (kiw_sock_names(ks, &ep->startup->local, &ep->startup->remote)) {
+		kiw_ep_step(ep, KIW_CME_LOST, 0);
+	} else {
+		listen_unmap_address(&ep->startup->local);
+		listen_unmap_address(&ep->startup->remote);
+		kiw_ep_arm(ep, kiw_policy_get(&ep->dev->policy, KIW_POLICY_STARTUP_MS));
+		kiw_sock_set_owner(ks, &kiw_ep_sock_ops, ep);
+		/* A new owner is not notified of what arrived before. */
+		kiw_ep_kick(ep);
+	}
+	mutex_unlock(&ep->lock);
+	kiw_ep_put(ep);
+}
+
+/**
+ * kiw_ep_try_accept() - accept the streams that TCP has for a listener
+ * @listener: endpoint in LISTENING
+ *
+ * TCP drops a stream that ended before it was accepted, and the queue moves on. For lack of
+ * memory a stream may stay in the queue. There is no second notification for it, so the
+ * deadline is armed to try again.
+ *
+ * Context: process, may sleep; @listener's lock held.
+ */
+void kiw_ep_try_accept(struct kiw_ep *listener)
+{
+	unsigned int budget = LISTEN_BUDGET;
+	struct kiw_sock *ks;
+
+	lockdep_assert_held(&listener->lock);
+	while (budget--) {
+		ks = kiw_sock_accept(listener->ks, NULL, NULL);
+		if (!IS_ERR(ks)) {
+			listen_take_stream(listener, ks);
+			continue;
+		}
+		if (PTR_ERR(ks) == -EAGAIN)
+			return;
+		if (PTR_ERR(ks) != -ECONNABORTED) {
+			kiw_ep_arm(listener, LISTEN_RETRY_MS);
+			return;
+		}
+	}
+	kiw_ep_kick(listener);
+}
+
+/*
+ * Once @is_stopped is set, the listener's cm_id gets no further event. A child that is
+ * delivering its Request right now has finished, and left the list, by the time its lock
+ * is acquired here.
+ */
+static void listen_stop(struct kiw_ep *listener)
+{
+	struct kiw_ep *ep;
+
+	spin_lock(&listener->half_lock);
+	listener->is_stopped = true;
+	spin_unlock(&listener->half_lock);
+
+	mutex_lock(&listener->lock);
+	kiw_ep_step(listener, KIW_CME_DESTROY, 0);
+	mutex_unlock(&listener->lock);
+
+	while ((ep = listen_first_child(listener))) {
+		mutex_lock(&ep->lock);
+		kiw_ep_step(ep, KIW_CME_DESTROY, 0);
+		mutex_unlock(&ep->lock);
+		kiw_ep_put(ep);
+	}
+}
+
+/*
+ * For a wildcard address rdma_cm listens on all devices, and fails if one of them fails. A device
+ * in another namespace has nothing to listen for, so this succeeds without a socket.
+ */
+static int listen_elsewhere(struct kiw_ep *ep)
+{
+	if (!kiw_ep_is_wildcard(ep))
+		return kiw_ep_refuse_foreigner(ep);
+	kiw_ep_step(ep, KIW_CME_LISTEN, 0);
+	return 0;
+}
+
+static int listen_start(struct kiw_ep *ep, int backlog, bool v6only)
+{
+	struct kiw_sock_local local = kiw_ep_local(ep);
+	struct kiw_sock *ks;
+
+	lockdep_assert_held(&ep->lock);
+	if (!kiw_ep_is_at_home(ep))
+		return listen_elsewhere(ep);
+	/*
+	 * Make TCP's accept queue as large as the largest burst we allow. A connection that
+	 * does not fit loses its SYN, and a second until the SYN is sent again.
+	 */
+	ep->backlog = backlog;
+	ks = kiw_sock_listen(&ep->dev->socks, &local, listen_max_children(ep), v6only,
+			     &kiw_ep_sock_ops, ep);
+	if (IS_ERR(ks))
+		return PTR_ERR(ks);
+	ep->ks = ks;
+	kiw_ep_step(ep, KIW_CME_LISTEN, 0);
+	return 0;
+}
+
+/**
+ * kiw_cm_create_listen() - start listening for iw_cm
+ * @id: gets a CONNECT_REQUEST for each request until kiw_cm_destroy_listen()
+ * @backlog: connections the consumer allows for, greater than 0
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -errno, as for bind() and listen(); -EADDRNOTAVAIL also for an address of
+ * another network namespace.
+ */
+int kiw_cm_create_listen(struct iw_cm_id *id, int backlog)
+{
+	struct kiw_ep *ep;
+	int ret;
+
+	ep = kiw_ep_new(to_kiw_device(id->device));
+	if (!ep)
+		return -ENOMEM;
+	mutex_lock(&ep->lock);
+	kiw_ep_bind_id(ep, id);
+	ret = listen_start(ep, backlog, id->afonly);
+	if (ret)
+		kiw_ep_unbind_id(ep);
+	else
+		id->provider_data = kiw_ep_handle(ep);
+	mutex_unlock(&ep->lock);
+	kiw_ep_put(ep);
+	return ret;
+}
+
+/**
+ * kiw_cm_destroy_listen() - stop listening for iw_cm
+ * @id: the listener; it gets no further events
+ *
+ * Connections whose Request has not been delivered are reset.
+ *
+ * Context: process, may sleep.
+ * Return: 0.
+ */
+int kiw_cm_destroy_listen(struct iw_cm_id *id)
+{
+	struct kiw_ep *ep = kiw_ep_find(id);
+
+	if (WARN_ON_ONCE(!ep))
+		return 0;
+	listen_stop(ep);
+	kiw_ep_put(ep);
+	return 0;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Registered memory: the STag table, and access to memory by STag.
+ *
+ * Owns: the table, the STags, and the guarantee that nothing touches memory after its registration
+ * has ended. The data path looks STags up and copies inside one read-side section of the table's
+ * SRCU (kiw_mr_enter() .. kiw_mr_leave()). Retracting an MR unlinks it and waits until those
+ * sections have ended, so the data path writes no reference count.
+ */
+#ifndef KIW_MR_H
+#define KIW_MR_H
+
+#include <linux/srcu.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+
+#include "proto/perr.h"
+#include "proto/stag.h"
+
+/* Rights that some operation here requires */
+#define KIW_ACCESS_GRANTED \
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
+
+/*
+ * Rights to operations that we do not offer, and hints. Portable programs ask for them
+ * without checking. Nobody can use them, so granting them does no harm.
+ */
+#define KIW_ACCESS_IGNORED \
+	(IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+
+struct kiw_dmabuf;
+struct kiw_fast;
+struct kiw_umem;
+
+/**
+ * enum kiw_mem_fault - why memory may not be accessed
+ * @KIW_MEM_OK: it may be accessed
+ * @KIW_MEM_STAG: no such STag, or not valid
+ * @KIW_MEM_ASSOC: it belongs to another protection domain
+ * @KIW_MEM_ACCESS: the right is missing
+ * @KIW_MEM_WRAP: offset plus length exceed 2^64
+ * @KIW_MEM_BOUNDS: outside of the region
+ * @KIW_MEM_LOST: nothing is wrong with the memory, but TCP's data cannot be read
+ * @KIW_MEM_COUNT: number of the above
+ */
+enum kiw_mem_fault {
+	KIW_MEM_OK,
+	KIW_MEM_STAG,
+	KIW_MEM_ASSOC,
+	KIW_MEM_ACCESS,
+	KIW_MEM_WRAP,
+	KIW_MEM_BOUNDS,
+	KIW_MEM_LOST,
+	KIW_MEM_COUNT,
+};
+
+/**
+ * struct kiw_mr - a memory region
+ * @ib: the core's part; @ib.lkey and @ib.rkey are the STag, except for the key byte of a
+ *	fast region, which its consumer changes before it registers
+ * @stag: the STag while it is valid, else 0
+ * @base: tagged offset of the first byte (iova)
+ * @length: length in bytes
+ * @access: enum ib_access_flags granted
+ * @umem: pinned user pages, or NULL
+ * @dmabuf: memory of a dma-buf, or NULL
+ * @fast: a fast-registration region of a kernel consumer, or NULL
+ *
+ * With none of @umem, @dmabuf and @fast it is a DMA region: kernel addresses, the whole
+ * address space.
+ */
+struct kiw_mr {
+	struct ib_mr ib;
+	u32 stag;
+	u64 base;
+	u64 length;
+	int access;
+	struct kiw_umem *umem;
+	struct kiw_dmabuf *dmabuf;
+	struct kiw_fast *fast;
+};
+
+/**
+ * struct kiw_mr_table - all memory regions of a device
+ * @mrs: table index (not STag) to &struct kiw_mr
+ * @next: where the search for a free index continues
+ * @key: scrambles indices into STags, so that they cannot be guessed
+ * @srcu: read-side sections of the data path
+ */
+struct kiw_mr_table {
+	struct xarray mrs;
+	u32 next;
+	struct kiw_stag_key key;
+	struct srcu_struct srcu;
+};
+
+/**
+ * struct kiw_mr_section - a section of the data path in which no region is freed
+ * @table: the device's table
+ * @srcu: index returned by srcu_read_lock()
+ * @last: region that was used last, or NULL; exists until the section ends, valid or not
+ */
+struct kiw_mr_section {
+	struct kiw_mr_table *table;
+	int srcu;
+	struct kiw_mr *last;
+};
+
+static inline struct kiw_mr *to_kiw_mr(struct ib_mr *ibmr)
+{
+	return container_of(ibmr, struct kiw_mr, ib);
+}
+
+/* Process context, may sleep */
+int kiw_mr_table_init(struct kiw_mr_table *table);
+void kiw_mr_table_uninit(struct kiw_mr_table *table);
+int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr);
+void kiw_mr_retract(struct kiw_mr_table *table, struct kiw_mr *mr);
+
+/* Any context but NMI; sections may be nested, and are never held across a sleep */
+static inline void kiw_mr_enter(struct kiw_mr_table *table, struct kiw_mr_section *section)
+{
+	section->table = table;
+	section->last = NULL;
+	section->srcu = srcu_read_lock(&table->srcu);
+}
+
+static inline void kiw_mr_leave(struct kiw_mr_section *section)
+{
+	srcu_read_unlock(&section->table->srcu, section->srcu);
+}
+
+/* Any context */
+enum kiw_perr kiw_mr_source_perr(enum kiw_mem_fault fault);
+
+/* Within a section */
+struct kiw_mr *kiw_mr_at(struct kiw_mr_table *table, u32 stag);
+struct kiw_mr *kiw_mr_look_up(struct kiw_mr_section *section, u32 stag);
+void kiw_mr_done_fast(struct kiw_mr *mr);
+
+/**
+ * kiw_mr_use() - look up an STag to access its region
+ * @section: the current section of the data path
+ * @stag: all 32 bits must match
+ *
+ * The segments of a message have the same STag, so the region used last is tried first. Only fast
+ * regions count their users. All other regions exist until the section ends.
+ *
+ * Context: BHs off.
+ * Return: the MR, valid until kiw_mr_done(), or NULL.
+ */
+static inline struct kiw_mr *kiw_mr_use(struct kiw_mr_section *section, u32 stag)
+{
+	struct kiw_mr *mr = section->last;
+
+	if (mr && stag && !mr->fast && READ_ONCE(mr->stag) == stag)
+		return mr;
+	return kiw_mr_look_up(section, stag);
+}
+
+/**
+ * kiw_mr_done() - end an access begun by kiw_mr_use()
+ * @mr: from kiw_mr_use(); NULL is fine
+ *
+ * Context: BHs off, in the section of kiw_mr_use().
+ */
+static inline void kiw_mr_done(struct kiw_mr *mr)
+{
+	if (mr && mr->fast)
+		kiw_mr_done_fast(mr);
+}
+
+/* [@addr, @addr + @len) extends beyond 2^64; ending there is fine */
+static inline bool kiw_mr_wraps(u64 addr, u64 len)
+{
+	return len && addr + (len - 1) < addr;
+}
+
+/* The kernel's whole address space, which has no bounds */
+static inline bool kiw_mr_is_dma(const struct kiw_mr *mr)
+{
+	return !mr->umem && !mr->dmabuf && !mr->fast;
+}
+
+/* Adds nothing, so nothing can overflow */
+static inline bool kiw_mr_in_bounds(const struct kiw_mr *mr, u64 addr, u64 len)
+{
+	u64 offset = addr - mr->base;
+
+	return addr >= mr->base && offset <= mr->length && len <= mr->length - offset;
+}
+
+/**
+ * kiw_mr_check() - may this memory be accessed?
+ * @mr: from kiw_mr_use()
+ * @pd: protection domain of the QP that accesses it
+ * @access: enum ib_access_flags, all of which are needed; local reading needs none
+ * @addr: tagged offset of the first byte
+ * @len: length in bytes
+ *
+ * The checks are made in the order in which RFC 5041 7 and RFC 5040 7 list the errors.
+ *
+ * Context: any, inside a section of the table.
+ * Return: %KIW_MEM_OK, or the first fault found.
+ */
+static inline enum kiw_mem_fault kiw_mr_check(const struct kiw_mr *mr, const struct ib_pd *pd,
+					      int access, u64 addr, u64 len)
+{
+	if (mr->ib.pd != pd)
+		return KIW_MEM_ASSOC;
+	if ((mr->access & access) != access)
+		return KIW_MEM_ACCESS;
+	if (kiw_mr_wraps(addr, len))
+		return KIW_MEM_WRAP;
+	if (!kiw_mr_is_dma(mr) && !kiw_mr_in_bounds(mr, addr, len))
+		return KIW_MEM_BOUNDS;
+	return KIW_MEM_OK;
+}
+
+#endif /* KIW_MR_H */

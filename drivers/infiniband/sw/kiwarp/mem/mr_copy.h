@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* Copying to and from registered memory: pinned pages, dma-buf, fast registration, DMA regions. */
+#ifndef KIW_MR_COPY_H
+#define KIW_MR_COPY_H
+
+#include "mr.h"
+#include "umem.h"
+
+/* Within a section of the MR table */
+void kiw_mr_copy_to_slow(const struct kiw_mr *mr, u64 addr, const void *src, u32 len);
+void kiw_mr_copy_from(const struct kiw_mr *mr, u64 addr, void *dst, u32 len);
+
+/**
+ * kiw_mr_copy_to() - write to an MR's memory
+ * @mr: from kiw_mr_use()
+ * @addr: tagged offset; with @len, checked by kiw_mr_check() in the same section
+ * @src: data to write
+ * @len: length in bytes
+ *
+ * Context: any, inside a section of the table.
+ */
+static inline void kiw_mr_copy_to(const struct kiw_mr *mr, u64 addr, const void *src, u32 len)
+{
+	if (mr->umem)
+		kiw_umem_copy_to(mr->umem, addr - mr->base, src, len);
+	else
+		kiw_mr_copy_to_slow(mr, addr, src, len);
+}
+
+#endif /* KIW_MR_COPY_H */

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Fast-registration memory regions of kernel consumers. The consumer maps their memory in
+ * any context; work requests make them valid and invalid.
+ */
+#ifndef KIW_MR_FAST_H
+#define KIW_MR_FAST_H
+
+#include <linux/spinlock.h>
+
+#include "mr.h"
+
+/* Maximum number of pages of one region: 2 MiB with pages of 4 KiB */
+#define KIW_FAST_MAX_PAGES	512
+
+/**
+ * struct kiw_fast - the part of a region that fast registration needs
+ * @lock: serialises registering and invalidating; taken with BHs off; innermost
+ * @last: STag of the last registration, in force or not; 0: there was none
+ * @qpn: QP whose work request made the last registration
+ * @users: number of users that have entered the region and are not yet done with it
+ * @page_size: of the registration in force, in bytes, a power of two
+ * @first_offset: offset of the registration in force in its first page, in bytes
+ * @max_pages: capacity of @mapped and of @pages
+ * @num_mapped: pages in @mapped
+ * @mapped_offset: offset of the first byte in the first page of @mapped
+ * @mapped: kernel addresses for the next registration; the consumer may change them
+ * @pages: kernel addresses of the registration in force
+ */
+struct kiw_fast {
+	spinlock_t lock;
+	u32 last;
+	u32 qpn;
+	atomic_t users;
+	u32 page_size;
+	u32 first_offset;
+	u32 max_pages;
+	u32 num_mapped;
+	u32 mapped_offset;
+	u64 *mapped;
+	u64 *pages;
+};
+
+/* Process context, may sleep */
+struct kiw_fast *kiw_fast_alloc(u32 max_pages);
+void kiw_fast_free(struct kiw_fast *fast);
+
+/* Any context */
+int kiw_fast_map(struct kiw_mr *mr, struct scatterlist *sg, int num, unsigned int *offset);
+
+/* Within a section of the MR table, BHs off */
+enum kiw_mem_fault kiw_fast_register(struct kiw_mr_table *table, const struct ib_qp *qp,
+				     u32 stag, int access);
+enum kiw_mem_fault kiw_fast_invalidate(struct kiw_mr_table *table, const struct ib_qp *qp,
+				       u32 stag, int rights);
+void kiw_fast_copy_to(const struct kiw_fast *fast, u64 offset, const void *src, u32 len);
+void kiw_fast_copy_from(const struct kiw_fast *fast, u64 offset, void *dst, u32 len);
+
+#endif /* KIW_MR_FAST_H */

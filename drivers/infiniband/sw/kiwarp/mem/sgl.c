@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * A cursor over the local memory of a work request.
+ *
+ * Owns: nothing; the entries belong to the work request and the position to the caller.
+ * Each section of the MR table looks an entry up and checks it again, because its
+ * registration may have ended since the message began.
+ *
+ * Runs in any context, inside a section of the MR table, without locks.
+ */
+#include "sgl.h"
+
+/**
+ * kiw_sgl_check() - may all of this memory be accessed?
+ * @sgl: entries; the position does not matter
+ * @access: enum ib_access_flags needed: IB_ACCESS_LOCAL_WRITE to receive into it, or 0
+ *
+ * Entries of length 0 refer to no memory and are not checked. The answer is valid until the
+ * section ends.
+ *
+ * Context: any, inside a section of the MR table.
+ * Return: %KIW_MEM_OK, or what is wrong with the first bad entry.
+ */
+enum kiw_mem_fault kiw_sgl_check(const struct kiw_sgl *sgl, int access)
+{
+	enum kiw_mem_fault fault;
+	struct kiw_mr *mr;
+	int i;
+
+	for (i = 0; i < sgl->num_sge; i++) {
+		if (!sgl->sge[i].length)
+			continue;
+		fault = kiw_sgl_find(sgl, &sgl->sge[i], access, 0, sgl->sge[i].length, &mr);
+		kiw_mr_done(mr);
+		if (fault != KIW_MEM_OK)
+			return fault;
+	}
+	return KIW_MEM_OK;
+}
+
+/**
+ * kiw_sgl_seek() - set the position
+ * @sgl: entries
+ * @offset: bytes from the start of the first entry; beyond the last entry: the end
+ *
+ * Context: any.
+ */
+void kiw_sgl_seek(struct kiw_sgl *sgl, u32 offset)
+{
+	sgl->cur = 0;
+	while (sgl->cur < sgl->num_sge && offset >= sgl->sge[sgl->cur].length)
+		offset -= sgl->sge[sgl->cur++].length;
+	sgl->off = sgl->cur < sgl->num_sge ? offset : 0;
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * User memory pinned by ib_umem, with an array of its pages.
+ *
+ * Owns: &struct kiw_umem and the &struct ib_umem in it. ib_umem keeps the pages as runs in a
+ * scatterlist. The data path needs direct access to the n-th page, hence the array.
+ *
+ * Pinning and unpinning happen in process context and may sleep. The copy functions run in
+ * any context and take no lock: the caller ensures that the memory stays pinned (see mr.c).
+ */
+#include "umem.h"
+
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+
+static void umem_list_pages(struct kiw_umem *umem)
+{
+	struct sg_page_iter iter;
+	size_t i = 0;
+
+	for_each_sgtable_page(&umem->ib->sgt_append.sgt, &iter, 0) {
+		if (WARN_ON_ONCE(i >= umem->num_pages))
+			break;
+		umem->pages[i++] = sg_page_iter_page(&iter);
+	}
+}
+
+/**
+ * kiw_umem_pin() - pin memory of the current process
+ * @ibdev: the device it is for
+ * @start: user address of the first byte
+ * @length: length in bytes, 1..%KIW_UMEM_MAX_BYTES
+ * @access: enum ib_access_flags; with a right to write, the pages are pinned writable
+ *
+ * The pages count against the process's RLIMIT_MEMLOCK.
+ *
+ * Context: process, may sleep.
+ * Return: the memory, to be released with kiw_umem_unpin(), or ERR_PTR(): -EINVAL: bad
+ * range; -ENOMEM: too much memory; -EFAULT and others as for ib_umem_get().
+ */
+struct kiw_umem *kiw_umem_pin(struct ib_device *ibdev, u64 start, u64 length, int access)
+{
+	struct kiw_umem *umem;
+	struct ib_umem *ib;
+	size_t num;
+
+	if (!length || length > KIW_UMEM_MAX_BYTES || start > ULONG_MAX - length)
+		return ERR_PTR(-EINVAL);
+	ib = ib_umem_get(ibdev, start, length, access);
+	if (IS_ERR(ib))
+		return ERR_CAST(ib);
+	num = ib_umem_num_pages(ib);
+	umem = kvzalloc(struct_size(umem, pages, num), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!umem) {
+		ib_umem_release(ib);
+		return ERR_PTR(-ENOMEM);
+	}
+	umem->ib = ib;
+	refcount_set(&umem->users, 1);
+	umem->first_offset = ib_umem_offset(ib);
+	umem->num_pages = num;
+	umem_list_pages(umem);
+	return umem;
+}
+
+/**
+ * kiw_umem_share() - take a reference to pinned pages for another region
+ * @umem: from kiw_umem_pin()
+ *
+ * Context: any.
+ * Return: @umem, to be released with kiw_umem_unpin() once more.
+ */
+struct kiw_umem *kiw_umem_share(struct kiw_umem *umem)
+{
+	refcount_inc(&umem->users);
+	return umem;
+}
+
+/**
+ * kiw_umem_unpin() - drop a reference to pinned memory, unpin it with the last one
+ * @umem: from kiw_umem_pin() or kiw_umem_share(); the caller no longer copies to or from it;
+ *	NULL is fine
+ *
+ * Context: process, may sleep.
+ */
+void kiw_umem_unpin(struct kiw_umem *umem)
+{
+	if (!umem || !refcount_dec_and_test(&umem->users))
+		return;
+	ib_umem_release(umem->ib);
+	kvfree(umem);
+}
+
+/* How many of @len bytes lie in the page of @pos */
+static u32 umem_in_page(u64 pos, u32 len)
+{
+	return min_t(u32, len, PAGE_SIZE - offset_in_page(pos));
+}
+
+/**
+ * kiw_umem_copy_to() - write to pinned memory
+ * @umem: the memory, pinned for writing
+ * @offset: bytes from the start of the region; with @len, checked by the caller
+ * @src: data to write
+ * @len: length in bytes
+ *
+ * Context: any.
+ */
+void kiw_umem_copy_to(const struct kiw_umem *umem, u64 offset, const void *src, u32 len)
+{
+	u64 pos = umem->first_offset + offset;
+	struct page *const *page = &umem->pages[pos >> PAGE_SHIFT];
+	u32 off = offset_in_page(pos);
+	u32 n;
+
+	for (; len; len -= n, src += n, off = 0) {
+		n = min_t(u32, len, PAGE_SIZE - off);
+		memcpy_to_page(*page++, off, src, n);
+	}
+}
+
+/**
+ * kiw_umem_copy_from() - read from pinned memory
+ * @umem: the memory
+ * @offset: bytes from the start of the region; with @len, checked by the caller
+ * @dst: destination
+ * @len: length in bytes
+ *
+ * The process may write to the memory at the same time, so the result may mix old and new data.
+ *
+ * Context: any.
+ */
+void kiw_umem_copy_from(const struct kiw_umem *umem, u64 offset, void *dst, u32 len)
+{
+	u64 pos = umem->first_offset + offset;
+	u32 n;
+
+	for (; len; len -= n, pos += n, dst += n) {
+		n = umem_in_page(pos, len);
+		memcpy_from_page(dst, umem->pages[pos >> PAGE_SHIFT], offset_in_page(pos), n);
+	}
+}

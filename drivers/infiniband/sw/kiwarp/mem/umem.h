@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* User memory pinned by ib_umem, with an array of its pages. */
+#ifndef KIW_UMEM_H
+#define KIW_UMEM_H
+
+#include <linux/bits.h>
+#include <linux/refcount.h>
+#include <rdma/ib_umem.h>
+
+/* The page array is one allocation, which the kernel limits to 2 GiB */
+#define KIW_UMEM_MAX_BYTES	BIT_ULL(39)
+
+/**
+ * struct kiw_umem - pinned user memory
+ * @ib: the core's record of the pinned pages
+ * @users: number of regions that use these pages
+ * @first_offset: offset of the region in its first page, in bytes
+ * @num_pages: number of entries in @pages
+ * @pages: the pages, in address order
+ */
+struct kiw_umem {
+	struct ib_umem *ib;
+	refcount_t users;
+	u32 first_offset;
+	size_t num_pages;
+	struct page *pages[];
+};
+
+struct kiw_umem *kiw_umem_pin(struct ib_device *ibdev, u64 start, u64 length, int access);
+struct kiw_umem *kiw_umem_share(struct kiw_umem *umem);
+void kiw_umem_unpin(struct kiw_umem *umem);
+
+/* Any context; the range was checked against the region */
+void kiw_umem_copy_to(const struct kiw_umem *umem, u64 offset, const void *src, u32 len);
+void kiw_umem_copy_from(const struct kiw_umem *umem, u64 offset, void *dst, u32 len);
+
+#endif /* KIW_UMEM_H */

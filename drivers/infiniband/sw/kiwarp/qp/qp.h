@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Queue pairs: the object, its state, its faults.
+ *
+ * Owns: &struct kiw_qp. Only qp_set_state() writes its state, as the table in proto/qp_fsm.c
+ * says. kiw_qp_handle_event() accepts events in any context. Actions that may sleep (shutting the
+ * stream down, flushing, reporting) are left to the QP's work item, which executes them in order
+ * (run/qp_work.c). See Documentation/lifetime.rst.
+ */
+#ifndef KIW_QP_H
+#define KIW_QP_H
+
+#include <linux/bitfield.h>
+#include <linux/completion.h>
+#include <linux/interrupt.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <rdma/ib_verbs.h>
+
+#include "caller.h"
+#include "mem/mr.h"
+#include "proto/qp_fsm.h"
+#include "queue/cq.h"
+#include "queue/srq.h"
+#include "queue/wr.h"
+#include "run/doorbell.h"
+#include "rx/rx.h"
+#include "sock/sock.h"
+#include "stats.h"
+#include "tx/tx.h"
+
+struct kiw_qp;
+
+/**
+ * struct kiw_conn_ops - what a QP reports to its connection
+ * @spoken: the first valid FPDU has arrived, so the peer is in full operation; called at most
+ *	once; socket lock held, BHs off, any context; must defer
+ * @closed: the stream has ended, the QP is in ERROR and flushed; called exactly once after a
+ *	successful kiw_qp_connect(); process context, with the QP's mutex held
+ */
+struct kiw_conn_ops {
+	void (*spoken)(void *conn);
+	void (*closed)(void *conn);
+};
+
+/**
+ * struct kiw_conn_params - what MPA startup agreed on
+ * @ks: the stream; the QP takes its own reference
+ * @initiator: this end sent the Request
+ * @crc: CRC in force, both directions
+ * @tx_markers: the peer asked for markers: insert them
+ * @rx_markers: this end asked for markers: check and strip them
+ * @version: DDP and RDMAP version on the wire: 1, or 0 in permissive RDMAC mode
+ * @ird: inbound RDMA Reads the peer may have outstanding
+ * @ord: RDMA Reads this end may have outstanding
+ * @rtr: kind of RTR to send first, one of %KIW_RTR_WRITE, _READ and _SEND, 0: none (initiator)
+ * @expect_rtr: the peer's first FPDU may be an empty Send as RTR, which the consumer does not
+ *	see (responder)
+ * @ops: the connection's callbacks
+ * @conn: passed to @ops
+ */
+struct kiw_conn_params {
+	struct kiw_sock *ks;
+	bool initiator;
+	bool crc;
+	bool tx_markers;
+	bool rx_markers;
+	u8 version;
+	u16 ird;
+	u16 ord;
+	u8 rtr;
+	bool expect_rtr;
+	const struct kiw_conn_ops *ops;
+	void *conn;
+};
+
+/**
+ * struct kiw_qp - a queue pair
+ * @ib: the core's part
+ * @ref: reference count; destroy waits until the last reference is dropped
+ * @unreferenced: completed when the last reference is dropped
+ * @mutex: serialises connecting, starting, resetting and @work; protects changes of @ks,
+ *	@sweep_ms, @has_left_srq and @is_ending; taken before the socket lock
+ * @lock: protects @state and @todo; irq-safe; may be taken under the socket lock
+ * @state: &enum kiw_qp_state
+ * @todo: %KIW_QPA_ and %KIW_QP_TODO_ bits for @work to execute
+ * @work: executes @todo, flushes, reports; process context; never runs concurrently with itself
+ * @again: queues @work again after a delay, because memory was short or to look for receives
+ *	posted in ERROR
+ * @sweep_ms: delay until the next look for such receives, in milliseconds
+ * @close_timer: limits how long an orderly close may take
+ * @bh: runs both engines when the caller cannot run them itself
+ * @doorbell: coalesces the doorbells of a process that has the rings mapped
+ * @is_user: a process has the rings mapped
+ * @owner: the creator, which may use the QP through rdma_cm
+ * @memcg: memory cgroup of the process that created the QP; charged for what a connection needs;
+ *	referenced; NULL for a kernel consumer
+ * @sig_all: every send WR is signaled
+ * @idle_state: RESET, INIT or RTR; all three are %KIW_QPS_IDLE and differ only for the consumer
+ * @access: enum ib_access_flags that the consumer granted to the peer
+ * @mrs: the device's STag table
+ * @stats: the device's counters
+ * @wq: the device's workqueue
+ * @scq: CQ for sends
+ * @rcq: CQ for receives
+ * @sq: send queue
+ * @rq: receive queue, unless @srq
+ * @srq: shared receive queue, or NULL
+ * @ks: the stream; set once before START, cleared when the QP is reset to IDLE or destroyed; the
+ *	engines use it under the socket lock
+ * @conn: the parameters that MPA startup negotiated
+ * @startups: endpoints that are connecting for this QP; protected by the device's @startups_lock
+ * @burst_start: start of the current burst, in which softirqs run the engines without a pause, in
+ *	jiffies; socket lock
+ * @burst_last: last time softirqs ran the engines, in jiffies; socket lock
+ * @gave_way: @work runs the engines next, and softirqs leave them alone until then; socket lock
+ * @tx: transmit engine; protected by the socket lock
+ * @rx: receive engine; protected by the socket lock
+ * @user_sq: user ABI: mmap entry of the send ring
+ * @user_rq: user ABI: mmap entry of the receive ring
+ * @term: the Terminate that ended the stream, for `rdma res show`: %KIW_QP_TERM_ bits; a single
+ *	word, so a reader without a lock sees either all of it or nothing
+ * @fault_event: &enum ib_event_type that reports to the consumer why a fault ended the stream
+ * @has_left_srq: IB_EVENT_QP_LAST_WQE_REACHED was raised
+ * @is_ending: the QP is being destroyed, so @work starts nothing new
+ */
+struct kiw_qp {
+	struct ib_qp ib;
+	struct kref ref;
+	struct completion unreferenced;
+
+	struct mutex mutex;
+	spinlock_t lock;
+	enum kiw_qp_state state;
+	unsigned long todo;
+	struct work_struct work;
+	struct delayed_work again;
+	unsigned int sweep_ms;
+	struct delayed_work close_timer;
+	struct tasklet_struct bh;
+	struct kiw_doorbell doorbell;
+
+	struct kiw_owner owner;
+	bool is_user;
+	struct mem_cgroup *memcg;
+	bool sig_all;
+	u8 idle_state;
+	int access;
+	struct kiw_mr_table *mrs;
+	struct kiw_stats *stats;
+	struct workqueue_struct *wq;
+
+	struct kiw_cq *scq;
+	struct kiw_cq *rcq;
+	struct kiw_sq sq;
+	struct kiw_rq rq;
+	struct kiw_srq *srq;
+
+	struct kiw_sock *ks;
+	struct kiw_conn_params conn;
+	struct list_head startups;
+	unsigned long burst_start;
+	unsigned long burst_last;
+	bool gave_way;
+	struct kiw_tx tx;
+	struct kiw_rx rx;
+
+	struct rdma_user_mmap_entry *user_sq;
+	struct rdma_user_mmap_entry *user_rq;
+
+	u32 term;
+	u8 fault_event;
+	bool has_left_srq;
+	bool is_ending;
+};
+
+static inline struct kiw_qp *to_kiw_qp(struct ib_qp *ibqp)
+{
+	return container_of(ibqp, struct kiw_qp, ib);
+}
+
+static inline enum kiw_qp_state kiw_qp_state(const struct kiw_qp *qp)
+{
+	/* Pairs with the release in qp_set_state(): a reader that sees RTS also sees the stream. */
+	return smp_load_acquire(&qp->state);
+}
+
+/* Layout of &struct kiw_qp.term; 0: no Terminate */
+#define KIW_QP_TERM_SENT	BIT(24)
+#define KIW_QP_TERM_RECEIVED	BIT(25)
+#define KIW_QP_TERM_LAYER	GENMASK(23, 16)
+#define KIW_QP_TERM_ETYPE	GENMASK(15, 8)
+#define KIW_QP_TERM_CODE	GENMASK(7, 0)
+
+static inline void kiw_qp_note_term(struct kiw_qp *qp, u32 direction, u8 layer, u8 etype, u8 code)
+{
+	WRITE_ONCE(qp->term, direction | FIELD_PREP(KIW_QP_TERM_LAYER, layer) |
+			     FIELD_PREP(KIW_QP_TERM_ETYPE, etype) |
+			     FIELD_PREP(KIW_QP_TERM_CODE, code));
+}
+
+/* In addition to the %KIW_QPA_ bits: run the engines in process context */
+#define KIW_QP_TODO_RUN	BIT(16)
+/* Likewise: a CQ of the QP was overrun */
+#define KIW_QP_TODO_FATAL	BIT(17)
+/* Likewise: @again of the QP has expired */
+#define KIW_QP_TODO_AGAIN	BIT(18)
+
+/* Any context */
+void kiw_qp_get(struct kiw_qp *qp);
+void kiw_qp_put(struct kiw_qp *qp);
+void kiw_qp_todo(struct kiw_qp *qp, unsigned long todo);
+int kiw_qp_handle_event(struct kiw_qp *qp, enum kiw_qp_event event);
+
+/* Socket lock held, BHs off */
+bool kiw_qp_gives_way(struct kiw_qp *qp);
+void kiw_qp_run_soon(struct kiw_qp *qp);
+void kiw_qp_retry_later(struct kiw_qp *qp);
+void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t head_len);
+int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe);
+void kiw_qp_post_completion(struct kiw_qp *qp, struct kiw_cq *cq, const struct kiw_wc *wc);
+
+#endif /* KIW_QP_H */

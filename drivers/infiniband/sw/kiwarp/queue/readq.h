@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Three queues that order a QP's work: work requests that were started and have not completed,
+ * outstanding RDMA Reads of this end (ORQ), and inbound RDMA Reads, to which this end responds.
+ *
+ * Owns: the rings of these queues. Many connections have no RDMA Reads, or only in one direction,
+ * so a ring of up to a page is allocated when it is first needed: call kiw_pend_ready() and its
+ * siblings before adding an entry. A stream that may use the kernel's memory reserves gets its
+ * rings when it is set up. The queues are used under the socket lock.
+ */
+#ifndef KIW_READQ_H
+#define KIW_READQ_H
+
+#include "proto/rdmap.h"
+#include "wr.h"
+
+struct mem_cgroup;
+
+/**
+ * struct kiw_pend - a send work request that was started and has not completed
+ * @wr_id: the consumer's cookie
+ * @length: bytes transferred
+ * @end: where it ends in the stream, as &struct kiw_tx.offset counts, if @is_built
+ * @op: &enum kiw_wr_op
+ * @status: &enum kiw_wcs, if @is_done
+ * @is_signaled: the consumer wants a completion for success as well
+ * @is_built: its last FPDU was built
+ * @is_done: it only waits for older ones to complete
+ */
+struct kiw_pend {
+	u64 wr_id;
+	u32 length;
+	u32 end;
+	u8 op;
+	u8 status;
+	bool is_signaled;
+	bool is_built;
+	bool is_done;
+};
+
+/**
+ * struct kiw_pend_ring - ring of &struct kiw_pend, in order of posting
+ * @slots: ring with @size slots, or NULL
+ * @size: @max, a power of two, or 0 if there are no slots yet
+ * @max: maximum number of work requests started and not completed
+ * @put: free-running: next slot to fill
+ * @taken: free-running: TCP has taken all entries before this one completely
+ * @get: free-running: oldest entry not completed
+ * @memcg: memory cgroup charged for slots that are allocated later, or NULL; referenced by the QP
+ */
+struct kiw_pend_ring {
+	struct kiw_pend *slots;
+	u32 size;
+	u32 max;
+	u32 put;
+	u32 taken;
+	u32 get;
+	struct mem_cgroup *memcg;
+};
+
+/**
+ * struct kiw_read - an outstanding RDMA Read of ours
+ * @stag: private sink STag, only valid for this Response
+ * @length: bytes requested
+ * @received: bytes placed
+ * @pend: counter of its entry in the pend ring
+ * @sge: sink of the Read; part of &struct kiw_orq.sges
+ * @sge_end: start of the next Read's SGEs, as &struct kiw_orq.sge_put counts
+ * @is_rtr: sent as an RTR, RFC 6581 9.2; it completes no work request
+ * @with_inv: the STag of the only entry of @sge is invalidated when all has arrived
+ * @num_sge: number of SGEs
+ */
+struct kiw_read {
+	u32 stag;
+	u32 length;
+	u32 received;
+	u32 pend;
+	struct kiw_sge *sge;
+	u32 sge_end;
+	bool is_rtr;
+	bool with_inv;
+	u8 num_sge;
+};
+
+/**
+ * struct kiw_orq - outstanding RDMA Reads, oldest first
+ *
+ * Most Reads have one SGE, so room for %KIW_MAX_SGE of them in each slot would be wasted. Instead
+ * the Reads share a ring of SGEs, in which those of a Read are contiguous. The ring is long
+ * enough that Reads with one SGE never wait for room in it.
+ *
+ * @slots: ring with @size slots, or NULL if not allocated yet
+ * @sges: ring with @num_sges SGEs, in memory after the slots
+ * @size: a power of two, at least @depth
+ * @depth: maximum number of outstanding Reads: exactly the negotiated ORD
+ * @put: free-running: next slot to fill
+ * @get: free-running: oldest outstanding Read
+ * @num_sges: a power of two
+ * @sge_put: free-running: next SGE to fill
+ * @sge_get: free-running: first SGE in use
+ * @memcg: as in &struct kiw_pend_ring
+ */
+struct kiw_orq {
+	struct kiw_read *slots;
+	struct kiw_sge *sges;
+	u32 size;
+	u32 depth;
+	u32 put;
+	u32 get;
+	u32 num_sges;
+	u32 sge_put;
+	u32 sge_get;
+	struct mem_cgroup *memcg;
+};
+
+/**
+ * struct kiw_peer_read - an RDMA Read of the peer
+ * @req: what is to be read
+ * @ddp: DDP header of the request as received; a Terminate quotes it to identify the request
+ */
+struct kiw_peer_read {
+	struct kiw_read_req req;
+	u8 ddp[KIW_DDP_UNTAGGED_HDR];
+};
+
+/**
+ * struct kiw_inq - inbound RDMA Reads: those of the peer, oldest first
+ * @slots: ring with @size slots, or NULL if not allocated yet
+ * @size: a power of two, at least @depth
+ * @depth: maximum number of Reads the peer may have outstanding: exactly the negotiated IRD
+ * @put: free-running: next slot to fill
+ * @get: free-running: oldest request
+ * @memcg: as in &struct kiw_pend_ring
+ */
+struct kiw_inq {
+	struct kiw_peer_read *slots;
+	u32 size;
+	u32 depth;
+	u32 put;
+	u32 get;
+	struct mem_cgroup *memcg;
+};
+
+/* Process context */
+int kiw_pend_init(struct kiw_pend_ring *ring, u32 max, bool is_memalloc);
+void kiw_pend_uninit(struct kiw_pend_ring *ring);
+int kiw_orq_init(struct kiw_orq *orq, u32 depth, bool is_memalloc);
+void kiw_orq_uninit(struct kiw_orq *orq);
+int kiw_inq_init(struct kiw_inq *inq, u32 depth, bool is_memalloc);
+void kiw_inq_uninit(struct kiw_inq *inq);
+
+/* Socket lock held */
+bool kiw_pend_ready(struct kiw_pend_ring *ring);
+bool kiw_orq_ready(struct kiw_orq *orq);
+bool kiw_inq_ready(struct kiw_inq *inq);
+bool kiw_pend_is_full(const struct kiw_pend_ring *ring);
+bool kiw_pend_is_empty(const struct kiw_pend_ring *ring);
+void kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool is_signaled);
+struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos);
+void kiw_pend_cut(struct kiw_pend_ring *ring, u32 end);
+bool kiw_pend_is_sent(const struct kiw_pend *pend, u32 end);
+struct kiw_read *kiw_orq_add(struct kiw_orq *orq, const struct kiw_sge *sge, u8 num_sge);
+struct kiw_read *kiw_orq_oldest(struct kiw_orq *orq);
+void kiw_orq_done(struct kiw_orq *orq);
+bool kiw_orq_is_full(const struct kiw_orq *orq);
+bool kiw_orq_is_empty(const struct kiw_orq *orq);
+bool kiw_inq_add(struct kiw_inq *inq, const struct kiw_read_req *req, const u8 *ddp);
+struct kiw_peer_read *kiw_inq_oldest(struct kiw_inq *inq);
+void kiw_inq_done(struct kiw_inq *inq);
+
+#endif /* KIW_READQ_H */

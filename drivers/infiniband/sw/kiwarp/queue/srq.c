@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Shared receive queues: a receive queue, in the kernel or the user format, with a limit.
+ *
+ * Owns: the limit and its event, IB_EVENT_SRQ_LIMIT_REACHED. Setting the limit arms the event. It
+ * is raised once, when a message leaves fewer receives than the limit in the queue. A work item
+ * raises it, because the consumer may sleep in its handler, which must not be called under our
+ * locks. The ring's memory belongs to the code that allocated it.
+ *
+ * Contexts: all QPs that share the queue fetch receives in softirq or with BHs off. Locks:
+ * that of the receive queue, which protects the limit, too.
+ */
+#include <linux/workqueue.h>
+
+#include "srq.h"
+#include "trace.h"
+
+static void srq_raise_limit_event(struct work_struct *work)
+{
+	struct kiw_srq *srq = container_of(work, struct kiw_srq, event_work);
+	struct ib_event event = {
+		.device = srq->ib.device,
+		.element.srq = &srq->ib,
+		.event = IB_EVENT_SRQ_LIMIT_REACHED,
+	};
+
+	if (srq->ib.event_handler)
+		srq->ib.event_handler(&event, srq->ib.srq_context);
+}
+
+/**
+ * kiw_srq_init() - initialize a shared receive queue
+ * @srq: the queue; the core has set up its @ib already
+ * @ops: format of @ring
+ * @ring: zeroed; stays the caller's, valid until kiw_srq_uninit() has returned
+ * @size: slots of @ring, a power of two
+ * @max_sge: maximum number of SGEs of a receive
+ * @stats: the device's counters
+ *
+ * Context: process.
+ */
+void kiw_srq_init(struct kiw_srq *srq, const struct kiw_rq_ops *ops, void *ring, u32 size,
+		  u8 max_sge, struct kiw_stats *stats)
+{
+	spin_lock_init(&srq->rq.lock);
+	srq->rq.ops = ops;
+	srq->rq.ring = ring;
+	srq->rq.size = size;
+	srq->rq.put = 0;
+	srq->rq.get = 0;
+	srq->rq.max_sge = max_sge;
+	srq->limit = 0;
+	srq->stats = stats;
+	INIT_WORK(&srq->event_work, srq_raise_limit_event);
+}
+
+/**
+ * kiw_srq_uninit() - tear down a shared receive queue
+ * @srq: the queue; no QP uses it any more, so nothing is fetched from it
+ *
+ * Afterwards the consumer's handler is not running and will not be called. Receives that
+ * are still queued never complete. The caller frees the ring.
+ *
+ * Context: process; may sleep.
+ */
+void kiw_srq_uninit(struct kiw_srq *srq)
+{
+	cancel_work_sync(&srq->event_work);
+}
+
+/**
+ * kiw_srq_fetch() - take the oldest receive
+ * @srq: the queue
+ * @wqe: set to a copy of it
+ *
+ * If fewer receives than the limit are left afterwards, or the queue was empty, the limit is
+ * disarmed and the consumer gets IB_EVENT_SRQ_LIMIT_REACHED.
+ *
+ * Context: any; takes @srq->rq.lock.
+ * Return: 1: @wqe is valid; 0: the queue is empty; -EINVAL: an invalid receive was
+ * taken, @wqe->wr_id identifies it.
+ */
+int kiw_srq_fetch(struct kiw_srq *srq, struct kiw_rwqe *wqe)
+{
+	struct kiw_rq *rq = &srq->rq;
+	bool is_low = false;
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	ret = rq->ops->fetch(rq, wqe);
+	if (srq->limit && !rq->ops->has(rq, srq->limit)) {
+		WRITE_ONCE(srq->limit, 0);
+		is_low = true;
+	}
+	spin_unlock_irqrestore(&rq->lock, flags);
+
+	if (is_low) {
+		trace_kiw_srq_limit(dev_name(&srq->ib.device->dev), srq->ib.res.id);
+		schedule_work(&srq->event_work);
+	}
+	return ret;
+}
+
+/**
+ * kiw_srq_set_limit() - arm or disarm the limit event
+ * @srq: the queue
+ * @limit: raise the event once when a message leaves fewer receives than this in the queue;
+ *	0: disarm
+ *
+ * Fewer may be queued already when the limit is set: consumers set it before they post the
+ * first receive. So only a message that needs a receive raises the event.
+ *
+ * Context: any; takes @srq->rq.lock.
+ * Return: 0, or -EINVAL: more than the queue can hold; nothing has changed.
+ */
+int kiw_srq_set_limit(struct kiw_srq *srq, u32 limit)
+{
+	unsigned long flags;
+
+	if (limit > srq->rq.size)
+		return -EINVAL;
+	spin_lock_irqsave(&srq->rq.lock, flags);
+	WRITE_ONCE(srq->limit, limit);
+	spin_unlock_irqrestore(&srq->rq.lock, flags);
+	return 0;
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Posting work requests of kernel consumers, and fetching from queues of both formats.
+ *
+ * Owns: the kernel format of send and receive rings, which are arrays of the internal format. A
+ * work request is translated and checked when it is posted. So all entries of a kernel ring are
+ * good, and the poster of a bad work request gets the error.
+ *
+ * Contexts: any; consumers post from hard interrupts, too. Locks: the queue's lock, which is
+ * innermost. Only the allocation of rings sleeps.
+ */
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "wr.h"
+#include "mem/mr.h"
+#include "proto/ring.h"
+#include "proto/stag.h"
+
+#define WR_SEND_FLAGS	(IB_SEND_FENCE | IB_SEND_SIGNALED | IB_SEND_SOLICITED | IB_SEND_INLINE)
+
+static int wr_translate_reg(struct kiw_swqe *wqe, const struct ib_reg_wr *reg)
+{
+	const u32 index = ~(u32)0 << KIW_STAG_KEY_BITS;
+
+	if (!reg->mr || (reg->mr->lkey ^ reg->key) & index)
+		return -EINVAL;
+	/* As for other kinds of registration: remote write requires local write. */
+	if (ib_check_mr_access(reg->mr->device, reg->access) ||
+	    reg->access & ~(KIW_ACCESS_GRANTED | KIW_ACCESS_IGNORED))
+		return -EINVAL;
+	wqe->op = KIW_WR_REG_MR;
+	wqe->rkey = reg->key;
+	wqe->access = reg->access & KIW_ACCESS_GRANTED;
+	return 0;
+}
+
+static int wr_translate_rdma(struct kiw_swqe *wqe, enum kiw_wr_op op, const struct ib_rdma_wr *rdma)
+{
+	wqe->op = op;
+	wqe->raddr = rdma->remote_addr;
+	wqe->rkey = rdma->rkey;
+	return 0;
+}
+
+static int wr_translate_op(struct kiw_swqe *wqe, const struct ib_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IB_WR_SEND:
+		wqe->op = KIW_WR_SEND;
+		return 0;
+	case IB_WR_SEND_WITH_INV:
+		wqe->op = KIW_WR_SEND_INV;
+		wqe->rkey = wr->ex.invalidate_rkey;
+		return 0;
+	case IB_WR_RDMA_WRITE:
+		return wr_translate_rdma(wqe, KIW_WR_WRITE, rdma_wr(wr));
+	case IB_WR_RDMA_READ:
+		return wr_translate_rdma(wqe, KIW_WR_READ, rdma_wr(wr));
+	case IB_WR_RDMA_READ_WITH_INV:
+		/* Only one STag can be invalidated. */
+		return wr->num_sge == 1 ? wr_translate_rdma(wqe, KIW_WR_READ_INV, rdma_wr(wr)) :
+					  -EINVAL;
+	case IB_WR_REG_MR:
+		return wr_translate_reg(wqe, reg_wr(wr));
+	case IB_WR_LOCAL_INV:
+		wqe->op = KIW_WR_LOCAL_INV;
+		wqe->rkey = wr->ex.invalidate_rkey;
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+/* Return: total bytes of @list, or -EINVAL */
+static int wr_translate_sges(struct kiw_sge *sge, const struct ib_sge *list, int num, u8 max)
+{
+	u64 total = 0;
+	int i;
+
+	if (num < 0 || num > max)
+		return -EINVAL;
+	for (i = 0; i < num; i++) {
+		sge[i].addr = list[i].addr;
+		sge[i].length = list[i].length;
+		sge[i].lkey = list[i].lkey;
+		total += list[i].length;
+	}
+	if (total > KIW_MAX_WR_BYTES)
+		return -EINVAL;
+	return total;
+}
+
+/*
+ * Inline data belongs to the consumer again when the post returns, so it is copied now. Its SGEs
+ * hold kernel addresses, whatever their lkey, and there may be more than max_sge of them. They are
+ * not passed on to the engine.
+ */
+static int wr_translate_inline(struct kiw_swqe *wqe, const struct ib_send_wr *wr, u8 max)
+{
+	u32 total = 0;
+	int i;
+
+	if (wr->num_sge < 0 || kiw_wr_is_read(wqe->op))
+		return -EINVAL;
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct ib_sge *sge = &wr->sg_list[i];
+
+		if (sge->length > max - total)
+			return -EINVAL;
+		memcpy(wqe->inline_data + total, (void *)(uintptr_t)sge->addr, sge->length);
+		total += sge->length;
+	}
+	return total;
+}
+
+static int wr_translate_send(const struct kiw_sq *sq, struct kiw_swqe *wqe,
+			     const struct ib_send_wr *wr)
+{
+	int ret;
+
+	if (wr->send_flags & ~WR_SEND_FLAGS)
+		return -EINVAL;
+	ret = wr_translate_op(wqe, wr);
+	if (ret)
+		return ret;
+	wqe->wr_id = wr->wr_id;
+	wqe->flags = wr->send_flags;
+	if (kiw_wr_is_local(wqe->op)) {
+		wqe->num_sge = 0;
+		wqe->length = 0;
+		return wr->num_sge || wqe->flags & KIW_WRF_INLINE ? -EINVAL : 0;
+	}
+	if (wqe->flags & KIW_WRF_INLINE) {
+		wqe->num_sge = 0;
+		ret = wr_translate_inline(wqe, wr, sq->max_inline);
+	} else {
+		wqe->num_sge = wr->num_sge;
+		ret = wr_translate_sges(wqe->sge, wr->sg_list, wr->num_sge, sq->max_sge);
+	}
+	if (ret < 0)
+		return ret;
+	wqe->length = ret;
+	return 0;
+}
+
+/**
+ * kiw_sq_kernel_ring() - allocate a send ring in the kernel format
+ * @size: slots
+ *
+ * Context: process; may sleep.
+ * Return: the ring, zeroed, to be freed with kvfree(), or NULL.
+ */
+void *kiw_sq_kernel_ring(u32 size)
+{
+	return kvcalloc(size, sizeof(struct kiw_swqe), GFP_KERNEL);
+}
+
+/**
+ * kiw_rq_kernel_ring() - allocate a receive ring in the kernel format
+ * @size: slots
+ *
+ * Context: process; may sleep.
+ * Return: the ring, zeroed, to be freed with kvfree(), or NULL.
+ */
+void *kiw_rq_kernel_ring(u32 size)
+{
+	return kvcalloc(size, sizeof(struct kiw_rwqe), GFP_KERNEL);
+}
+
+/**
+ * kiw_sq_post() - append a work request of a kernel consumer
+ * @sq: send queue in the kernel format
+ * @wr: the work request; its @next is ignored
+ *
+ * The work request is translated in the free slot after the last entry, so a bad one does not
+ * change the queue.
+ *
+ * Context: any; takes @sq->lock.
+ * Return: 0; -ENOMEM: the ring is full; -EOPNOTSUPP: the operation is not offered; -EINVAL:
+ * flags, SGEs or length out of bounds.
+ */
+int kiw_sq_post(struct kiw_sq *sq, const struct ib_send_wr *wr)
+{
+	struct kiw_swqe *ring = sq->ring;
+	unsigned long flags;
+	int ret = -ENOMEM;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	if (!kiw_ring_full(sq->put, sq->get, sq->size))
+		ret = wr_translate_send(sq, &ring[kiw_ring_slot(sq->put, sq->size)], wr);
+	/* has() reads it without the lock. */
+	if (!ret)
+		WRITE_ONCE(sq->put, sq->put + 1);
+	spin_unlock_irqrestore(&sq->lock, flags);
+	return ret;
+}
+
+static int wr_translate_recv(const struct kiw_rq *rq, struct kiw_rwqe *wqe,
+			     const struct ib_recv_wr *wr)
+{
+	int ret;
+
+	ret = wr_translate_sges(wqe->sge, wr->sg_list, wr->num_sge, rq->max_sge);
+	if (ret < 0)
+		return ret;
+	wqe->wr_id = wr->wr_id;
+	wqe->num_sge = wr->num_sge;
+	wqe->length = ret;
+	return 0;
+}
+
+/**
+ * kiw_rq_post() - append a receive of a kernel consumer
+ * @rq: receive queue in the kernel format, of a QP or shared
+ * @wr: the work request; its @next is ignored
+ *
+ * Context: any; takes @rq->lock.
+ * Return: 0; -ENOMEM: the ring is full; -EINVAL: SGEs or length out of bounds.
+ */
+int kiw_rq_post(struct kiw_rq *rq, const struct ib_recv_wr *wr)
+{
+	struct kiw_rwqe *ring = rq->ring;
+	unsigned long flags;
+	int ret = -ENOMEM;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	if (!kiw_ring_full(rq->put, rq->get, rq->size))
+		ret = wr_translate_recv(rq, &ring[kiw_ring_slot(rq->put, rq->size)], wr);
+	if (!ret)
+		rq->put++;
+	spin_unlock_irqrestore(&rq->lock, flags);
+	return ret;
+}
+
+/**
+ * kiw_sq_fetch() - take the oldest entry out of a send queue
+ * @sq: send queue of either format
+ * @wqe: set to a copy of the entry
+ *
+ * Context: any; takes @sq->lock.
+ * Return: 1: @wqe is valid; 0: the queue is empty; -EINVAL: a malformed entry was
+ * taken, @wqe->wr_id and @wqe->op identify it.
+ */
+int kiw_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
+{
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	ret = sq->ops->fetch(sq, wqe);
+	spin_unlock_irqrestore(&sq->lock, flags);
+	return ret;
+}
+
+/**
+ * kiw_rq_fetch() - take the oldest entry out of a receive queue
+ * @rq: receive queue of either format, of a QP or shared
+ * @wqe: set to a copy of the entry
+ *
+ * Context: any; takes @rq->lock.
+ * Return: 1: @wqe is valid; 0: the queue is empty; -EINVAL: a malformed entry was
+ * taken, @wqe->wr_id identifies it.
+ */
+int kiw_rq_fetch(struct kiw_rq *rq, struct kiw_rwqe *wqe)
+{
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	ret = rq->ops->fetch(rq, wqe);
+	spin_unlock_irqrestore(&rq->lock, flags);
+	return ret;
+}
+
+static int wr_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
+{
+	const struct kiw_swqe *ring = sq->ring;
+
+	lockdep_assert_held(&sq->lock);
+	if (kiw_ring_empty(sq->put, sq->get))
+		return 0;
+	*wqe = ring[kiw_ring_slot(sq->get, sq->size)];
+	WRITE_ONCE(sq->get, sq->get + 1);
+	return 1;
+}
+
+static bool wr_sq_has(const struct kiw_sq *sq, u32 n)
+{
+	return kiw_ring_used(READ_ONCE(sq->put), READ_ONCE(sq->get)) >= n;
+}
+
+const struct kiw_sq_ops kiw_sq_kernel_ops = {
+	.fetch = wr_sq_fetch,
+	.has = wr_sq_has,
+};
+
+static int wr_rq_fetch(struct kiw_rq *rq, struct kiw_rwqe *wqe)
+{
+	const struct kiw_rwqe *ring = rq->ring;
+
+	lockdep_assert_held(&rq->lock);
+	if (kiw_ring_empty(rq->put, rq->get))
+		return 0;
+	*wqe = ring[kiw_ring_slot(rq->get, rq->size)];
+	/* A resource query reads it without the lock. */
+	WRITE_ONCE(rq->get, rq->get + 1);
+	return 1;
+}
+
+static bool wr_rq_has(struct kiw_rq *rq, u32 n)
+{
+	lockdep_assert_held(&rq->lock);
+	return kiw_ring_used(rq->put, rq->get) >= n;
+}
+
+const struct kiw_rq_ops kiw_rq_kernel_ops = {
+	.fetch = wr_rq_fetch,
+	.has = wr_rq_has,
+};

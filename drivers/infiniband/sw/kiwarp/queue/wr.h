@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Work requests in the driver's own format, and the queues that hold them.
+ *
+ * Owns: the internal format of a work request, which both engines use. The rings of a queue come
+ * in two formats, the kernel's (wr.c) and the user ABI's (verbs/uapi_siw.c), behind
+ * &struct kiw_sq_ops and &struct kiw_rq_ops. A ring that user space maps is hostile: its adapter
+ * reads each entry once, checks the copy, and passes only the copy on.
+ */
+#ifndef KIW_WR_H
+#define KIW_WR_H
+
+#include <linux/spinlock.h>
+#include <rdma/ib_verbs.h>
+
+#include "proto/perr.h"
+
+#define KIW_MAX_SGE	6
+#define KIW_MAX_INLINE	80
+#define KIW_MAX_WR_BYTES	0x7fffffff
+
+/**
+ * enum kiw_wr_op - what a work request does
+ * @KIW_WR_SEND: Send; with a solicited event if %KIW_WRF_SOLICITED is set
+ * @KIW_WR_SEND_INV: Send with Invalidate of &struct kiw_swqe.rkey
+ * @KIW_WR_WRITE: RDMA Write
+ * @KIW_WR_READ: RDMA Read
+ * @KIW_WR_READ_INV: RDMA Read that invalidates the STag of its sink
+ * @KIW_WR_REG_MR: make a fast-registration region valid; nothing is sent
+ * @KIW_WR_LOCAL_INV: make such a region invalid; nothing is sent
+ * @KIW_WR_RECV: receive; only in completions
+ *
+ * %KIW_WR_READ_INV, %KIW_WR_REG_MR and %KIW_WR_LOCAL_INV are only for kernel consumers.
+ */
+enum kiw_wr_op {
+	KIW_WR_SEND,
+	KIW_WR_SEND_INV,
+	KIW_WR_WRITE,
+	KIW_WR_READ,
+	KIW_WR_READ_INV,
+	KIW_WR_REG_MR,
+	KIW_WR_LOCAL_INV,
+	KIW_WR_RECV,
+};
+
+/* The flags of the verbs, so that those of a kernel consumer need no translation */
+#define KIW_WRF_SIGNALED	IB_SEND_SIGNALED
+#define KIW_WRF_SOLICITED	IB_SEND_SOLICITED
+#define KIW_WRF_FENCE		IB_SEND_FENCE
+#define KIW_WRF_INLINE		IB_SEND_INLINE
+
+/**
+ * struct kiw_sge - one piece of local memory
+ * @addr: address within the region of @lkey
+ * @length: bytes
+ * @lkey: STag, or the device's local DMA lkey (kernel consumers)
+ */
+struct kiw_sge {
+	u64 addr;
+	u32 length;
+	u32 lkey;
+};
+
+/**
+ * struct kiw_swqe - a send queue entry, copied out of its ring and checked
+ * @wr_id: the consumer's cookie
+ * @raddr: Write, Read: remote tagged offset
+ * @rkey: Write, Read: remote STag; Send with Invalidate, local invalidate: STag to invalidate;
+ *	registration: STag to make valid
+ * @length: total bytes of @sge, or of @inline_data; at most 2^31 - 1
+ * @op: &enum kiw_wr_op
+ * @num_sge: 0..%KIW_MAX_SGE
+ * @flags: %KIW_WRF_ bits
+ * @sge: local memory unless %KIW_WRF_INLINE
+ * @access: registration: enum ib_access_flags granted
+ * @inline_data: payload, if %KIW_WRF_INLINE is set
+ */
+struct kiw_swqe {
+	u64 wr_id;
+	u64 raddr;
+	u32 rkey;
+	u32 length;
+	u8 op;
+	u8 num_sge;
+	u16 flags;
+	union {
+		struct kiw_sge sge[KIW_MAX_SGE];
+		int access;
+		u8 inline_data[KIW_MAX_INLINE];
+	};
+};
+
+/**
+ * struct kiw_rwqe - a receive queue entry, copied out of its ring and checked
+ * @wr_id: the consumer's cookie
+ * @length: total bytes of @sge
+ * @num_sge: 0..%KIW_MAX_SGE
+ * @sge: memory to receive into
+ */
+struct kiw_rwqe {
+	u64 wr_id;
+	u32 length;
+	u8 num_sge;
+	struct kiw_sge sge[KIW_MAX_SGE];
+};
+
+/* Is it an RDMA Read, with or without invalidation? */
+static inline bool kiw_wr_is_read(u8 op)
+{
+	return op == KIW_WR_READ || op == KIW_WR_READ_INV;
+}
+
+/* Does it complete without sending anything? */
+static inline bool kiw_wr_is_local(u8 op)
+{
+	return op == KIW_WR_REG_MR || op == KIW_WR_LOCAL_INV;
+}
+
+struct kiw_sq;
+struct kiw_rq;
+
+/**
+ * struct kiw_sq_ops - a format of send queue rings
+ * @fetch: take the oldest entry; called with &struct kiw_sq.lock held. 1: @wqe is valid; 0: the
+ *	queue is empty; -EINVAL: a malformed entry was taken, @wqe->wr_id and @wqe->op identify it
+ * @has: are there at least @n entries; @n is 1 or 2; any context
+ */
+struct kiw_sq_ops {
+	int (*fetch)(struct kiw_sq *sq, struct kiw_swqe *wqe);
+	bool (*has)(const struct kiw_sq *sq, u32 n);
+};
+
+/**
+ * struct kiw_rq_ops - a format of receive queue rings, shared ones included
+ * @fetch: as in &struct kiw_sq_ops, with &struct kiw_rq.lock held
+ * @has: are there at least @n entries; with &struct kiw_rq.lock held
+ */
+struct kiw_rq_ops {
+	int (*fetch)(struct kiw_rq *rq, struct kiw_rwqe *wqe);
+	bool (*has)(struct kiw_rq *rq, u32 n);
+};
+
+/**
+ * struct kiw_sq - a send queue
+ * @lock: protects @put, @get and the ring against concurrent posters and fetchers;
+ *	irq-safe because consumers may post from anywhere; innermost
+ * @ops: format
+ * @ring: entries
+ * @size: slots, a power of two
+ * @put: free-running: next slot to post to (kernel format only)
+ * @get: free-running: next slot to fetch
+ * @max_sge: maximum number of SGEs of a work request
+ * @max_inline: maximum size of inline data, in bytes
+ */
+struct kiw_sq {
+	spinlock_t lock;
+	const struct kiw_sq_ops *ops;
+	void *ring;
+	u32 size;
+	u32 put;
+	u32 get;
+	u8 max_sge;
+	u8 max_inline;
+};
+
+/**
+ * struct kiw_rq - a receive queue, of a QP or shared
+ * @lock: protects @put, @get and the ring; irq-safe; innermost
+ * @ops: format
+ * @ring: entries
+ * @size: slots, a power of two
+ * @put: free-running: next slot to post to (kernel format only)
+ * @get: free-running: next slot to fetch
+ * @max_sge: maximum number of SGEs of a work request
+ */
+struct kiw_rq {
+	spinlock_t lock;
+	const struct kiw_rq_ops *ops;
+	void *ring;
+	u32 size;
+	u32 put;
+	u32 get;
+	u8 max_sge;
+};
+
+/* Are there at least @n entries to fetch; @n is 1 or 2; any context */
+static inline bool kiw_sq_has(const struct kiw_sq *sq, u32 n)
+{
+	return sq->ops->has(sq, n);
+}
+
+extern const struct kiw_sq_ops kiw_sq_kernel_ops;
+extern const struct kiw_rq_ops kiw_rq_kernel_ops;
+
+/* Memory for a ring in the kernel format; free with kvfree() */
+void *kiw_sq_kernel_ring(u32 size);
+void *kiw_rq_kernel_ring(u32 size);
+
+/* Any context */
+int kiw_sq_post(struct kiw_sq *sq, const struct ib_send_wr *wr);
+int kiw_rq_post(struct kiw_rq *rq, const struct ib_recv_wr *wr);
+int kiw_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe);
+int kiw_rq_fetch(struct kiw_rq *rq, struct kiw_rwqe *wqe);
+
+#endif /* KIW_WR_H */

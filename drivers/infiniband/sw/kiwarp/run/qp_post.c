@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Posting work requests to a QP, and running the transmit engine for the poster.
+ *
+ * Context: any, with arbitrary consumer locks held, so nothing here waits or calls a consumer.
+ */
+#include "qp_post.h"
+
+#include "qp/qp.h"
+
+static void qp_run_tx(void *arg)
+{
+	kiw_tx_run(arg);
+}
+
+static void qp_kick_stream(struct kiw_qp *qp)
+{
+	struct kiw_sock *ks;
+
+	/* Consumers may post with interrupts off, where BHs must not be enabled again. */
+	if (in_hardirq() || irqs_disabled()) {
+		kiw_qp_run_soon(qp);
+		return;
+	}
+	/* Protects against a concurrent reset: see kiw_qp_reset(). */
+	rcu_read_lock_bh();
+	ks = READ_ONCE(qp->ks);
+	if (ks && !kiw_sock_run_bh(ks, qp_run_tx, qp))
+		kiw_qp_todo(qp, KIW_QP_TODO_RUN);
+	rcu_read_unlock_bh();
+}
+
+/**
+ * kiw_qp_kick() - process new entries in the send queue
+ * @qp: the QP
+ *
+ * Sends in the caller's context if possible. A tasklet calls completion handlers, so they never
+ * run inside the consumer's own call.
+ *
+ * Context: any; no lock of this driver held.
+ */
+void kiw_qp_kick(struct kiw_qp *qp)
+{
+	switch (kiw_qp_state(qp)) {
+	case KIW_QPS_IDLE:
+		break;
+	case KIW_QPS_ERROR:
+		kiw_qp_todo(qp, KIW_QPA_FLUSH);
+		break;
+	default:
+		qp_kick_stream(qp);
+	}
+}
+
+/**
+ * kiw_qp_post_send() - post send work requests of a kernel consumer
+ * @qp: the QP
+ * @wr: list of work requests
+ * @bad_wr: on failure, set to the first work request that was not posted
+ *
+ * Context: any.
+ * Return: 0, or -errno: -EINVAL: malformed, or no connection yet; -ENOMEM: queue full;
+ * -EOPNOTSUPP: the device does not offer this operation.
+ */
+int kiw_qp_post_send(struct kiw_qp *qp, const struct ib_send_wr *wr,
+		     const struct ib_send_wr **bad_wr)
+{
+	int ret = kiw_qp_state(qp) == KIW_QPS_IDLE ? -EINVAL : 0;
+	const struct ib_send_wr *first = wr;
+
+	while (wr && !ret) {
+		ret = kiw_sq_post(&qp->sq, wr);
+		if (!ret)
+			wr = wr->next;
+	}
+	if (ret)
+		*bad_wr = wr;
+	if (wr != first)
+		kiw_qp_kick(qp);
+	return ret;
+}
+
+/**
+ * kiw_qp_post_recv() - post receives of a kernel consumer
+ * @qp: the QP
+ * @wr: list of work requests
+ * @bad_wr: on failure, set to the first work request that was not posted
+ *
+ * Context: any.
+ * Return: 0, or -errno: -EINVAL: malformed, or the QP has a shared receive queue; -ENOMEM: queue
+ * full.
+ */
+int kiw_qp_post_recv(struct kiw_qp *qp, const struct ib_recv_wr *wr,
+		     const struct ib_recv_wr **bad_wr)
+{
+	int ret = qp->srq ? -EINVAL : 0;
+
+	while (wr && !ret) {
+		ret = kiw_rq_post(&qp->rq, wr);
+		if (!ret)
+			wr = wr->next;
+	}
+	if (ret)
+		*bad_wr = wr;
+	if (kiw_qp_state(qp) == KIW_QPS_ERROR)
+		kiw_qp_todo(qp, KIW_QPA_FLUSH);
+	return ret;
+}

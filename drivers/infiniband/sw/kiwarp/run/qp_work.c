@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Queue pairs: their work item and tasklet, connecting, resetting, lifetime.
+ *
+ * This file is above the engines and runs them. They run under the socket lock: in TCP's
+ * callbacks, in the poster's context (qp_post.c), in the QP's tasklet or, if a process owns the
+ * socket at that moment, in the QP's work item. The work item also executes the actions of the
+ * state machine, in the order of their bits (proto/qp_fsm.h), and never runs concurrently with
+ * itself:
+ *
+ *   CLEAN        forget the stream, drop posted work requests
+ *   SHUTDOWN     start the timer of an orderly close and let the engines finish
+ *   FLUSH        with the socket lock held, so that no engine runs: complete all work as flushed
+ *   EVENT_FATAL  raise the consumer's asynchronous event
+ *   DROP         with REPORT: reset the stream, not close it, if a batch or a message is unfinished
+ *   REPORT       release the stream and call the connection's last callback, closed()
+ *
+ * qp_act() executes the actions with the QP's mutex held, for the work item or for
+ * kiw_qp_reset(). A QP enters RTS and leaves ERROR only with the mutex held. So a holder that
+ * finds IDLE or ERROR may execute pending actions, and no further REPORT becomes pending until it
+ * drops the mutex.
+ *
+ * Lifetime: kiw_qp_uninit() ends the consumer's reference. It aborts the QP, lets the work item
+ * finish, and waits until iw_cm and the endpoint have dropped their references, which they do in
+ * response to the report. By then the socket no longer points to the QP: its owner was changed
+ * under the socket lock when the stream was ended. The tasklet, the timers and the work item may
+ * still use the QP. qp_quiesce() stops them in an order in which none can restart one that was
+ * stopped before it.
+ */
+#include "qp_work.h"
+
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "qp/qp.h"
+
+/* Time limit for an orderly close; then the stream is reset */
+#define QP_CLOSE_MS	5000
+
+/* Interval between looks for receives that a process posts in ERROR; doubles up to the maximum */
+#define QP_SWEEP_MIN_MS	50
+#define QP_SWEEP_MAX_MS	1000
+
+/* Work requests of each queue that are flushed with BHs off */
+#define QP_FLUSH_BURST	256
+
+/* Running the engines */
+
+static void qp_run(struct kiw_qp *qp)
+{
+	kiw_rx_run(qp);
+	kiw_tx_run(qp);
+}
+
+static void qp_run_softirq(void *arg)
+{
+	struct kiw_qp *qp = arg;
+
+	if (!kiw_qp_gives_way(qp))
+		qp_run(qp);
+}
+
+static void qp_run_process(void *arg)
+{
+	struct kiw_qp *qp = arg;
+
+	qp->gave_way = false;
+	qp->burst_start = jiffies;
+	qp_run(qp);
+}
+
+/*
+ * Runs the engines in process context. Waits while the socket is owned, but does not own it while
+ * the engines run: when TCP sends for an owner, it also processes the backlog, and the engines
+ * would nest.
+ */
+static void qp_run_sleeping(struct kiw_qp *qp)
+{
+	bool done = !qp->ks;
+
+	while (!done) {
+		local_bh_disable();
+		done = kiw_sock_run_bh(qp->ks, qp_run_process, qp);
+		local_bh_enable();
+		if (done || !kiw_sock_lock(qp->ks))
+			return;
+		kiw_sock_unlock(qp->ks);
+	}
+}
+
+static void qp_bh(struct tasklet_struct *bh)
+{
+	struct kiw_qp *qp = from_tasklet(qp, bh, bh);
+	struct kiw_sock *ks = READ_ONCE(qp->ks);
+
+	if (ks && !kiw_sock_run_bh(ks, qp_run_softirq, qp))
+		kiw_qp_todo(qp, KIW_QP_TODO_RUN);
+}
+
+/* The work item */
+
+static unsigned long qp_take_todo(struct kiw_qp *qp)
+{
+	unsigned long flags, todo;
+
+	spin_lock_irqsave(&qp->lock, flags);
+	todo = qp->todo;
+	qp->todo = 0;
+	spin_unlock_irqrestore(&qp->lock, flags);
+	return todo;
+}
+
+static void qp_async_event(struct kiw_qp *qp, enum ib_event_type type)
+{
+	struct ib_event event = {
+		.device = qp->ib.device,
+		.element.qp = &qp->ib,
+		.event = type,
+	};
+
+	if (qp->ib.event_handler)
+		qp->ib.event_handler(&event, qp->ib.qp_context);
+}
+
+/* A CQ of this QP was overrun. Without a stream or a socket, the event alone ends the QP. */
+static void qp_fatal(struct kiw_qp *qp)
+{
+	if (qp->ks && kiw_sock_lock(qp->ks)) {
+		local_bh_disable();
+		kiw_qp_fault(qp, KIW_PERR_RDMAP_CATASTROPHIC, NULL, 0);
+		local_bh_enable();
+		kiw_sock_unlock(qp->ks);
+	}
+	kiw_qp_handle_event(qp, KIW_QPE_FATAL);
+}
+
+/*
+ * Flush each queue at most once, because a process may refill its rings. Softirqs run between the
+ * bursts. The engines do not: the socket is owned, or there is none.
+ * Return: true: there may be more.
+ */
+static bool qp_flush_queues(struct kiw_qp *qp)
+{
+	const u32 entries = max(qp->sq.size, qp->rq.size);
+	bool more = true;
+	u32 done;
+
+	for (done = 0; more && done <= entries; done += QP_FLUSH_BURST) {
+		local_bh_disable();
+		more = kiw_tx_flush(qp, QP_FLUSH_BURST);
+		more |= kiw_rx_flush(qp, QP_FLUSH_BURST);
+		local_bh_enable();
+	}
+	return more;
+}
+
+/* Return: true if transmission stopped in the middle of a batch or message. */
+static bool qp_flush(struct kiw_qp *qp)
+{
+	bool locked = qp->ks && kiw_sock_lock(qp->ks);
+	bool was_cut = qp->tx.buf.len || qp->tx.kind != KIW_TX_NONE;
+	bool more = qp_flush_queues(qp);
+
+	if (locked)
+		kiw_sock_unlock(qp->ks);
+	if (qp->is_ending)
+		return was_cut;
+	/* A process can refill its rings forever: flush them at intervals, not in a loop. */
+	if (more && !qp->is_user)
+		kiw_qp_todo(qp, KIW_QPA_FLUSH);
+	else if (qp->is_user)
+		mod_delayed_work(qp->wq, &qp->again, msecs_to_jiffies(qp->sweep_ms));
+	return was_cut;
+}
+
+/*
+ * The QP is in ERROR and flushed: end the stream and report that exactly once. @qp->ks is not NULL
+ * here: each REPORT belongs to a stream, which is not forgotten before its REPORT is done.
+ */
+static void qp_report(struct kiw_qp *qp, bool reset)
+{
+	bool is_dead = kiw_sock_status(qp->ks) == KIW_SOCK_DEAD;
+
+	/*
+	 * If the timer expired late, it would end the next connection. Its handler does not take
+	 * the mutex, so this cannot deadlock, and it only waits if the handler is running.
+	 */
+	cancel_delayed_work_sync(&qp->close_timer);
+	kiw_sock_drop(qp->ks, reset || is_dead);
+	qp->conn.ops->closed(qp->conn.conn);
+}
+
+/* A consumer that drains a QP with a shared receive queue waits for this event. */
+static void qp_last_wqe(struct kiw_qp *qp)
+{
+	if (!qp->srq || qp->has_left_srq)
+		return;
+	qp->has_left_srq = true;
+	qp_async_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+}
+
+/* What to do when @again has expired. In ERROR: look for receives, at growing intervals. */
+static unsigned long qp_again_todo(struct kiw_qp *qp)
+{
+	if (kiw_qp_state(qp) != KIW_QPS_ERROR)
+		return KIW_QP_TODO_RUN;
+	qp->sweep_ms = min(2 * qp->sweep_ms, QP_SWEEP_MAX_MS);
+	return KIW_QPA_FLUSH;
+}
+
+/* From now on the engines do nothing when they are called, and call no callbacks. */
+static void qp_stop_engines(struct kiw_qp *qp)
+{
+	bool locked;
+
+	lockdep_assert_held(&qp->mutex);
+	if (!qp->ks)
+		return;
+	/* Without a socket nothing runs the engines. */
+	locked = kiw_sock_lock(qp->ks);
+	qp->rx.is_running = false;
+	qp->tx.is_running = false;
+	if (locked)
+		kiw_sock_unlock(qp->ks);
+}
+
+static void qp_forget_stream(struct kiw_qp *qp)
+{
+	struct kiw_sock *ks = qp->ks;
+
+	lockdep_assert_held(&qp->mutex);
+	if (!ks)
+		return;
+	qp_stop_engines(qp);
+	WRITE_ONCE(qp->ks, NULL);
+	/* Wait for readers in qp_kick_stream() to leave their read-side critical sections. */
+	synchronize_rcu_expedited();
+	kiw_tx_uninit(qp);
+	kiw_sock_put(ks);
+}
+
+/*
+ * A reset drops work requests that were posted but not started, without completions. A process
+ * may continue to post, so the loops are bounded.
+ */
+static void qp_drop_posted(struct kiw_qp *qp)
+{
+	struct kiw_swqe swqe;
+	struct kiw_rwqe rwqe;
+	u32 n;
+
+	for (n = 0; n < qp->sq.size && kiw_sq_fetch(&qp->sq, &swqe); n++)
+		;
+	for (n = 0; n < qp->rq.size && kiw_rq_fetch(&qp->rq, &rwqe); n++)
+		;
+}
+
+/* Return to the initial state. Nothing reads these fields while there is no stream. */
+static void qp_clean(struct kiw_qp *qp)
+{
+	qp_forget_stream(qp);
+	qp_drop_posted(qp);
+	qp->has_left_srq = false;
+	WRITE_ONCE(qp->term, 0);
+	qp->fault_event = IB_EVENT_QP_FATAL;
+	qp->sweep_ms = QP_SWEEP_MIN_MS;
+}
+
+/* Execute all pending actions, in the order of their bits. */
+static void qp_act(struct kiw_qp *qp)
+{
+	unsigned long todo = qp_take_todo(qp);
+	bool is_over, was_cut = false;
+
+	lockdep_assert_held(&qp->mutex);
+	if (todo & KIW_QPA_CLEAN)
+		qp_clean(qp);
+	if (todo & KIW_QP_TODO_AGAIN)
+		todo |= qp_again_todo(qp);
+	if (todo & KIW_QP_TODO_FATAL)
+		qp_fatal(qp);
+	if (todo & KIW_QPA_SHUTDOWN && kiw_qp_state(qp) != KIW_QPS_ERROR)
+		mod_delayed_work(qp->wq, &qp->close_timer, msecs_to_jiffies(QP_CLOSE_MS));
+	if (todo & (KIW_QPA_SHUTDOWN | KIW_QP_TODO_RUN))
+		qp_run_sleeping(qp);
+	/* The QP may have been reset since FLUSH was queued; then there is nothing to flush. */
+	is_over = kiw_qp_state(qp) == KIW_QPS_ERROR;
+	if (todo & KIW_QPA_FLUSH && is_over)
+		was_cut = qp_flush(qp);
+	if (todo & KIW_QPA_EVENT_FATAL)
+		qp_async_event(qp, qp->fault_event);
+	if (todo & KIW_QPA_FLUSH && is_over)
+		qp_last_wqe(qp);
+	if (todo & KIW_QPA_REPORT)
+		qp_report(qp, was_cut && todo & KIW_QPA_DROP);
+}
+
+static void qp_work(struct work_struct *work)
+{
+	struct kiw_qp *qp = container_of(work, struct kiw_qp, work);
+	/* Memory reclaim may wait for this QP, and releasing its stream may allocate memory. */
+	unsigned int noio = memalloc_noio_save();
+
+	mutex_lock(&qp->mutex);
+	qp_act(qp);
+	mutex_unlock(&qp->mutex);
+	memalloc_noio_restore(noio);
+}
+
+static void qp_close_timer(struct work_struct *work)
+{
+	struct kiw_qp *qp = container_of(to_delayed_work(work), struct kiw_qp, close_timer);
+
+	kiw_qp_handle_event(qp, KIW_QPE_LLP_LOST);
+}
+
+/*
+ * Either the engines lacked memory or, in ERROR, a process may have posted receives. The stock
+ * provider rings no doorbell for receives, so without this they would never complete.
+ */
+static void qp_again(struct work_struct *work)
+{
+	struct kiw_qp *qp = container_of(to_delayed_work(work), struct kiw_qp, again);
+
+	kiw_qp_todo(qp, KIW_QP_TODO_AGAIN);
+}
+
+/**
+ * kiw_qp_handle_event_sync() - report an event to a QP's state machine and wait for its actions
+ * @qp: the QP
+ * @event: the event
+ *
+ * Context: process, may sleep; not from the connection's callbacks.
+ * Return: as kiw_qp_handle_event().
+ */
+int kiw_qp_handle_event_sync(struct kiw_qp *qp, enum kiw_qp_event event)
+{
+	int ret = kiw_qp_handle_event(qp, event);
+
+	flush_work(&qp->work);
+	return ret;
+}
+
+/* Connecting */
+
+/**
+ * kiw_qp_connect() - take over an established stream from MPA startup
+ * @qp: the QP, in IDLE
+ * @params: the negotiated parameters; copied
+ *
+ * The QP becomes the owner of the stream and takes its own reference. Its engines are stopped
+ * until kiw_qp_start(). After success, params->ops->closed() will be called exactly once.
+ *
+ * Context: process, may sleep; takes @qp->mutex. Several connections may try to get one QP: the
+ * first one succeeds.
+ * Return: 0; -EINVAL: the QP is not idle; -ENOMEM.
+ */
+int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params)
+{
+	int ret = -EINVAL;
+
+	mutex_lock(&qp->mutex);
+	if (kiw_qp_state(qp) != KIW_QPS_IDLE || qp->ks)
+		goto out;
+	qp->conn = *params;
+	ret = kiw_tx_init(qp);
+	if (ret)
+		goto out;
+	kiw_rx_init(qp);
+	qp->gave_way = false;
+	/*
+	 * Pairs with the reads of @ks in qp_bh() and qp_kick_stream(): code that sees the new
+	 * stream, such as a tasklet left over from the previous one, also sees its engines
+	 * stopped.
+	 */
+	smp_store_release(&qp->ks, kiw_sock_get(params->ks));
+	ret = kiw_qp_handle_event(qp, KIW_QPE_CONNECT);
+	if (ret)
+		qp_forget_stream(qp);
+	else
+		kiw_sock_set_owner(qp->ks, &kiw_qp_sock_ops, qp);
+out:
+	mutex_unlock(&qp->mutex);
+	return ret;
+}
+
+/* Is @conn the QP's current connection? After a reset the QP has none, or another one. */
+static bool qp_is_of(const struct kiw_qp *qp, const void *conn)
+{
+	lockdep_assert_held(&qp->mutex);
+	return qp->ks && qp->conn.conn == conn;
+}
+
+static void qp_start(struct kiw_qp *qp)
+{
+	if (kiw_qp_state(qp) == KIW_QPS_IDLE)
+		return;
+	if (!kiw_sock_lock(qp->ks)) {
+		kiw_qp_handle_event(qp, KIW_QPE_LLP_LOST);
+		return;
+	}
+	qp->rx.is_running = true;
+	qp->tx.is_running = true;
+	kiw_sock_unlock(qp->ks);
+	qp_run_sleeping(qp);
+}
+
+/**
+ * kiw_qp_start() - start full operation
+ * @qp: the QP, after kiw_qp_connect()
+ * @conn: the connection that was passed to kiw_qp_connect()
+ *
+ * Starts both engines and processes the data that has arrived already, which TCP does not
+ * announce again. Does nothing if the QP was aborted or reset in the meantime.
+ *
+ * Context: process, may sleep.
+ */
+void kiw_qp_start(struct kiw_qp *qp, const void *conn)
+{
+	mutex_lock(&qp->mutex);
+	if (qp_is_of(qp, conn))
+		qp_start(qp);
+	mutex_unlock(&qp->mutex);
+}
+
+/**
+ * kiw_qp_abort_conn() - abort a connection
+ * @qp: the QP, after kiw_qp_connect()
+ * @conn: the connection that was passed to kiw_qp_connect()
+ *
+ * The connection's closed() follows. Does nothing if the QP was reset in the meantime: then
+ * closed() has already been called, and the QP's present stream, if any, belongs to another
+ * connection.
+ *
+ * Context: process, may sleep; does not wait for the connection to end.
+ */
+void kiw_qp_abort_conn(struct kiw_qp *qp, const void *conn)
+{
+	mutex_lock(&qp->mutex);
+	if (qp_is_of(qp, conn))
+		kiw_qp_handle_event(qp, KIW_QPE_ABORT);
+	mutex_unlock(&qp->mutex);
+}
+
+/* Lifetime */
+
+/**
+ * kiw_qp_init() - initialise everything in a QP except its queues
+ * @qp: zeroed; @is_user, @sig_all, @mrs, @stats, the CQs and the queues have been set
+ * @wq: the device's workqueue
+ *
+ * Context: process; for a user QP, the process that creates it.
+ */
+void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq)
+{
+	kref_init(&qp->ref);
+	init_completion(&qp->unreferenced);
+	mutex_init(&qp->mutex);
+	spin_lock_init(&qp->lock);
+	INIT_LIST_HEAD(&qp->startups);
+	qp->state = KIW_QPS_IDLE;
+	qp->fault_event = IB_EVENT_QP_FATAL;
+	qp->sweep_ms = QP_SWEEP_MIN_MS;
+	qp->wq = wq;
+	if (qp->is_user)
+		qp->memcg = get_mem_cgroup_from_mm(current->mm);
+	INIT_WORK(&qp->work, qp_work);
+	INIT_DELAYED_WORK(&qp->again, qp_again);
+	INIT_DELAYED_WORK(&qp->close_timer, qp_close_timer);
+	tasklet_setup(&qp->bh, qp_bh);
+	kiw_doorbell_init(&qp->doorbell);
+	kiw_count(qp->stats, KIW_STAT_QP_CREATED);
+}
+
+/*
+ * Stop everything that was started for this QP, for good. The order matters:
+ *
+ * 1. New activity. The doorbell's timer is the last to act for a consumer. @is_ending keeps the
+ *    work item from arming @again, and stopped engines do not arm it either. Only the socket's
+ *    callbacks could schedule the tasklet, and they have been removed.
+ * 2. The timers. They only queue the work item.
+ * 3. The tasklet. It may have been scheduled by the end of the stream, which TCP announces. All it
+ * can still do is to queue the work item.
+ * 4. The work item, which no longer starts anything.
+ */
+static void qp_quiesce(struct kiw_qp *qp)
+{
+	kiw_doorbell_stop(&qp->doorbell);
+	mutex_lock(&qp->mutex);
+	qp->is_ending = true;
+	qp_stop_engines(qp);
+	mutex_unlock(&qp->mutex);
+	cancel_delayed_work_sync(&qp->close_timer);
+	cancel_delayed_work_sync(&qp->again);
+	tasklet_kill(&qp->bh);
+	flush_work(&qp->work);
+}
+
+/* After qp_quiesce() nothing may be pending. */
+static bool qp_is_quiet(const struct kiw_qp *qp)
+{
+	return !test_bit(TASKLET_STATE_SCHED, &qp->bh.state) && !work_pending(&qp->work) &&
+	       !delayed_work_pending(&qp->again) && !delayed_work_pending(&qp->close_timer);
+}
+
+/**
+ * kiw_qp_reset() - return a QP to its initial state
+ * @qp: the QP
+ *
+ * In the verbs every state leads to RESET. In the state machine only IDLE and ERROR do, so a QP
+ * in any other state is aborted first. All pending actions, including the connection's REPORT,
+ * are executed here and not left to the work item, which would no longer find the stream. No
+ * connection can start in the meantime, because that also takes the mutex.
+ *
+ * Other threads may post, modify and connect concurrently, and a CQ of the QP may be overrun.
+ * What they start finds either the old stream with its engines stopped, or no stream. A tasklet
+ * and timers left over from the old stream find nothing to do.
+ *
+ * Context: process, may sleep. May call the consumer's event handler.
+ */
+void kiw_qp_reset(struct kiw_qp *qp)
+{
+	/* As in qp_work() */
+	unsigned int noio = memalloc_noio_save();
+
+	mutex_lock(&qp->mutex);
+	if (kiw_qp_state(qp) != KIW_QPS_IDLE)
+		kiw_qp_handle_event(qp, KIW_QPE_ABORT);
+	qp_act(qp);
+	/* Legal: meanwhile only an abort or a fatal event can occur, which lead to ERROR. */
+	WARN_ON_ONCE(kiw_qp_handle_event(qp, KIW_QPE_RESET));
+	qp_act(qp);
+	mutex_unlock(&qp->mutex);
+	memalloc_noio_restore(noio);
+}
+
+/**
+ * kiw_qp_uninit() - end a QP
+ * @qp: the QP; no consumer uses it any more
+ *
+ * Aborts the QP, flushes all work, and waits until no references are left.
+ *
+ * Context: process, may sleep.
+ */
+void kiw_qp_uninit(struct kiw_qp *qp)
+{
+	kiw_qp_handle_event_sync(qp, KIW_QPE_ABORT);
+	kiw_qp_put(qp);
+	wait_for_completion(&qp->unreferenced);
+	qp_quiesce(qp);
+	mutex_lock(&qp->mutex);
+	qp_forget_stream(qp);
+	mutex_unlock(&qp->mutex);
+	WARN_ON_ONCE(!qp_is_quiet(qp));
+	mem_cgroup_put(qp->memcg);
+	kiw_count(qp->stats, KIW_STAT_QP_DESTROYED);
+}

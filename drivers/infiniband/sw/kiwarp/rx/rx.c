@@ -1,0 +1,705 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The receive engine.
+ *
+ * TCP calls when enough data has arrived. A run looks at the head of the FPDU at the front of the
+ * socket's receive queue and waits until all of the FPDU has arrived. It verifies the FPDU in the
+ * queue (rx_fpdu.c) before it uses any field of the FPDU (RFC 5044 6). Then the header is decoded
+ * and checked, the payload is copied to its destination, and the message is delivered with its last
+ * segment. Each run consumes what it has processed with a single call.
+ *
+ * For each segment that comes here, the STag is looked up and access rights are checked. Segments
+ * that only continue a message where the previous one ended are placed by rx_follow.c, which
+ * checks only what can have changed.
+ *
+ * Context: socket lock held, BHs off; &struct kiw_rx is protected by the socket lock.
+ */
+#include "rx.h"
+
+#include "mem/mr_fast.h"
+#include "mem/sgl.h"
+#include "proto/ddp.h"
+#include "proto/term.h"
+#include "qp/qp.h"
+#include "rx_fpdu.h"
+#include "trace.h"
+#include "tx/tx_fpdu.h"
+
+/* The smallest FPDU: a tagged segment without payload */
+#define RX_FPDU_MIN	(sizeof(struct kiw_wire_tagged) + KIW_FPDU_CRC_SIZE)
+
+/**
+ * enum rx_when - when to process the FPDU at the front
+ * @RX_NOW: now, if there is one
+ * @RX_SOON: in another run, because this run has used up its budget
+ * @RX_LATER: when there is memory for its request; it has had no effect yet
+ * @RX_WAIT: not before TCP has more: it is not complete, or the QP has ended
+ */
+enum rx_when {
+	RX_NOW,
+	RX_SOON,
+	RX_LATER,
+	RX_WAIT,
+};
+
+/* The error to report for a fault on the target of the peer's access: RFC 5041 8.1, RFC 5040 7.2 */
+static const enum kiw_perr tagged_perr[KIW_MEM_COUNT] = {
+	[KIW_MEM_OK]		= KIW_PERR_NONE,
+	[KIW_MEM_STAG]		= KIW_PERR_DDP_STAG,
+	[KIW_MEM_ASSOC]		= KIW_PERR_DDP_STAG_ASSOC,
+	[KIW_MEM_ACCESS]	= KIW_PERR_RDMAP_ACCESS,
+	[KIW_MEM_WRAP]		= KIW_PERR_DDP_TO_WRAP,
+	[KIW_MEM_BOUNDS]	= KIW_PERR_DDP_BOUNDS,
+	[KIW_MEM_LOST]		= KIW_PERR_RDMAP_CATASTROPHIC,
+};
+
+/* Placement */
+
+/* Start a message whose payload goes to the SGEs of a work request, one after the other. */
+static void rx_begin_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sge)
+{
+	qp->rx.sgl = (struct kiw_sgl) {
+		.section = &qp->rx.section,
+		.pd = qp->ib.pd,
+		.dma_lkey = qp->ib.device->local_dma_lkey,
+		.is_kernel = !qp->is_user,
+		.num_sge = num_sge,
+		.sge = sge,
+	};
+}
+
+/* Place @len bytes of payload where kiw_mr_check() allows it. Return: false: unreadable. */
+static __always_inline bool rx_place(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
+				     const struct kiw_mr *mr, u64 addr, u32 len)
+{
+	const u8 *data;
+	u32 here;
+
+	for (; len; len -= here, addr += here) {
+		data = kiw_rx_take(qp, cur, len, &here);
+		if (!data)
+			return false;
+		kiw_sgl_write(mr, addr, data, here);
+	}
+	return true;
+}
+
+/* Place payload in the memory of the work request that belongs to the message in progress */
+static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+{
+	struct kiw_sgl *sgl = &qp->rx.sgl;
+	u32 left = in->seg.payload_len;
+	enum kiw_mem_fault fault;
+	struct kiw_mr *mr;
+	u64 addr;
+	u32 len;
+
+	for (; left; left -= len, sgl->off += len) {
+		len = left;
+		fault = kiw_sgl_at(sgl, &len, &addr, &mr);
+		if (fault == KIW_MEM_OK && !rx_place(qp, &in->cur, mr, addr, len))
+			fault = KIW_MEM_LOST;
+		kiw_mr_done(mr);
+		if (fault != KIW_MEM_OK)
+			return fault;
+	}
+	return KIW_MEM_OK;
+}
+
+/* The caller passes *@mr to kiw_mr_done(), even after a fault. Inline: runs per segment. */
+static inline enum kiw_mem_fault rx_find_target(struct kiw_qp *qp, u32 stag, int access, u64 to,
+						u64 len, struct kiw_mr **mr)
+{
+	enum kiw_mem_fault fault;
+
+	*mr = kiw_mr_use(&qp->rx.section, stag);
+	if (!*mr)
+		return KIW_MEM_STAG;
+	fault = kiw_mr_check(*mr, qp->ib.pd, access, to, len);
+	if (fault == KIW_MEM_OK && !(READ_ONCE(qp->access) & access))
+		return KIW_MEM_ACCESS;
+	return fault;
+}
+
+static enum kiw_mem_fault rx_place_tagged(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+{
+	const struct kiw_ddp_seg *seg = &in->seg;
+	enum kiw_mem_fault fault;
+	struct kiw_mr *mr;
+
+	fault = rx_find_target(qp, seg->stag, IB_ACCESS_REMOTE_WRITE, seg->to, seg->payload_len,
+			       &mr);
+	if (fault == KIW_MEM_OK && !rx_place(qp, &in->cur, mr, seg->to, seg->payload_len))
+		fault = KIW_MEM_LOST;
+	kiw_mr_done(mr);
+	return fault;
+}
+
+/* Completions */
+
+static void rx_complete_recv(struct kiw_qp *qp, const struct kiw_ddp_seg *seg,
+			     enum kiw_wcs status, u32 byte_len)
+{
+	struct kiw_wc wc = {
+		.wr_id = qp->rx.recv.wr_id,
+		.qp = &qp->ib,
+		.byte_len = byte_len,
+		.status = status,
+		.op = KIW_WR_RECV,
+		.solicited = seg && kiw_rdmap_is_solicited(seg->opcode),
+		.with_inv = seg && kiw_rdmap_is_invalidate(seg->opcode),
+		.inv_stag = seg ? seg->inv_stag : 0,
+	};
+
+	qp->rx.has_recv = false;
+	kiw_qp_post_completion(qp, qp->rcq, &wc);
+}
+
+/* Return: %KIW_MEM_OK, or why @stag was not invalidated */
+static enum kiw_mem_fault rx_invalidate_stag(struct kiw_qp *qp, u32 stag, int rights)
+{
+	enum kiw_mem_fault fault;
+
+	fault = kiw_fast_invalidate(qp->mrs, &qp->ib, stag, rights);
+	if (fault == KIW_MEM_OK)
+		kiw_count(qp->stats, KIW_STAT_FAST_INVALIDATED);
+	return fault;
+}
+
+static void rx_complete_read(struct kiw_qp *qp, struct kiw_read *read, enum kiw_wcs status)
+{
+	struct kiw_pend *pend;
+
+	if (!read->is_rtr) {
+		pend = kiw_pend_at(&qp->tx.pend, read->pend);
+		pend->status = status;
+		pend->is_done = true;
+	}
+	kiw_orq_done(&qp->tx.orq);
+	kiw_tx_complete(qp);
+}
+
+/* The sink of our Read is bad. The completion says why; the peer gets a generic error. */
+static enum kiw_perr rx_sink_fault(struct kiw_qp *qp, struct kiw_read *read, enum kiw_wcs status,
+				   const char *what)
+{
+	const struct kiw_pend *pend = kiw_pend_at(&qp->tx.pend, read->pend);
+
+	kiw_count(qp->stats, KIW_STAT_WR_INVALID);
+	trace_kiw_wr_invalid(dev_name(&qp->ib.device->dev), qp->ib.qp_num, pend->wr_id, pend->op,
+			     what);
+	rx_complete_read(qp, read, status);
+	return KIW_PERR_RDMAP_CATASTROPHIC;
+}
+
+/* All of the Response was placed. Invalidate the sink first if the consumer asked for that. */
+static enum kiw_perr rx_read_done(struct kiw_qp *qp, struct kiw_read *read)
+{
+	if (read->with_inv && rx_invalidate_stag(qp, read->sge[0].lkey, 0) != KIW_MEM_OK)
+		return rx_sink_fault(qp, read, KIW_WCS_MEM_OP, "invalidation of the sink");
+	rx_complete_read(qp, read, KIW_WCS_SUCCESS);
+	kiw_count(qp->stats, KIW_STAT_RX_READ_RESPONSES);
+	return KIW_PERR_NONE;
+}
+
+/* The consumer's receive is bad. The completion says why; the peer gets a generic error. */
+static enum kiw_perr rx_own_fault(struct kiw_qp *qp, enum kiw_wcs status, const char *what)
+{
+	kiw_count(qp->stats, KIW_STAT_WR_INVALID);
+	trace_kiw_wr_invalid(dev_name(&qp->ib.device->dev), qp->ib.qp_num, qp->rx.recv.wr_id,
+			     KIW_WR_RECV, what);
+	rx_complete_recv(qp, NULL, status, 0);
+	return KIW_PERR_RDMAP_CATASTROPHIC;
+}
+
+/* Messages, one segment at a time */
+
+/* Take a receive for the message that begins. */
+static enum kiw_perr rx_take_recv(struct kiw_qp *qp)
+{
+	int ret = kiw_qp_fetch_recv(qp, &qp->rx.recv);
+
+	if (!ret)
+		return KIW_PERR_DDP_NO_BUFFER;
+	qp->rx.has_recv = true;
+	rx_begin_sgl(qp, qp->rx.recv.sge, qp->rx.recv.num_sge);
+	if (ret > 0)
+		return KIW_PERR_NONE;
+	return rx_own_fault(qp, KIW_WCS_LOC_QP_OP, "malformed receive");
+}
+
+/*
+ * The peer may only invalidate memory that a work request of this QP gave it access to. Anything
+ * else is error 0/1/09, whatever the reason: RFC 5040 5.3, 8.1.1 (7) and 8.1.2. The STag is
+ * invalidated before the Send is delivered.
+ */
+static enum kiw_perr rx_invalidate(struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
+{
+	const int remote = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE;
+
+	if (!kiw_rdmap_is_invalidate(seg->opcode))
+		return KIW_PERR_NONE;
+	if (rx_invalidate_stag(qp, seg->inv_stag, remote) == KIW_MEM_OK) {
+		kiw_count(qp->stats, KIW_STAT_RX_INVALIDATES);
+		return KIW_PERR_NONE;
+	}
+	rx_complete_recv(qp, NULL, KIW_WCS_GENERAL, 0);
+	return KIW_PERR_RDMAP_INVALIDATE;
+}
+
+/*
+ * RFC 6581 9.2: a zero-length Send that serves as RTR takes no receive and completes nothing. It
+ * is an RTR only if this kind was negotiated and it asks for nothing else. With an STag to
+ * invalidate or with a solicited event, it is an ordinary message of the peer's consumer, and is
+ * checked and delivered (RFC 5040 5.3, 7.2).
+ */
+static bool rx_is_rtr_send(const struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
+{
+	return qp->conn.expect_rtr && !qp->rx.has_spoken && !seg->payload_len && seg->last &&
+	       seg->opcode == KIW_RDMAP_SEND;
+}
+
+static enum kiw_perr rx_send(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+{
+	struct kiw_untagged_rx *queue = &qp->rx.queue[KIW_QN_SEND];
+	const struct kiw_ddp_seg *seg = &in->seg;
+	struct kiw_rwqe *recv = &qp->rx.recv;
+	enum kiw_mem_fault fault;
+	enum kiw_perr perr;
+	u32 len;
+
+	perr = kiw_untagged_check(queue, seg);
+	if (perr == KIW_PERR_NONE && rx_is_rtr_send(qp, seg))
+		goto out_count;
+	if (perr == KIW_PERR_NONE && !qp->rx.has_recv)
+		perr = rx_take_recv(qp);
+	if (perr != KIW_PERR_NONE)
+		return perr;
+	if (seg->payload_len > recv->length - queue->mo) {
+		rx_complete_recv(qp, NULL, KIW_WCS_LOC_LEN, 0);
+		return KIW_PERR_DDP_TOO_LONG;
+	}
+	fault = rx_place_sgl(qp, in);
+	if (fault == KIW_MEM_LOST)
+		return KIW_PERR_RDMAP_CATASTROPHIC;
+	if (fault != KIW_MEM_OK)
+		return rx_own_fault(qp, KIW_WCS_LOC_PROT, "receive buffer");
+	len = queue->mo + seg->payload_len;
+	if (seg->last) {
+		perr = rx_invalidate(qp, seg);
+		if (perr != KIW_PERR_NONE)
+			return perr;
+		rx_complete_recv(qp, seg, KIW_WCS_SUCCESS, len);
+	}
+out_count:
+	if (seg->last)
+		kiw_count(qp->stats, KIW_STAT_RX_SENDS);
+	kiw_untagged_advance(queue, seg);
+	return KIW_PERR_NONE;
+}
+
+static enum kiw_perr rx_write(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+{
+	const struct kiw_ddp_seg *seg = &in->seg;
+	enum kiw_mem_fault fault = KIW_MEM_OK;
+
+	/* RFC 5041 5.2: if nothing is placed, nothing is checked */
+	if (seg->payload_len)
+		fault = rx_place_tagged(qp, in);
+	if (fault != KIW_MEM_OK)
+		return tagged_perr[fault];
+	if (seg->last)
+		kiw_count(qp->stats, KIW_STAT_RX_WRITES);
+	return KIW_PERR_NONE;
+}
+
+static enum kiw_perr rx_read_request(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+{
+	const struct kiw_ddp_seg *seg = &in->seg;
+	enum kiw_mem_fault fault = KIW_MEM_OK;
+	struct kiw_read_req req;
+	enum kiw_perr perr;
+	struct kiw_mr *mr;
+
+	/* Not a fault, although an error is returned: see rx_put_off(). */
+	in->is_short = !qp->tx.inq.slots && !kiw_inq_ready(&qp->tx.inq);
+	if (in->is_short)
+		return KIW_PERR_DDP_NO_BUFFER;
+	/* A header that could not be read is all zeros: a Read of 0 bytes */
+	if (kiw_sock_is_unreadable(qp->ks))
+		return KIW_PERR_RDMAP_CATASTROPHIC;
+	perr = kiw_untagged_check(&qp->rx.queue[KIW_QN_READ_REQ], seg);
+	if (perr != KIW_PERR_NONE)
+		return perr;
+	kiw_read_req_decode(in->head + seg->hdr_len, &req);
+	if (req.size) {
+		fault = rx_find_target(qp, req.src_stag, IB_ACCESS_REMOTE_READ, req.src_to,
+				       req.size, &mr);
+		kiw_mr_done(mr);
+	}
+	if (fault != KIW_MEM_OK)
+		return kiw_mr_source_perr(fault);
+	if (!kiw_inq_add(&qp->tx.inq, &req, in->head + KIW_FPDU_LEN_SIZE))
+		return KIW_PERR_DDP_NO_BUFFER;
+	kiw_untagged_advance(&qp->rx.queue[KIW_QN_READ_REQ], seg);
+	kiw_count(qp->stats, KIW_STAT_RX_READ_REQUESTS);
+	kiw_qp_run_soon(qp);
+	return KIW_PERR_NONE;
+}
+
+/* A Response must match the request exactly: RFC 5040 5.5. */
+static enum kiw_perr rx_match_response(const struct kiw_read *read, const struct kiw_ddp_seg *seg)
+{
+	if (!read)
+		return KIW_PERR_RDMAP_OPCODE;
+	/* RFC 5041 5.2: if nothing is placed, the STag and the TO have no meaning. */
+	if (seg->payload_len && read->length && seg->stag != read->stag)
+		return KIW_PERR_DDP_STAG;
+	if (seg->payload_len > read->length - read->received ||
+	    (seg->payload_len && seg->to != read->received))
+		return KIW_PERR_DDP_BOUNDS;
+	if (seg->last && read->received + seg->payload_len != read->length)
+		return KIW_PERR_RDMAP_STREAM;
+	return KIW_PERR_NONE;
+}
+
+static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+{
+	struct kiw_read *read = kiw_orq_oldest(&qp->tx.orq);
+	const struct kiw_ddp_seg *seg = &in->seg;
+	enum kiw_perr perr = rx_match_response(read, seg);
+	enum kiw_mem_fault fault;
+
+	if (perr != KIW_PERR_NONE) {
+		if (read)
+			rx_complete_read(qp, read, KIW_WCS_BAD_RESP);
+		return perr;
+	}
+	if (!qp->rx.in_message)
+		rx_begin_sgl(qp, read->sge, read->num_sge);
+	fault = rx_place_sgl(qp, in);
+	if (fault == KIW_MEM_LOST)
+		return KIW_PERR_RDMAP_CATASTROPHIC;
+	if (fault != KIW_MEM_OK)
+		return rx_sink_fault(qp, read, KIW_WCS_LOC_PROT, "read buffer");
+	read->received += seg->payload_len;
+	if (!seg->last)
+		return KIW_PERR_NONE;
+	/* A fence, or a Read that found the ORQ full, may now proceed. */
+	kiw_qp_run_soon(qp);
+	return rx_read_done(qp, read);
+}
+
+/* Copy @len bytes of payload at @cur to @buf; false: they cannot be read. */
+static bool rx_copy(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u8 *buf, u32 len)
+{
+	const u8 *data;
+	u32 here;
+
+	for (; len; len -= here, buf += here) {
+		data = kiw_rx_take(qp, cur, len, &here);
+		if (!data)
+			return false;
+		memcpy(buf, data, here);
+	}
+	return true;
+}
+
+/* RFC 5040 4.8: the peer ends the stream and says why. A Terminate is not answered. */
+static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+{
+	const struct kiw_ddp_seg *seg = &in->seg;
+	const struct kiw_perr_info *info;
+	u8 payload[KIW_TERM_MAX] = {};
+	struct kiw_term term;
+	enum kiw_perr perr;
+	u32 len;
+
+	perr = kiw_untagged_check(&qp->rx.queue[KIW_QN_TERMINATE], seg);
+	len = min_t(u32, seg->payload_len, sizeof(payload));
+	if (!rx_copy(qp, &in->cur, payload, len))
+		return KIW_PERR_RDMAP_CATASTROPHIC;
+	if (perr != KIW_PERR_NONE || !kiw_term_decode(payload, len, &term))
+		return perr == KIW_PERR_NONE ? KIW_PERR_RDMAP_STREAM : perr;
+	kiw_qp_note_term(qp, KIW_QP_TERM_RECEIVED, term.layer, term.etype, term.code);
+	info = kiw_perr_info(term.perr);
+	kiw_count(qp->stats, KIW_STAT_RX_TERMINATES);
+	trace_kiw_perr_rx(dev_name(&qp->ib.device->dev), qp->ib.qp_num, info->text, term.layer,
+			  term.etype, term.code, seg->opcode);
+	kiw_tx_refused(qp, &term, info->wcs);
+	kiw_qp_handle_event(qp, KIW_QPE_PEER_TERMINATE);
+	return KIW_PERR_NONE;
+}
+
+/*
+ * RFC 5041 5.3: a source sends one message after the other, so the end of a message means that
+ * all earlier ones have arrived. Only a Terminate may cut a message short, RFC 5040 4.8.
+ */
+static enum kiw_perr rx_check_order(const struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
+{
+	if (qp->rx.in_message && seg->opcode != qp->rx.opcode &&
+	    seg->opcode != KIW_RDMAP_TERMINATE)
+		return KIW_PERR_RDMAP_OPCODE;
+	return KIW_PERR_NONE;
+}
+
+static enum kiw_perr rx_dispatch(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+{
+	switch (in->seg.opcode) {
+	case KIW_RDMAP_WRITE:
+		return rx_write(qp, in);
+	case KIW_RDMAP_READ_REQ:
+		return rx_read_request(qp, in);
+	case KIW_RDMAP_READ_RESP:
+		return rx_read_response(qp, in);
+	case KIW_RDMAP_TERMINATE:
+		return rx_terminate(qp, in);
+	default:
+		return rx_send(qp, in);
+	}
+}
+
+/* FPDUs */
+
+/* The first valid FPDU: the peer is in full operation, RFC 5044 7.1.2. */
+static void rx_spoken(struct kiw_qp *qp)
+{
+	qp->rx.has_spoken = true;
+	qp->conn.ops->spoken(qp->conn.conn);
+	if (!qp->tx.awaits_first_fpdu)
+		return;
+	qp->tx.awaits_first_fpdu = false;
+	kiw_qp_run_soon(qp);
+}
+
+/*
+ * Process a complete FPDU; leaves @in->cur somewhere inside it. If @continues, kiw_rx_continues()
+ * has decoded the header, and the state that belongs to the message rather than to this segment
+ * does not change.
+ */
+static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_fpdu *in, bool continues)
+{
+	const struct kiw_ddp_seg *seg = &in->seg;
+	enum kiw_perr perr;
+
+	perr = kiw_rx_verify(qp, in);
+	if (perr == KIW_PERR_NONE && !continues)
+		perr = kiw_ddp_decode(in->head, in->extent.ulpdu_len, qp->conn.version, &in->seg);
+	if (perr != KIW_PERR_NONE)
+		return perr;
+	in->num++;
+	in->octets += seg->payload_len;
+	if (!continues)
+		perr = rx_check_order(qp, seg);
+	if (perr != KIW_PERR_NONE)
+		return perr;
+	kiw_rx_skip(qp, &in->cur, seg->hdr_len);
+	perr = rx_dispatch(qp, in);
+	if (perr != KIW_PERR_NONE || continues)
+		return perr;
+	qp->rx.in_message = !seg->last;
+	qp->rx.opcode = seg->opcode;
+	if (!qp->rx.has_spoken)
+		rx_spoken(qp);
+	return KIW_PERR_NONE;
+}
+
+/*
+ * There is no memory for the request in the FPDU at the front, and the FPDU has had no effect. It
+ * stays in the queue, before the @rest bytes that follow, and the next run processes it from the
+ * start.
+ */
+static void rx_put_off(struct kiw_rx_fpdu *in, u32 rest)
+{
+	in->num--;
+	in->octets -= in->seg.payload_len;
+	in->cur.avail = rest + in->extent.total;
+}
+
+/*
+ * End the stream. The QP leaves the states in which it places data, so the rest of the socket's
+ * receive queue is never processed.
+ */
+static void rx_fault(struct kiw_qp *qp, const struct kiw_rx_fpdu *in, enum kiw_perr perr)
+{
+	u32 len;
+
+	if (kiw_sock_is_unreadable(qp->ks))
+		perr = KIW_PERR_RDMAP_CATASTROPHIC;
+	/* Do not blame the peer's segment for a fault of this end. */
+	len = perr == KIW_PERR_RDMAP_CATASTROPHIC ? 0 : in->head_len;
+	kiw_tx_discard(qp);
+	kiw_qp_fault(qp, perr, len ? in->head : NULL, len);
+}
+
+/* Process the FPDU at the front. Return: when to process the next one, or this one. */
+static enum rx_when rx_next(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
+{
+	bool continues = kiw_rx_continues(qp, in);
+	enum kiw_mpa_rx what = continues ? KIW_MPA_RX_READY : kiw_rx_frame(qp, in);
+	u32 left = in->cur.avail - in->extent.total;
+	enum kiw_perr perr;
+
+	if (what == KIW_MPA_RX_MORE) {
+		*want = in->extent.total;
+		return RX_WAIT;
+	}
+	perr = what == KIW_MPA_RX_READY ? rx_fpdu(qp, in, continues) : KIW_PERR_MPA_FRAMING;
+	if (perr != KIW_PERR_NONE && in->is_short) {
+		rx_put_off(in, left);
+		return RX_LATER;
+	}
+	if (perr != KIW_PERR_NONE) {
+		rx_fault(qp, in, perr);
+		return RX_WAIT;
+	}
+	kiw_sock_rx_skip(qp->ks, &in->cur, in->cur.avail - left);
+	if (!in->seg.last)
+		kiw_rx_follow(qp, in);
+	return RX_NOW;
+}
+
+/* All that arrived has been processed. Check whether the stream has ended. */
+static void rx_check_end(struct kiw_qp *qp, u32 left)
+{
+	struct kiw_rx *rx = &qp->rx;
+	bool inside = left || rx->in_message;
+
+	switch (kiw_sock_status(qp->ks)) {
+	case KIW_SOCK_PEER_CLOSED:
+		if (rx->has_ended)
+			return;
+		rx->has_ended = true;
+		kiw_qp_handle_event(qp, inside ? KIW_QPE_LLP_LOST : KIW_QPE_PEER_FIN);
+		kiw_qp_run_soon(qp);
+		return;
+	case KIW_SOCK_DEAD:
+		rx->has_ended = true;
+		kiw_qp_handle_event(qp, KIW_QPE_LLP_LOST);
+		return;
+	default:
+		return;
+	}
+}
+
+/* Process as many FPDUs as the budget allows. Return: when to process the next one. */
+static enum rx_when rx_use(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
+{
+	enum rx_when when = RX_NOW;
+
+	in->seg.last = true;
+	in->num = 0;
+	in->octets = 0;
+	in->is_short = false;
+	kiw_mr_enter(qp->mrs, &qp->rx.section);
+	while (when == RX_NOW && in->cur.avail && kiw_rx_may_place(qp))
+		when = kiw_rx_has_budget(in) ? rx_next(qp, in, want) : RX_SOON;
+	kiw_mr_leave(&qp->rx.section);
+	kiw_count_add(qp->stats, KIW_STAT_RX_FPDUS, in->num);
+	kiw_count_add(qp->stats, KIW_STAT_RX_BYTES, in->octets);
+	return when;
+}
+
+/**
+ * kiw_rx_run() - process what has arrived
+ * @qp: the QP
+ *
+ * Runs again without a further call if the budget is used up, when TCP has more, or when the
+ * stream ends.
+ *
+ * Context: socket lock held, BHs off. Never sleeps.
+ */
+void kiw_rx_run(struct kiw_qp *qp)
+{
+	u32 want = RX_FPDU_MIN;
+	struct kiw_rx_fpdu in;
+	enum rx_when when;
+	u32 start;
+
+	kiw_sock_assert_held(qp->ks);
+	if (!qp->rx.is_running)
+		return;
+	kiw_sock_rx_start(qp->ks, &in.cur);
+	if (!qp->rx.has_first_seq) {
+		qp->rx.first_seq = in.cur.seq;
+		qp->rx.has_first_seq = true;
+	}
+	start = in.cur.avail;
+	when = rx_use(qp, &in, &want);
+	if (when == RX_SOON || when == RX_LATER) {
+		kiw_sock_rx_consume(qp->ks, start - in.cur.avail);
+		if (when == RX_SOON)
+			kiw_qp_run_soon(qp);
+		else
+			kiw_qp_retry_later(qp);
+		return;
+	}
+	/* After a fault or the end of the QP, discard the rest. */
+	if (!kiw_rx_may_place(qp))
+		in.cur.avail = 0;
+	kiw_sock_rx_room(qp->ks, &in.cur, want);
+	if (start != in.cur.avail)
+		kiw_sock_rx_consume(qp->ks, start - in.cur.avail);
+	kiw_sock_rx_want(qp->ks, want);
+	rx_check_end(qp, in.cur.avail);
+}
+
+/* TCP's callbacks, through sock/sock.c */
+
+static void rx_readable(void *owner)
+{
+	if (!kiw_qp_gives_way(owner))
+		kiw_rx_run(owner);
+}
+
+static void rx_run_soon(void *owner)
+{
+	kiw_qp_run_soon(owner);
+}
+
+const struct kiw_sock_ops kiw_qp_sock_ops = {
+	.readable = rx_readable,
+	.writable = rx_run_soon,
+	.changed = rx_run_soon,
+};
+
+/**
+ * kiw_rx_init() - prepare the engine for a stream
+ * @qp: the QP
+ *
+ * Context: process; no stream yet.
+ */
+void kiw_rx_init(struct kiw_qp *qp)
+{
+	int i;
+
+	memset(&qp->rx, 0, sizeof(qp->rx));
+	for (i = 0; i < KIW_QN_COUNT; i++)
+		qp->rx.queue[i].msn = 1;
+}
+
+/**
+ * kiw_rx_flush() - complete receives of the QP as flushed
+ * @qp: the QP, in ERROR
+ * @left: maximum number of receive queue entries to complete, not 0
+ *
+ * The receives in a shared receive queue stay there.
+ *
+ * Context: process; socket lock held if there is a stream, BHs off; only called by the QP's work
+ * item or kiw_qp_reset().
+ * Return: true: there may be more; call again.
+ */
+bool kiw_rx_flush(struct kiw_qp *qp, u32 left)
+{
+	kiw_sock_assert_held(qp->ks);
+	if (qp->rx.has_recv)
+		rx_complete_recv(qp, NULL, KIW_WCS_FLUSHED, 0);
+	if (qp->srq)
+		return false;
+	while (kiw_rq_fetch(&qp->rq, &qp->rx.recv)) {
+		rx_complete_recv(qp, NULL, KIW_WCS_FLUSHED, 0);
+		if (!--left)
+			return true;
+	}
+	return false;
+}

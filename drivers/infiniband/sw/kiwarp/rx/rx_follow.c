@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Fast path for the middle of a message.
+ *
+ * A segment that continues its message where the previous one ended differs from the previous one
+ * only in its offset (see kiw_ddp_continues()), and goes to the same region. So rx_find_sink()
+ * looks up once, for many segments, where they go and how much room there is; rx.c does that for
+ * each segment. Only what can change is checked for each segment: whether all of it has arrived,
+ * the budget, the state of the QP, the CRC, the markers, the header, and whether the STag is still
+ * valid. While the STag is valid, the access rights, protection domain and bounds of its region do
+ * not change. Fast-registration regions have users to count and are left to rx.c.
+ *
+ * On any mismatch the segment stays in the socket's receive queue, and rx.c decides whether it is a
+ * fault.
+ *
+ * Owns: nothing. Context: socket lock held, BHs off, within the MR table section of the run.
+ */
+#include "rx_fpdu.h"
+
+#include "mem/mr_copy.h"
+#include "mem/sgl.h"
+#include "proto/crc.h"
+#include "qp/qp.h"
+
+/**
+ * struct rx_sink - memory for the rest of the message in progress
+ * @mr: the region, checked
+ * @stag: the STag, valid as long as it names @mr
+ * @addr: where the next byte goes
+ * @room: bytes of room
+ * @access: access flags that the QP must grant as well
+ */
+struct rx_sink {
+	struct kiw_mr *mr;
+	u32 stag;
+	u64 addr;
+	u64 room;
+	int access;
+};
+
+/* From the end of the previous segment of a Write to the end of the region */
+static void follow_sink_of_write(const struct kiw_ddp_seg *seg, struct rx_sink *sink)
+{
+	sink->stag = seg->stag;
+	sink->addr = seg->to + seg->payload_len;
+	sink->room = sink->mr->base + sink->mr->length - sink->addr;
+	sink->access = IB_ACCESS_REMOTE_WRITE;
+}
+
+/* The rest of the current SGE of a work request */
+static void follow_sink_of_sgl(const struct kiw_sgl *sgl, struct rx_sink *sink)
+{
+	const struct kiw_sge *sge = &sgl->sge[sgl->cur];
+
+	sink->stag = sge->lkey;
+	sink->addr = sge->addr + sgl->off;
+	sink->room = sge->length - sgl->off;
+	sink->access = 0;
+}
+
+/* Find where the next segments go. Return: false: leave them to rx.c. */
+static bool rx_find_sink(struct kiw_qp *qp, const struct kiw_rx_fpdu *in, struct rx_sink *sink)
+{
+	const struct kiw_sgl *sgl = &qp->rx.sgl;
+	const bool is_write = in->seg.opcode == KIW_RDMAP_WRITE;
+
+	sink->mr = qp->rx.section.last;
+	if (!sink->mr || sink->mr->fast || kiw_mr_is_dma(sink->mr))
+		return false;
+	if (is_write)
+		follow_sink_of_write(&in->seg, sink);
+	else if (sgl->cur < sgl->num_sge && !kiw_sgl_is_dma_lkey(sgl, sgl->sge[sgl->cur].lkey))
+		follow_sink_of_sgl(sgl, sink);
+	else
+		return false;
+	return sink->stag && kiw_mr_check(sink->mr, qp->ib.pd,
+					  is_write ? sink->access : IB_ACCESS_LOCAL_WRITE,
+					  sink->addr, sink->room) == KIW_MEM_OK;
+}
+
+static bool rx_may_follow(const struct kiw_qp *qp, const struct rx_sink *sink)
+{
+	return kiw_rx_may_place(qp) && READ_ONCE(sink->mr->stag) == sink->stag &&
+	       (READ_ONCE(qp->access) & sink->access) == sink->access;
+}
+
+/* kiw_rx_verify() for a contiguous FPDU */
+static inline bool rx_holds_at_once(const struct kiw_qp *qp, const struct kiw_rx_fpdu *in,
+				    bool is_marked)
+{
+	const u8 *data = in->cur.data;
+	u32 total = in->extent.total;
+
+	if (qp->conn.crc && !kiw_crc_holds(kiw_crc_update(kiw_crc_init(), data, total)))
+		return false;
+	return !is_marked ||
+	       kiw_mpa_markers_agree(data, total, kiw_rx_offset(qp, &in->cur));
+}
+
+/* Copy @len bytes of payload from @data to @addr; the first marker follows after @gap bytes. */
+static inline void rx_place_at_once(struct kiw_mr *mr, u64 addr, const u8 *data, u32 len, u32 gap)
+{
+	for (; len > gap; gap = KIW_MARKER_INTERVAL - KIW_MARKER_SIZE) {
+		kiw_mr_copy_to(mr, addr, data, gap);
+		addr += gap;
+		len -= gap;
+		data += gap + KIW_MARKER_SIZE;
+	}
+	kiw_mr_copy_to(mr, addr, data, len);
+}
+
+/*
+ * Place all segments that follow; compiled separately for streams with and without markers.
+ * Return: bytes of payload.
+ */
+static __always_inline u32 rx_place_following(struct kiw_qp *qp, struct kiw_rx_fpdu *in,
+					      const struct rx_sink *sink, bool is_marked)
+{
+	const u32 hdr_len = in->seg.hdr_len;
+	const u32 len = in->seg.payload_len;
+	u32 placed = 0;
+	const u8 *data;
+	u32 gap;
+
+	while (sink->room - placed >= len && kiw_rx_has_budget(in)) {
+		data = in->cur.data;
+		gap = is_marked ? kiw_rx_frame_alike(qp, in) : in->extent.total;
+		if (min(in->cur.here, in->cur.avail) < in->extent.total ||
+		    gap < sizeof(struct kiw_wire_untagged) || !rx_may_follow(qp, sink))
+			break;
+		/* If the FPDU is invalid, @in has advanced too far, and rx.c decodes it again. */
+		if (!kiw_ddp_continues(data, in->head, &in->seg) ||
+		    !rx_holds_at_once(qp, in, is_marked))
+			break;
+		rx_place_at_once(sink->mr, sink->addr + placed, data + hdr_len, len,
+				 is_marked ? gap - hdr_len : len);
+		kiw_sock_rx_skip(qp->ks, &in->cur, in->extent.total);
+		in->num++;
+		in->octets += len;
+		placed += len;
+	}
+	return placed;
+}
+
+/**
+ * kiw_rx_follow() - place the segments that continue the message in progress
+ * @qp: the QP
+ * @in: @in->cur is after an FPDU that was placed and is not the last of its message; advanced
+ *	past the last FPDU placed here
+ *
+ * Context: socket lock held, BHs off, within @qp->rx.section.
+ */
+void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+{
+	struct rx_sink sink;
+	u32 placed;
+
+	kiw_sock_assert_held(qp->ks);
+	if (!in->seg.payload_len || !rx_find_sink(qp, in, &sink))
+		return;
+	if (qp->conn.rx_markers)
+		placed = rx_place_following(qp, in, &sink, true);
+	else
+		placed = rx_place_following(qp, in, &sink, false);
+	if (in->seg.opcode == KIW_RDMAP_WRITE)
+		return;
+	qp->rx.sgl.off += placed;
+	if (in->seg.opcode == KIW_RDMAP_READ_RESP)
+		kiw_orq_oldest(&qp->tx.orq)->received += placed;
+	else
+		qp->rx.queue[KIW_QN_SEND].mo += placed;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Received FPDUs, one at a time: checks whether an FPDU is complete and valid, and gives access to
+ * its bytes without the markers.
+ *
+ * Owns: nothing. Context: socket lock held, BHs off.
+ */
+#ifndef KIW_RX_FPDU_H
+#define KIW_RX_FPDU_H
+
+#include "proto/ddp.h"
+#include "proto/mpa.h"
+#include "qp/qp.h"
+#include "sock/sock.h"
+
+/* FPDUs and bytes of payload per run; limits how long one QP holds the CPU */
+#define KIW_RX_RUN_FPDUS	64
+#define KIW_RX_RUN_OCTETS	(256 * 1024)
+
+/* The beginning of an FPDU, and a marker, which may be inside it */
+#define KIW_RX_HEAD_SIZE	(KIW_FPDU_HDR_MAX + KIW_MARKER_SIZE)
+
+/**
+ * struct kiw_rx_fpdu - the FPDU at the front, and the progress of the run
+ * @cur: start of the FPDU; while it is processed, the next byte to process
+ * @extent: length of the FPDU
+ * @seg: header of the FPDU, decoded and checked; before the first FPDU of a run, its @last is true
+ * @head_len: bytes in @head, at most %KIW_FPDU_HDR_MAX
+ * @head: beginning of the FPDU without markers; a copy, so that what was checked is what is used
+ * @num: number of valid FPDUs so far
+ * @octets: payload bytes in these FPDUs
+ * @is_short: there is no memory for the request in the FPDU, which has had no effect
+ *
+ * A run uses one instance for all its FPDUs, which saves initialising one for each.
+ */
+struct kiw_rx_fpdu {
+	struct kiw_rx_cursor cur;
+	struct kiw_fpdu extent;
+	struct kiw_ddp_seg seg;
+	u32 head_len;
+	u8 head[KIW_RX_HEAD_SIZE];
+	u32 num;
+	u32 octets;
+	bool is_short;
+};
+
+enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
+bool kiw_rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_fpdu *in);
+bool kiw_rx_scattered_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in);
+void kiw_rx_skip_marked(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len);
+u32 kiw_rx_frame_alike(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
+
+/* rx_follow.c */
+void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
+
+/* Nothing is placed before a QP is connected, nor after it has ended. */
+static inline bool kiw_rx_may_place(const struct kiw_qp *qp)
+{
+	return kiw_qp_state_places(kiw_qp_state(qp));
+}
+
+/* May the run continue? */
+static inline bool kiw_rx_has_budget(const struct kiw_rx_fpdu *in)
+{
+	return in->num < KIW_RX_RUN_FPDUS && in->octets <= KIW_RX_RUN_OCTETS;
+}
+
+/* Offset of @cur in the peer's half of the stream; 2^32 is a multiple of the marker interval. */
+static inline u32 kiw_rx_offset(const struct kiw_qp *qp, const struct kiw_rx_cursor *cur)
+{
+	return cur->seq - qp->rx.first_seq;
+}
+
+/**
+ * kiw_rx_markers_agree() - do the markers of an FPDU point to its start?
+ * @qp: the QP
+ * @in: the FPDU; it has arrived completely
+ *
+ * Every marker must point to where this FPDU starts according to the lengths; otherwise that is
+ * error code 3 of RFC 5044 8.
+ *
+ * Context: socket lock held, BHs off.
+ * Return: true: all markers do.
+ */
+static inline bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
+{
+	kiw_sock_assert_held(qp->ks);
+	if (in->cur.here < in->extent.total)
+		return kiw_rx_scattered_agree(qp, in);
+	return kiw_mpa_markers_agree(in->cur.data, in->extent.total,
+				     kiw_rx_offset(qp, &in->cur));
+}
+
+/**
+ * kiw_rx_verify() - verify an FPDU before any of its fields is used
+ * @qp: the QP
+ * @in: the FPDU; it has arrived completely
+ *
+ * RFC 5044 4.4, 6 and 8: checks the CRC and, if that is correct, the markers.
+ *
+ * Context: socket lock held, BHs off.
+ * Return: %KIW_PERR_NONE, %KIW_PERR_MPA_CRC or %KIW_PERR_MPA_FRAMING.
+ */
+static inline enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
+{
+	kiw_sock_assert_held(qp->ks);
+	if (qp->conn.crc && !kiw_rx_crc_holds(qp, in))
+		return KIW_PERR_MPA_CRC;
+	if (qp->conn.rx_markers && !kiw_rx_markers_agree(qp, in))
+		return KIW_PERR_MPA_FRAMING;
+	return KIW_PERR_NONE;
+}
+
+/**
+ * kiw_rx_continues() - is this the next segment of the message, of the same length?
+ * @qp: the QP
+ * @in: @in->cur is at an FPDU boundary; the rest still describes the previous FPDU
+ *
+ * Most segments are. Framing and decoding them would give the same results as for the previous
+ * segment, except for the offset: see kiw_ddp_continues(). kiw_rx_verify() must still verify the
+ * FPDU.
+ *
+ * Context: socket lock held, BHs off.
+ * Return: true: the FPDU has arrived completely, and @in describes it; false: call
+ * kiw_rx_frame().
+ */
+static inline bool kiw_rx_continues(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+{
+	u32 plain = in->cur.here;
+
+	kiw_sock_assert_held(qp->ks);
+	if (in->seg.last)
+		return false;
+	if (qp->conn.rx_markers)
+		plain = min(plain, kiw_rx_frame_alike(qp, in));
+	if (plain < sizeof(struct kiw_wire_untagged) || in->cur.avail < in->extent.total)
+		return false;
+	return kiw_ddp_continues(in->cur.data, in->head, &in->seg);
+}
+
+/**
+ * kiw_rx_skip() - skip bytes of an FPDU
+ * @qp: the QP
+ * @cur: inside an FPDU or at its start; advanced
+ * @len: bytes, not counting markers
+ *
+ * Context: socket lock held, BHs off.
+ */
+static inline void kiw_rx_skip(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len)
+{
+	kiw_sock_assert_held(qp->ks);
+	if (qp->conn.rx_markers && len > kiw_mpa_to_marker(kiw_rx_offset(qp, cur)))
+		kiw_rx_skip_marked(qp, cur, len);
+	else
+		kiw_sock_rx_skip(qp->ks, cur, len);
+}
+
+/**
+ * kiw_rx_pass_marker() - skip a marker at the current position, if there is one
+ * @qp: the QP
+ * @cur: inside an FPDU; advanced if it is at a marker
+ *
+ * Context: socket lock held, BHs off.
+ * Return: bytes from there to the next marker, at least 1.
+ */
+static inline u32 kiw_rx_pass_marker(struct kiw_qp *qp, struct kiw_rx_cursor *cur)
+{
+	u32 gap = kiw_mpa_to_marker(kiw_rx_offset(qp, cur));
+
+	kiw_sock_assert_held(qp->ks);
+	if (gap)
+		return gap;
+	kiw_sock_rx_skip(qp->ks, cur, KIW_MARKER_SIZE);
+	return KIW_MARKER_INTERVAL - KIW_MARKER_SIZE;
+}
+
+/**
+ * kiw_rx_take() - access the next bytes of an FPDU in place
+ * @qp: the QP
+ * @cur: inside an FPDU; advanced by what is returned, and by a marker before it
+ * @len: bytes wanted, not counting markers, at least 1
+ * @num: set to the number of these bytes that are contiguous, at least 1
+ *
+ * Context: socket lock held, BHs off.
+ * Return: As kiw_sock_rx_take().
+ */
+static inline const u8 *kiw_rx_take(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len,
+				    u32 *num)
+{
+	kiw_sock_assert_held(qp->ks);
+	if (qp->conn.rx_markers)
+		len = min(len, kiw_rx_pass_marker(qp, cur));
+	return kiw_sock_rx_take(qp->ks, cur, len, num);
+}
+
+#endif /* KIW_RX_FPDU_H */

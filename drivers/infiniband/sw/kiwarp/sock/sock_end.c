@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The end of streams and listeners: references, lingering, release.
+ *
+ * Owns: the release of a struct socket, which happens exactly once, in process context; the list
+ * of lingering streams.
+ *
+ * A stream ends in one of two ways. kiw_sock_linger() closes it in order: FIN follows the data that
+ * TCP has queued, what still arrives is discarded, and the socket is released when TCP has closed
+ * both halves. The stream is reset only on timeout, or if too many streams linger. So a Terminate
+ * that this end has sent is not lost to its own reset. kiw_sock_drop() with @reset resets the
+ * stream and releases the socket at once.
+ *
+ * Contexts: process, except for references and for the callbacks of a lingering stream.
+ */
+#include "sock.h"
+
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <net/tcp.h>
+
+#include "trace.h"
+
+/* Default time that a closed stream may wait for its peer */
+#define SOCK_LINGER_MS	5000
+
+/* References */
+
+static void sock_free(struct kref *ref)
+{
+	struct kiw_sock *ks = container_of(ref, struct kiw_sock, ref);
+
+	sock_put(ks->sk);
+	kfree(ks);
+}
+
+/**
+ * kiw_sock_get() - take a reference
+ * @ks: the stream
+ *
+ * Context: any.
+ * Return: @ks.
+ */
+struct kiw_sock *kiw_sock_get(struct kiw_sock *ks)
+{
+	kref_get(&ks->ref);
+	return ks;
+}
+
+/**
+ * kiw_sock_put() - drop a reference
+ * @ks: the stream; an owner that has not ended it must do so first
+ *
+ * Context: any.
+ */
+void kiw_sock_put(struct kiw_sock *ks)
+{
+	kref_put(&ks->ref, sock_free);
+}
+
+/* Release */
+
+/* Remove the owner: TCP's callbacks cannot reach it any more. */
+static struct socket *sock_detach(struct kiw_sock *ks)
+{
+	struct socket *sock;
+
+	lock_sock(ks->sk);
+	write_lock_bh(&ks->sk->sk_callback_lock);
+	rcu_assign_sk_user_data(ks->sk, NULL);
+	ks->ops = NULL;
+	ks->owner = NULL;
+	sock = ks->sock;
+	WRITE_ONCE(ks->sock, NULL);
+	write_unlock_bh(&ks->sk->sk_callback_lock);
+	release_sock(ks->sk);
+	return sock;
+}
+
+/* No effect on a stream that is not on the list. */
+static void sock_uncount_lingering(struct kiw_sock *ks)
+{
+	struct kiw_sock_pool *pool = ks->pool;
+
+	lockdep_assert_held(&pool->lock);
+	if (list_empty(&ks->linger_link))
+		return;
+	list_del_init(&ks->linger_link);
+	pool->num_lingering--;
+}
+
+static void sock_release_now(struct kiw_sock *ks)
+{
+	struct kiw_sock_pool *pool = ks->pool;
+	struct socket *sock;
+
+	if (test_and_set_bit(KIW_SOCKF_RELEASED, &ks->flags))
+		return;
+	sock = sock_detach(ks);
+	trace_kiw_sock_close(ntohs(inet_sk(ks->sk)->inet_sport),
+			     ntohs(inet_sk(ks->sk)->inet_dport),
+			     ks->is_listener || ks->sk->sk_state == TCP_CLOSE ? "closed" : "reset",
+			     ks->sk->sk_err);
+	/* Resets the stream, unless it has ended in order; then it has no effect. */
+	if (!ks->is_listener)
+		sock_no_linger(sock->sk);
+	sock_release(sock);
+	/* Not earlier: packets from the memory reserves in the backlog need the flag. */
+	if (sock_flag(ks->sk, SOCK_MEMALLOC))
+		sk_clear_memalloc(ks->sk);
+	spin_lock_bh(&pool->lock);
+	list_del(&ks->link);
+	sock_uncount_lingering(ks);
+	spin_unlock_bh(&pool->lock);
+	kiw_count(pool->stats, KIW_STAT_SOCK_DESTROYED);
+	kref_put(&ks->ref, sock_free);
+}
+
+static void sock_end_work(struct work_struct *work)
+{
+	struct kiw_sock *ks = container_of(to_delayed_work(work), struct kiw_sock, end_work);
+	/* Memory reclaim may wait for this workqueue, and the reset may allocate memory. */
+	unsigned int noio = memalloc_noio_save();
+
+	sock_release_now(ks);
+	memalloc_noio_restore(noio);
+	kiw_sock_put(ks);
+}
+
+/* Schedule the release now, from a context that must not sleep. */
+static void sock_release_later(struct kiw_sock *ks)
+{
+	kiw_sock_get(ks);
+	if (mod_delayed_work(ks->pool->wq, &ks->end_work, 0))
+		kiw_sock_put(ks);
+}
+
+/**
+ * kiw_sock_end_init() - prepare a new stream for its end
+ * @ks: allocated, without a socket
+ *
+ * Context: process.
+ */
+void kiw_sock_end_init(struct kiw_sock *ks)
+{
+	INIT_LIST_HEAD(&ks->linger_link);
+	INIT_DELAYED_WORK(&ks->end_work, sock_end_work);
+}
+
+/* The first stream whose release has not begun, referenced. */
+static struct kiw_sock *sock_pool_next(struct kiw_sock_pool *pool)
+{
+	struct kiw_sock *ks, *found = NULL;
+
+	spin_lock_bh(&pool->lock);
+	list_for_each_entry(ks, &pool->socks, link) {
+		if (test_bit(KIW_SOCKF_RELEASED, &ks->flags))
+			continue;
+		found = kiw_sock_get(ks);
+		break;
+	}
+	spin_unlock_bh(&pool->lock);
+	return found;
+}
+
+/**
+ * kiw_sock_pool_uninit() - reset all streams that still linger
+ * @pool: to empty; all owners are gone
+ *
+ * Context: process, may sleep; returns when every socket has been released.
+ */
+void kiw_sock_pool_uninit(struct kiw_sock_pool *pool)
+{
+	struct kiw_sock *ks;
+
+	while ((ks = sock_pool_next(pool))) {
+		if (cancel_delayed_work_sync(&ks->end_work))
+			kiw_sock_put(ks);
+		sock_release_now(ks);
+		kiw_sock_put(ks);
+	}
+	flush_workqueue(pool->wq);
+	WARN_ON(!list_empty(&pool->socks));
+}
+
+/* Lingering */
+
+static void sock_linger_changed(void *owner)
+{
+	struct kiw_sock *ks = owner;
+
+	if (ks->sk->sk_state == TCP_CLOSE)
+		sock_release_later(ks);
+}
+
+static void sock_linger_readable(void *owner)
+{
+	struct kiw_sock *ks = owner;
+	int avail = tcp_inq(ks->sk);
+
+	if (avail > 0)
+		tcp_read_done(ks->sk, avail);
+	sock_linger_changed(ks);
+}
+
+static const struct kiw_sock_ops sock_linger_ops = {
+	.readable = sock_linger_readable,
+	.changed = sock_linger_changed,
+};
+
+/* Count @ks as lingering, unless it has been released in the meantime. */
+static void sock_count_lingering(struct kiw_sock *ks)
+{
+	struct kiw_sock_pool *pool = ks->pool;
+
+	spin_lock_bh(&pool->lock);
+	if (!test_bit(KIW_SOCKF_RELEASED, &ks->flags)) {
+		list_add_tail(&ks->linger_link, &pool->lingering);
+		pool->num_lingering++;
+	}
+	spin_unlock_bh(&pool->lock);
+}
+
+/* If more than @max streams linger: the oldest, no longer counted, referenced; otherwise NULL. */
+static struct kiw_sock *sock_excess_lingering(struct kiw_sock_pool *pool, unsigned int max)
+{
+	struct kiw_sock *ks = NULL;
+
+	spin_lock_bh(&pool->lock);
+	if (pool->num_lingering > max) {
+		ks = list_first_entry(&pool->lingering, struct kiw_sock, linger_link);
+		sock_uncount_lingering(ks);
+		kiw_sock_get(ks);
+	}
+	spin_unlock_bh(&pool->lock);
+	return ks;
+}
+
+static void sock_limit_lingering(struct kiw_sock_pool *pool, unsigned int max)
+{
+	struct kiw_sock *ks;
+
+	while ((ks = sock_excess_lingering(pool, max))) {
+		kiw_count(pool->stats, KIW_STAT_LINGER_LIMITED);
+		/* Otherwise the pending work item's reference would keep the socket's memory. */
+		if (cancel_delayed_work(&ks->end_work))
+			kiw_sock_put(ks);
+		sock_release_now(ks);
+		kiw_sock_put(ks);
+	}
+}
+
+/**
+ * kiw_sock_linger() - close a stream in order
+ * @ks: the stream; its owner gets no further callbacks
+ * @timeout_ms: timeout, after which the stream is reset
+ * @max: limit on the number of the device's lingering streams, including this one; if there are
+ *	more, the oldest is reset. 0: this stream is not limited and does not count
+ *
+ * Sends FIN after what TCP has queued (RFC 5044 7.2), discards what still arrives, and releases
+ * the socket when both halves are closed. A limited stream gets the smallest receive buffer: its
+ * peer has nothing more to say.
+ *
+ * Context: process, may sleep, does not wait for the peer.
+ */
+void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms, unsigned int max)
+{
+	if (!ks->sock || test_and_set_bit(KIW_SOCKF_LINGERING, &ks->flags))
+		return;
+	/* While @ks still has its owner: afterwards the socket may be released at any time. */
+	kernel_sock_shutdown(ks->sock, SHUT_WR);
+	/* What arrives in order is discarded at once. A hostile peer shall not queue more. */
+	if (max)
+		sock_set_rcvbuf(ks->sk, 0);
+
+	kiw_sock_get(ks);
+	if (!queue_delayed_work(ks->pool->wq, &ks->end_work, msecs_to_jiffies(timeout_ms)))
+		kiw_sock_put(ks);
+
+	lock_sock(ks->sk);
+	local_bh_disable();
+	if (ks->sock) {
+		ks->ops = &sock_linger_ops;
+		ks->owner = ks;
+		WRITE_ONCE(ks->sk->sk_rcvlowat, 1);
+		/* What has arrived already is not announced again. */
+		sock_linger_readable(ks);
+	}
+	local_bh_enable();
+	release_sock(ks->sk);
+
+	if (!max)
+		return;
+	sock_count_lingering(ks);
+	sock_limit_lingering(ks->pool, max);
+}
+
+/**
+ * kiw_sock_drop() - end a stream or a listener
+ * @ks: the stream or listener; its owner gets no further callbacks
+ * @reset: end it at once, with a reset; otherwise in order as kiw_sock_linger() does, without a
+ *	limit
+ *
+ * Context: process, may sleep.
+ */
+void kiw_sock_drop(struct kiw_sock *ks, bool reset)
+{
+	if (reset || ks->is_listener)
+		sock_release_now(ks);
+	else
+		kiw_sock_linger(ks, SOCK_LINGER_MS, 0);
+}

@@ -1,0 +1,694 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The transmit engine.
+ *
+ * A run repeats two steps until there is nothing to send, TCP has no room, or the budget is used
+ * up: build a batch of FPDUs, and hand it to TCP in one call. tx_done.c completes work requests.
+ *
+ * Messages are not interleaved: they are sent in the order in which they were submitted, and the
+ * segments of each in increasing order (RFC 5041 5.3). Between messages the send queue and the
+ * peer's RDMA Reads take turns.
+ *
+ * Context: socket lock held, BHs off; &struct kiw_tx is protected by the socket lock.
+ */
+#include "tx.h"
+
+#include <linux/random.h>
+#include <linux/sched/mm.h>
+
+#include "mem/mr_fast.h"
+#include "mem/sgl.h"
+#include "proto/ddp.h"
+#include "proto/mpa.h"
+#include "proto/mpa_neg.h"
+#include "proto/ring.h"
+#include "proto/term.h"
+#include "qp/qp.h"
+#include "trace.h"
+#include "tx_fpdu.h"
+
+/* Batches per run; limits how long one QP holds the CPU */
+#define TX_RUN_BATCHES	8
+
+/* Work requests per batch that send nothing; likewise */
+#define TX_BATCH_LOCAL	64
+
+/* STag for an RTR: some RNICs refuse 0 even if nothing is accessed */
+#define TX_RTR_STAG	1
+
+/* RFC 5040 4.8: one segment on queue 2, and nothing after it. */
+static bool tx_add_terminate(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+
+	if (!kiw_tx_add_untagged(qp, KIW_RDMAP_TERMINATE, tx->term, tx->term_len))
+		return false;
+	tx->term_len = 0;
+	kiw_count(qp->stats, KIW_STAT_TX_TERMINATES);
+	return true;
+}
+
+static bool tx_add_rtr_write(struct kiw_qp *qp)
+{
+	struct kiw_tx_fpdu fpdu = { .is_tagged = true };
+	struct kiw_tx_source none;
+
+	if (!kiw_tx_begin_fpdu(qp, &fpdu, 0, KIW_TX_ROOM_SHORT))
+		return false;
+	kiw_ddp_encode_tagged(&fpdu.tagged, qp->conn.version, KIW_RDMAP_WRITE, true, 0,
+			      TX_RTR_STAG, 0);
+	kiw_tx_source_bytes(&none, NULL, 0);
+	return kiw_tx_end_fpdu(qp, &fpdu, &none);
+}
+
+/* The Read takes its place in the ORQ like any other, but completes no work request. */
+static bool tx_add_rtr_read(struct kiw_qp *qp)
+{
+	const struct kiw_read_req req = { .sink_stag = TX_RTR_STAG, .src_stag = TX_RTR_STAG };
+	struct kiw_wire_read_req wire;
+	struct kiw_read *read;
+
+	kiw_read_req_encode(&wire, &req);
+	if (!kiw_orq_ready(&qp->tx.orq) ||
+	    !kiw_tx_add_untagged(qp, KIW_RDMAP_READ_REQ, &wire, sizeof(wire)))
+		return false;
+	read = kiw_orq_add(&qp->tx.orq, NULL, 0);
+	read->is_rtr = true;
+	return true;
+}
+
+/* RFC 6581 9.2: a zero-length message that tells the peer that this end is in full operation. */
+static bool tx_add_rtr(struct kiw_qp *qp)
+{
+	enum kiw_stat stat = KIW_STAT_TX_WRITES;
+	bool done;
+
+	switch (qp->tx.rtr) {
+	case KIW_RTR_WRITE:
+		done = tx_add_rtr_write(qp);
+		break;
+	case KIW_RTR_READ:
+		done = tx_add_rtr_read(qp);
+		stat = KIW_STAT_TX_READ_REQUESTS;
+		break;
+	default:
+		done = kiw_tx_add_untagged(qp, KIW_RDMAP_SEND, NULL, 0);
+		stat = KIW_STAT_TX_SENDS;
+		break;
+	}
+	if (!done)
+		return false;
+	kiw_count(qp->stats, stat);
+	qp->tx.rtr = 0;
+	return true;
+}
+
+/*
+ * The consumer's own memory or work request is bad. Its completion says why; the peer gets a
+ * generic error.
+ */
+static void tx_fail_current(struct kiw_qp *qp, enum kiw_wcs status)
+{
+	struct kiw_tx *tx = &qp->tx;
+	struct kiw_pend *pend = kiw_pend_at(&tx->pend, tx->pend.put - 1);
+
+	kiw_count(qp->stats, KIW_STAT_WR_INVALID);
+	trace_kiw_wr_invalid(dev_name(&qp->ib.device->dev), qp->ib.qp_num, pend->wr_id, pend->op,
+			     status == KIW_WCS_LOC_PROT ? "local memory" : "operation");
+	pend->status = status;
+	pend->is_done = true;
+	tx->kind = KIW_TX_NONE;
+	tx->has_wqe = false;
+	kiw_tx_complete(qp);
+	kiw_qp_fault(qp, KIW_PERR_RDMAP_CATASTROPHIC, NULL, 0);
+}
+
+/* Messages */
+
+/* The last FPDU of the current work request is in the batch. */
+static void tx_wr_built(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+	struct kiw_pend *pend = kiw_pend_at(&tx->pend, tx->pend.put - 1);
+
+	pend->end = tx->offset;
+	pend->is_built = true;
+	tx->kind = KIW_TX_NONE;
+	tx->has_wqe = false;
+}
+
+/* The position in the current message's payload. It is set up again for each batch. */
+static struct kiw_tx_source *tx_source(struct kiw_qp *qp)
+{
+	const struct kiw_swqe *wqe = &qp->tx.wqe;
+	const struct kiw_read_req *req;
+	struct kiw_tx *tx = &qp->tx;
+
+	if (tx->has_source)
+		return &tx->source;
+	tx->has_source = true;
+	if (tx->kind == KIW_TX_RESPONSE) {
+		req = &kiw_inq_oldest(&tx->inq)->req;
+		kiw_tx_source_region(&tx->source, qp, req->src_stag, req->src_to + tx->sent,
+				     req->size - tx->sent);
+	} else if (wqe->flags & KIW_WRF_INLINE) {
+		kiw_tx_source_bytes(&tx->source, wqe->inline_data + tx->sent,
+				    wqe->length - tx->sent);
+	} else {
+		kiw_tx_source_sgl(&tx->source, qp, wqe->sge, wqe->num_sge, tx->sent);
+	}
+	return &tx->source;
+}
+
+/* Write segments of the message from @sent on. Return: false: unreadable payload. */
+static bool tx_add_segments(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
+{
+	bool all = kiw_tx_end_fpdu(qp, fpdu, tx_source(qp));
+
+	qp->tx.sent += fpdu->done;
+	kiw_count_add(qp->stats, KIW_STAT_TX_BYTES, fpdu->done);
+	return all;
+}
+
+/* Is the last segment of a message of @length bytes in the batch? */
+static bool tx_is_message_built(struct kiw_qp *qp, u32 length, enum kiw_stat stat)
+{
+	if (qp->tx.sent < length)
+		return false;
+	qp->tx.kind = KIW_TX_NONE;
+	kiw_count(qp->stats, stat);
+	return true;
+}
+
+static u8 tx_send_opcode(const struct kiw_swqe *wqe)
+{
+	bool solicited = wqe->flags & KIW_WRF_SOLICITED;
+
+	if (wqe->op == KIW_WR_SEND_INV)
+		return solicited ? KIW_RDMAP_SEND_SE_INV : KIW_RDMAP_SEND_INV;
+	return solicited ? KIW_RDMAP_SEND_SE : KIW_RDMAP_SEND;
+}
+
+static void tx_wr_header(struct kiw_qp *qp, u32 left, struct kiw_tx_fpdu *fpdu)
+{
+	const struct kiw_swqe *wqe = &qp->tx.wqe;
+	u32 inv_stag = wqe->op == KIW_WR_SEND_INV ? wqe->rkey : 0;
+
+	if (fpdu->is_tagged) {
+		kiw_ddp_encode_tagged(&fpdu->tagged, qp->conn.version, KIW_RDMAP_WRITE,
+				      fpdu->len == left, fpdu->len, wqe->rkey,
+				      wqe->raddr + qp->tx.sent);
+		return;
+	}
+	kiw_ddp_encode_untagged(&fpdu->untagged, qp->conn.version, tx_send_opcode(wqe),
+				fpdu->len == left, fpdu->len, inv_stag,
+				qp->tx.msn[KIW_QN_SEND], qp->tx.sent);
+}
+
+/* Add segments of a Send or Write */
+static bool tx_add_wr(struct kiw_qp *qp, const struct kiw_tx_room *room)
+{
+	struct kiw_tx *tx = &qp->tx;
+	u32 left = tx->wqe.length - tx->sent;
+	struct kiw_tx_fpdu fpdu;
+
+	fpdu.is_tagged = tx->wqe.op == KIW_WR_WRITE;
+	if (!kiw_tx_begin_fpdu(qp, &fpdu, left, room))
+		return false;
+	tx_wr_header(qp, left, &fpdu);
+	if (!tx_add_segments(qp, &fpdu)) {
+		tx_fail_current(qp, KIW_WCS_LOC_PROT);
+		return false;
+	}
+	if (!tx_is_message_built(qp, tx->wqe.length,
+				 fpdu.is_tagged ? KIW_STAT_TX_WRITES : KIW_STAT_TX_SENDS))
+		return true;
+	tx_wr_built(qp);
+	if (tx->wqe.op == KIW_WR_SEND_INV)
+		kiw_count(qp->stats, KIW_STAT_TX_SENDS_INV);
+	if (!fpdu.is_tagged)
+		tx->msn[KIW_QN_SEND]++;
+	return true;
+}
+
+/* The memory that the peer reads has become invalid. */
+static void tx_response_fault(struct kiw_qp *qp, const struct kiw_peer_read *read,
+			      enum kiw_mem_fault fault)
+{
+	u8 head[KIW_FPDU_HDR_MAX];
+	size_t len;
+
+	len = kiw_term_read_head(head, read->ddp, &read->req, qp->tx.sent);
+	qp->tx.kind = KIW_TX_NONE;
+	kiw_qp_fault(qp, kiw_mr_source_perr(fault), head, len);
+}
+
+/* Add segments of the Response to the peer's oldest RDMA Read, RFC 5040 4.5. */
+static bool tx_add_response(struct kiw_qp *qp, const struct kiw_tx_room *room)
+{
+	const struct kiw_peer_read *read = kiw_inq_oldest(&qp->tx.inq);
+	const struct kiw_read_req *req = &read->req;
+	u32 left = req->size - qp->tx.sent;
+	struct kiw_tx_fpdu fpdu;
+
+	fpdu.is_tagged = true;
+	if (!kiw_tx_begin_fpdu(qp, &fpdu, left, room))
+		return false;
+	kiw_ddp_encode_tagged(&fpdu.tagged, qp->conn.version, KIW_RDMAP_READ_RESP,
+			      fpdu.len == left, fpdu.len, req->sink_stag,
+			      req->sink_to + qp->tx.sent);
+	if (!tx_add_segments(qp, &fpdu)) {
+		tx_response_fault(qp, read, qp->tx.source.fault);
+		return false;
+	}
+	if (tx_is_message_built(qp, req->size, KIW_STAT_TX_READ_RESPONSES))
+		kiw_inq_done(&qp->tx.inq);
+	return true;
+}
+
+/*
+ * RFC 5040 4.4. The sink is a private STag that stands only for this Response. It is in no table,
+ * so the peer cannot use it to write there in any other way. Offset 0 tells the peer nothing
+ * about our addresses.
+ */
+static bool tx_add_read_request(struct kiw_qp *qp)
+{
+	const struct kiw_swqe *wqe = &qp->tx.wqe;
+	struct kiw_read_req req = {
+		.sink_stag = get_random_u32() | 1,
+		.size = wqe->length,
+		.src_stag = wqe->rkey,
+		.src_to = wqe->raddr,
+	};
+	struct kiw_wire_read_req wire;
+	struct kiw_read *read;
+
+	kiw_read_req_encode(&wire, &req);
+	if (!kiw_tx_add_untagged(qp, KIW_RDMAP_READ_REQ, &wire, sizeof(wire)))
+		return false;
+	read = kiw_orq_add(&qp->tx.orq, wqe->sge, wqe->num_sge);
+	read->with_inv = wqe->op == KIW_WR_READ_INV;
+	read->stag = req.sink_stag;
+	read->length = wqe->length;
+	read->pend = qp->tx.pend.put - 1;
+	tx_wr_built(qp);
+	kiw_count(qp->stats, KIW_STAT_TX_READ_REQUESTS);
+	return true;
+}
+
+/* Choosing the next message */
+
+/* The pend ring is full, or it has no slots yet because this is the first work request. */
+static bool tx_make_pend(struct kiw_qp *qp)
+{
+	struct kiw_pend_ring *ring = &qp->tx.pend;
+
+	if (ring->slots || !kiw_sq_has(&qp->sq, 1))
+		return false;
+	if (kiw_pend_ready(ring))
+		return true;
+	kiw_qp_retry_later(qp);
+	return false;
+}
+
+/* Make sure that tx->wqe holds a work request, which the ring's adapter has checked. */
+static bool tx_have_wqe(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+	int ret;
+
+	if (tx->has_wqe)
+		return true;
+	if (kiw_pend_is_full(&tx->pend) && !tx_make_pend(qp))
+		return false;
+	ret = kiw_sq_fetch(&qp->sq, &tx->wqe);
+	if (!ret)
+		return false;
+	if (ret < 0) {
+		kiw_pend_add(&tx->pend, &tx->wqe, true);
+		tx_fail_current(qp, KIW_WCS_LOC_QP_OP);
+		return false;
+	}
+	tx->has_wqe = true;
+	return true;
+}
+
+/*
+ * The work request must wait for outstanding Reads: for all of them (fence), or for a free slot
+ * in the ORQ; or there is no memory for the ORQ's slots.
+ */
+static bool tx_wqe_waits(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+
+	if (tx->wqe.flags & KIW_WRF_FENCE && !kiw_orq_is_empty(&tx->orq))
+		return true;
+	if (!kiw_wr_is_read(tx->wqe.op) || !tx->orq.depth)
+		return false;
+	if (tx->orq.slots || kiw_orq_ready(&tx->orq))
+		return kiw_orq_is_full(&tx->orq);
+	kiw_qp_retry_later(qp);
+	return true;
+}
+
+static bool tx_memory_ok(struct kiw_qp *qp)
+{
+	const struct kiw_swqe *wqe = &qp->tx.wqe;
+	int access = kiw_wr_is_read(wqe->op) ? IB_ACCESS_LOCAL_WRITE : 0;
+	struct kiw_sgl sgl;
+
+	if (wqe->flags & KIW_WRF_INLINE)
+		return true;
+	sgl = (struct kiw_sgl) {
+		.section = &qp->tx.section,
+		.pd = qp->ib.pd,
+		.dma_lkey = qp->ib.device->local_dma_lkey,
+		.is_kernel = !qp->is_user,
+		.num_sge = wqe->num_sge,
+		.sge = wqe->sge,
+	};
+	return kiw_sgl_check(&sgl, access) == KIW_MEM_OK;
+}
+
+/*
+ * A work request that sends nothing. It takes effect now, so later ones see the result; it
+ * completes after the work requests before it.
+ */
+static bool tx_local(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+	const struct kiw_swqe *wqe = &tx->wqe;
+	enum kiw_mem_fault fault;
+	enum kiw_stat stat;
+
+	if (wqe->op == KIW_WR_REG_MR) {
+		stat = KIW_STAT_FAST_REGISTERED;
+		fault = kiw_fast_register(qp->mrs, &qp->ib, wqe->rkey, wqe->access);
+	} else {
+		stat = KIW_STAT_FAST_INVALIDATED;
+		fault = kiw_fast_invalidate(qp->mrs, &qp->ib, wqe->rkey, 0);
+	}
+	if (fault != KIW_MEM_OK) {
+		tx_fail_current(qp, KIW_WCS_MEM_OP);
+		return false;
+	}
+	kiw_count(qp->stats, stat);
+	kiw_pend_at(&tx->pend, tx->pend.put - 1)->is_done = true;
+	tx->has_wqe = false;
+	kiw_tx_complete(qp);
+	return true;
+}
+
+/* Start the work request; from here on it is in the pend ring. */
+static bool tx_begin_wr(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+
+	kiw_pend_add(&tx->pend, &tx->wqe, qp->sig_all || tx->wqe.flags & KIW_WRF_SIGNALED);
+	if (kiw_wr_is_local(tx->wqe.op))
+		return tx_local(qp);
+	tx->kind = KIW_TX_WR;
+	tx->sent = 0;
+	if (!tx_memory_ok(qp)) {
+		tx_fail_current(qp, KIW_WCS_LOC_PROT);
+		return false;
+	}
+	if (kiw_wr_is_read(tx->wqe.op) && !tx->orq.depth) {
+		tx_fail_current(qp, KIW_WCS_LOC_QP_OP);
+		return false;
+	}
+	return true;
+}
+
+static bool tx_begin(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+	bool has_response = kiw_inq_oldest(&tx->inq);
+	bool has_wr = false;
+
+	tx->has_source = false;
+	if (!has_response || !tx->prefer_response)
+		has_wr = tx_have_wqe(qp) && !tx_wqe_waits(qp);
+	if (has_wr) {
+		tx->prefer_response = true;
+		return tx_begin_wr(qp);
+	}
+	if (!has_response)
+		return false;
+	tx->prefer_response = false;
+	tx->kind = KIW_TX_RESPONSE;
+	tx->sent = 0;
+	return true;
+}
+
+/* Add the next FPDUs of whatever is to be sent. Return: false: there is nothing, or it failed. */
+static bool tx_add_next(struct kiw_qp *qp, const struct kiw_tx_room *room)
+{
+	struct kiw_tx *tx = &qp->tx;
+
+	if (tx->term_len)
+		return tx_add_terminate(qp);
+	if (kiw_qp_state(qp) == KIW_QPS_TERMINATE)
+		return false;
+	if (tx->rtr)
+		return tx_add_rtr(qp);
+	if (tx->awaits_first_fpdu)
+		return false;
+	if (tx->kind == KIW_TX_NONE && !tx_begin(qp))
+		return false;
+	if (tx->kind == KIW_TX_NONE)
+		return true;
+	if (tx->kind == KIW_TX_RESPONSE)
+		return tx_add_response(qp, room);
+	if (kiw_wr_is_read(tx->wqe.op))
+		return tx_add_read_request(qp);
+	return tx_add_wr(qp, room);
+}
+
+/* Size of a batch in bytes: what TCP puts into one buffer. */
+static u32 tx_batch_size(struct kiw_qp *qp, u32 full)
+{
+	u32 most = max(KIW_TXBUF_TARGET / full, 1U);
+
+	return min(kiw_sock_burst(qp->ks), most) * full;
+}
+
+/*
+ * The rest of the current message fits into one segment, and nothing else is queued. TCP needs
+ * another buffer for it anyway, but adding it to the batch saves a call.
+ */
+static bool tx_is_rest(struct kiw_qp *qp, u32 full)
+{
+	struct kiw_tx *tx = &qp->tx;
+	u32 left, count = tx->inq.put - tx->inq.get;
+
+	switch (tx->kind) {
+	case KIW_TX_WR:
+		left = tx->wqe.length - tx->sent;
+		break;
+	case KIW_TX_RESPONSE:
+		left = kiw_inq_oldest(&tx->inq)->req.size - tx->sent;
+		count--;
+		break;
+	default:
+		return false;
+	}
+	return left < full && kiw_mpa_fpdu_size(left + KIW_DDP_UNTAGGED_HDR) <= full && !count &&
+	       !kiw_sq_has(&qp->sq, 1);
+}
+
+/*
+ * Fill a batch. FPDUs fill segments exactly, so a batch that starts on a segment boundary stays
+ * aligned (RFC 5044 5.1). If a message starts inside a segment, its first FPDU takes the rest of
+ * that segment. If too little is left for an FPDU, the batch ends, and TCP starts a new segment
+ * after it. The same happens if a segment would end with a marker, as that does not belong to the
+ * FPDU before it.
+ */
+static void tx_build(struct kiw_qp *qp)
+{
+	u32 least = kiw_mpa_fpdu_size(KIW_MULPDU_MIN);
+	u32 full = kiw_mpa_fpdu_size(kiw_mpa_mulpdu(kiw_sock_emss(qp->ks)));
+	unsigned int local = TX_BATCH_LOCAL;
+	struct kiw_tx *tx = &qp->tx;
+	struct kiw_tx_room room;
+	u32 before, size, in_segment = 0;
+
+	if (qp->conn.tx_markers)
+		least += KIW_MARKER_SIZE;
+	full = max(full, least);
+	size = tx_batch_size(qp, full);
+
+	/* At most one batch per stream uses memory reserves until the peer has received it all. */
+	tx->buf.may_reserve = kiw_sock_is_memalloc(qp->ks) && kiw_sock_is_quiet(qp->ks);
+	tx->has_source = false;
+	kiw_mr_enter(qp->mrs, &tx->section);
+	while (tx->buf.len < size || tx_is_rest(qp, full)) {
+		before = tx->buf.len;
+		room.octets = full - in_segment;
+		room.all = in_segment ? 0 : size - min(size, before);
+		if (!tx_add_next(qp, &room))
+			break;
+		if (tx->buf.len == before && !--local) {
+			kiw_qp_run_soon(qp);
+			break;
+		}
+		in_segment += tx->buf.len - before;
+		if (in_segment >= full)
+			in_segment %= full;
+		if (full - in_segment < least)
+			break;
+	}
+	kiw_mr_leave(&tx->section);
+}
+
+/* Return: 0: the batch is empty; -errno as kiw_txbuf_send() */
+static int tx_push(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+	int ret;
+
+	if (!tx->buf.len)
+		return 0;
+	kiw_count(qp->stats, KIW_STAT_TX_BATCHES);
+	ret = kiw_txbuf_send(&tx->buf, qp->ks);
+	kiw_tx_taken(qp);
+	if (ret == -EAGAIN)
+		kiw_count(qp->stats, KIW_STAT_TX_BLOCKED);
+	return ret;
+}
+
+/* All that can be sent has been sent: an orderly close need not wait any longer. */
+static bool tx_is_drained(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+
+	if (tx->buf.len || tx->term_len)
+		return false;
+	if (kiw_qp_state(qp) == KIW_QPS_TERMINATE || tx->awaits_first_fpdu)
+		return true;
+	if (tx->kind != KIW_TX_NONE || kiw_inq_oldest(&tx->inq))
+		return false;
+	if (qp->rx.has_ended && !kiw_orq_is_empty(&tx->orq))
+		return true;
+	return kiw_orq_is_empty(&tx->orq) && !tx->has_wqe && !kiw_sq_has(&qp->sq, 1);
+}
+
+static bool tx_may_run(const struct kiw_qp *qp)
+{
+	return kiw_qp_state_sends(kiw_qp_state(qp)) && qp->tx.is_running;
+}
+
+/**
+ * kiw_tx_run() - send what can be sent
+ * @qp: the QP
+ *
+ * Runs again without a further call if the budget is used up, memory is short, or TCP has no
+ * room.
+ *
+ * Context: socket lock held, BHs off. Never sleeps.
+ */
+void kiw_tx_run(struct kiw_qp *qp)
+{
+	unsigned int left = TX_RUN_BATCHES;
+	int ret;
+
+	kiw_sock_assert_held(qp->ks);
+	while (tx_may_run(qp)) {
+		ret = tx_push(qp);
+		if (ret == -EAGAIN) {
+			/* Nothing is in flight: TCP lacks memory and will not call back. */
+			if (kiw_sock_is_quiet(qp->ks))
+				kiw_qp_retry_later(qp);
+			return;
+		}
+		if (ret) {
+			kiw_qp_handle_event(qp, KIW_QPE_LLP_LOST);
+			return;
+		}
+		if (!left--) {
+			kiw_qp_run_soon(qp);
+			return;
+		}
+		if (!kiw_sock_has_room(qp->ks)) {
+			kiw_count(qp->stats, KIW_STAT_TX_BLOCKED);
+			return;
+		}
+		tx_build(qp);
+		if (!qp->tx.buf.len)
+			break;
+	}
+	if (!tx_may_run(qp))
+		return;
+	if (kiw_qp_state(qp) != KIW_QPS_RTS && tx_is_drained(qp))
+		kiw_qp_handle_event(qp, KIW_QPE_DRAINED);
+	else if (qp->tx.kind != KIW_TX_NONE || qp->tx.term_len || qp->tx.rtr)
+		kiw_qp_retry_later(qp);
+}
+
+static int tx_init_queues(struct kiw_qp *qp)
+{
+	bool is_memalloc = kiw_sock_is_memalloc(qp->conn.ks);
+	struct kiw_tx *tx = &qp->tx;
+	int ret;
+
+	ret = kiw_pend_init(&tx->pend, qp->sq.size, is_memalloc);
+	if (ret)
+		return ret;
+	ret = kiw_orq_init(&tx->orq, qp->conn.ord, is_memalloc);
+	if (ret)
+		goto err_pend;
+	ret = kiw_inq_init(&tx->inq, qp->conn.ird, is_memalloc);
+	if (ret)
+		goto err_orq;
+	tx->pend.memcg = qp->memcg;
+	tx->orq.memcg = qp->memcg;
+	tx->inq.memcg = qp->memcg;
+	return 0;
+
+err_orq:
+	kiw_orq_uninit(&tx->orq);
+err_pend:
+	kiw_pend_uninit(&tx->pend);
+	return ret;
+}
+
+/**
+ * kiw_tx_init() - prepare the engine for a stream
+ * @qp: the QP; its @conn has been set
+ *
+ * Context: process, may sleep; no stream yet.
+ * Return: 0 or -ENOMEM.
+ */
+int kiw_tx_init(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+	struct mem_cgroup *before;
+	int i, ret;
+
+	memset(tx, 0, sizeof(*tx));
+	/* A kworker may set up the connection, but charge the QP's owner for its memory. */
+	before = set_active_memcg(qp->memcg);
+	ret = tx_init_queues(qp);
+	set_active_memcg(before);
+	if (ret)
+		return ret;
+	for (i = 0; i < KIW_QN_COUNT; i++)
+		tx->msn[i] = 1;
+	tx->rtr = qp->conn.rtr;
+	tx->awaits_first_fpdu = !qp->conn.initiator;
+	return 0;
+}
+
+/**
+ * kiw_tx_uninit() - free the engine's memory
+ * @qp: the QP; may never have had a stream
+ *
+ * Context: process; there is no stream any more, and everything was flushed.
+ */
+void kiw_tx_uninit(struct kiw_qp *qp)
+{
+	kiw_txbuf_drop(&qp->tx.buf);
+	kiw_inq_uninit(&qp->tx.inq);
+	kiw_orq_uninit(&qp->tx.orq);
+	kiw_pend_uninit(&qp->tx.pend);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The transmit engine of a QP. It turns work requests and RDMA Read Responses into FPDUs,
+ * collects FPDUs in batches, and hands each batch to TCP in one call.
+ *
+ * Owns: &struct kiw_tx. Runs under the socket lock with BHs off, in softirq, in the poster's
+ * context or in the QP's work item; never sleeps. Payload is copied and checksummed in one pass
+ * into the engine's own pages. So the CRC matches what is sent, even if the owner of the payload
+ * modifies it meanwhile.
+ */
+#ifndef KIW_TX_H
+#define KIW_TX_H
+
+#include <linux/bvec.h>
+
+#include "mem/mr.h"
+#include "proto/rdmap.h"
+#include "proto/term.h"
+#include "queue/readq.h"
+#include "queue/wr.h"
+#include "tx_source.h"
+#include "txbuf.h"
+
+struct kiw_qp;
+
+/**
+ * enum kiw_tx_kind - type of the current message
+ * @KIW_TX_NONE: there is no current message
+ * @KIW_TX_WR: the oldest work request of the send queue, in &struct kiw_tx.wqe
+ * @KIW_TX_RESPONSE: the Response to the oldest inbound RDMA Read
+ */
+enum kiw_tx_kind {
+	KIW_TX_NONE,
+	KIW_TX_WR,
+	KIW_TX_RESPONSE,
+};
+
+/**
+ * struct kiw_tx - transmit engine
+ * @buf: the batch: FPDUs that TCP has not taken yet
+ * @kind: type of the current message
+ * @sent: bytes of the current message's payload that are in @buf or with TCP
+ * @offset: bytes of FPDUs that are in @buf or with TCP, including markers, modulo 2^32; decreases
+ *	when FPDUs are discarded
+ * @source: position in the current message's payload, if @has_source
+ * @wqe: the work request that was fetched last, if @has_wqe
+ * @pend: work requests that were started and have not completed, in order
+ * @orq: outstanding RDMA Reads of this end
+ * @inq: RDMA Reads of the peer
+ * @msn: next message sequence number of each untagged queue
+ * @rtr: kind of RTR to send before anything else, 0: none
+ * @has_wqe: @wqe is current, or waits for a fence or for a free ORQ slot
+ * @has_source: the batch being built has FPDUs of the current message
+ * @is_running: the stream is in full operation
+ * @awaits_first_fpdu: responder: nothing may be sent before the peer's first FPDU, RFC 5044 7.1.2
+ * @prefer_response: Responses have priority over work requests for the next message
+ * @term_len: bytes in @term to send as the next FPDU, 0: none
+ * @term: Terminate payload
+ * @section: MR table section while a batch is being built
+ */
+struct kiw_tx {
+	struct kiw_txbuf buf;
+	enum kiw_tx_kind kind;
+	u32 sent;
+	u32 offset;
+	struct kiw_tx_source source;
+	struct kiw_swqe wqe;
+	struct kiw_pend_ring pend;
+	struct kiw_orq orq;
+	struct kiw_inq inq;
+	u32 msn[KIW_QN_COUNT];
+	u8 rtr;
+	bool has_wqe;
+	bool has_source;
+	bool is_running;
+	bool awaits_first_fpdu;
+	bool prefer_response;
+	u8 term_len;
+	u8 term[KIW_TERM_MAX];
+	struct kiw_mr_section section;
+};
+
+/* Before the stream is handed over, and after it has gone; process context, may sleep */
+int kiw_tx_init(struct kiw_qp *qp);
+void kiw_tx_uninit(struct kiw_qp *qp);
+
+/* Socket lock held, BHs off */
+void kiw_tx_run(struct kiw_qp *qp);
+void kiw_tx_taken(struct kiw_qp *qp);
+void kiw_tx_complete(struct kiw_qp *qp);
+void kiw_tx_refused(struct kiw_qp *qp, const struct kiw_term *term, enum kiw_wcs status);
+bool kiw_tx_flush(struct kiw_qp *qp, u32 left);
+
+#endif /* KIW_TX_H */

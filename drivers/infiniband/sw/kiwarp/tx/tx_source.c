@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Reads payload in the order in which it is sent, from pieces of memory of any kind.
+ *
+ * A piece is the memory that may be read after one lookup in the MR table. For memory that stays
+ * until the table section ends, a piece is the rest of an SGE, so further FPDUs of the batch need
+ * no lookup. A fast-registration region can be invalidated by a work request in between. In such a
+ * region, a piece is what a single copy reads, and the region is in use (kiw_mr_use()) only during
+ * that copy.
+ *
+ * Context: socket lock held, BHs off, within the engine's MR table section.
+ */
+#include "tx_source.h"
+
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "qp/qp.h"
+
+static void source_init(struct kiw_tx_source *src, struct kiw_qp *qp, int access)
+{
+	src->sgl = (struct kiw_sgl) {
+		.section = &qp->tx.section,
+		.pd = qp->ib.pd,
+		.dma_lkey = qp->ib.device->local_dma_lkey,
+		.is_kernel = !qp->is_user,
+	};
+	src->access = access;
+	src->mr = NULL;
+	src->left = 0;
+	src->fault = KIW_MEM_OK;
+}
+
+/**
+ * kiw_tx_source_sgl() - set up the payload of a work request as the source
+ * @src: to initialise
+ * @qp: the QP of the work request
+ * @sge: its SGEs; must outlive @src
+ * @num_sge: number of SGEs
+ * @offset: bytes of the message that were sent already
+ *
+ * Context: socket lock held, BHs off, within the engine's MR table section.
+ */
+void kiw_tx_source_sgl(struct kiw_tx_source *src, struct kiw_qp *qp, const struct kiw_sge *sge,
+		       u8 num_sge, u32 offset)
+{
+	kiw_sock_assert_held(qp->ks);
+	source_init(src, qp, 0);
+	src->sgl.sge = sge;
+	src->sgl.num_sge = num_sge;
+	kiw_sgl_seek(&src->sgl, offset);
+}
+
+/**
+ * kiw_tx_source_region() - set up memory that the peer reads as the source, RFC 5040 4.5
+ * @src: to initialise; must not move afterwards
+ * @qp: the QP
+ * @stag: STag of the Data Source
+ * @to: tagged offset in the Data Source
+ * @len: bytes
+ *
+ * Context: socket lock held, BHs off, within the engine's MR table section.
+ */
+void kiw_tx_source_region(struct kiw_tx_source *src, struct kiw_qp *qp, u32 stag, u64 to, u32 len)
+{
+	kiw_sock_assert_held(qp->ks);
+	source_init(src, qp, IB_ACCESS_REMOTE_READ);
+	src->region = (struct kiw_sge) { .addr = to, .length = len, .lkey = stag };
+	src->sgl.sge = &src->region;
+	src->sgl.num_sge = 1;
+	/* The peer must not use the local DMA lkey. */
+	src->sgl.is_kernel = false;
+}
+
+/**
+ * kiw_tx_source_bytes() - set up kernel memory as the source
+ * @src: to initialise
+ * @data: must outlive @src
+ * @len: bytes
+ *
+ * Context: any.
+ */
+void kiw_tx_source_bytes(struct kiw_tx_source *src, const void *data, u32 len)
+{
+	src->sgl = (struct kiw_sgl) {};
+	src->mr = NULL;
+	src->addr = (uintptr_t)data;
+	src->left = len;
+	src->fault = KIW_MEM_OK;
+}
+
+/* Look up the next piece, of which @len bytes are needed now. */
+static enum kiw_mem_fault source_look(struct kiw_tx_source *src, u32 len)
+{
+	struct kiw_sgl *sgl = &src->sgl;
+	enum kiw_mem_fault fault;
+	const struct kiw_sge *sge;
+	u32 rest;
+
+	if (!kiw_sgl_settle(sgl))
+		return KIW_MEM_BOUNDS;
+	sge = &sgl->sge[sgl->cur];
+	rest = sge->length - sgl->off;
+	fault = kiw_sgl_find(sgl, sge, src->access, sgl->off, rest, &src->mr);
+	if (fault != KIW_MEM_OK) {
+		kiw_mr_done(src->mr);
+		return fault;
+	}
+	src->addr = sge->addr + sgl->off;
+	src->left = src->mr && src->mr->fast ? min(len, rest) : rest;
+	sgl->off += src->left;
+	return KIW_MEM_OK;
+}
+
+/**
+ * kiw_tx_source_read_on() - copy the next bytes, which may span several pieces
+ * @src: the source
+ * @dst: destination
+ * @len: bytes
+ *
+ * Context: as for the function that set up @src.
+ * Return: false: they are not readable, @src->fault says why.
+ */
+bool kiw_tx_source_read_on(struct kiw_tx_source *src, void *dst, u32 len)
+{
+	u32 n;
+
+	for (; len; len -= n, dst += n) {
+		if (!src->left)
+			src->fault = source_look(src, len);
+		if (src->fault != KIW_MEM_OK)
+			return false;
+		n = min(len, src->left);
+		if (src->mr)
+			kiw_mr_copy_from(src->mr, src->addr, dst, n);
+		else
+			memcpy(dst, (void *)(uintptr_t)src->addr, n);
+		src->addr += n;
+		src->left -= n;
+		if (!src->left)
+			kiw_mr_done(src->mr);
+	}
+	return true;
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Batches of FPDUs in the driver's own pages.
+ *
+ * The pages come from a few chunks per CPU, so an idle QP holds none. Each fragment of a batch
+ * has its own reference. TCP takes further references when it is given the batch. Ours are
+ * dropped when TCP has taken the whole batch; until then every byte of it can be read. When TCP
+ * has released all of a chunk, the chunk is reused. That is cheaper than new pages, which many
+ * kernels zero, and the chunk is still in the CPU cache.
+ *
+ * Context: BHs off throughout, which gives exclusive access to the CPU's chunks.
+ */
+#include "txbuf.h"
+
+#include <linux/mm.h>
+#include <linux/percpu.h>
+#include <linux/string.h>
+#include <net/sock.h>
+
+#include "sock/sock.h"
+
+/* What is in flight at 10 Gbit/s to a peer 200 us away; beyond that, new chunks are allocated. */
+#define TXBUF_CHUNKS		8
+#define TXBUF_CHUNK_SIZE	(PAGE_SIZE << SKB_FRAG_PAGE_ORDER)
+
+/**
+ * struct txbuf_pool - chunks of a CPU
+ * @chunk: their pages, if any, and how much of each is used
+ * @cur: index of the chunk in use
+ */
+struct txbuf_pool {
+	struct page_frag chunk[TXBUF_CHUNKS];
+	unsigned int cur;
+};
+
+static DEFINE_PER_CPU(struct txbuf_pool, txbuf_pool);
+
+/*
+ * Only the pool holds the chunk, so it may be written to from its beginning again. Pages from the
+ * memory reserves are not reused but given back, as are small chunks, which were allocated when
+ * memory was short.
+ */
+static bool txbuf_chunk_is_free(const struct page_frag *chunk)
+{
+	return chunk->page && page_ref_count(chunk->page) == 1 &&
+	       chunk->size == TXBUF_CHUNK_SIZE && !page_is_pfmemalloc(chunk->page);
+}
+
+/* Allocate one page from the memory reserves. */
+static bool txbuf_refill_reserve(struct page_frag *chunk)
+{
+	chunk->page = alloc_page(GFP_ATOMIC | __GFP_MEMALLOC | __GFP_NOWARN);
+	chunk->offset = 0;
+	chunk->size = PAGE_SIZE;
+	return chunk->page;
+}
+
+/* Switch to another chunk. */
+static struct page_frag *txbuf_next_chunk(struct txbuf_pool *pool, u32 want, bool may_reserve)
+{
+	struct page_frag *chunk = &pool->chunk[pool->cur];
+	unsigned int i;
+
+	/* Do not keep pages from the memory reserves that are not in use. */
+	if (chunk->page && page_is_pfmemalloc(chunk->page)) {
+		put_page(chunk->page);
+		chunk->page = NULL;
+	}
+	for (i = 0; i < TXBUF_CHUNKS; i++) {
+		chunk = &pool->chunk[i];
+		if (!txbuf_chunk_is_free(chunk))
+			continue;
+		chunk->offset = 0;
+		pool->cur = i;
+		return chunk;
+	}
+	pool->cur = (pool->cur + 1) % TXBUF_CHUNKS;
+	chunk = &pool->chunk[pool->cur];
+	if (chunk->page)
+		put_page(chunk->page);
+	chunk->page = NULL;
+	if (skb_page_frag_refill(want, chunk, GFP_ATOMIC | __GFP_NOWARN))
+		return chunk;
+	return may_reserve && txbuf_refill_reserve(chunk) ? chunk : NULL;
+}
+
+/* Pages from the memory reserves are only for batches that may use them. */
+static bool txbuf_may_use(const struct page_frag *chunk, bool may_reserve)
+{
+	return chunk->page && (may_reserve || !page_is_pfmemalloc(chunk->page));
+}
+
+/* A chunk with room for @want bytes, if pages of that size are available; NULL: no memory. */
+static struct page_frag *txbuf_chunk(struct txbuf_pool *pool, u32 want, bool may_reserve)
+{
+	struct page_frag *chunk = &pool->chunk[pool->cur];
+
+	if (txbuf_may_use(chunk, may_reserve) && chunk->offset + want <= chunk->size)
+		return chunk;
+	return txbuf_next_chunk(pool, want, may_reserve);
+}
+
+/* The next write is contiguous with the last fragment. */
+static bool txbuf_is_contiguous(const struct kiw_txbuf *buf, const struct page_frag *chunk)
+{
+	const struct bio_vec *last;
+
+	if (!buf->num)
+		return false;
+	last = &buf->bv[buf->num - 1];
+	return last->bv_page == chunk->page && last->bv_offset + last->bv_len == chunk->offset;
+}
+
+/**
+ * kiw_txbuf_reserve() - find contiguous room behind the batch
+ * @buf: the batch, which does not change
+ * @want: bytes wanted, a multiple of %KIW_FPDU_ALIGN
+ * @room: set to the bytes available: often more than @want, and fewer only if @want is more than
+ *	a page
+ *
+ * Context: BHs off; the room is the caller's until BHs are enabled, or until the next call.
+ * Return: the room, or NULL: no memory, or too many fragments.
+ */
+u8 *kiw_txbuf_reserve(const struct kiw_txbuf *buf, u32 want, u32 *room)
+{
+	struct page_frag *chunk;
+
+	chunk = txbuf_chunk(this_cpu_ptr(&txbuf_pool), min_t(u32, want, TXBUF_CHUNK_SIZE),
+			    buf->may_reserve);
+	if (!chunk || (buf->num == KIW_TXBUF_BVECS && !txbuf_is_contiguous(buf, chunk)))
+		return NULL;
+	*room = chunk->size - chunk->offset;
+	return page_address(chunk->page) + chunk->offset;
+}
+
+/**
+ * kiw_txbuf_commit() - append to the batch what was written into the reserved room
+ * @buf: the batch
+ * @len: how much of the room reserved last is used, in bytes; a multiple of %KIW_FPDU_ALIGN
+ *
+ * Context: BHs off since the room was reserved.
+ */
+void kiw_txbuf_commit(struct kiw_txbuf *buf, u32 len)
+{
+	struct txbuf_pool *pool = this_cpu_ptr(&txbuf_pool);
+	struct page_frag *chunk = &pool->chunk[pool->cur];
+
+	if (!txbuf_is_contiguous(buf, chunk)) {
+		bvec_set_page(&buf->bv[buf->num++], chunk->page, 0, chunk->offset);
+		get_page(chunk->page);
+	}
+	buf->bv[buf->num - 1].bv_len += len;
+	buf->len += len;
+	chunk->offset += len;
+}
+
+/* TCP has taken @len bytes. */
+static void txbuf_advance(struct kiw_txbuf *buf, u32 len)
+{
+	struct bio_vec *bv;
+	u32 here;
+
+	buf->len -= len;
+	buf->taken += len;
+	while (len) {
+		bv = &buf->bv[buf->first];
+		here = min(len, bv->bv_len);
+		bv->bv_offset += here;
+		bv->bv_len -= here;
+		buf->begun += here;
+		len -= here;
+		if (bv->bv_len)
+			continue;
+		bv->bv_offset -= buf->begun;
+		bv->bv_len = buf->begun;
+		buf->begun = 0;
+		buf->first++;
+	}
+	if (!buf->len)
+		kiw_txbuf_drop(buf);
+}
+
+/**
+ * kiw_txbuf_send() - hand the batch to TCP
+ * @buf: the batch
+ * @ks: the stream
+ *
+ * Context: socket lock held, BHs off.
+ * Return: 0: TCP has taken all of it; -EAGAIN: a part is left until there is room; another
+ * -errno: the stream is broken.
+ */
+int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks)
+{
+	int ret;
+
+	kiw_sock_assert_held(ks);
+	while (buf->len) {
+		ret = kiw_sock_send_pages(ks, &buf->bv[buf->first], buf->num - buf->first,
+					  buf->len);
+		if (ret < 0)
+			return ret;
+		txbuf_advance(buf, ret);
+	}
+	return 0;
+}
+
+/**
+ * kiw_txbuf_peek() - copy bytes out of the batch
+ * @buf: the batch
+ * @at: offset from the beginning of the batch, in bytes; TCP may have them already
+ * @dst: destination
+ * @len: bytes; they are in the batch
+ *
+ * Context: BHs off.
+ */
+void kiw_txbuf_peek(const struct kiw_txbuf *buf, u32 at, void *dst, u32 len)
+{
+	u32 begun, size, here;
+	unsigned int i;
+
+	for (i = 0; i < buf->num && len; i++) {
+		begun = i == buf->first ? buf->begun : 0;
+		size = buf->bv[i].bv_len + begun;
+		if (at >= size) {
+			at -= size;
+			continue;
+		}
+		here = min(len, size - at);
+		memcpy(dst, page_address(buf->bv[i].bv_page) + buf->bv[i].bv_offset - begun + at,
+		       here);
+		dst += here;
+		len -= here;
+		at = 0;
+	}
+}
+
+/**
+ * kiw_txbuf_cut() - remove the end of the batch
+ * @buf: the batch
+ * @end: bytes of the batch that remain, including those that TCP has taken
+ *
+ * Context: BHs off.
+ */
+void kiw_txbuf_cut(struct kiw_txbuf *buf, u32 end)
+{
+	u32 excess = buf->taken + buf->len - end;
+	struct bio_vec *last;
+	u32 here;
+
+	buf->len -= excess;
+	while (excess) {
+		last = &buf->bv[buf->num - 1];
+		here = min(excess, last->bv_len);
+		last->bv_len -= here;
+		excess -= here;
+		if (!last->bv_len) {
+			put_page(last->bv_page);
+			buf->num--;
+		}
+	}
+	if (!buf->len)
+		kiw_txbuf_drop(buf);
+}
+
+/**
+ * kiw_txbuf_drop() - drop the batch
+ * @buf: the batch, empty afterwards
+ *
+ * Context: any.
+ */
+void kiw_txbuf_drop(struct kiw_txbuf *buf)
+{
+	while (buf->num)
+		put_page(buf->bv[--buf->num].bv_page);
+	buf->first = 0;
+	buf->begun = 0;
+	buf->taken = 0;
+	buf->len = 0;
+}
+
+/**
+ * kiw_txbuf_module_exit() - free the chunks
+ *
+ * Context: process; no batch is being built any more.
+ */
+void kiw_txbuf_module_exit(void)
+{
+	struct txbuf_pool *pool;
+	int cpu, i;
+
+	for_each_possible_cpu(cpu) {
+		pool = per_cpu_ptr(&txbuf_pool, cpu);
+		for (i = 0; i < TXBUF_CHUNKS; i++) {
+			if (pool->chunk[i].page)
+				put_page(pool->chunk[i].page);
+			pool->chunk[i].page = NULL;
+		}
+	}
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * ib_device_ops of completion queues: validate, allocate a ring, unwind.
+ *
+ * Owns: the ring of a queue, from create to destroy. Process context throughout. The
+ * core serialises create and destroy of a queue, and does not destroy a queue that a QP
+ * still uses.
+ */
+#include <rdma/kiwarp-abi.h>
+
+#include "device.h"
+#include "proto/ring.h"
+#include "qp/qp_table.h"
+#include "queue/cq.h"
+#include "uapi_siw.h"
+#include "verbs.h"
+
+static int cq_check_attr(const struct ib_device *ibdev, const struct ib_cq_init_attr *attr)
+{
+	/*
+	 * Neither timestamps nor ignored overruns are supported: we detect every overrun,
+	 * and a consumer that lost a completion would wait for ever.
+	 */
+	if (attr->flags)
+		return -EOPNOTSUPP;
+	if (!attr->cqe || attr->cqe > KIW_MAX_CQE)
+		return -EINVAL;
+	if (attr->comp_vector >= ibdev->num_comp_vectors)
+		return -EINVAL;
+	return 0;
+}
+
+/* All QPs that complete to the queue end, too. */
+static void cq_overrun(struct kiw_cq *cq)
+{
+	kiw_qp_table_fail(&to_kiw_device(cq->ib.device)->qps, cq);
+}
+
+static int cq_create_kernel(struct kiw_cq *cq, u32 size, struct kiw_stats *stats)
+{
+	void *ring;
+
+	ring = kiw_cq_kernel_ring(size);
+	if (!ring)
+		return -ENOMEM;
+	kiw_cq_init(cq, &kiw_cq_kernel_ops, ring, size, stats, cq_overrun);
+	return 0;
+}
+
+static int cq_create_user(struct kiw_cq *cq, u32 size, struct kiw_stats *stats,
+			  struct ib_udata *udata)
+{
+	struct kiwarp_uresp_create_cq resp = { .num_cqe = size };
+	void *ring;
+	u64 key;
+	int ret;
+
+	ret = kiw_udata_check(udata, sizeof(resp), stats);
+	if (ret)
+		return ret;
+	cq->user = kiw_user_ring_alloc(kiw_udata_context(udata), kiw_user_cq_bytes(size),
+				       &ring, &key);
+	if (!cq->user)
+		return -ENOMEM;
+	resp.cq_key = key;
+	ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (ret)
+		goto err_ring;
+	kiw_cq_init(cq, &kiw_cq_user_ops, ring, size, stats, cq_overrun);
+	return 0;
+
+err_ring:
+	kiw_user_ring_free(cq->user);
+	cq->user = NULL;
+	return ret;
+}
+
+/**
+ * kiw_create_cq() - ib_device_ops.create_cq
+ * @ibcq: the queue; sets @ibcq->cqe to the actual number of entries
+ * @attr: what the consumer wants; no flags are supported
+ * @arg: the user's request, in the form of this kernel; NULL for a kernel consumer
+ *
+ * Context: process; may sleep.
+ * Return: 0; -EINVAL: outside the limits of the device, or a bad request; -EOPNOTSUPP:
+ * a flag is set; -ENOMEM: no memory, or too many queues; -EFAULT.
+ */
+int kiw_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		  kiw_compat_create_cq_arg *arg)
+{
+	struct kiw_device *dev = to_kiw_device(ibcq->device);
+	struct ib_udata *udata = kiw_compat_cq_udata(arg);
+	struct kiw_cq *cq = to_kiw_cq(ibcq);
+	u32 size;
+	int ret;
+
+	ret = cq_check_attr(ibcq->device, attr);
+	if (ret)
+		return ret;
+	if (!atomic_add_unless(&dev->num_cq, 1, KIW_MAX_CQ))
+		return -ENOMEM;
+	size = kiw_ring_size(attr->cqe, KIW_MAX_CQE);
+	ret = udata ? cq_create_user(cq, size, &dev->stats, udata)
+		    : cq_create_kernel(cq, size, &dev->stats);
+	if (ret)
+		goto err_count;
+	ibcq->cqe = size;
+	kiw_count(&dev->stats, KIW_STAT_CQ_CREATED);
+	return 0;
+
+err_count:
+	atomic_dec(&dev->num_cq);
+	return ret;
+}
+
+/**
+ * kiw_resize_cq() - ib_device_ops.resize_cq
+ * @ibcq: the queue; sets @ibcq->cqe to the actual number of entries
+ * @cqe: entries wanted
+ * @udata: the user's request, or NULL for a kernel consumer
+ *
+ * A ring that a process has mapped cannot be resized: the stock provider keeps the address
+ * and the size that the ring had at creation.
+ *
+ * Context: process; may sleep. The queue may be in use.
+ * Return: 0; -EOPNOTSUPP: a process's queue; -EINVAL: outside the limits of the device;
+ * -EBUSY: more completions than @cqe wait to be polled; -ENOMEM.
+ */
+int kiw_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
+{
+	struct kiw_cq *cq = to_kiw_cq(ibcq);
+
+	if (cq->ops != &kiw_cq_kernel_ops)
+		return -EOPNOTSUPP;
+	if (cqe < 1 || cqe > KIW_MAX_CQE)
+		return -EINVAL;
+	return kiw_cq_resize(cq, kiw_ring_size(cqe, KIW_MAX_CQE));
+}
+
+/**
+ * kiw_destroy_cq() - ib_device_ops.destroy_cq
+ * @ibcq: the queue; no QP uses it
+ * @udata: not used
+ *
+ * Context: process; may sleep.
+ * Return: 0.
+ */
+int kiw_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+{
+	struct kiw_device *dev = to_kiw_device(ibcq->device);
+	struct kiw_cq *cq = to_kiw_cq(ibcq);
+
+	kiw_cq_uninit(cq);
+	kiw_ring_free(cq->user, cq->ring);
+	atomic_dec(&dev->num_cq);
+	kiw_count(&dev->stats, KIW_STAT_CQ_DESTROYED);
+	return 0;
+}

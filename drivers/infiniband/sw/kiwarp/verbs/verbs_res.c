@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Driver-specific attributes for `rdma resource show -dd`, beyond what the core itself reports.
+ *
+ * Owns: nothing. Process context; values are snapshots. The core does not free the object itself
+ * during the call, but a consumer may be destroying it at the same time. So the functions here
+ * access nothing that destroying it frees, except a QP's queues, and these only with the QP's
+ * mutex held. Rings are never read.
+ */
+#include <net/ipv6.h>
+#include <rdma/iw_cm.h>
+#include <rdma/rdma_cm.h>
+#include <rdma/rdma_netlink.h>
+#include <rdma/restrack.h>
+
+#include "cm/cm_ep.h"
+#include "device.h"
+#include "proto/mpa.h"
+#include "qp/qp.h"
+#include "verbs.h"
+
+/* Snapshot of a QP's stream; see res_qp_stream() */
+struct res_stream {
+	bool is_there;
+	u32 emss;
+	u32 sends;
+	u32 reads;
+	u32 peer_reads;
+	bool in_message;
+};
+
+static bool res_put_u32(struct sk_buff *msg, const char *name, u32 value)
+{
+	return !rdma_nl_put_driver_u32(msg, name, value);
+}
+
+static bool res_put_string(struct sk_buff *msg, const char *name, const char *value)
+{
+	return !rdma_nl_put_driver_string(msg, name, value);
+}
+
+static struct nlattr *res_table_start(struct sk_buff *msg)
+{
+	return nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+}
+
+static int res_table_end(struct sk_buff *msg, struct nlattr *table, bool is_complete)
+{
+	if (is_complete)
+		nla_nest_end(msg, table);
+	else
+		nla_nest_cancel(msg, table);
+	return is_complete ? 0 : -EMSGSIZE;
+}
+
+static bool res_put_terminate(struct sk_buff *msg, const struct kiw_qp *qp)
+{
+	u32 term = READ_ONCE(qp->term);
+
+	if (!term)
+		return true;
+	return res_put_string(msg, "terminate", term & KIW_QP_TERM_SENT ? "sent" : "received") &&
+	       res_put_u32(msg, "terminate_layer", FIELD_GET(KIW_QP_TERM_LAYER, term)) &&
+	       res_put_u32(msg, "terminate_etype", FIELD_GET(KIW_QP_TERM_ETYPE, term)) &&
+	       !rdma_nl_put_driver_u32_hex(msg, "terminate_code",
+					   FIELD_GET(KIW_QP_TERM_CODE, term));
+}
+
+/* The mutex keeps the stream and the engines' queues alive; the socket lock stops the engines. */
+static void res_qp_stream(struct kiw_qp *qp, struct res_stream *stream,
+			  struct kiw_conn_params *conn)
+{
+	const struct kiw_tx *tx = &qp->tx;
+
+	mutex_lock(&qp->mutex);
+	*conn = qp->conn;
+	if (qp->ks && kiw_sock_lock(qp->ks)) {
+		stream->is_there = true;
+		stream->emss = kiw_sock_emss(qp->ks);
+		stream->sends = tx->pend.put - tx->pend.get;
+		stream->reads = tx->orq.put - tx->orq.get;
+		stream->peer_reads = tx->inq.put - tx->inq.get;
+		stream->in_message = qp->rx.in_message;
+		kiw_sock_unlock(qp->ks);
+	}
+	mutex_unlock(&qp->mutex);
+}
+
+static bool res_put_conn(struct sk_buff *msg, const struct kiw_conn_params *conn)
+{
+	return res_put_string(msg, "role", conn->initiator ? "initiator" : "responder") &&
+	       res_put_u32(msg, "ddp_version", conn->version) &&
+	       res_put_u32(msg, "crc", conn->crc) &&
+	       res_put_u32(msg, "tx_markers", conn->tx_markers) &&
+	       res_put_u32(msg, "rx_markers", conn->rx_markers) &&
+	       res_put_u32(msg, "ird", conn->ird) &&
+	       res_put_u32(msg, "ord", conn->ord);
+}
+
+static bool res_put_stream(struct sk_buff *msg, const struct res_stream *stream)
+{
+	return res_put_u32(msg, "emss", stream->emss) &&
+	       res_put_u32(msg, "mulpdu", kiw_mpa_mulpdu(stream->emss)) &&
+	       res_put_u32(msg, "sends_begun", stream->sends) &&
+	       res_put_u32(msg, "reads_out", stream->reads) &&
+	       res_put_u32(msg, "reads_in", stream->peer_reads) &&
+	       res_put_u32(msg, "rx_in_message", stream->in_message);
+}
+
+/**
+ * kiw_fill_res_qp_entry() - ib_device_ops.fill_res_qp_entry
+ * @msg: the answer being built
+ * @ibqp: the QP
+ *
+ * Shows the driver's state of the QP, the Terminate that ended it, and, while it has a stream,
+ * what was negotiated and what is in flight.
+ *
+ * Context: process, may sleep; takes the QP's mutex and the socket lock. The core does not free the
+ * QP during the call.
+ * Return: 0, or -EMSGSIZE: no room.
+ */
+int kiw_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
+{
+	struct kiw_qp *qp = to_kiw_qp(ibqp);
+	struct res_stream stream = {};
+	struct kiw_conn_params conn;
+	struct nlattr *table;
+	bool done;
+
+	res_qp_stream(qp, &stream, &conn);
+	table = res_table_start(msg);
+	if (!table)
+		return -EMSGSIZE;
+	done = res_put_string(msg, "kiwarp_state", kiw_qp_state_name(kiw_qp_state(qp))) &&
+	       res_put_terminate(msg, qp) &&
+	       res_put_u32(msg, "sq_size", qp->sq.size) &&
+	       res_put_u32(msg, "rq_size", qp->rq.size);
+	if (done && stream.is_there)
+		done = res_put_conn(msg, &conn) && res_put_stream(msg, &stream);
+	return res_table_end(msg, table, done);
+}
+
+/**
+ * kiw_fill_res_cq_entry() - ib_device_ops.fill_res_cq_entry
+ * @msg: the answer being built
+ * @ibcq: the queue
+ *
+ * The read position in a ring that a process has mapped is known only to that process.
+ *
+ * Context: process; takes the queue's lock. The core does not free the queue during the call.
+ * Return: 0, or -EMSGSIZE: no room.
+ */
+int kiw_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
+{
+	struct kiw_cq *cq = to_kiw_cq(ibcq);
+	bool is_kernel = cq->ops == &kiw_cq_kernel_ops;
+	u32 size, put, get, armed, has_overrun;
+	struct nlattr *table;
+	unsigned long flags;
+	bool done;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	size = cq->size;
+	put = cq->put;
+	get = cq->get;
+	armed = cq->armed;
+	has_overrun = cq->has_overrun;
+	spin_unlock_irqrestore(&cq->lock, flags);
+
+	table = res_table_start(msg);
+	if (!table)
+		return -EMSGSIZE;
+	done = res_put_u32(msg, "size", size) && res_put_u32(msg, "posted", put) &&
+	       res_put_u32(msg, "overrun", has_overrun);
+	if (done && is_kernel)
+		done = res_put_u32(msg, "fill", put - get) && res_put_u32(msg, "armed", armed);
+	return res_table_end(msg, table, done);
+}
+
+static const char *res_mr_kind(const struct kiw_mr *mr)
+{
+	if (mr->umem)
+		return "user";
+	if (mr->dmabuf)
+		return "dmabuf";
+	return mr->fast ? "fast" : "dma";
+}
+
+/**
+ * kiw_fill_res_mr_entry() - ib_device_ops.fill_res_mr_entry
+ * @msg: the answer being built
+ * @ibmr: the region
+ *
+ * Shows neither the STag nor the address: the core shows keys to those that may see them.
+ *
+ * Context: process. The core does not deregister the region before this returns.
+ * Return: 0, or -EMSGSIZE: no room.
+ */
+int kiw_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
+{
+	const struct kiw_mr *mr = to_kiw_mr(ibmr);
+	struct nlattr *table;
+	bool done;
+
+	table = res_table_start(msg);
+	if (!table)
+		return -EMSGSIZE;
+	done = res_put_string(msg, "kind", res_mr_kind(mr)) &&
+	       res_put_u32(msg, "valid", READ_ONCE(mr->stag) || !mr->fast) &&
+	       !rdma_nl_put_driver_u32_hex(msg, "access", READ_ONCE(mr->access));
+	return res_table_end(msg, table, done);
+}
+
+/**
+ * kiw_fill_res_srq_entry() - ib_device_ops.fill_res_srq_entry
+ * @msg: the answer being built
+ * @ibsrq: the queue
+ *
+ * Context: process. The core does not free the queue during the call.
+ * Return: 0, or -EMSGSIZE: no room.
+ */
+int kiw_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq)
+{
+	const struct kiw_srq *srq = to_kiw_srq(ibsrq);
+	struct nlattr *table;
+	bool done;
+
+	table = res_table_start(msg);
+	if (!table)
+		return -EMSGSIZE;
+	done = res_put_u32(msg, "size", srq->rq.size) &&
+	       res_put_u32(msg, "limit", READ_ONCE(srq->limit)) &&
+	       res_put_u32(msg, "taken", READ_ONCE(srq->rq.get));
+	return res_table_end(msg, table, done);
+}
+
+/* Are these addresses the same? With @any, an unspecified address @a matches every @b */
+static bool res_is_addr(const struct sockaddr_storage *a, const struct sockaddr_storage *b,
+			bool any)
+{
+	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
+	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
+	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
+	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	switch (a->ss_family) {
+	case AF_INET:
+		return a4->sin_port == b4->sin_port &&
+		       (a4->sin_addr.s_addr == b4->sin_addr.s_addr ||
+			(any && !a4->sin_addr.s_addr));
+	case AF_INET6:
+		return a6->sin6_port == b6->sin6_port &&
+		       (ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr) ||
+			(any && ipv6_addr_any(&a6->sin6_addr)));
+	default:
+		return true;
+	}
+}
+
+/*
+ * Only rdma_cm can find the iw_cm_id of an rdma_cm_id, and this module does not depend on rdma_cm.
+ * So compare addresses: a device has one endpoint for each pair of addresses.
+ */
+static bool res_ep_is_of(const struct kiw_ep *ep, const struct rdma_addr *addr)
+{
+	const struct sockaddr_in *dst = (const struct sockaddr_in *)&addr->dst_addr;
+
+	lockdep_assert_held(&ep->lock);
+	if (!ep->cm_id || ep->state == KIW_CMS_CLOSED ||
+	    !res_is_addr(&ep->cm_id->local_addr, &addr->src_addr, true))
+		return false;
+	/*
+	 * A listener's peer address is all zeros in rdma_cm and not set in iw_cm. The port is at
+	 * the same offset for IPv4 and IPv6.
+	 */
+	if (ep->state == KIW_CMS_LISTENING)
+		return !dst->sin_port;
+	return res_is_addr(&ep->cm_id->remote_addr, &addr->dst_addr, false);
+}
+
+static bool res_put_ep(struct sk_buff *msg, struct kiw_ep *ep)
+{
+	lockdep_assert_held(&ep->lock);
+	if (!res_put_u32(msg, "ep", ep->id) ||
+	    !res_put_string(msg, "ep_state", kiw_cm_state_name(ep->state)))
+		return false;
+	switch (ep->state) {
+	case KIW_CMS_LISTENING:
+		return res_put_u32(msg, "half_open", READ_ONCE(ep->num_children)) &&
+		       res_put_u32(msg, "backlog", ep->backlog);
+	case KIW_CMS_WAIT_FIRST:
+	case KIW_CMS_OPEN:
+		return res_put_u32(msg, "mpa_revision", ep->agreed.rev) &&
+		       res_put_u32(msg, "p2p", ep->agreed.p2p);
+	default:
+		return true;
+	}
+}
+
+static int res_ep_table(struct sk_buff *msg, struct kiw_ep *ep)
+{
+	struct nlattr *table = res_table_start(msg);
+
+	return table ? res_table_end(msg, table, res_put_ep(msg, ep)) : -EMSGSIZE;
+}
+
+/**
+ * kiw_fill_res_cm_id_entry() - ib_device_ops.fill_res_cm_id_entry
+ * @msg: the answer being built
+ * @id: a connection or listener of this device
+ *
+ * Shows its endpoint: the number that identifies it in trace events, its state, and details of that
+ * state. There is no endpoint before the consumer connects or listens, nor after the end.
+ *
+ * Context: process, may sleep; takes the locks of the device's endpoints in turn. The core does not
+ * free @id during the call.
+ * Return: 0, or -EMSGSIZE: no room.
+ */
+int kiw_fill_res_cm_id_entry(struct sk_buff *msg, struct rdma_cm_id *id)
+{
+	struct kiw_device *dev = to_kiw_device(id->device);
+	bool is_found = false;
+	unsigned long at = 0;
+	struct kiw_ep *ep;
+	int ret = 0;
+
+	while (!is_found && (ep = kiw_ep_next(dev, &at))) {
+		mutex_lock(&ep->lock);
+		is_found = res_ep_is_of(ep, &id->route.addr);
+		if (is_found)
+			ret = res_ep_table(msg, ep);
+		mutex_unlock(&ep->lock);
+		kiw_ep_put(ep);
+	}
+	return ret;
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * ib_device_ops of shared receive queues: validate, allocate a ring, unwind.
+ *
+ * Owns: the ring of a queue, from create to destroy. Process context, except for posting
+ * and querying, which run in any context. The core does not destroy a queue that a QP still
+ * uses.
+ */
+#include <rdma/kiwarp-abi.h>
+
+#include "device.h"
+#include "proto/ring.h"
+#include "queue/srq.h"
+#include "uapi_siw.h"
+#include "verbs.h"
+
+static int srq_create_kernel(struct kiw_srq *srq, u32 size, u8 max_sge, struct kiw_stats *stats)
+{
+	void *ring;
+
+	ring = kiw_rq_kernel_ring(size);
+	if (!ring)
+		return -ENOMEM;
+	kiw_srq_init(srq, &kiw_rq_kernel_ops, ring, size, max_sge, stats);
+	return 0;
+}
+
+static int srq_create_user(struct kiw_srq *srq, u32 size, struct kiw_stats *stats,
+			   struct ib_udata *udata)
+{
+	struct kiwarp_uresp_create_srq resp = { .num_rqe = size };
+	void *ring;
+	u64 key;
+	int ret;
+
+	ret = kiw_udata_check(udata, sizeof(resp), stats);
+	if (ret)
+		return ret;
+	srq->user = kiw_user_ring_alloc(kiw_udata_context(udata), kiw_user_rq_bytes(size),
+					&ring, &key);
+	if (!srq->user)
+		return -ENOMEM;
+	resp.srq_key = key;
+	ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (ret)
+		goto err_ring;
+	/* When a receive is posted, the provider does not check the limit that was asked for */
+	kiw_srq_init(srq, &kiw_rq_user_ops, ring, size, KIW_MAX_SGE, stats);
+	return 0;
+
+err_ring:
+	kiw_user_ring_free(srq->user);
+	srq->user = NULL;
+	return ret;
+}
+
+/**
+ * kiw_create_srq() - ib_device_ops.create_srq
+ * @ibsrq: the queue
+ * @attr: what the consumer wants; set to what it gets. The limit is ignored: modify sets it
+ * @udata: the user's request, or NULL for a kernel consumer
+ *
+ * Context: process; may sleep.
+ * Return: 0; -EINVAL: outside the limits of the device, or a bad request; -EOPNOTSUPP:
+ * a type other than basic; -ENOMEM: no memory, or too many queues; -EFAULT.
+ */
+int kiw_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr, struct ib_udata *udata)
+{
+	struct kiw_device *dev = to_kiw_device(ibsrq->device);
+	struct kiw_srq *srq = to_kiw_srq(ibsrq);
+	u32 size;
+	int ret;
+
+	if (attr->srq_type != IB_SRQT_BASIC)
+		return -EOPNOTSUPP;
+	size = kiw_ring_size(attr->attr.max_wr, KIW_MAX_SRQ_WR);
+	if (!attr->attr.max_wr || !size || attr->attr.max_sge > KIW_MAX_SGE)
+		return -EINVAL;
+	if (!atomic_add_unless(&dev->num_srq, 1, KIW_MAX_SRQ))
+		return -ENOMEM;
+	ret = udata ? srq_create_user(srq, size, &dev->stats, udata)
+		    : srq_create_kernel(srq, size, attr->attr.max_sge, &dev->stats);
+	if (ret)
+		goto err_count;
+	attr->attr.max_wr = size;
+	attr->attr.max_sge = srq->rq.max_sge;
+	kiw_count(&dev->stats, KIW_STAT_SRQ_CREATED);
+	return 0;
+
+err_count:
+	atomic_dec(&dev->num_srq);
+	return ret;
+}
+
+/**
+ * kiw_modify_srq() - ib_device_ops.modify_srq
+ * @ibsrq: the queue
+ * @attr: the new limit, in receives
+ * @mask: which fields of @attr to set; only IB_SRQ_LIMIT is supported
+ * @udata: not used
+ *
+ * Context: process.
+ * Return: 0; -EINVAL: a limit the queue cannot have; -EOPNOTSUPP: anything else.
+ */
+int kiw_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
+		   struct ib_udata *udata)
+{
+	if (mask & ~IB_SRQ_LIMIT)
+		return -EOPNOTSUPP;
+	if (!(mask & IB_SRQ_LIMIT))
+		return 0;
+	return kiw_srq_set_limit(to_kiw_srq(ibsrq), attr->srq_limit);
+}
+
+/**
+ * kiw_query_srq() - ib_device_ops.query_srq
+ * @ibsrq: the queue
+ * @attr: set to the present attributes; the limit is 0 after its event was raised
+ *
+ * Context: any.
+ * Return: 0.
+ */
+int kiw_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
+{
+	struct kiw_srq *srq = to_kiw_srq(ibsrq);
+
+	attr->max_wr = srq->rq.size;
+	attr->max_sge = srq->rq.max_sge;
+	attr->srq_limit = READ_ONCE(srq->limit);
+	return 0;
+}
+
+/**
+ * kiw_destroy_srq() - ib_device_ops.destroy_srq
+ * @ibsrq: the queue; no QP uses it
+ * @udata: not used
+ *
+ * Context: process; may sleep.
+ * Return: 0.
+ */
+int kiw_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
+{
+	struct kiw_device *dev = to_kiw_device(ibsrq->device);
+	struct kiw_srq *srq = to_kiw_srq(ibsrq);
+
+	kiw_srq_uninit(srq);
+	kiw_ring_free(srq->user, srq->rq.ring);
+	atomic_dec(&dev->num_srq);
+	kiw_count(&dev->stats, KIW_STAT_SRQ_DESTROYED);
+	return 0;
+}
+
+/**
+ * kiw_post_srq_recv() - ib_device_ops.post_srq_recv
+ * @ibsrq: a kernel consumer's queue; user space posts to its mapped ring
+ * @wr: list of receives
+ * @bad_wr: on failure: the first receive that was not posted; those before it were
+ *
+ * Context: any.
+ * Return: 0; -ENOMEM: the queue is full; -EINVAL: a bad receive; -EOPNOTSUPP: user space
+ * posts to its ring.
+ */
+int kiw_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
+		      const struct ib_recv_wr **bad_wr)
+{
+	struct kiw_srq *srq = to_kiw_srq(ibsrq);
+	int ret = 0;
+
+	if (srq->user)
+		ret = -EOPNOTSUPP;
+	while (wr && !ret) {
+		ret = kiw_rq_post(&srq->rq, wr);
+		if (!ret)
+			wr = wr->next;
+	}
+	if (ret)
+		*bad_wr = wr;
+	return ret;
+}
