@@ -303,8 +303,8 @@ def ratios(cell, other):
 
 def table(summary, before=None):
     yield (f"{'':20} {'':8} {'rate or latency':>24} {'guest code per op':>26} "
-           f"{'to siw: rate, us/op':>20}{' to before' if before else ''}")
-    yield f"{'':80} (ip: to plain)"
+           f"{'to base: rate, us/op':>20}{' to before' if before else ''}")
+    yield "base: siw; in the groups of kiwarp_ip, TCP on the plain interface"
     for group, rows in summary.items():
         yield f"== {group}"
         for row, columns in rows.items():

@@ -59,7 +59,7 @@ static void followed(const u8 *good, const struct kiw_ddp_seg *seg, u8 version, 
 	else
 		put_unaligned_be32(seg->mo + seg->payload_len, next + 16);
 	next[where % sizeof(next)] ^= wrong;
-	if (!kiw_ddp_goes_on(next, head, &said)) {
+	if (!kiw_ddp_continues(next, head, &said)) {
 		FUZZ_CHECK(seg->last || wrong);
 		return;
 	}

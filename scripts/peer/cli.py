@@ -12,7 +12,7 @@
 The expected result is set by --expect; alternatives are separated by commas:
     ok          the conversation completes, and its data is correct
     term:L/T/CC a Terminate with this layer, error type and code and the headers that
-                belong to it, and then the end of the stream
+                belong to it, and then FIN
     close       FIN and nothing before it    reset   RST and nothing before it
     ended       either of these              reject  a Reply with R, and then the end
     timeout     nothing until the timeout
@@ -108,6 +108,7 @@ class Case:
         self.opt, self.emit, self.sock = opt, emit, sock
         self.outcome = None         # in the terms of --expect
         self.term = None
+        self.end = None             # of the stream: close, reset or timeout
         self.moved = 0              # octets of messages since a fault
         self.octets = 0             # of the stream, since a fault
         self.queued = 0             # of them, those that TCP had when the fault was found
@@ -297,20 +298,20 @@ class Case:
             return "reject"
         except startup.Stopped as stopped:
             self.conn = stopped.conn
-            end = self._after()
+            self.end = self._after()
         except rdmap.Terminated as terminated:
             self.term = terminated.args[0]
             self.log("terminate", **self.term)
-            end = self._after()
+            self.end = self._after()
         except EOFError as eof:
             self.log("close", where=str(eof))
-            end = "close"
+            self.end = "close"
         except (ConnectionError, BrokenPipeError) as err:
             self.log("reset", error=str(err))
-            end = "reset"
+            self.end = "reset"
         if self.term:
             return "term:{layer}/{etype}/{code}".format(**self.term)
-        return end
+        return self.end
 
     def _matches(self, seen):
         wanted = self.opt.expect.lower().split(",")
@@ -320,6 +321,8 @@ class Case:
         opt = self.opt
         if not self._matches(seen):
             return f"{seen} instead of {opt.expect}"
+        if self.term and self.end != "close":
+            return f"after the Terminate: {self.end} instead of close"
         if self.term and (opt.blame or self.term["layer"] == 2):
             code = [int(n, 16) for n in seen[5:].split("/")]
             wrong = faults.contradiction(self.conn, self.term, code, opt.blame,

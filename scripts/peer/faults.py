@@ -236,6 +236,14 @@ def write_stag(conn, _, __):
     return one(conn, conn.segment(rdmap.WRITE, stag=NO_STAG, to=0x1000, payload=bytes(64)))
 
 
+@fault(FIRST, "first-of-two")
+def first_of_two(conn, _, __):
+    """RFC 5040 7.1 rule 4: two different faults, of which the first is the one to blame."""
+    first = conn.segment(rdmap.WRITE, stag=NO_STAG, to=0x1000, payload=bytes(64))
+    second = send(conn, ddp_version=2)
+    return conn.encode([first, second]), [first.encode()]
+
+
 def _at(target, name):
     """STag, tagged offset and size of an access that is wrong in the way NAME ends."""
     how = name.split("-", 1)[1]

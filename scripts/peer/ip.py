@@ -340,6 +340,32 @@ def older_and_newer():
                 is_alive(third)
 
 
+def expect_end(before, name, other):
+    """It was counted as that, not as the other."""
+    wait_moves(before, {name: 1})
+    if moved(before, [other])[other]:
+        raise Wrong(f"{other} moved, too")
+
+
+@case("a peer that ends the connection in order", conn_ended=1)
+def orderly_end():
+    before = counters()
+    with request(pdata()) as conn:
+        starts(conn)
+        is_alive(conn)
+    expect_end(before, "conn_ended", "conn_failed")
+
+
+@case("a stream that is no sequence of FPDUs", conn_failed=1)
+def broken_stream():
+    before = counters()
+    with request(pdata()) as conn:
+        starts(conn)
+        conn.stream.send(b"\x00\x10" + b"x" * 100)
+        ends(conn)
+        expect_end(before, "conn_failed", "conn_ended")
+
+
 # --- Replies ---------------------------------------------------------------------------
 
 

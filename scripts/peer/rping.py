@@ -124,6 +124,8 @@ def client(conn, opt):
         if sink.data != conn.regions[SOURCE].data:
             raise DataError(f"ping {ping} came back changed")
         verified += opt.size
+    # An RTR by read is answered, too.
+    conn.wait(lambda: not conn.reads, opt.timeout)
     return verified
 
 

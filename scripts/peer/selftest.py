@@ -8,9 +8,10 @@ import random
 import socket
 import struct
 import threading
+import time
 import unittest
 
-from peer import cli, crc32c, ddp, faults, mpa, rdmap, rping, startup
+from peer import cli, crc32c, ddp, faults, mpa, rdmap, rping, startup, stream
 
 FIGURE_5 = bytes.fromhex("00000000002a41430000000000000000000000010000000000" + "00" * 23 +
                          "52239983")
@@ -295,6 +296,26 @@ class Itself(unittest.TestCase):
         for name in ("bad-key", "wrong-role", "pd-513", "short-s", "reserved", "r-in-request"):
             with self.subTest(name), self.assertRaises(AssertionError):
                 self.pair(f"--fault {name} --expect ended", "")
+
+    def test_reset_after_terminate(self):
+        """A Terminate must be followed by FIN; with a reset it could have been lost."""
+        socks, said = socket.socketpair(), []
+        words = ["client", "-", "--fault", "write-stag", "--expect", "term:1/1/00"]
+        case = cli.Case(cli.parser().parse_args(words), said.append, socks[0])
+        thread = threading.Thread(target=case.run)
+        thread.start()
+        there = stream.Stream(socks[1], stream.Segments("whole"), 60)
+        conn = startup.responder(there, cli.parser().parse_args(["server", "-"]),
+                                 lambda *_, **__: None)
+        deadline = time.monotonic() + 30
+        while not there.waiting():
+            self.assertLess(time.monotonic(), deadline, "no FPDU of the client")
+            time.sleep(0.01)
+        there.send(conn.encode(conn.untagged(rdmap.TERMINATE, bytes.fromhex("11000000"))))
+        # Not read, which makes it a reset.
+        there.close()
+        thread.join()
+        self.assertIn("after the Terminate: reset", said[-1])
 
     def test_every_fault_is_made(self):
         """Each makes octets, and what the reader takes of them is what is to be blamed."""

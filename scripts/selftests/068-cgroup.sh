@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# DESCRIPTION: sockets count against the cgroup of their process, whose BPF programs are asked
-# TIMEOUT: 60
+# DESCRIPTION: sockets belong to their process: its cgroup, BPF programs and user
+# TIMEOUT: 90
 # KERNELS: uml uml-debug 6.1 6.12
 # CHECK-KERNELS: uml-debug 6.1
 # shellcheck disable=SC2317,SC2119 # t_run calls them; no arguments meant
@@ -136,6 +136,44 @@ except ConnectionResetError:
 	return "$status"
 }
 
+# --- users ------------------------------------------------------------------------
+
+USER_ID=20000
+
+user() { spawn "$1" "$2" setpriv --reuid "$USER_ID" --regid "$USER_ID" --clear-groups "${@:3}"; }
+fpdus() { counter "$DEV_A" tx_fpdus; }
+has_moved() { [ "$(fpdus)" -gt $(($1 + 20)) ]; }
+moves() { wait_for "$1" has_moved "$(fpdus)"; }
+prohibit() { ip -n a rule "$1" pref 10 uidrange "$2-$2" to "$B4" prohibit; }
+
+# belongs: host a's stream to b is the user's.
+belongs() {
+	local status=0
+	moves 10 || { echo "no traffic"; return 1; }
+	on_a ss -Htne dst "$B4" | grep "uid:$USER_ID " || { on_a ss -Htne; status=1; }
+	prohibit add 0 || return 1
+	moves 10 || { echo "stopped by a rule for root"; status=1; }
+	prohibit del 0
+	prohibit add "$USER_ID" || return 1
+	wait_gone 10 moves 1 || { echo "not stopped by a rule for the user"; status=1; }
+	prohibit del "$USER_ID"
+	moves 20 || { echo "does not go on"; status=1; }
+	return "$status"
+}
+
+# owned SERVER HOST CLIENT HOST ADDRESS: by whom they are spawned, one of them as the user.
+owned() {
+	local status=0
+	chmod a+rw /dev/infiniband/* || return 1
+	"$1" server "$2" timeout 60 rping -s -a "$5" -P
+	wait_listen "$2" 7174 || return 1
+	"$3" client "$4" timeout 60 rping -c -a "$5" -C 100000000
+	belongs || status=1
+	spawn_stop client
+	spawn_stop server
+	return "$status"
+}
+
 is_left() { on_a ss -Htn state all | grep -v -i time-wait | grep .; }
 
 end_group() { wait_for 10 rmdir "$GROUP"; }
@@ -150,6 +188,8 @@ fast
 t_run "a socket is made by its process" asks_bpf
 t_run "a program that takes accepted streams" sockmap
 t_run "a program that takes streams, and no Request" sockmap_half_open
+t_run "a rule for the user of a stream: connected" owned spawn b user a "$B4"
+t_run "a rule for the user of a stream: accepted" owned user a spawn b "$A4"
 t_run "no socket is left" wait_gone 10 is_left
 t_run "nothing is left" nothing_left "$DEV_A" "$DEV_B"
 t_run "the cgroup ends" end_group

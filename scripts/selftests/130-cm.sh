@@ -37,6 +37,12 @@ echo 64 >"$PARAMETERS/max_half_open"
 t_run "room for silent callers" rdma_up
 verbs_cases callers_silent nothing_left
 rdma_down
+echo 10000 >"$PARAMETERS/startup_ms"
+echo 8 >"$PARAMETERS/max_half_open_total"
+t_run "room for few that are not answered" rdma_up
+verbs_cases callers_unanswered nothing_left
+rdma_down
+echo 4096 >"$PARAMETERS/max_half_open_total"
 echo N >"$PARAMETERS/p2p"
 t_run "no peer-to-peer mode" rdma_up
 verbs_cases silent_until_spoken_to nothing_left

@@ -90,7 +90,7 @@ bad() {
 	max_lingering 0 a number from 1 to 65535
 	crc maybe y or n
 	rdmac 2 y or n
-	rtr writ some of write, read and send
+	rtr writ one or more of write, read and send
 	END
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: the iWARP port mapper: ports that TCP has, wanted or not, there or not
 # CHECK-PAIRS: none
-# TIMEOUT: 90
+# TIMEOUT: 120
 # KERNELS: uml uml-debug
 # CHECK-KERNELS: uml-debug
 # TOPOLOGY: any
@@ -18,6 +18,33 @@
 
 # rping's
 PORT=7174
+
+# --- a process that poses as the port mapper --------------------------------------------
+
+OTHER_PORT=7175
+
+poser_begins() {
+	spawn poser b setpriv --reuid 65534 --regid 65534 --clear-groups \
+		python3 "$SELFTESTS/false_mapper.py" $PORT $OTHER_PORT
+	wait_for 10 grep -q ready "$T_DIR/poser.log" || { spawn_log poser; return 1; }
+}
+
+poser_ends() { spawn_stop poser; grep asked "$T_DIR/poser.log"; }
+
+# It is asked, and what it says is not done.
+false_mapper() {
+	local status=0
+	mappings n n && poser_begins || return 1
+	server -a "$B4" -P && is_real || status=1
+	on_a timeout 20 rping -c -a "$B4" -C 1 -V || status=1
+	server_ends
+	spawn thief b timeout 30 rping -s -a "$B4" -p $OTHER_PORT -P
+	wait_listen b $OTHER_PORT || status=1
+	! on_a timeout 20 rping -c -a "$B4" -C 1 || { echo "went to another port"; status=1; }
+	spawn_stop thief
+	poser_ends || status=1
+	return $status
+}
 
 # --- a program of TCP that has the port ---------------------------------------------
 
@@ -119,10 +146,13 @@ both_agree() {
 	[ -n "$ours" ] && cm_ids b | grep -q "dst-addr $ours " && ! tcp_ports | grep "$ours "
 }
 
-# Either end's wish is for its own port.
+# The mapper tells an end that wants it that the other is not mapped. One that does not want it
+# does not find the other.
 by_one() {
-	mappings y n && server -a "$B4" && is_real && client "$B4" &&
-		mappings n y && server -a "$B4" && is_mapped && client "$B4"
+	mappings y n && server -a "$B4" && is_real && client "$B4" || return 1
+	mappings n y && server -a "$B4" -P && is_mapped || return 1
+	! on_a timeout 20 rping -c -a "$B4" -C 1 && mapping a y &&
+		on_a timeout 20 rping -c -a "$B4" -C 1 -V && server_ends
 }
 
 any_address() { hold && mappings y y && server && is_mapped && client "$B4" && let_go; }
@@ -131,25 +161,19 @@ version6() {
 	mappings y y && server -a "$B6" && is_mapped && client "$B6"
 }
 
-change_mind() {
-	local n
-	for ((n = 0; n < 1000; n++)); do
-		mappings y y && mappings n n || return 1
-		[ ! -e "$T_DIR/enough" ] || break
-	done
-}
-
-# What was mapped when a connection began is mapped for it, whatever comes later.
+# What began before the setting changes is not affected.
 changes() {
-	local n status=0 changer
-	rm -f "$T_DIR/enough"
-	change_mind &
-	changer=$!
-	for ((n = 0; n < 3; n++)); do
-		{ server -a "$B4" && client "$B4"; } || { status=1; break; }
+	local n status=0
+	mappings y y && server -a "$B4" -P && is_mapped || return 1
+	spawn client a timeout 60 rping -c -a "$B4" -V -C 100000000
+	wait_for 10 connected || status=1
+	for ((n = 0; n < 5; n++)); do
+		mappings n n && mappings y y || status=1
 	done
-	: >"$T_DIR/enough"
-	wait $changer || status=1
+	on_a timeout 20 rping -c -a "$B4" -C 1 -V || status=1
+	spawn_running client && is_mapped || status=1
+	spawn_stop client
+	server_ends
 	return $status
 }
 
@@ -175,13 +199,14 @@ is_kiwarp || bail "this is about a policy of kiwarp"
 ulp_up || bail "no two hosts"
 t_run "neither wanted nor there" as_ever
 t_run "wanted, but not there" wanted_in_vain
+is_pair || t_run "a false port mapper" false_mapper
 t_run "the port mapper begins" mapper_up
 t_run "there, but not wanted" not_wanted
 t_run "a port that TCP has is served, by another name" served
 t_run "only one end wants it" by_one
 t_run "all addresses" any_address
 t_run "IPv6" version6
-t_run "the policy changes while connections come and go" changes
+t_run "the policy changes while there are connections" changes
 is_pair || t_run "a device in another namespace keeps its ports" elsewhere
 t_run "the port mapper ends" mapper_down
 t_run "no longer there" wanted_in_vain

@@ -27,7 +27,7 @@ anytime() {
 		term:1/2/03 msn-skip msn-zero msn-repeat read-msn
 		term:1/2/04 mo-first mo-skip-12 mo-overlap-4
 		term:1/2/05 too-long-17 too-long-1000 too-long-later read-request-29
-		term:1/1/00 write-stag
+		term:1/1/00 write-stag first-of-two
 		term:0/1/00 read-stag
 		term:0/1/09 invalidate-stag
 		term:0/2/ff read-request-27 terminate-3

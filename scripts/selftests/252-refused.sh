@@ -51,6 +51,12 @@ bounded() {
 	[ "$MOST" -le $((LIMIT + MORE)) ] && [ "$LIMITED" -ge $((CALLERS - LIMIT - MORE)) ]
 }
 
+# What a peer sends out of order stays in the buffer.
+small_buffers() {
+	on_a ss -Htnm state fin-wait-2 sport = :7174 >"$T_DIR/lingering"
+	grep -c rb "$T_DIR/lingering" && ! grep -v -E '^[0-9]|,rb2[0-9]{3},' "$T_DIR/lingering"
+}
+
 # Who calls beside them is served.
 serves() { on_b timeout 60 rping -c -a "$A4" -C 2 -V; }
 
@@ -68,6 +74,7 @@ spawn server a timeout 300 rping -s -a "$A4" -P
 wait_listen a 7174 || bail "nobody listens"
 t_run "$CALLERS refused callers that do not close" bounded
 diag "$MOST sockets at most, $LIMITED reset"
+t_run "the buffers of those that linger are small" small_buffers
 t_run "a caller that behaves" serves
 t_run "each could read why" all_rejected
 spawn_stop server

@@ -52,6 +52,22 @@ late_address() {
 	return "$bad"
 }
 
+# The address that comes is of another family than the group and a peer
+late_family() {
+	local bad=0
+	on_a ip link add kd0 type dummy && on_a ip link add link kd0 name kip1 type kiwarp_ip || return 1
+	_in_sys a "cd /sys/class/net/kip1/kiwarp_ip && echo 239.1.1.1 >group && echo +10.1.1.1 >peers" || bad=1
+	log_mark
+	on_a ip link set kip1 up && on_a ip link set kd0 up &&
+		on_a ip addr add fd99::1/64 dev kd0 nodad || bad=1
+	wait_for 5 log_says 'kip1: the group is of another address family.* kd0: not joined' || bad=1
+	log_says 'kip1: 1 peers are of another address family.* kd0: not reached' || bad=1
+	[ "$(_in_sys a "cat /sys/class/net/kip1/kiwarp_ip/group")" = 239.1.1.1 ] || bad=1
+	on_a ip link del kd0
+	wait_gone 5 on_a ip link show kip1 || bad=1
+	return "$bad"
+}
+
 ifupdown() {
 	_in_sys a "$1 --interfaces=/host/packaging/samples/kip0.conf --state-dir=$T_DIR/ifupdown kip0"
 }
@@ -103,9 +119,11 @@ bad_settings() {
 	listed_only|maybe|Invalid argument|0 or 1
 	group|10.0.0.1|Invalid argument|multicast address, or none
 	group|239.1.1|Invalid argument|multicast address, or none
+	group||Invalid argument|multicast address, or none
 	group|ff15::1|not supported|another address family
 	peers|10.0.0.1|Invalid argument|\+ADDRESS or -ADDRESS
 	peers|+239.1.1.1|Invalid argument|\+ADDRESS or -ADDRESS
+	peers|+fd77::9|not supported|another address family
 	peers|-10.0.0.9|No such file|
 	END
 }
@@ -153,16 +171,71 @@ mtu_of_peer() {
 
 has_route_mtu() { [ "$(route_mtu "$1")" = "mtu $2" ]; }
 
+# long_multicast GROUP MTU-DISCOVERY: received within three attempts; IPv6 tells the sender first
+long_multicast() {
+	spawn listener b python3 -u -c '
+import socket, struct, sys
+group = sys.argv[1]
+if ":" in group:
+    s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    s.bind(("", 7777))
+    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, socket.inet_pton(
+        socket.AF_INET6, group) + struct.pack("I", socket.if_nametoindex("kip0")))
+else:
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind(("", 7777))
+    s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) +
+                 socket.inet_aton(sys.argv[2]))
+print("ready")
+data = s.recv(70000)
+print("received", data == bytes(range(250)) * 120)' "$1" "$KB4"
+	wait_for 10 grep -q ready "$T_DIR/listener.log" || return 1
+	on_a python3 -c '
+import socket, sys, time
+IP_MTU_DISCOVER = 10
+group = sys.argv[1]
+s = socket.socket(socket.AF_INET6 if ":" in group else socket.AF_INET, socket.SOCK_DGRAM)
+if ":" in group:
+    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, socket.if_nametoindex("kip0"))
+else:
+    s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(sys.argv[2]))
+    s.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, int(sys.argv[3]))
+for _ in range(3):
+    try:
+        s.sendto(bytes(range(250)) * 120, (group, 7777))
+    except OSError as error:
+        print(error)
+    time.sleep(0.2)' "$1" "$KA4" "${2:-1}"
+	wait_for "${3:-5}" grep -q 'received True' "$T_DIR/listener.log"
+	local status=$?
+	spawn_log listener
+	spawn_stop listener
+	return "$status"
+}
+
+# Nobody can be told that a multicast of IPv4 is too long
+long_multicasts() {
+	local dont=0 want=1 must=2 before
+	long_multicast 239.1.2.3 "$want" && long_multicast 239.1.2.3 "$dont" &&
+		on_a ip route add 239.0.0.0/8 dev kip0 && long_multicast 239.1.2.3 "$want" &&
+		on_a ip route del 239.0.0.0/8 dev kip0 && long_multicast ff05::1234 || return 1
+	[ "$(kip_count a tx_fragmented)" -ge 9 ] || return 1
+	before=$(kip_count a tx_too_long)
+	! long_multicast 239.1.2.3 "$must" 1 && [ "$(kip_count a tx_too_long)" -gt "$before" ]
+}
+
 # --- modes ---------------------------------------------------------------------------
 
-# The address says that there are no connections (RFC 4755 3.1)
+messages() { echo "$(kip_count a tx_messages) $(kip_count b tx_messages)"; }
+
+# The address says that there are no connections (RFC 4755 3.1), and b connects to nobody
 datagram_mode() {
 	local before
 	kip_set b mode datagram && on_b ip link show kip0 | grep -q 'infiniband 00:00:fc:f3' || return 1
 	fresh
-	before=$(kip_count a tx_messages)
+	before=$(messages)
 	kip_pings a "$KB4" -s 1000 && kip_pings b "$KA4" -s 2016 -M "do" && kip_pings a "$KB6" &&
-		[ "$(kip_count a tx_messages)" = "$before" ] || return 1
+		[ "$(messages)" = "$before" ] || return 1
 	on_a ping -q -c 2 -i 0.2 -W 1 -s 2017 -M "do" "$KB4"
 	wait_for 3 has_route_mtu "$KB4" 2044 && kip_stream a b "$KB4" 2 && kip_stream b a "$KA4" 2
 }
@@ -185,6 +258,21 @@ peers() {
 	kip_get b peers
 	kip_get b peers | grep -q '10.77.0.1 learned' && [ "$(kip_count b peers_learned)" = 1 ] &&
 		kip_pings b ff02::1%kip0
+}
+
+# All of them can be read: their file is not limited to a page
+many_peers() {
+	kip_set a group none && kip_set a learn 0 || return 1
+	_in_sys a "for n in {1..1024}; do
+			echo +10.77.\$((100 + n / 200)).\$((1 + n % 200)) >$(_kip_file peers) || exit 1
+			echo 10.77.\$((100 + n / 200)).\$((1 + n % 200)) >&3
+		done" 3>"$T_DIR/listed" &&
+		refused 'No space' 'too many peers' kip_set a peers +10.77.0.9 || return 1
+	kip_get a peers | diff - "$T_DIR/listed" || return 1
+	# In pieces that are not lines
+	_in_sys a "dd if=$(_kip_file peers) bs=100 status=none" | diff - "$T_DIR/listed" || return 1
+	_in_sys a "while read -r peer; do echo -\$peer >$(_kip_file peers) || exit 1; done" <"$T_DIR/listed" &&
+		[ -z "$(kip_get a peers)" ] && kip_set a learn 300 && kip_set a group "$KIP_GROUP"
 }
 
 # Whoever is learned has to go on being heard of: senders of datagrams can be false
@@ -309,6 +397,75 @@ rx_mem_of_user() {
 		cat /sys/class/net/kip1/kiwarp_ip/rx_mem' | tee /dev/stderr | grep -qx 268435456
 }
 
+in_box() { nsenter --preserve-credentials -U -n -m -t "$(cat "$T_DIR/box.pid")" "$@"; }
+box_net() { nsenter "--net=/proc/$(cat "$T_DIR/box.pid")/ns/net" "$@"; }
+box_is() { [ "$(awk '{ print $3 }' "/proc/$(cat "$T_DIR/box.pid")/uid_map")" = 1 ]; }
+box_listens() { box_net ss -Hltn "sport = :$1" | grep -q .; }
+a_listens() { on_a ss -Hltn "sport = :$1" | grep -q .; }
+
+# A container, root of which has made kip0 and kip1. The host has moved kip2 there. Each connection
+# needs 70 MiB.
+box_up() {
+	local eth='ip addr add 10.66.0.1/24 dev ethb && ip link set ethb up' sys=/sys/class/net
+	spawn box a unshare --user --map-root-user --net --mount tail -f /dev/null
+	wait_for 10 box_is && ip link add ethb netns "$(cat "$T_DIR/box.pid")" type veth \
+		peer name ethb netns b && on_b ip addr add 10.66.0.2/24 dev ethb &&
+		on_b ip link set ethb up && in_box bash -c "ip link set lo up && $eth" &&
+		box_net rdma link add kiwx type kiwarp netdev ethb &&
+		on_a ip link add link eth0 name kip2 type kiwarp_ip &&
+		_in_sys a "echo 64757 >$sys/kip2/kiwarp_ip/port && echo 1024 >$sys/kip2/kiwarp_ip/rx_depth" &&
+		on_a ip link set kip2 netns "$(cat "$T_DIR/box.pid")" && in_box bash -e -c "
+			mount -t sysfs sysfs /sys
+			ip link add link ethb name kip0 type kiwarp_ip
+			ip link add link ethb name kip1 type kiwarp_ip
+			echo 64756 >$sys/kip1/kiwarp_ip/port
+			echo 1024 | tee $sys/kip[01]/kiwarp_ip/rx_depth
+			for n in 0 1 2; do ip link set kip\$n up; done
+			must_not() { ! \"\$@\"; }
+			must_not bash -c 'echo 4 >$sys/kip2/kiwarp_ip/rx_depth'
+			must_not bash -c 'echo 1 >$sys/kip2/kiwarp_ip/rx_mem'" &&
+		wait_for 10 box_listens 64755 && wait_for 10 box_listens 64756 && wait_for 10 a_listens 64757
+}
+
+box_down() {
+	box_net rdma link delete kiwx
+	spawn_stop box
+	wait_gone 20 on_b ip link show ethb && wait_gone 20 a_listens 64757
+}
+
+# accepted RESULT ADDRESS:PORT:NUMBER...: of that many Requests each, that many are accepted
+accepted() {
+	local got
+	got=$(on_b env "PYTHONPATH=$SELFTESTS/.." timeout 60 python3 -c '
+import contextlib, sys
+from peer import ip, startup
+counts = []
+with contextlib.ExitStack() as held:
+    for ask in sys.argv[1:]:
+        ip.ADDRESS, port, number = ask.split(":")
+        ip.PORT, good = int(port), 0
+        for qpn in range(1, int(number) + 1):
+            with contextlib.suppress(startup.Rejected):
+                held.enter_context(ip.request(ip.pdata(qpn=qpn)))
+                good += 1
+        counts.append(good)
+print(*counts)' "${@:2}")
+	echo "$got"
+	[ "$got" = "$1" ]
+}
+
+# What root of a container makes shares the default limit, unless the host has raised one. What the
+# host has made and moved there has its own.
+shared_memory() {
+	local status all=(10.66.0.1:64755:3 10.66.0.1:64756:1 10.77.0.1:64757:1)
+	box_up && accepted "3 0 1" "${all[@]}" && box_net unshare --mount bash -e -c "
+		mount -t sysfs sysfs /sys
+		echo 536870912 >/sys/class/net/kip1/kiwarp_ip/rx_mem" &&
+		wait_for 30 accepted "3 1 1" "${all[@]}"
+	status=$?
+	box_down && return "$status"
+}
+
 # Without room for receives there are datagrams
 no_room() {
 	kip_set b rx_mem 100000 && kip_set b rx_depth 32 && kip_set a rx_depth 32 || return 1
@@ -337,11 +494,14 @@ if ! load_kiwarp || ! topo_up || ! rdma_up; then bail "no devices"; fi
 t_run "the first link loads the module" first_link
 t_run "what ip link refuses" links
 t_run "an underlay that gets its address later" late_address
+t_run "an address of another family than the group" late_family
 t_run "two interfaces on one underlay" second_link
 t_run "settings: refused" settings_refused
 t_run "MTU 16384 at the other end" mtu_of_peer 16384
 t_run "MTU 1280 at the other end" mtu_of_peer 1280
 on_b ip link set kip0 mtu 65520
+t_run "long multicasts" long_multicasts
+t_run "1024 peers" many_peers
 t_run "datagram mode" datagram_mode
 t_run "connected mode again" connected_again
 t_run "peers instead of a group" peers
@@ -356,6 +516,7 @@ t_run "peers that cannot be" bad_peers
 t_run "packets in many pieces" many_pieces
 t_run "a route through the interface itself" loop
 t_run "memory in another user namespace" rx_mem_of_user
+t_run "memory of interfaces in a container" shared_memory
 t_run "an idle connection ends" idle
 t_run "a depth of 1" depth_one
 t_run "nothing was lost" kip_is_sound

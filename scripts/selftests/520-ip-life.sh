@@ -63,21 +63,39 @@ silent_restart() {
 }
 
 orderly_restart() {
-	kip_pings a "$KB4" && on_b ip link set kip0 down && on_b ip link set kip0 up || return 1
-	wait_for 10 kip_pings a "$KB4" -W 1 -s 40000
+	local ended failed
+	kip_pings a "$KB4" || return 1
+	ended=$(kip_count a conn_ended)
+	failed=$(kip_count a conn_failed)
+	on_b ip link set kip0 down && wait_for 5 counts_more a conn_ended "$ended" || return 1
+	[ "$(kip_count a conn_failed)" = "$failed" ] || { kip_counts a; return 1; }
+	on_b ip link set kip0 up && wait_for 10 kip_pings a "$KB4" -W 1 -s 40000
+}
+
+# counts_more a|b NAME THAN
+counts_more() { [ "$(kip_count "$1" "$2")" -gt "$3" ]; }
+
+# A node that is not there
+nowhere() {
+	local failed
+	failed=$(kip_count a conn_failed)
+	on_a ip neigh replace 10.9.0.50 dev kip0 nud permanent \
+		lladdr 80:00:fc:f3:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:4d:00:32 || return 1
+	must_fail kip_pings a 10.9.0.50 -W 1
+	wait_for 10 counts_more a conn_failed "$failed" && on_a ip neigh del 10.9.0.50 dev kip0
 }
 
 # Nothing comes back: noticed within 10 seconds, and made again when it is over
 cut() {
+	local before
+	before=$(kip_count a conn_silent)
 	kip_pings a "$KB4" && on_b tc qdisc add dev eth0 root netem loss 100% || return 1
 	spawn pings a ping -q -i 0.2 "$KB4"
-	wait_for 20 silent || { spawn_stop pings; on_b tc qdisc del dev eth0 root; return 1; }
+	wait_for 20 counts_more a conn_silent "$before" || { spawn_stop pings; on_b tc qdisc del dev eth0 root; return 1; }
 	on_b tc qdisc del dev eth0 root
 	spawn_stop pings
 	wait_for 40 kip_pings a "$KB4" -W 1 -s 40000
 }
-
-silent() { [ $(($(kip_count a conn_silent) + $(kip_count a conn_failed))) -ge 1 ]; }
 
 # The RDMA device goes: datagrams; it comes: a connection
 rdma_device() {
@@ -88,6 +106,25 @@ rdma_device() {
 	local status=$?
 	spawn_stop flood
 	return "$status"
+}
+
+# Failed attempts: long packets are dropped; the sender is told when three have failed in a row
+told() {
+	local before status
+	before=$(kip_count a tx_too_long)
+	rdma_del b && kip_set a rx_depth 32 && wait_for 5 kip_pings a "$KB4" -W 1 &&
+		must_fail kip_pings a "$KB4" -W 1 -s 5000 -M "do" &&
+		[ "$(kip_count a tx_no_connection)" -ge 1 ] &&
+		[ "$(kip_count a tx_too_long)" = "$before" ] && wait_for 20 is_told
+	status=$?
+	kip_counts a
+	rdma_add b && wait_for 5 kip_listens b && kip_set a rx_depth 32 &&
+		on_a ip route flush cache && wait_for 10 kip_pings a "$KB4" -W 1 -s 40000 -M "do" &&
+		return "$status"
+}
+
+is_told() {
+	must_fail on_a ping -c 1 -W 1 -s 5000 -M "do" "$KB4" && on_a ip route get "$KB4" | grep 'mtu 2044'
 }
 
 sent_more() { [ "$(kip_count a tx_messages)" -gt $(($1 + 100)) ]; }
@@ -136,7 +173,9 @@ t_run "$ROUNDS times Requests at once" crossing
 t_run "a peer that starts anew in order" orderly_restart
 t_run "a peer that starts anew without a word" silent_restart
 t_run "a peer that is cut off" cut
+t_run "a peer that is not there" nowhere
 t_run "the RDMA device goes and comes under traffic" rdma_device
+t_run "long packets while there is no connection" told
 t_run "in another namespace, which goes under traffic" other_namespace
 t_run "the interface is deleted under traffic" deleted
 t_run "the underlay goes down and up" underlay_flaps

@@ -7,7 +7,8 @@
 #
 # memalloc_noio_save() and its like write the flags of the running task where they are inlined.
 # The tick of a workqueue's thread reads them, in kthread_data(), and looks at a flag that never
-# changes. Whichever module that hits, it is a race of the kernel with itself.
+# changes. Whichever module that hits, it is a race of the kernel with itself. So is
+# ktime_get_seconds(), which reads a word of the timekeeper that the tick writes, and which TCP calls.
 #
 # A report goes from its title to the next ruler. Lines of other reports that came
 # between its own are printed whatever becomes of it.
@@ -35,12 +36,14 @@ function is_part(t) {
 		t ~ /^(value changed| bits changed|CPU|Hardware name|Workqueue|Tainted|Reported by Kernel Concurrency Sanitizer on): ?/
 }
 
-# With kthread_data() on one side of the title
-function is_task_flags(t) { return t ~ / in kthread_data \/ / || t ~ / \/ kthread_data$/ }
+# With one of these on one side of the title
+function is_known(t) {
+	return t ~ / in (kthread_data|ktime_get_seconds) \/ / || t ~ / \/ (kthread_data|ktime_get_seconds)$/
+}
 
 function end_report(	i) {
 	for (i = 0; i < n; i++)
-		if ((is_ours && !is_flags) || !part[i])
+		if ((is_ours && !is_left_out) || !part[i])
 			print report[i]
 	n = 0
 }
@@ -50,7 +53,7 @@ function end_report(	i) {
 t ~ /^BUG: KCSAN: / {
 	end_report()
 	is_ours = ended = 0
-	is_flags = is_task_flags(t)
+	is_left_out = is_known(t)
 	in_report = 1
 	part[n] = 1
 	report[n++] = $0

@@ -811,6 +811,9 @@ class End:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         sock.close()
 
+    def tcp_half_close(self, num):
+        self.tcp[num].shutdown(socket.SHUT_WR)
+
     def tcp_recv(self, num, size):
         """What the peer sends, SIZE octets or until it closes."""
         data = b""

@@ -337,27 +337,37 @@ def fence(l, r, addr):
 
 
 def in_order(l, r, addr):
-    """Completions come in the order of the posts: a SEND after a READ after it."""
-    with buffers(l, r, MIB) as (lmr, rmr), pair(l, r, addr) as p:
+    """Completions come in the order of the posts: a SEND after a READ after it. WRITEs and
+    SENDs arrive in that order."""
+    with buffers(l, r, MIB) as (sink, source), buffers(l, r, PAGE) as (lmr, rmr), \
+            pair(l, r, addr) as p:
         for turn in range(5):
-            for i in range(6):
-                r.post_recv(p.rc, i, (rmr[1], 10, rmr[2]))
+            data = rng.randbytes(600)
+            l.poke(lmr[1], data)
             chain = []
             for i in range(6):
-                size = (MIB, 5, 65536)[i % 3]
-                chain.append(wr("RDMA_READ", [(lmr[1], size, lmr[2])], 2 * i,
-                                raddr=rmr[1], rkey=rmr[3]))
-                chain.append(wr("SEND", [(lmr[1], 10, lmr[2])], 2 * i + 1))
+                r.post_recv(p.rc, i, (rmr[1] + 1000 + 100 * i, 100, rmr[2]))
+                own = lmr[1] + 100 * i
+                chain.append(wr("RDMA_READ", [(sink[1], (MIB, 5, 65536)[i % 3], sink[2])], 3 * i,
+                                raddr=source[1], rkey=source[3]))
+                chain.append(wr("RDMA_WRITE", [(own, 100, lmr[2])], 3 * i + 1, raddr=rmr[1],
+                                rkey=rmr[3]))
+                chain.append(wr("SEND", [(own, 10 + i, lmr[2])], 3 * i + 2))
             l.post_send(p.lc, *chain)
-            expect([c[:2] for c in l.complete(p.lc, "send", 12)],
-                   [(i, "SUCCESS") for i in range(12)], f"completions of turn {turn}")
-            r.complete(p.rc, "recv", 6)
+            expect([c[:2] for c in l.complete(p.lc, "send", 18)],
+                   [(i, "SUCCESS") for i in range(18)], f"completions of turn {turn}")
+            expect(r.complete(p.rc, "recv", 6), [(i, "SUCCESS", 10 + i) for i in range(6)],
+                   "receives")
+            expect(r.peek(rmr[1], 100), data[500:], "the last WRITE to the same place")
+            for i in range(6):
+                expect(r.peek(rmr[1] + 1000 + 100 * i, 10 + i), data[100 * i:101 * i + 10],
+                       f"SEND {i}")
 
 
 def many_reads(l, r, addr):
-    """More READs than may be outstanding wait for their turn."""
+    """More READs than may be outstanding wait for their turn: one more would end the stream."""
     with buffers(l, r, 64 * 1000) as (lmr, rmr), \
-            pair(l, r, addr, {"ord": 3, "ird": 3}, {"ord": 2, "ird": 4}) as p:
+            pair(l, r, addr, {"ord": 3, "ird": 3}, {"ord": 2, "ird": 3}) as p:
         expect(l.read_limits(p.lc)[0], 3, "READs that may be outstanding")
         data = rng.randbytes(64 * 1000)
         r.poke(rmr[1], data)
@@ -457,19 +467,25 @@ def limits(l, _r, _addr):
 
 
 def orderly_close(l, r, addr):
-    """disconnect() with work queued: it is done first; receives come back flushed."""
+    """disconnect() with work queued: it is done first, READs with their answers; receives
+    come back flushed."""
     size = 65536
-    with buffers(l, r, size) as (lmr, rmr):
+    with buffers(l, r, size) as (lmr, rmr), buffers(l, r, size) as (sink, source):
+        data = rng.randbytes(size)
+        r.poke(source[1], data)
         r.listen(addr)
         p = connect(l, r, addr, {}, {})
         for i in range(25):
             r.post_recv(p.rc, i, (rmr[1], size, rmr[2]))
-        l.post_send(p.lc, *[wr("SEND", [(lmr[1], size, lmr[2])], i) for i in range(20)])
+        l.post_send(p.lc, *[wr("SEND", [(lmr[1], size, lmr[2])], i) for i in range(20)],
+                    *[wr("RDMA_READ", [(sink[1], size, sink[2])], i, raddr=source[1],
+                         rkey=source[3]) for i in range(20, 30)])
         l.disconnect(p.lc)
         l.event(p.lc, "DISCONNECTED")
         r.child_event("DISCONNECTED")
-        expect([c[:2] for c in l.complete(p.lc, "send", 20)],
-               [(i, "SUCCESS") for i in range(20)], "SENDs")
+        expect([c[:2] for c in l.complete(p.lc, "send", 30)],
+               [(i, "SUCCESS") for i in range(30)], "SENDs and READs")
+        expect(l.peek(sink[1], size) == data, True, "what was read")
         expect([c[:2] for c in r.complete(p.rc, "recv", 25)],
                [(i, "SUCCESS" if i < 20 else "WR_FLUSH_ERR") for i in range(25)], "receives")
         finish(p)
@@ -633,18 +649,22 @@ def no_receive(l, r, addr):
 
 
 def local_errors(l, r, addr):
-    """A wrong lkey or range of one's own fails the WR, before anything is sent."""
+    """A wrong lkey or range of one's own fails the WR, before any of it is sent. In its place
+    the peer gets a Terminate, behind the messages before it."""
     with buffers(l, r, PAGE) as (lmr, rmr):
         for sge, status in (((lmr[1], 10, lmr[2] ^ 0xff00), "LOC_PROT_ERR"),
                             ((lmr[1] + PAGE - 5, 10, lmr[2]), "LOC_PROT_ERR"),
                             ((lmr[1] - 1, 10, lmr[2]), "LOC_PROT_ERR")):
-            with doomed(l, r, addr) as p:
-                r.post_recv(p.rc, 1, (rmr[1], 10, rmr[2]))
-                l.post_send(p.lc, wr("SEND", [sge], 0),
-                            wr("SEND", [(lmr[1], 10, lmr[2])], 1))
-                expect([c[:2] for c in l.complete(p.lc, "send", 2)],
-                       [(0, status), (1, "WR_FLUSH_ERR")])
-                expect(r.complete(p.rc, "recv")[0][1], "WR_FLUSH_ERR")
+            with counted(l, tx_terminates=1, rx_terminates=0), \
+                    counted(r, tx_terminates=0, rx_terminates=1), doomed(l, r, addr) as p:
+                for i in range(2):
+                    r.post_recv(p.rc, i, (rmr[1], 10, rmr[2]))
+                good = [(lmr[1], 10, lmr[2])]
+                l.post_send(p.lc, wr("SEND", good, 0), wr("SEND", [sge], 1), wr("SEND", good, 2))
+                expect([c[:2] for c in l.complete(p.lc, "send", 3)],
+                       [(0, "SUCCESS"), (1, status), (2, "WR_FLUSH_ERR")])
+                expect([c[:2] for c in r.complete(p.rc, "recv", 2)],
+                       [(0, "SUCCESS"), (1, "WR_FLUSH_ERR")])
                 l.async_events()
                 r.async_events()
 
@@ -1246,6 +1266,31 @@ def callers_many(l, r, addr):
         expect(l.tcp_closed(caller) < PATIENCE / 2, True, "dropped in time")
     expect(r.counter("conn_limited") > limited, True, "conn_limited moved")
     disconnect(connect(l, r, addr, {}, {}))
+
+
+def callers_unanswered(l, r, addr):
+    """More Requests than may be unanswered, 8: the oldest are dropped, and others are served."""
+    r.listen(addr, 32)
+    callers, ids = [], []
+    with counted(r, conn_limited=5, conn_timeout=0, conn_requested=13):
+        for _ in range(12):
+            callers.append(l.tcp_connect(addr))
+            l.tcp_send(callers[-1], REQUEST)
+            ids.append(r.request()[0])
+        p = connect(l, r, addr, {}, {})
+    for caller in callers[:5]:
+        l.tcp_closed(caller)
+    other, _ = r.idle_qp()
+    expect(r.accept_errno(ids[0], r.qp_num(other)), errno.ECONNABORTED, "answered behind that")
+    r.close(other)
+    for caller, rc in zip(callers[5:], ids[5:]):
+        r.reject(rc)
+        expect(l.tcp_recv(caller, 17)[16] & 0x20, 0x20, "rejected")
+        l.tcp_closed(caller)
+    for rc in ids:
+        r.close(rc)
+    alive(p)
+    disconnect(p)
 
 
 def never_answered(l, r, addr):

@@ -486,6 +486,37 @@ def close_deadline(l, r, addr):
     r.tcp_listen_end()
 
 
+def half_closed(l, r, addr):
+    """The peer's FIN while what is queued cannot go out, as the peer does not read: all of it
+    is sent, and then this half is closed, too."""
+    count, size = 12, 1 << 20
+    r.tcp_listen(addr, RAW_PORT)
+    with buffers(l, r, size) as (lmr, _):
+        lc, there = meet(l, r, addr)
+        r.tcp_send(there, ACCEPT)
+        l.event(lc, "ESTABLISHED")
+        l.post_recv(lc, 0, (lmr[1], 8, lmr[2]))
+        l.post_send(lc, *[wr("SEND", [(lmr[1], size, lmr[2])], i) for i in range(count)])
+        r.tcp_half_close(there)
+        stop = time.monotonic() + PATIENCE
+        while l.state(lc) == "RTS" and time.monotonic() < stop:
+            time.sleep(0.01)
+        expect(l.state(lc), "SQD", "state after the FIN")
+        found = l.completions(lc, "send")
+        expect(len(found) < count, True, "something is queued still")
+        expect(l.has_event(lc), False, "CM event while it is")
+        r.tcp_drain(there)
+        l.event(lc, "DISCONNECTED")
+        found += l.complete(lc, "send", count - len(found))
+        expect([c[:2] for c in found], [(i, "SUCCESS") for i in range(count)], "SENDs")
+        expect(l.state(lc), "ERR", "state at the end")
+        all_flushed(l.complete(lc, "recv"), 1, "receive")
+        expect(l.async_events(), [], "events")
+        r.tcp_drained(there)
+        l.close(lc)
+    r.tcp_listen_end()
+
+
 def states_ended(l, r, addr):
     """By modify after a connection has ended, in whatever way."""
     for end in ("SQD", "ERR"):
