@@ -167,7 +167,7 @@ help:
 	@echo ''
 	@echo 'make demo          see it work, in two throw-away virtual machines'
 	@echo 'make check         lint, KUnit, fuzzing and system tests'
-	@echo 'make check-all     every system test on every kernel it is for, whole: hours'
+	@echo 'make check-all     every system test on the kernels it is for: hours'
 	@echo 'make check-ulp     NFS, iSER, NVMe and so on only, on the kernels that have them'
 	@echo 'make check-races   what races, on two CPUs with KASAN and lockdep, and with KCSAN'
 	@echo 'make soak          random verbs, attacks, NFS and so on for SOAK_SECONDS (600) each'

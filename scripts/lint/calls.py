@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Calls go one way: no circle between rooms, and inside a room only between declared pairs.
+"""Calls go one way: down the order of the rooms, and inside a room no circle but of declared pairs.
 
 A call is any mention of a function that another file defines, outside of comments. What a header
 defines inline, or as a macro, counts as if it stood in the file that uses it. A table of
@@ -115,8 +115,11 @@ def circles(edges, what):
                    f" {what}: {' -> '.join(way)}")
 
 
-def check(tree, driver, room_of, pairs):
-    """Findings; room_of() gives the room of a file, or None: it is a room of its own."""
+def check(tree, driver, room_of, order, pairs):
+    """Findings; room_of() gives the room of a file, or None: it is a room of its own.
+
+    ORDER has the rooms from the bottom up, PAIRS the files that may call each other.
+    """
     calls = Calls(tree, driver)
     between, inside = defaultdict(dict), defaultdict(dict)
     for caller, targets in calls.edges.items():
@@ -124,6 +127,9 @@ def check(tree, driver, room_of, pairs):
             rooms = room_of(caller) or caller, room_of(callee) or callee
             if rooms[0] != rooms[1]:
                 between[rooms[0]].setdefault(rooms[1], call)
+                if set(rooms) <= set(order) and order.index(rooms[0]) < order.index(rooms[1]):
+                    yield (f"{call.path}:{call.line}: calls {call.function}() of {callee}: {rooms[1]}"
+                           f" is above {rooms[0]}")
             elif frozenset((caller, callee)) not in pairs:
                 inside[caller][callee] = call
     yield from circles(between, "rooms")

@@ -17,6 +17,8 @@ diagnostic_lines=60
 . "$root/scripts/vm/lib.sh"
 # shellcheck source=scripts/lint/kernels.sh
 . "$lint_dir/kernels.sh"
+# shellcheck source=scripts/lint/upstream.sh
+. "$lint_dir/upstream.sh"
 
 # The programs the checks call, and the packages they are in.
 tools=(codespell:codespell ctags:universal-ctags gcc:gcc git:git make:make perl:perl
@@ -232,11 +234,13 @@ add_all() {
 	add docs "kernel-doc on every function" python_check docs.py
 	add names "names in the documents exist" python_check names.py
 	add layers "layering of includes and calls" python_check layers.py
+	add rooms "rooms are the same everywhere" python_check rooms.py
 	add counters "counters are documented and tested" python_check counters.py
 	add packaging "packages are up to date" python_check packaging.py
 	add sizes "sizes (report)" report_sizes
 	add refused "kernels that are refused" check_refused
 	add patches "patches for the kernel apply" check_patches
+	add upstream "series for a kernel tree (6.12)" check_upstream
 	add shellcheck "shellcheck" check_shellcheck
 	add python "python compiles" check_python
 	add spdx "SPDX" python_check spdx.py
@@ -357,6 +361,7 @@ main() {
 	export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 	mkdir -p "$KIW_CACHE"
 	prune lint
+	prune upstream
 	work=$(mktemp -d "$KIW_CACHE/lint-XXXXXX")
 	trap 'rm -rf "$work"' EXIT
 	install_tools

@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Every non-static function has a kernel-doc block directly above its definition,
 and every lock in a structure has its line in one, saying what it protects. Who
-promises to be called with the socket lock held asserts it.
+promises to be called with the socket lock held asserts it. The name of a static
+function of kiwarp.ko says which file it is in, so that a backtrace can be read.
 
 kernel-doc itself checks the blocks that exist; it never asks for one.
 """
 
+import posixpath
 import re
 
 import source
+
+DRIVER = "drivers/infiniband/sw/kiwarp/"
 
 LOCK = re.compile(r"^\s+(?:spinlock_t|rwlock_t|seqlock_t|struct mutex|struct rw_semaphore)"
                   r"\s+(\w+);")
@@ -65,8 +69,26 @@ def check_locks(tree):
                 yield f"{path}:{number}: lock {match[1]} has no kernel-doc line"
 
 
+def check_static_names(tree):
+    """The name begins with that of the file, or with a part of it: cm_ep.c has ep_arm()."""
+    for function in tree.functions():
+        stem, suffix = posixpath.splitext(posixpath.basename(function.path))
+        if not (function.is_static and function.path.startswith(DRIVER) and suffix == ".c"):
+            continue
+        # Named by the module loader's messages, and by macros of sysfs
+        if stem == "main" or function.name.endswith(("_show", "_store")):
+            continue
+        words = stem.split("_")
+        parts = ["_".join(words[first:last]) + "_"
+                 for last in range(1, len(words) + 1) for first in range(last)]
+        if not function.name.startswith(tuple(parts)):
+            yield (f"{function.path}:{function.line}: {function.name}() does not begin with "
+                   f"{' or '.join(sorted(parts))}")
+
+
 def check(tree):
     yield from check_functions(tree)
+    yield from check_static_names(tree)
     yield from check_locks(tree)
     yield from check_socket_lock(tree)
 

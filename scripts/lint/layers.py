@@ -2,26 +2,26 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Includes and calls point down only; each layer sees what it needs and no more.
 
-The tables below are the rule for includes, one of each kind per module. rooms.list has the rooms
-of the driver, which the tables name as folders, and calls.py checks the calls between them. A new
-file gets its room, or its line in the LAYERS of its module, first: that is the moment to decide
-where it belongs.
+The tables below are the rule for includes, one of each kind per module; the rooms of the driver are
+its folders. calls.py checks the calls between them, in the order of rooms.list. A new file gets its
+room, or its line in the LAYERS of its module, first: that is the moment to decide where it belongs.
+
+A header of the same folder is included by its name, any other of the module by its path from the
+module's folder.
 """
 
 import posixpath
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 import calls
+import rooms
 import source
 
-ROOMS = Path(__file__).with_name("rooms.list")
+DRIVER = rooms.DRIVER
 
-DRIVER = "drivers/infiniband/sw/kiwarp/"
-
-# Layer of each file, by room and name without suffix. First match wins.
+# Layer of each file, by path without suffix. First match wins.
 LAYERS = [
     (0, "proto/wire proto/perr proto/crc"),
     (1, "proto/mpa*"),
@@ -95,18 +95,6 @@ def matches(name, patterns):
     return any(fnmatchcase(name, pattern) for pattern in patterns.split())
 
 
-def read_rooms():
-    """(name and files of each room, pairs of files) of rooms.list"""
-    rooms, pairs = [], set()
-    for line in ROOMS.read_text(encoding="utf-8").splitlines():
-        kind, *rest = line.split("#")[0].split() or [None]
-        if kind == "room":
-            rooms.append((rest[0], " ".join(rest[1:])))
-        elif kind == "pair":
-            pairs.add(frozenset(rest))
-    return rooms, pairs
-
-
 @dataclass
 class Module:
     """A directory, and its tables."""
@@ -115,27 +103,12 @@ class Module:
     layers: list
     header_layers: dict
     rules: list
-    rooms: list
-    pairs: set
-
-    def room_of(self, name):
-        """Room of a file below driver, or None."""
-        stem = posixpath.splitext(name)[0]
-        for room, files in self.rooms:
-            if stem.startswith(room + "/") or matches(stem, files):
-                return room
-        return None
-
-    def place(self, name):
-        """A file below driver, with its room as its folder."""
-        room = None if "/" in name else self.room_of(name)
-        return f"{room}/{name}" if room else name
 
     def layer_of(self, name):
         """Layer of a file below driver, or None if the table does not know it."""
         if name in self.header_layers:
             return self.header_layers[name]
-        stem = posixpath.splitext(self.place(name))[0]
+        stem = posixpath.splitext(name)[0]
         for layer, patterns in self.layers:
             if matches(stem, patterns):
                 return layer
@@ -143,13 +116,13 @@ class Module:
 
 
 MODULES = [
-    Module(DRIVER, LAYERS, HEADER_LAYERS, RULES, *read_rooms()),
-    Module(IP_DRIVER, IP_LAYERS, IP_HEADER_LAYERS, IP_RULES, [], set()),
+    Module(DRIVER, LAYERS, HEADER_LAYERS, RULES),
+    Module(IP_DRIVER, IP_LAYERS, IP_HEADER_LAYERS, IP_RULES),
 ]
 
 
 def includes(tree, path, driver):
-    """(line, name, is_quoted) of each include; our headers by path below DRIVER."""
+    """(line, name as written, name, is_quoted) of each include; NAME is that below DRIVER of ours."""
     folder = posixpath.dirname(path)
     text = source.without_comments(tree.text(path), keep_strings=True)
     for number, line in enumerate(text.splitlines(), 1):
@@ -163,7 +136,13 @@ def includes(tree, path, driver):
                 if full in tree.files and full.startswith(driver):
                     name = full[len(driver):]
                     break
-        yield number, name, is_quoted
+        yield number, match["name"], name, is_quoted
+
+
+def short_name(includer, header):
+    """How a file includes a header; both are paths below the module's folder."""
+    folder, name = posixpath.split(header)
+    return name if folder == posixpath.dirname(includer) else header
 
 
 def check_file(tree, path, module):
@@ -172,24 +151,25 @@ def check_file(tree, path, module):
     stem, suffix = posixpath.splitext(name)
     own_layer = module.layer_of(name)
     if own_layer is None:
-        yield f"{path}:1: not in the layer table; give it a room in scripts/lint/rooms.list"
+        yield f"{path}:1: not in the layer table; give it a room, or a line in scripts/lint/layers.py"
         return
     first_quoted = None
-    for number, include, is_quoted in includes(tree, path, driver):
+    for number, written, include, is_quoted in includes(tree, path, driver):
         where = f"{path}:{number}: includes {include}"
         if is_quoted and driver + include not in tree.files:
             yield f"{where}, which is no header of its module"
+        elif is_quoted and written != short_name(name, include):
+            yield f"{where} as {written}, not as {short_name(name, include)}"
         if is_quoted and first_quoted is None:
             first_quoted = include
             own = stem + ".h"
             if (suffix == ".c" and include != own and driver + own in tree.files
                     and name not in OWN_HEADER_FIRST_EXEMPT):
                 yield f"{where} before its own {own}"
-        placed = include if driver + include not in tree.files else module.place(include)
         for files, may, must_not, reason in module.rules:
-            if not matches(posixpath.splitext(module.place(name))[0], files):
+            if not matches(stem, files):
                 continue
-            if matches(placed, must_not) or (may and not matches(placed, may)):
+            if matches(include, must_not) or (may and not matches(include, may)):
                 yield f"{where}: {reason}"
         if driver + include not in tree.files or include.startswith("compat/"):
             continue
@@ -209,9 +189,7 @@ def check(tree):
         for module in MODULES:
             if path.startswith(module.driver):
                 yield from check_file(tree, path, module)
-    for module in MODULES:
-        if module.rooms:
-            yield from calls.check(tree, module.driver, module.room_of, module.pairs)
+    yield from calls.check(tree, DRIVER, rooms.room_of, *rooms.read_list())
 
 
 if __name__ == "__main__":

@@ -6,12 +6,14 @@ documented; counters.py sees to the counters.
 
 A name is looked for in literals (``two backquotes``, `one` in Markdown) and, where that is safe,
 in literal blocks and in plain text. ``file.c``: ``f()`` says that f() is in that file, and
-``120-verbs``: ``f()`` that it is among the system tests. Names of others, which no source of this
-tree uses, are in names-foreign.txt beside this file.
+``120-verbs``: ``f()`` that it is among the system tests. In the overview's walk through the files,
+words may stand between a file and its functions. Names of others, which no source of this tree
+uses, are in names-foreign.txt beside this file.
 """
 
 import posixpath
 import re
+from bisect import bisect_right
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -52,6 +54,8 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][\w.-]*\w")
 MAKE = re.compile(r"(?<![\w/.-])make ((?:[\w-]+(?:=\S*)? ?)*)")
 # What may stand between ``file.c``: or ``120-verbs``: and the functions said to be there
 BETWEEN = re.compile(r":?[\s,]*(?:and\s+|or\s+)?")
+# The section in which each function is in the file that its item has named last
+WALK = re.compile(r"^Through the files\n=+\n(.*?)(?=^[^\n]+\n=+\n|\Z)", re.S | re.M)
 # Words that stand for any number, any name
 PLACEHOLDERS = (("NNN-name", "*"), ("2NN", "2*"), ("3NN", "3*"), ("NAME", "*"))
 
@@ -187,6 +191,23 @@ def check_literals(names, document):
             yield from (f"{where}: {what}" for what in check_words(names, literal))
 
 
+def check_walk(names, document):
+    """Each function of the walk through the files is where its item says."""
+    walk = WALK.search(document.text)
+    items = [match.start() for match in re.finditer(r"^\S", document.text, re.M)]
+    item, place = None, []
+    for number, literal, start, _ in document.literals if walk else ():
+        if not walk.start(1) <= start < walk.end(1):
+            continue
+        if item != (item := bisect_right(items, start)):
+            place = []
+        call = CALL.fullmatch(literal)
+        if PATH.fullmatch(literal):
+            place = list(names.paths(literal))
+        elif call and place and not names.functions.get(call[1], set()) & set(place):
+            yield f"{document.path}:{number}: ``{literal}`` is not in {place[0]}"
+
+
 def check_words(names, literal):
     for name in CALL.findall(literal):
         if not names.has_function(name):
@@ -249,7 +270,7 @@ def check(tree):
     for path in paths:
         document = Document(tree, path)
         found = [*check_literals(names, document), *check_commands(names, document),
-                 *check_tests(names, document)]
+                 *check_tests(names, document), *check_walk(names, document)]
         yield from dict.fromkeys(found)
 
 

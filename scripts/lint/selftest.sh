@@ -127,6 +127,8 @@ add_to "$driver/main.c" '/**' ' * kiw_g() - b' ' */' 'int kiw_f(void)' '{' '}'
 bad "kernel-doc on" "does not start with ' \* kiw_f" "the block of another function"
 add_to "$driver/main.c" '/**' ' * kiw_f - b' ' */' 'int kiw_f(void)' '{' '}'
 bad "kernel-doc on" "does not start with ' \* kiw_f" "a name without parentheses"
+add_to "$driver/proto/wire.c" 'static int put(void)' '{' '}'
+bad "kernel-doc on" "wire.c:.*put\(\) does not begin with wire_" "a static function without its file's name"
 add_to "$driver/main.c" 'struct kiw_x {' '	spinlock_t lock;' '};'
 bad "kernel-doc on" "lock has no kernel-doc line" "a lock that protects what?"
 add_to "$driver/main.c" '/**' ' * kiw_f() - b' ' *' ' * Context: socket lock held.' ' */' 'int kiw_f(void)' '{' '}'
@@ -158,6 +160,11 @@ document() {
 
 document "\`\`kiw_wire_set()\`\`" "is no function" "a function that is gone"
 document "\`\`main.c\`\`: \`\`kiw_wire_get()\`\`" "is not in .*main.c" "a function of another file"
+mkdir -p "$work/tree/Documentation"
+# shellcheck disable=SC2016 # literal backquotes
+add_to Documentation/one.rst ".. $licence" '' 'Through the files' '=================' '' \
+	'1. ``main.c`` has ``kiw_wire_get()``'
+bad "names in" "one.rst:6: .*is not in .*main.c" "a function of another file, in the walk"
 document "\`\`proto/wires.c\`\`" "is no file" "a file that is gone"
 document "\`\`rx_wires\`\`" "is in no source" "a counter that is gone"
 document "\`\`scripts/sample --fast\`\`" "no script has an option --fast" "an option that is gone"
@@ -175,22 +182,33 @@ layer() {
 	bad "layering of" "$3" "$4"
 }
 
+# header FILE - an empty one
+header() {
+	mkdir -p "$(dirname "$work/tree/$driver/$1")"
+	touch "$work/tree/$driver/$1"
+}
+
 layer proto/wire.h '<linux/skbuff.h>' "bytes and numbers" "a kernel header in proto/"
-touch "$work/tree/$driver/proto/ddp.h"
+header proto/ddp.h
 layer proto/wire.h '"ddp.h"' "of layer 2" "an include that points up within proto/"
-touch "$work/tree/$driver/trace.h"
-layer proto/ddp.c '"../trace.h"' "of layer 3" "tracing in proto/"
-layer mr.c '<net/sock.h>' "neither the network" "net/ in mr"
-layer sock.h '<rdma/ib_verbs.h>' "ops table" "rdma/ in sock"
-layer tx.c '<rdma/iw_cm.h>' "engines know" "iw_cm in tx"
-touch "$work/tree/$driver/tx.h"
-layer cm.c '"tx.h"' "never its engines" "tx.h in cm"
-layer verbs_qp.c '"proto/wire.h"' "never see bytes" "wire.h in the verbs"
-touch "$work/tree/$driver/qp.h"
-layer cq.c '"qp.h"' "of layer 4" "qp.h in cq"
+header trace.h
+layer proto/ddp.c '"trace.h"' "of layer 3" "tracing in proto/"
+layer mem/mr.c '<net/sock.h>' "neither the network" "net/ in mr"
+layer sock/sock.h '<rdma/ib_verbs.h>' "ops table" "rdma/ in sock"
+layer tx/tx.c '<rdma/iw_cm.h>' "engines know" "iw_cm in tx"
+header tx/tx.h
+layer cm/cm.c '"tx/tx.h"' "never its engines" "tx.h in cm"
+layer verbs/verbs_qp.c '"proto/wire.h"' "never see bytes" "wire.h in the verbs"
+header qp/qp.h
+layer queue/cq.c '"qp/qp.h"' "of layer 4" "qp.h in cq"
 layer sundry.c '<linux/types.h>' "not in the layer table" "a file without a layer"
-touch "$work/tree/$driver/mr.h" "$work/tree/$driver/cq.h"
-layer mr.c '"cq.h"' "before its own mr.h" "own header not first"
+header mem/mr.h
+header mem/umem.h
+layer mem/mr.c '"umem.h"' "before its own mem/mr.h" "own header not first"
+header mem/umem.h
+layer mem/mr.c '"mem/umem.h"' "as mem/umem.h, not as umem.h" "a path within a room"
+header queue/cq.h
+layer mem/mr.c '"../queue/cq.h"' "as ../queue/cq.h, not as queue/cq.h" "a path that goes up"
 driver=drivers/infiniband/ulp/kiwarp_ip layer rx.c '"qp.h"' "no header of its module" "kiwarp's in kiwarp_ip"
 good_tree
 add_to "$driver/main.c" '#if KERNEL_VERSION(6, 2, 0)' '#endif'
@@ -198,32 +216,81 @@ bad "layering of" "in compat/ only" "a version outside of compat"
 
 # calls FILE CALLER CALLEE - a function of FILE that calls one of another
 calls() {
+	mkdir -p "$(dirname "$work/tree/$driver/$1")"
 	add_to "$driver/$1" "int $2(void)" '{' "	return $3();" '}'
 }
 
-calls tx.c kiw_tx_run kiw_qp_fault
-calls qp.c kiw_qp_fault kiw_tx_run
-bad "layering of" "qp.c:3: calls kiw_tx_run\(\) of tx, in a circle of rooms: qp -> tx -> qp" "a circle of two rooms"
-calls tx.c kiw_tx_run kiw_rx_run
-calls rx_fpdu.c kiw_rx_frame kiw_qp_fault
-calls rx.c kiw_rx_run kiw_rx_frame
-calls qp.c kiw_qp_fault kiw_tx_run
+calls qp/qp.c kiw_qp_fault kiw_tx_run
+calls tx/tx.c kiw_tx_run kiw_none
+bad "layering of" "qp/qp.c:3: calls kiw_tx_run\(\) of tx/tx: tx is above qp" "a call up"
+calls tx/tx.c kiw_tx_run kiw_qp_fault
+calls qp/qp.c kiw_qp_fault kiw_tx_run
+bad "layering of" "qp/qp.c:3: calls kiw_tx_run\(\) of tx, in a circle of rooms: qp -> tx -> qp" "a circle of two rooms"
+calls tx/tx.c kiw_tx_run kiw_rx_run
+calls rx/rx_fpdu.c kiw_rx_frame kiw_qp_fault
+calls rx/rx.c kiw_rx_run kiw_rx_frame
+calls qp/qp.c kiw_qp_fault kiw_tx_run
 bad "layering of" "circle of rooms: qp -> tx -> rx -> qp" "a circle through several files"
-calls rx.c kiw_rx_run kiw_rx_frame
-calls rx_fpdu.c kiw_rx_frame kiw_rx_run
-bad "layering of" "circle of files: rx -> rx_fpdu -> rx" "a circle inside a room"
-calls mr.h "static inline kiw_mr_use" kiw_mr_find
-calls mr_fast.c kiw_fast_map kiw_mr_use
-calls mr.c kiw_mr_find kiw_fast_map
-bad "layering of" "mr_fast.c:3: calls kiw_mr_find\(\) of mr" "a circle through a header"
-calls cm_ep.c kiw_ep_step kiw_ep_accept
-calls cm_mpa.c kiw_ep_accept kiw_ep_step
-add_to "$driver/qp.c" '/* kiw_tx_run() is no call */'
-calls tx.c kiw_tx_run kiw_qp_fault
+calls rx/rx.c kiw_rx_run kiw_rx_frame
+calls rx/rx_fpdu.c kiw_rx_frame kiw_rx_run
+bad "layering of" "circle of files: rx/rx -> rx/rx_fpdu -> rx/rx" "a circle inside a room"
+calls mem/mr.h "static inline kiw_mr_use" kiw_mr_find
+calls mem/mr_fast.c kiw_fast_map kiw_mr_use
+calls mem/mr.c kiw_mr_find kiw_fast_map
+bad "layering of" "mem/mr_fast.c:3: calls kiw_mr_find\(\) of mem/mr" "a circle through a header"
+calls cm/cm_ep.c kiw_ep_step kiw_ep_accept
+calls cm/cm_mpa.c kiw_ep_accept kiw_ep_step
+header qp/qp.c
+add_to "$driver/qp/qp.c" '/* kiw_tx_run() is no call */'
+calls tx/tx.c kiw_tx_run kiw_qp_fault
 rc=0
 lint --only "^layering of" || rc=1
 result "$rc" "layering of: a declared pair, and a comment"
 good_tree
+
+# rooms ROW... - the sample's files in an overview whose picture has those rows, and in a Kbuild
+rooms() {
+	local room
+
+	mkdir -p "$work/tree/Documentation"
+	printf '%s\n' ".. $licence" '' '::' '' "$@" >"$work/tree/Documentation/overview.rst"
+	for room in mem queue sock qp tx rx run cm verbs; do header "$room/$room.h"; done
+	printf 'kiwarp-y := %s\n' proto/wire.o main.o >"$work/tree/$driver/Kbuild"
+}
+
+picture=("    (beside)  main (the module)")
+for room in verbs cm run rx tx qp sock queue mem; do picture+=("    $room/  $room"); done
+picture+=("    proto/  wire" "            (the wire in numbers)")
+rooms "${picture[@]}"
+rc=0
+lint --only "^rooms" || rc=1
+result "$rc" "rooms: a picture that is right"
+rooms "${picture[@]/\/  mem//  mem  gone}"
+bad "rooms" "overview.rst:14: mem: gone is no file" "a file that is only in the picture"
+rooms "${picture[@]}"
+header cm/cm_more.h
+bad "rooms" "cm: cm_more is not in the picture" "a file that is not in the picture"
+rooms "${picture[@]:1}"
+bad "rooms" "rows of the picture are not" "a row that is not in the picture"
+rooms "${picture[@]}"
+header loft/loft.h
+bad "rooms" "a room without a place" "a folder that is not in the order"
+rooms "${picture[@]}"
+header mem/mem.c
+bad "rooms" "mem/mem.c:1: is not built" "a source that Kbuild does not name"
+rooms "${picture[@]}"
+add_to "$driver/Kbuild" 'kiwarp-y += proto/gone.o'
+bad "rooms" "proto/gone.o has no source" "a source that is only in Kbuild"
+rooms "${picture[@]}"
+header mem/mem.c
+add_to "$driver/Kbuild" 'kiwarp-y += mem/mem.o'
+bad "rooms" "mem/mem.o is behind what is above" "Kbuild out of order"
+good_tree
+
+ln -s "$top/scripts/release" "$work/tree/scripts"
+cp -r "$top"/{drivers,include,kunit,Documentation,MAINTAINERS} "$work/tree"
+add_to "$driver/main.c" 'kiw_compat_more();'
+bad "series" "main.c: no rule for: kiw_compat_more" "a use of compat/ without a rule"
 
 add_to "scripts/sample" "echo \$x"
 bad "shellcheck" "SC2086" "an unquoted word"
