@@ -108,6 +108,19 @@ refuses() {
 	policies_are "$DEV_A" "$before"
 }
 
+# Thirty mistakes at once: each has its line in the log.
+each_is_told() {
+	local n
+	log_mark
+	for n in {101..130}; do
+		echo "$n" >"/sys/class/infiniband/$DEV_A/policy/mpa_rev" 2>/dev/null &&
+			{ echo "$n was taken"; return 1; }
+	done
+	for n in {101..130}; do
+		log_says "not '$n'" >/dev/null || { echo "'$n' is not in the log"; return 1; }
+	done
+}
+
 not_for_everybody() {
 	refused 'Permission denied|Operation not permitted' "" \
 		setpriv --reuid 65534 --clear-groups bash -c \
@@ -432,6 +445,7 @@ t_run "settings change, of one device" changes
 rdma_down
 rdma_up || bail "no devices"
 t_run "what makes no sense is refused, with a reason" refuses
+t_run "each mistake is in the log" each_is_told
 t_run "only an administrator changes them" not_for_everybody
 t_run "module parameters are the defaults of new devices" parameters_are_defaults
 requests

@@ -61,9 +61,10 @@ static ssize_t policy_store(struct device *device, struct device_attribute *attr
 	mutex_unlock(&store_lock);
 	if (!ret)
 		return count;
-	ibdev_err_ratelimited(&dev->ib, "%s must be %s, not '%.*s'\n", attr->attr.name,
-			      kiw_policy_range(item, range, sizeof(range)),
-			      (int)min_t(size_t, strcspn(buf, "\n"), sizeof(range)), buf);
+	/* Not ratelimited: each administrator's mistake gets its reason */
+	ibdev_err(&dev->ib, "%s must be %s, not '%.*s'\n", attr->attr.name,
+		  kiw_policy_range(item, range, sizeof(range)),
+		  (int)min_t(size_t, strcspn(buf, "\n"), sizeof(range)), buf);
 	return -EINVAL;
 }
 
