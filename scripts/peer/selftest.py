@@ -284,6 +284,14 @@ class Itself(unittest.TestCase):
         self.both("--segments 1 --size 300 --markers both")
         self.both("--fpdu 64768 --size 200000 --markers both --count 1")
 
+    def test_depths(self):
+        """RFC 6581 9.1: a depth of 0x3fff is answered by 0x3fff."""
+        self.pair("--ird 0x3fff --ord 0x3fff", "")
+        request = mpa.Frame(ird=mpa.DEPTH, ord=mpa.DEPTH)
+        for ird, ord_ in ((7, mpa.DEPTH), (mpa.DEPTH, 7)):
+            reply = mpa.Frame(mpa.KEY_REPLY, ird=ird, ord=ord_)
+            self.assertRaises(mpa.MpaError, startup._check_reply, request, reply)
+
     def test_private_data_and_reject(self):
         said = self.pair("--pdata 616263 --expect reject", "--reject --pdata 646566 --expect close")
         self.assertTrue(any('"rejected", "pdata": "646566"' in line for line in said))

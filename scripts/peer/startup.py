@@ -155,6 +155,10 @@ def _check_reply(request, reply):
         raise mpa.MpaError(f"A {reply.p2p}, RTR {sorted(reply.rtr)}")
     if request.p2p and not reply.rtr:
         raise mpa.MpaError("no kind of RTR is left")
+    # RFC 6581 9.1: what is left to the ULPs is left to them in the answer
+    for asked, told in ((request.ord, reply.ird), (request.ird, reply.ord)):
+        if request.enhanced and asked == mpa.DEPTH and told != mpa.DEPTH:
+            raise mpa.MpaError(f"depth {told} in answer to {asked:#x}")
 
 
 def _send_rtr(conn, kind, fault):
@@ -208,7 +212,7 @@ def _reply(opt, request):
                       pdata=opt.pdata, reject=opt.reject)
     if request.enhanced and reply.rev >= 2:
         reply.ird = max(opt.ird, request.ord)
-        reply.ord = min(opt.ord, request.ird)
+        reply.ord = mpa.DEPTH if request.ird == mpa.DEPTH else min(opt.ord, request.ird)
         reply.p2p = request.p2p
         reply.rtr = request.rtr & frozenset(opt.rtr)
     return reply
