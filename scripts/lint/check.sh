@@ -57,7 +57,7 @@ list_files() {
 	if top=$(git rev-parse --show-toplevel 2>/dev/null) && [ "$top" = "$(pwd -P)" ]; then
 		git ls-files -co --exclude-standard -z
 	else
-		find . -name .git -prune -o -type f ! -name '*.o' ! -name '*.ko' \
+		find . \( -name .git -o -path ./docs-out \) -prune -o -type f ! -name '*.o' ! -name '*.ko' \
 			! -name '*.mod' ! -name '*.mod.c' ! -name '*.cmd' ! -name '*.pyc' \
 			! -name Module.symvers ! -name modules.order -printf '%P\0'
 	fi | sort -zu | while IFS= read -r -d '' file; do
