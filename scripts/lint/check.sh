@@ -235,6 +235,7 @@ add_all() {
 	add names "names in the documents exist" python_check names.py
 	add layers "layering of includes and calls" python_check layers.py
 	add rooms "rooms are the same everywhere" python_check rooms.py
+	add pictures "pictures agree with the code" python_check pictures.py
 	add counters "counters are documented and tested" python_check counters.py
 	add packaging "packages are up to date" python_check packaging.py
 	add sizes "sizes (report)" report_sizes
