@@ -237,6 +237,7 @@ add_all() {
 	add rooms "rooms are the same everywhere" python_check rooms.py
 	add pictures "pictures agree with the code" python_check pictures.py
 	add counters "counters are documented and tested" python_check counters.py
+	add reference "the reference is complete" python_check reference.py
 	add packaging "packages are up to date" python_check packaging.py
 	add sizes "sizes (report)" report_sizes
 	add refused "kernels that are refused" check_refused

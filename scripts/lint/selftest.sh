@@ -175,6 +175,26 @@ add_to Documentation/tracing.rst ".. $licence"
 add_to "$driver/trace.h" "/* $licence */" 'TRACE_EVENT(kiw_wire,'
 bad "names in" "trace.h:2: kiw_wire is not in Documentation/tracing.rst" "an event without a word"
 
+# reference LINE - a reference whose section of trace events has that line
+reference() {
+	mkdir -p "$work/tree/Documentation"
+	add_to Documentation/reference.rst ".. $licence" '' 'Trace events' '============' '' "    $1"
+	add_to "$driver/trace.h" "/* $licence */" 'TRACE_EVENT(kiw_wire,'
+}
+
+# shellcheck disable=SC2016 # literal backquotes
+reference '``kiw_wire``'
+rc=0
+lint --only "^the reference" || rc=1
+result "$rc" "the reference: one that is right"
+good_tree
+# shellcheck disable=SC2016 # literal backquotes
+reference 'Text with ``kiw_wire``'
+bad "the reference" "trace.h:1: kiw_wire is not in .*reference.rst, Trace events" "a name left out"
+# shellcheck disable=SC2016 # literal backquotes
+reference '``kiw_wire``, ``kiw_cable``'
+bad "the reference" "reference.rst:6: kiw_cable is not in .*trace.h" "a name that is gone"
+
 # layer FILE INCLUDE WORDS DESCRIPTION
 layer() {
 	mkdir -p "$(dirname "$work/tree/$driver/$1")"
@@ -310,6 +330,7 @@ layers "	tx -> qp"
 rc=0
 lint --only "^pictures" || rc=1
 result "$rc" "pictures: one that is right"
+good_tree
 layers
 bad "pictures" "tx calls qp, and there is no arrow" "a call that is not drawn"
 layers "	tx -> qp" "	rx -> qp"
