@@ -95,6 +95,10 @@ deb:
 check-release:
 	scripts/release/check.sh
 
+# The documents as HTML, in docs-out/
+docs:
+	scripts/docs/build.sh
+
 lint:
 	scripts/lint/check.sh
 
@@ -174,6 +178,7 @@ help:
 	@echo 'make bench         throughput and cost beside siw, rxe and TCP'
 	@echo 'make check-release the packages, installed and used in guests'
 	@echo 'make lint          static checks only'
+	@echo 'make docs          the documents as HTML, in docs-out/'
 	@echo 'make kunit         KUnit suites only, in seconds'
 	@echo 'make fuzz          the parsers under libFuzzer, a few seconds each'
 	@echo 'make fuzz-forever HARNESS=mpa   one of them until it finds something'
@@ -189,4 +194,4 @@ $(KERNELDIR)/Makefile:
 	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
 	@false
 
-.PHONY: all modules clean install uninstall sign install-dkms install-tools dist deb check-release lint kunit check check-all check-ulp check-races fuzz fuzz-forever fuzz-wire pyverbs soak bench demo help
+.PHONY: all modules clean install uninstall sign install-dkms install-tools dist deb check-release docs lint kunit check check-all check-ulp check-races fuzz fuzz-forever fuzz-wire pyverbs soak bench demo help

@@ -57,7 +57,7 @@ list_files() {
 	if top=$(git rev-parse --show-toplevel 2>/dev/null) && [ "$top" = "$(pwd -P)" ]; then
 		git ls-files -co --exclude-standard -z
 	else
-		find . -name .git -prune -o -type f ! -name '*.o' ! -name '*.ko' \
+		find . \( -name .git -o -path ./docs-out \) -prune -o -type f ! -name '*.o' ! -name '*.ko' \
 			! -name '*.mod' ! -name '*.mod.c' ! -name '*.cmd' ! -name '*.pyc' \
 			! -name Module.symvers ! -name modules.order -printf '%P\0'
 	fi | sort -zu | while IFS= read -r -d '' file; do
@@ -235,7 +235,9 @@ add_all() {
 	add names "names in the documents exist" python_check names.py
 	add layers "layering of includes and calls" python_check layers.py
 	add rooms "rooms are the same everywhere" python_check rooms.py
+	add pictures "pictures agree with the code" python_check pictures.py
 	add counters "counters are documented and tested" python_check counters.py
+	add reference "the reference is complete" python_check reference.py
 	add packaging "packages are up to date" python_check packaging.py
 	add sizes "sizes (report)" report_sizes
 	add refused "kernels that are refused" check_refused

@@ -175,6 +175,26 @@ add_to Documentation/tracing.rst ".. $licence"
 add_to "$driver/trace.h" "/* $licence */" 'TRACE_EVENT(kiw_wire,'
 bad "names in" "trace.h:2: kiw_wire is not in Documentation/tracing.rst" "an event without a word"
 
+# reference LINE - a reference whose section of trace events has that line
+reference() {
+	mkdir -p "$work/tree/Documentation"
+	add_to Documentation/reference.rst ".. $licence" '' 'Trace events' '============' '' "    $1"
+	add_to "$driver/trace.h" "/* $licence */" 'TRACE_EVENT(kiw_wire,'
+}
+
+# shellcheck disable=SC2016 # literal backquotes
+reference '``kiw_wire``'
+rc=0
+lint --only "^the reference" || rc=1
+result "$rc" "the reference: one that is right"
+good_tree
+# shellcheck disable=SC2016 # literal backquotes
+reference 'Text with ``kiw_wire``'
+bad "the reference" "trace.h:1: kiw_wire is not in .*reference.rst, Trace events" "a name left out"
+# shellcheck disable=SC2016 # literal backquotes
+reference '``kiw_wire``, ``kiw_cable``'
+bad "the reference" "reference.rst:6: kiw_cable is not in .*trace.h" "a name that is gone"
+
 # layer FILE INCLUDE WORDS DESCRIPTION
 layer() {
 	mkdir -p "$(dirname "$work/tree/$driver/$1")"
@@ -286,6 +306,50 @@ header mem/mem.c
 add_to "$driver/Kbuild" 'kiwarp-y += mem/mem.o'
 bad "rooms" "mem/mem.o is behind what is above" "Kbuild out of order"
 good_tree
+
+# drawn PICTURE LINE... - a picture, which a document shows
+drawn() {
+	mkdir -p "$work/tree/Documentation/pictures"
+	printf '%s\n' "// $licence" "${@:2}" >"$work/tree/Documentation/pictures/$1.dot"
+	add_to Documentation/one.rst ".. $licence" ".. graphviz:: pictures/$1.dot"
+}
+
+# layers LINE... - with all rooms, of which tx calls qp, and those lines
+layers() {
+	local room nodes=()
+
+	for room in proto mem queue sock qp tx rx run cm verbs; do
+		nodes+=("	$room [label=\"$room/\"]")
+	done
+	calls qp/qp.c kiw_qp_fault kiw_none
+	calls tx/tx.c kiw_tx_run kiw_qp_fault
+	drawn layers "${nodes[@]}" "$@"
+}
+
+layers "	tx -> qp"
+rc=0
+lint --only "^pictures" || rc=1
+result "$rc" "pictures: one that is right"
+good_tree
+layers
+bad "pictures" "tx calls qp, and there is no arrow" "a call that is not drawn"
+layers "	tx -> qp" "	rx -> qp"
+bad "pictures" "layers.dot:13: rx does not call qp" "an arrow without a call"
+layers "	tx -> qp"
+calls rx/rx.c kiw_rx_run "kiw_tx_run() + kiw_qp_fault"
+add_to Documentation/pictures/layers.dot "	rx -> tx" "	rx -> qp"
+bad "pictures" "layers.dot:14: rx does not call qp, or other arrows" "an arrow that follows from others"
+layers "	tx -> qp" '	loft [label="loft/"]'
+bad "pictures" "layers.dot:13: loft is no room" "a room that is only drawn"
+calls proto/cm_fsm.c kiw_cm_fsm kiw_none
+add_to "$driver/proto/cm_fsm.c" '	[KIW_CMS_IDLE] = {' '		[KIW_CME_CONNECT] = GO(OPEN, 0),'
+drawn startup '		i_IDLE -> i_OPEN [label="CONNECT"]' '		i_OPEN -> i_IDLE [label="CONNECT"]'
+bad "pictures" "startup.dot:3: .* no step from OPEN to IDLE by CONNECT" "a step that is not in the table"
+drawn one '	a [label="copied\nkiw_wire_set()"]'
+bad "pictures" "one.dot:2: kiw_wire_set\(\) is no function" "a function that is gone"
+drawn one '	a [label="copied"]'
+rm "$work/tree/Documentation/one.rst"
+bad "pictures" "one.dot:1: no document shows it" "a picture that is not shown"
 
 ln -s "$top/scripts/release" "$work/tree/scripts"
 cp -r "$top"/{drivers,include,kunit,Documentation,MAINTAINERS} "$work/tree"

@@ -3,7 +3,8 @@
 #
 # make check-release: the packages as users have them, which takes too long for "make check".
 #
-#   sources   a tarball is the same twice; the RPM spec and the PKGBUILD make packages of it
+#   sources   a tarball is the same twice; the RPM spec and the PKGBUILD make packages of it;
+#             the documents can be rendered
 #   packages  in a guest with Debian 12 and systemd: apt installs the Debian packages, DKMS builds
 #             for 6.1 and 6.12, skips other kernels; purge leaves nothing
 #   units     that host after a reboot into the distribution's kernel 6.1: kiwarp@.service
@@ -84,6 +85,7 @@ sources() {
 	case_of "RPM packages of the tarball" rpms
 	case_of "Arch package of the tarball" arch_package
 	case_of "make sign" signed
+	case_of "make docs" "$KIW_TOP/scripts/docs/build.sh" "$WORK/docs"
 }
 
 # --- guests ---------------------------------------------------------------------------

@@ -282,7 +282,11 @@ class Tree:
         text = "".join(read(path) for path in self.out.rglob("*.[ch]"))
         names = sorted(set(re.findall(re.escape(DOCS) + r"(\w+)\.rst", text)))
         for name in names:
-            self.write(f"{DOCS}{name}.rst", read(self.kiwarp / f"Documentation/{name}.rst"))
+            text = read(self.kiwarp / f"Documentation/{name}.rst")
+            text = re.sub(r"^\.\. graphviz:: ", ".. kernel-figure:: ", text, flags=re.M)
+            self.write(f"{DOCS}{name}.rst", text)
+            for picture in re.findall(r"^\.\. kernel-figure:: (\S+)$", text, re.M):
+                self.write(DOCS + picture, read(self.kiwarp / f"Documentation/{picture}"))
         self.write(DOCS + "index.rst", f".. {SPDX}\n\n======\nkiwarp\n======\n\n.. toctree::\n\n"
                    + "".join(f"   {name}\n" for name in names))
 
