@@ -21,6 +21,7 @@
 #include "proto/ddp.h"
 #include "proto/term.h"
 #include "qp/qp.h"
+#include "rx_follow.h"
 #include "rx_fpdu.h"
 #include "trace.h"
 #include "tx/tx_fpdu.h"

@@ -15,12 +15,13 @@
  *
  * Owns: nothing. Context: socket lock held, BHs off, within the MR table section of the run.
  */
-#include "rx_fpdu.h"
+#include "rx_follow.h"
 
 #include "mem/mr_copy.h"
 #include "mem/sgl.h"
 #include "proto/crc.h"
 #include "qp/qp.h"
+#include "rx_fpdu.h"
 
 /**
  * struct rx_sink - memory for the rest of the message in progress

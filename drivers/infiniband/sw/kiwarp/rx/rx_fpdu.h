@@ -50,9 +50,6 @@ bool kiw_rx_scattered_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in);
 void kiw_rx_skip_marked(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len);
 u32 kiw_rx_frame_alike(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
 
-/* rx_follow.c */
-void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
-
 /* Nothing is placed before a QP is connected, nor after it has ended. */
 static inline bool kiw_rx_may_place(const struct kiw_qp *qp)
 {
