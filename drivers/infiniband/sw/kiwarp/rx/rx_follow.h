@@ -9,7 +9,8 @@
 
 struct kiw_qp;
 struct kiw_rx_fpdu;
+struct kiw_rx_run;
 
-void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
+void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_run *run, struct kiw_rx_fpdu *fpdu);
 
 #endif /* KIW_RX_FOLLOW_H */
