@@ -28,8 +28,8 @@
  * struct rx_sink - memory for the rest of the message in progress
  * @mr: the region, checked
  * @stag: the STag, valid as long as it names @mr
- * @addr: where the next byte goes
- * @room: bytes of room
+ * @addr: where the next byte goes; advanced by what is placed
+ * @room: bytes of room from there on
  * @access: access flags that the QP must grant as well
  */
 struct rx_sink {
@@ -110,21 +110,20 @@ static inline void rx_place_at_once(struct kiw_mr *mr, u64 addr, const u8 *data,
 }
 
 /*
- * Place all segments that follow; compiled separately for streams with and without markers.
- * Return: bytes of payload.
+ * Place all segments that follow, and advance @sink; compiled separately for streams with and
+ * without markers.
  */
-static __always_inline u32 rx_place_following(struct kiw_qp *qp, struct kiw_rx_run *run,
-					      struct kiw_rx_fpdu *fpdu,
-					      const struct rx_sink *sink, bool is_marked)
+static __always_inline void rx_place_following(struct kiw_qp *qp, struct kiw_rx_run *run,
+					       struct kiw_rx_fpdu *fpdu, struct rx_sink *sink,
+					       bool is_marked)
 {
 	const u32 hdr_len = fpdu->seg.hdr_len;
 	const u32 len = fpdu->seg.payload_len;
 	struct kiw_rx_cursor *cur = &run->cur;
-	u32 placed = 0;
 	const u8 *data;
 	u32 gap;
 
-	while (sink->room - placed >= len && kiw_rx_has_budget(run)) {
+	while (sink->room >= len && kiw_rx_has_budget(run)) {
 		data = cur->data;
 		gap = is_marked ? kiw_rx_frame_alike(qp, cur, fpdu) : fpdu->extent.total;
 		if (min(cur->here, cur->avail) < fpdu->extent.total ||
@@ -134,14 +133,14 @@ static __always_inline u32 rx_place_following(struct kiw_qp *qp, struct kiw_rx_r
 		if (!kiw_ddp_continues(data, fpdu->head, &fpdu->seg) ||
 		    !rx_holds_at_once(qp, cur, fpdu->extent.total, is_marked))
 			break;
-		rx_place_at_once(sink->mr, sink->addr + placed, data + hdr_len, len,
+		rx_place_at_once(sink->mr, sink->addr, data + hdr_len, len,
 				 is_marked ? gap - hdr_len : len);
 		kiw_sock_rx_skip(qp->ks, cur, fpdu->extent.total);
 		run->num++;
 		run->octets += len;
-		placed += len;
+		sink->addr += len;
+		sink->room -= len;
 	}
-	return placed;
 }
 
 /**
@@ -156,16 +155,19 @@ void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_run *run, struct kiw_rx_fpdu
 {
 	struct rx_sink sink;
 	u32 placed;
+	u64 room;
 
 	kiw_sock_assert_held(qp->ks);
 	if (!fpdu->seg.payload_len || !rx_find_sink(qp, &fpdu->seg, &sink))
 		return;
+	room = sink.room;
 	if (qp->conn.rx_markers)
-		placed = rx_place_following(qp, run, fpdu, &sink, true);
+		rx_place_following(qp, run, fpdu, &sink, true);
 	else
-		placed = rx_place_following(qp, run, fpdu, &sink, false);
+		rx_place_following(qp, run, fpdu, &sink, false);
 	if (fpdu->seg.opcode == KIW_RDMAP_WRITE)
 		return;
+	placed = room - sink.room;
 	qp->rx.sgl.off += placed;
 	if (fpdu->seg.opcode == KIW_RDMAP_READ_RESP)
 		kiw_orq_oldest(&qp->tx.orq)->received += placed;
