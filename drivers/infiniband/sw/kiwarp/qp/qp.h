@@ -80,99 +80,113 @@ struct kiw_conn_params {
  * @ib: the core's part
  * @ref: reference count; destroy waits until the last reference is dropped
  * @unreferenced: completed when the last reference is dropped
- * @mutex: serialises connecting, starting, resetting and @work; protects changes of @ks,
- *	@sweep_ms, @has_left_srq and @is_ending; taken before the socket lock
+ * @owner: the creator, which may use the QP through rdma_cm
+ * @memcg: memory cgroup of the process that created the QP; charged for what a connection needs;
+ *	referenced; NULL for a kernel consumer
+ * @mrs: the device's STag table
+ * @stats: the device's counters
+ * @wq: the device's workqueue
+ * @scq: CQ for sends
+ * @rcq: CQ for receives
+ * @srq: shared receive queue, or NULL
+ * @sq: send queue
+ * @rq: receive queue, unless @srq
+ * @user_sq: user ABI: mmap entry of the send ring
+ * @user_rq: user ABI: mmap entry of the receive ring
+ * @is_user: a process has the rings mapped
+ * @sig_all: every send WR is signaled
+ * @idle_state: RESET, INIT or RTR; all three are %KIW_QPS_IDLE and differ only for the consumer
+ * @access: enum ib_access_flags that the consumer granted to the peer
  * @lock: protects @state and @todo; irq-safe; may be taken under the socket lock
  * @state: &enum kiw_qp_state
  * @todo: %KIW_QPA_ and %KIW_QP_TODO_ bits for @work to execute
  * @work: executes @todo, flushes, reports; process context; never runs concurrently with itself
  * @again: queues @work again after a delay, because memory was short or to look for receives
  *	posted in ERROR
- * @sweep_ms: delay until the next look for such receives, in milliseconds
  * @close_timer: limits how long an orderly close may take
  * @bh: runs both engines when the caller cannot run them itself
  * @doorbell: coalesces the doorbells of a process that has the rings mapped
- * @is_user: a process has the rings mapped
- * @owner: the creator, which may use the QP through rdma_cm
- * @memcg: memory cgroup of the process that created the QP; charged for what a connection needs;
- *	referenced; NULL for a kernel consumer
- * @sig_all: every send WR is signaled
- * @idle_state: RESET, INIT or RTR; all three are %KIW_QPS_IDLE and differ only for the consumer
- * @access: enum ib_access_flags that the consumer granted to the peer
- * @mrs: the device's STag table
- * @stats: the device's counters
- * @wq: the device's workqueue
- * @scq: CQ for sends
- * @rcq: CQ for receives
- * @sq: send queue
- * @rq: receive queue, unless @srq
- * @srq: shared receive queue, or NULL
+ * @mutex: serialises connecting, starting, resetting and @work; protects changes of @ks, @conn,
+ *	@sweep_ms, @has_left_srq and @is_ending; taken before the socket lock
  * @ks: the stream; set once before START, cleared when the QP is reset to IDLE or destroyed; the
  *	engines use it under the socket lock
- * @conn: the parameters that MPA startup negotiated
- * @startups: endpoints that are connecting for this QP; protected by the device's @startups_lock
- * @burst_start: start of the current burst, in which softirqs run the engines without a pause, in
- *	jiffies; socket lock
- * @burst_last: last time softirqs ran the engines, in jiffies; socket lock
- * @gave_way: @work runs the engines next, and softirqs leave them alone until then; socket lock
- * @tx: transmit engine; protected by the socket lock
- * @rx: receive engine; protected by the socket lock
- * @user_sq: user ABI: mmap entry of the send ring
- * @user_rq: user ABI: mmap entry of the receive ring
- * @term: the Terminate that ended the stream, for `rdma res show`: %KIW_QP_TERM_ bits; a single
- *	word, so a reader without a lock sees either all of it or nothing
- * @fault_event: &enum ib_event_type that reports to the consumer why a fault ended the stream
+ * @conn: the parameters that MPA startup negotiated; set before @ks, then only read
+ * @sweep_ms: delay until the next look for receives posted in ERROR, in milliseconds
  * @has_left_srq: IB_EVENT_QP_LAST_WQE_REACHED was raised
  * @is_ending: the QP is being destroyed, so @work starts nothing new
+ * @startups: endpoints that are connecting for this QP
+ * @term: the Terminate that ended the stream, for `rdma res show`: %KIW_QP_TERM_ bits; a single
+ *	word, so a reader without a lock sees either all of it or nothing
+ * @fault_event: &enum ib_event_type that reports to the consumer why a fault ended the stream; a
+ *	single byte, which @work reads without the socket lock
+ * @gave_way: @work runs the engines next, and softirqs leave them alone until then
+ * @burst_start: start of the current burst, in which softirqs run the engines without a pause, in
+ *	jiffies
+ * @burst_last: last time softirqs ran the engines, in jiffies
+ * @tx: transmit engine
+ * @rx: receive engine
  */
 struct kiw_qp {
+	/* The core's part, and references: no lock */
 	struct ib_qp ib;
 	struct kref ref;
 	struct completion unreferenced;
 
-	struct mutex mutex;
+	/* Set when the QP is created, then only read; each queue has a lock of its own */
+	struct kiw_owner owner;
+	struct mem_cgroup *memcg;
+	struct kiw_mr_table *mrs;
+	struct kiw_stats *stats;
+	struct workqueue_struct *wq;
+	struct kiw_cq *scq;
+	struct kiw_cq *rcq;
+	struct kiw_srq *srq;
+	struct kiw_sq sq;
+	struct kiw_rq rq;
+	struct rdma_user_mmap_entry *user_sq;
+	struct rdma_user_mmap_entry *user_rq;
+	bool is_user;
+	bool sig_all;
+
+	/* Set by the consumer when it modifies the QP: no lock */
+	u8 idle_state;
+	int access;
+
+	/* The state, and what is due: @lock */
 	spinlock_t lock;
 	enum kiw_qp_state state;
 	unsigned long todo;
+
+	/* What executes that, and runs the engines: set up once, no lock */
 	struct work_struct work;
 	struct delayed_work again;
-	unsigned int sweep_ms;
 	struct delayed_work close_timer;
 	struct tasklet_struct bh;
 	struct kiw_doorbell doorbell;
 
-	struct kiw_owner owner;
-	bool is_user;
-	struct mem_cgroup *memcg;
-	bool sig_all;
-	u8 idle_state;
-	int access;
-	struct kiw_mr_table *mrs;
-	struct kiw_stats *stats;
-	struct workqueue_struct *wq;
-
-	struct kiw_cq *scq;
-	struct kiw_cq *rcq;
-	struct kiw_sq sq;
-	struct kiw_rq rq;
-	struct kiw_srq *srq;
-
+	/* The connection, from being made to being dropped: @mutex */
+	struct mutex mutex;
 	struct kiw_sock *ks;
 	struct kiw_conn_params conn;
-	struct list_head startups;
-	unsigned long burst_start;
-	unsigned long burst_last;
-	bool gave_way;
-	struct kiw_tx tx;
-	struct kiw_rx rx;
-
-	struct rdma_user_mmap_entry *user_sq;
-	struct rdma_user_mmap_entry *user_rq;
-
-	u32 term;
-	u8 fault_event;
+	unsigned int sweep_ms;
 	bool has_left_srq;
 	bool is_ending;
+
+	/* Connections being made: the device's @startups_lock */
+	struct list_head startups;
+
+	/* Both engines: the socket lock or, without a stream, @mutex */
+	u32 term;
+	u8 fault_event;
+	bool gave_way;
+	unsigned long burst_start;
+	unsigned long burst_last;
+
+	/* The transmit engine: likewise */
+	struct kiw_tx tx;
+
+	/* The receive engine: likewise */
+	struct kiw_rx rx;
 };
 
 static inline struct kiw_qp *to_kiw_qp(struct ib_qp *ibqp)

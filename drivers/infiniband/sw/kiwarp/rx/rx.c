@@ -21,7 +21,9 @@
 #include "proto/ddp.h"
 #include "proto/term.h"
 #include "qp/qp.h"
+#include "rx_follow.h"
 #include "rx_fpdu.h"
+#include "rx_run.h"
 #include "trace.h"
 #include "tx/tx_fpdu.h"
 
@@ -84,11 +86,10 @@ static __always_inline bool rx_place(struct kiw_qp *qp, struct kiw_rx_cursor *cu
 	return true;
 }
 
-/* Place payload in the memory of the work request that belongs to the message in progress */
-static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+/* Place @left bytes in the memory of the work request that belongs to the message in progress */
+static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 left)
 {
 	struct kiw_sgl *sgl = &qp->rx.sgl;
-	u32 left = in->seg.payload_len;
 	enum kiw_mem_fault fault;
 	struct kiw_mr *mr;
 	u64 addr;
@@ -97,7 +98,7 @@ static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_fpdu *in
 	for (; left; left -= len, sgl->off += len) {
 		len = left;
 		fault = kiw_sgl_at(sgl, &len, &addr, &mr);
-		if (fault == KIW_MEM_OK && !rx_place(qp, &in->cur, mr, addr, len))
+		if (fault == KIW_MEM_OK && !rx_place(qp, cur, mr, addr, len))
 			fault = KIW_MEM_LOST;
 		kiw_mr_done(mr);
 		if (fault != KIW_MEM_OK)
@@ -121,15 +122,15 @@ static inline enum kiw_mem_fault rx_find_target(struct kiw_qp *qp, u32 stag, int
 	return fault;
 }
 
-static enum kiw_mem_fault rx_place_tagged(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+static enum kiw_mem_fault rx_place_tagged(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
+					  const struct kiw_ddp_seg *seg)
 {
-	const struct kiw_ddp_seg *seg = &in->seg;
 	enum kiw_mem_fault fault;
 	struct kiw_mr *mr;
 
 	fault = rx_find_target(qp, seg->stag, IB_ACCESS_REMOTE_WRITE, seg->to, seg->payload_len,
 			       &mr);
-	if (fault == KIW_MEM_OK && !rx_place(qp, &in->cur, mr, seg->to, seg->payload_len))
+	if (fault == KIW_MEM_OK && !rx_place(qp, cur, mr, seg->to, seg->payload_len))
 		fault = KIW_MEM_LOST;
 	kiw_mr_done(mr);
 	return fault;
@@ -259,10 +260,10 @@ static bool rx_is_rtr_send(const struct kiw_qp *qp, const struct kiw_ddp_seg *se
 	       seg->opcode == KIW_RDMAP_SEND;
 }
 
-static enum kiw_perr rx_send(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+static enum kiw_perr rx_send(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
+			     const struct kiw_ddp_seg *seg)
 {
 	struct kiw_untagged_rx *queue = &qp->rx.queue[KIW_QN_SEND];
-	const struct kiw_ddp_seg *seg = &in->seg;
 	struct kiw_rwqe *recv = &qp->rx.recv;
 	enum kiw_mem_fault fault;
 	enum kiw_perr perr;
@@ -279,7 +280,7 @@ static enum kiw_perr rx_send(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 		rx_complete_recv(qp, NULL, KIW_WCS_LOC_LEN, 0);
 		return KIW_PERR_DDP_TOO_LONG;
 	}
-	fault = rx_place_sgl(qp, in);
+	fault = rx_place_sgl(qp, cur, seg->payload_len);
 	if (fault == KIW_MEM_LOST)
 		return KIW_PERR_RDMAP_CATASTROPHIC;
 	if (fault != KIW_MEM_OK)
@@ -298,14 +299,14 @@ out_count:
 	return KIW_PERR_NONE;
 }
 
-static enum kiw_perr rx_write(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+static enum kiw_perr rx_write(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
+			      const struct kiw_ddp_seg *seg)
 {
-	const struct kiw_ddp_seg *seg = &in->seg;
 	enum kiw_mem_fault fault = KIW_MEM_OK;
 
 	/* RFC 5041 5.2: if nothing is placed, nothing is checked */
 	if (seg->payload_len)
-		fault = rx_place_tagged(qp, in);
+		fault = rx_place_tagged(qp, cur, seg);
 	if (fault != KIW_MEM_OK)
 		return tagged_perr[fault];
 	if (seg->last)
@@ -313,17 +314,18 @@ static enum kiw_perr rx_write(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 	return KIW_PERR_NONE;
 }
 
-static enum kiw_perr rx_read_request(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+static enum kiw_perr rx_read_request(struct kiw_qp *qp, struct kiw_rx_run *run,
+				     const struct kiw_rx_fpdu *fpdu)
 {
-	const struct kiw_ddp_seg *seg = &in->seg;
+	const struct kiw_ddp_seg *seg = &fpdu->seg;
 	enum kiw_mem_fault fault = KIW_MEM_OK;
 	struct kiw_read_req req;
 	enum kiw_perr perr;
 	struct kiw_mr *mr;
 
 	/* Not a fault, although an error is returned: see rx_put_off(). */
-	in->is_short = !qp->tx.inq.slots && !kiw_inq_ready(&qp->tx.inq);
-	if (in->is_short)
+	run->is_short = !qp->tx.inq.slots && !kiw_inq_ready(&qp->tx.inq);
+	if (run->is_short)
 		return KIW_PERR_DDP_NO_BUFFER;
 	/* A header that could not be read is all zeros: a Read of 0 bytes */
 	if (kiw_sock_is_unreadable(qp->ks))
@@ -331,7 +333,7 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 	perr = kiw_untagged_check(&qp->rx.queue[KIW_QN_READ_REQ], seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;
-	kiw_read_req_decode(in->head + seg->hdr_len, &req);
+	kiw_read_req_decode(fpdu->head + seg->hdr_len, &req);
 	if (req.size) {
 		fault = rx_find_target(qp, req.src_stag, IB_ACCESS_REMOTE_READ, req.src_to,
 				       req.size, &mr);
@@ -339,7 +341,7 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 	}
 	if (fault != KIW_MEM_OK)
 		return kiw_mr_source_perr(fault);
-	if (!kiw_inq_add(&qp->tx.inq, &req, in->head + KIW_FPDU_LEN_SIZE))
+	if (!kiw_inq_add(&qp->tx.inq, &req, fpdu->head + KIW_FPDU_LEN_SIZE))
 		return KIW_PERR_DDP_NO_BUFFER;
 	kiw_untagged_advance(&qp->rx.queue[KIW_QN_READ_REQ], seg);
 	kiw_count(qp->stats, KIW_STAT_RX_READ_REQUESTS);
@@ -363,10 +365,10 @@ static enum kiw_perr rx_match_response(const struct kiw_read *read, const struct
 	return KIW_PERR_NONE;
 }
 
-static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
+				      const struct kiw_ddp_seg *seg)
 {
 	struct kiw_read *read = kiw_orq_oldest(&qp->tx.orq);
-	const struct kiw_ddp_seg *seg = &in->seg;
 	enum kiw_perr perr = rx_match_response(read, seg);
 	enum kiw_mem_fault fault;
 
@@ -377,7 +379,7 @@ static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 	}
 	if (!qp->rx.in_message)
 		rx_begin_sgl(qp, read->sge, read->num_sge);
-	fault = rx_place_sgl(qp, in);
+	fault = rx_place_sgl(qp, cur, seg->payload_len);
 	if (fault == KIW_MEM_LOST)
 		return KIW_PERR_RDMAP_CATASTROPHIC;
 	if (fault != KIW_MEM_OK)
@@ -406,9 +408,9 @@ static bool rx_copy(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u8 *buf, u32 l
 }
 
 /* RFC 5040 4.8: the peer ends the stream and says why. A Terminate is not answered. */
-static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
+				  const struct kiw_ddp_seg *seg)
 {
-	const struct kiw_ddp_seg *seg = &in->seg;
 	const struct kiw_perr_info *info;
 	u8 payload[KIW_TERM_MAX] = {};
 	struct kiw_term term;
@@ -417,7 +419,7 @@ static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
 
 	perr = kiw_untagged_check(&qp->rx.queue[KIW_QN_TERMINATE], seg);
 	len = min_t(u32, seg->payload_len, sizeof(payload));
-	if (!rx_copy(qp, &in->cur, payload, len))
+	if (!rx_copy(qp, cur, payload, len))
 		return KIW_PERR_RDMAP_CATASTROPHIC;
 	if (perr != KIW_PERR_NONE || !kiw_term_decode(payload, len, &term))
 		return perr == KIW_PERR_NONE ? KIW_PERR_RDMAP_STREAM : perr;
@@ -443,19 +445,22 @@ static enum kiw_perr rx_check_order(const struct kiw_qp *qp, const struct kiw_dd
 	return KIW_PERR_NONE;
 }
 
-static enum kiw_perr rx_dispatch(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+static enum kiw_perr rx_dispatch(struct kiw_qp *qp, struct kiw_rx_run *run,
+				 const struct kiw_rx_fpdu *fpdu)
 {
-	switch (in->seg.opcode) {
+	const struct kiw_ddp_seg *seg = &fpdu->seg;
+
+	switch (seg->opcode) {
 	case KIW_RDMAP_WRITE:
-		return rx_write(qp, in);
+		return rx_write(qp, &run->cur, seg);
 	case KIW_RDMAP_READ_REQ:
-		return rx_read_request(qp, in);
+		return rx_read_request(qp, run, fpdu);
 	case KIW_RDMAP_READ_RESP:
-		return rx_read_response(qp, in);
+		return rx_read_response(qp, &run->cur, seg);
 	case KIW_RDMAP_TERMINATE:
-		return rx_terminate(qp, in);
+		return rx_terminate(qp, &run->cur, seg);
 	default:
-		return rx_send(qp, in);
+		return rx_send(qp, &run->cur, seg);
 	}
 }
 
@@ -473,28 +478,29 @@ static void rx_spoken(struct kiw_qp *qp)
 }
 
 /*
- * Process a complete FPDU; leaves @in->cur somewhere inside it. If @continues, kiw_rx_continues()
+ * Process a complete FPDU; leaves @run->cur somewhere inside it. If @continues, kiw_rx_continues()
  * has decoded the header, and the state that belongs to the message rather than to this segment
  * does not change.
  */
-static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_fpdu *in, bool continues)
+static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_run *run, struct kiw_rx_fpdu *fpdu,
+			     bool continues)
 {
-	const struct kiw_ddp_seg *seg = &in->seg;
+	struct kiw_ddp_seg *seg = &fpdu->seg;
 	enum kiw_perr perr;
 
-	perr = kiw_rx_verify(qp, in);
+	perr = kiw_rx_verify(qp, &run->cur, fpdu->extent.total);
 	if (perr == KIW_PERR_NONE && !continues)
-		perr = kiw_ddp_decode(in->head, in->extent.ulpdu_len, qp->conn.version, &in->seg);
+		perr = kiw_ddp_decode(fpdu->head, fpdu->extent.ulpdu_len, qp->conn.version, seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;
-	in->num++;
-	in->octets += seg->payload_len;
+	run->num++;
+	run->octets += seg->payload_len;
 	if (!continues)
 		perr = rx_check_order(qp, seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;
-	kiw_rx_skip(qp, &in->cur, seg->hdr_len);
-	perr = rx_dispatch(qp, in);
+	kiw_rx_skip(qp, &run->cur, seg->hdr_len);
+	perr = rx_dispatch(qp, run, fpdu);
 	if (perr != KIW_PERR_NONE || continues)
 		return perr;
 	qp->rx.in_message = !seg->last;
@@ -509,53 +515,54 @@ static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_fpdu *in, bool con
  * stays in the queue, before the @rest bytes that follow, and the next run processes it from the
  * start.
  */
-static void rx_put_off(struct kiw_rx_fpdu *in, u32 rest)
+static void rx_put_off(struct kiw_rx_run *run, const struct kiw_rx_fpdu *fpdu, u32 rest)
 {
-	in->num--;
-	in->octets -= in->seg.payload_len;
-	in->cur.avail = rest + in->extent.total;
+	run->num--;
+	run->octets -= fpdu->seg.payload_len;
+	run->cur.avail = rest + fpdu->extent.total;
 }
 
 /*
  * End the stream. The QP leaves the states in which it places data, so the rest of the socket's
  * receive queue is never processed.
  */
-static void rx_fault(struct kiw_qp *qp, const struct kiw_rx_fpdu *in, enum kiw_perr perr)
+static void rx_fault(struct kiw_qp *qp, const struct kiw_rx_fpdu *fpdu, enum kiw_perr perr)
 {
 	u32 len;
 
 	if (kiw_sock_is_unreadable(qp->ks))
 		perr = KIW_PERR_RDMAP_CATASTROPHIC;
 	/* Do not blame the peer's segment for a fault of this end. */
-	len = perr == KIW_PERR_RDMAP_CATASTROPHIC ? 0 : in->head_len;
+	len = perr == KIW_PERR_RDMAP_CATASTROPHIC ? 0 : fpdu->head_len;
 	kiw_tx_discard(qp);
-	kiw_qp_fault(qp, perr, len ? in->head : NULL, len);
+	kiw_qp_fault(qp, perr, len ? fpdu->head : NULL, len);
 }
 
 /* Process the FPDU at the front. Return: when to process the next one, or this one. */
-static enum rx_when rx_next(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
+static enum rx_when rx_next(struct kiw_qp *qp, struct kiw_rx_run *run, struct kiw_rx_fpdu *fpdu)
 {
-	bool continues = kiw_rx_continues(qp, in);
-	enum kiw_mpa_rx what = continues ? KIW_MPA_RX_READY : kiw_rx_frame(qp, in);
-	u32 left = in->cur.avail - in->extent.total;
+	struct kiw_rx_cursor *cur = &run->cur;
+	bool continues = kiw_rx_continues(qp, cur, fpdu);
+	enum kiw_mpa_rx what = continues ? KIW_MPA_RX_READY : kiw_rx_frame(qp, cur, fpdu);
+	u32 left = cur->avail - fpdu->extent.total;
 	enum kiw_perr perr;
 
 	if (what == KIW_MPA_RX_MORE) {
-		*want = in->extent.total;
+		run->want = fpdu->extent.total;
 		return RX_WAIT;
 	}
-	perr = what == KIW_MPA_RX_READY ? rx_fpdu(qp, in, continues) : KIW_PERR_MPA_FRAMING;
-	if (perr != KIW_PERR_NONE && in->is_short) {
-		rx_put_off(in, left);
+	perr = what == KIW_MPA_RX_READY ? rx_fpdu(qp, run, fpdu, continues) : KIW_PERR_MPA_FRAMING;
+	if (perr != KIW_PERR_NONE && run->is_short) {
+		rx_put_off(run, fpdu, left);
 		return RX_LATER;
 	}
 	if (perr != KIW_PERR_NONE) {
-		rx_fault(qp, in, perr);
+		rx_fault(qp, fpdu, perr);
 		return RX_WAIT;
 	}
-	kiw_sock_rx_skip(qp->ks, &in->cur, in->cur.avail - left);
-	if (!in->seg.last)
-		kiw_rx_follow(qp, in);
+	kiw_sock_rx_skip(qp->ks, cur, cur->avail - left);
+	if (!fpdu->seg.last)
+		kiw_rx_follow(qp, run, fpdu);
 	return RX_NOW;
 }
 
@@ -583,21 +590,33 @@ static void rx_check_end(struct kiw_qp *qp, u32 left)
 }
 
 /* Process as many FPDUs as the budget allows. Return: when to process the next one. */
-static enum rx_when rx_use(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
+static enum rx_when rx_use(struct kiw_qp *qp, struct kiw_rx_run *run, struct kiw_rx_fpdu *fpdu)
 {
 	enum rx_when when = RX_NOW;
 
-	in->seg.last = true;
-	in->num = 0;
-	in->octets = 0;
-	in->is_short = false;
+	/* There is no previous FPDU that the first one could continue. */
+	fpdu->seg.last = true;
 	kiw_mr_enter(qp->mrs, &qp->rx.section);
-	while (when == RX_NOW && in->cur.avail && kiw_rx_may_place(qp))
-		when = kiw_rx_has_budget(in) ? rx_next(qp, in, want) : RX_SOON;
+	while (when == RX_NOW && run->cur.avail && kiw_rx_may_place(qp))
+		when = kiw_rx_has_budget(run) ? rx_next(qp, run, fpdu) : RX_SOON;
 	kiw_mr_leave(&qp->rx.section);
-	kiw_count_add(qp->stats, KIW_STAT_RX_FPDUS, in->num);
-	kiw_count_add(qp->stats, KIW_STAT_RX_BYTES, in->octets);
+	kiw_count_add(qp->stats, KIW_STAT_RX_FPDUS, run->num);
+	kiw_count_add(qp->stats, KIW_STAT_RX_BYTES, run->octets);
 	return when;
+}
+
+/* Begin a run at the oldest byte that was not consumed. */
+static void rx_begin_run(struct kiw_qp *qp, struct kiw_rx_run *run)
+{
+	kiw_sock_rx_start(qp->ks, &run->cur);
+	run->num = 0;
+	run->octets = 0;
+	run->want = RX_FPDU_MIN;
+	run->is_short = false;
+	if (qp->rx.has_first_seq)
+		return;
+	qp->rx.first_seq = run->cur.seq;
+	qp->rx.has_first_seq = true;
 }
 
 /**
@@ -611,23 +630,19 @@ static enum rx_when rx_use(struct kiw_qp *qp, struct kiw_rx_fpdu *in, u32 *want)
  */
 void kiw_rx_run(struct kiw_qp *qp)
 {
-	u32 want = RX_FPDU_MIN;
-	struct kiw_rx_fpdu in;
+	struct kiw_rx_fpdu fpdu;
+	struct kiw_rx_run run;
 	enum rx_when when;
 	u32 start;
 
 	kiw_sock_assert_held(qp->ks);
 	if (!qp->rx.is_running)
 		return;
-	kiw_sock_rx_start(qp->ks, &in.cur);
-	if (!qp->rx.has_first_seq) {
-		qp->rx.first_seq = in.cur.seq;
-		qp->rx.has_first_seq = true;
-	}
-	start = in.cur.avail;
-	when = rx_use(qp, &in, &want);
+	rx_begin_run(qp, &run);
+	start = run.cur.avail;
+	when = rx_use(qp, &run, &fpdu);
 	if (when == RX_SOON || when == RX_LATER) {
-		kiw_sock_rx_consume(qp->ks, start - in.cur.avail);
+		kiw_sock_rx_consume(qp->ks, start - run.cur.avail);
 		if (when == RX_SOON)
 			kiw_qp_run_soon(qp);
 		else
@@ -636,12 +651,12 @@ void kiw_rx_run(struct kiw_qp *qp)
 	}
 	/* After a fault or the end of the QP, discard the rest. */
 	if (!kiw_rx_may_place(qp))
-		in.cur.avail = 0;
-	kiw_sock_rx_room(qp->ks, &in.cur, want);
-	if (start != in.cur.avail)
-		kiw_sock_rx_consume(qp->ks, start - in.cur.avail);
-	kiw_sock_rx_want(qp->ks, want);
-	rx_check_end(qp, in.cur.avail);
+		run.cur.avail = 0;
+	kiw_sock_rx_room(qp->ks, &run.cur, run.want);
+	if (start != run.cur.avail)
+		kiw_sock_rx_consume(qp->ks, start - run.cur.avail);
+	kiw_sock_rx_want(qp->ks, run.want);
+	rx_check_end(qp, run.cur.avail);
 }
 
 /* TCP's callbacks, through sock/sock.c */

@@ -15,19 +15,21 @@
  *
  * Owns: nothing. Context: socket lock held, BHs off, within the MR table section of the run.
  */
-#include "rx_fpdu.h"
+#include "rx_follow.h"
 
 #include "mem/mr_copy.h"
 #include "mem/sgl.h"
 #include "proto/crc.h"
 #include "qp/qp.h"
+#include "rx_fpdu.h"
+#include "rx_run.h"
 
 /**
  * struct rx_sink - memory for the rest of the message in progress
  * @mr: the region, checked
  * @stag: the STag, valid as long as it names @mr
- * @addr: where the next byte goes
- * @room: bytes of room
+ * @addr: where the next byte goes; advanced by what is placed
+ * @room: bytes of room from there on
  * @access: access flags that the QP must grant as well
  */
 struct rx_sink {
@@ -59,16 +61,16 @@ static void follow_sink_of_sgl(const struct kiw_sgl *sgl, struct rx_sink *sink)
 }
 
 /* Find where the next segments go. Return: false: leave them to rx.c. */
-static bool rx_find_sink(struct kiw_qp *qp, const struct kiw_rx_fpdu *in, struct rx_sink *sink)
+static bool rx_find_sink(struct kiw_qp *qp, const struct kiw_ddp_seg *seg, struct rx_sink *sink)
 {
 	const struct kiw_sgl *sgl = &qp->rx.sgl;
-	const bool is_write = in->seg.opcode == KIW_RDMAP_WRITE;
+	const bool is_write = seg->opcode == KIW_RDMAP_WRITE;
 
 	sink->mr = qp->rx.section.last;
 	if (!sink->mr || sink->mr->fast || kiw_mr_is_dma(sink->mr))
 		return false;
 	if (is_write)
-		follow_sink_of_write(&in->seg, sink);
+		follow_sink_of_write(seg, sink);
 	else if (sgl->cur < sgl->num_sge && !kiw_sgl_is_dma_lkey(sgl, sgl->sge[sgl->cur].lkey))
 		follow_sink_of_sgl(sgl, sink);
 	else
@@ -85,16 +87,14 @@ static bool rx_may_follow(const struct kiw_qp *qp, const struct rx_sink *sink)
 }
 
 /* kiw_rx_verify() for a contiguous FPDU */
-static inline bool rx_holds_at_once(const struct kiw_qp *qp, const struct kiw_rx_fpdu *in,
-				    bool is_marked)
+static inline bool rx_holds_at_once(const struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
+				    u32 total, bool is_marked)
 {
-	const u8 *data = in->cur.data;
-	u32 total = in->extent.total;
+	const u8 *data = cur->data;
 
 	if (qp->conn.crc && !kiw_crc_holds(kiw_crc_update(kiw_crc_init(), data, total)))
 		return false;
-	return !is_marked ||
-	       kiw_mpa_markers_agree(data, total, kiw_rx_offset(qp, &in->cur));
+	return !is_marked || kiw_mpa_markers_agree(data, total, kiw_rx_offset(qp, cur));
 }
 
 /* Copy @len bytes of payload from @data to @addr; the first marker follows after @gap bytes. */
@@ -110,62 +110,66 @@ static inline void rx_place_at_once(struct kiw_mr *mr, u64 addr, const u8 *data,
 }
 
 /*
- * Place all segments that follow; compiled separately for streams with and without markers.
- * Return: bytes of payload.
+ * Place all segments that follow, and advance @sink; compiled separately for streams with and
+ * without markers.
  */
-static __always_inline u32 rx_place_following(struct kiw_qp *qp, struct kiw_rx_fpdu *in,
-					      const struct rx_sink *sink, bool is_marked)
+static __always_inline void rx_place_following(struct kiw_qp *qp, struct kiw_rx_run *run,
+					       struct kiw_rx_fpdu *fpdu, struct rx_sink *sink,
+					       bool is_marked)
 {
-	const u32 hdr_len = in->seg.hdr_len;
-	const u32 len = in->seg.payload_len;
-	u32 placed = 0;
+	const u32 hdr_len = fpdu->seg.hdr_len;
+	const u32 len = fpdu->seg.payload_len;
+	struct kiw_rx_cursor *cur = &run->cur;
 	const u8 *data;
 	u32 gap;
 
-	while (sink->room - placed >= len && kiw_rx_has_budget(in)) {
-		data = in->cur.data;
-		gap = is_marked ? kiw_rx_frame_alike(qp, in) : in->extent.total;
-		if (min(in->cur.here, in->cur.avail) < in->extent.total ||
+	while (sink->room >= len && kiw_rx_has_budget(run)) {
+		data = cur->data;
+		gap = is_marked ? kiw_rx_frame_alike(qp, cur, fpdu) : fpdu->extent.total;
+		if (min(cur->here, cur->avail) < fpdu->extent.total ||
 		    gap < sizeof(struct kiw_wire_untagged) || !rx_may_follow(qp, sink))
 			break;
-		/* If the FPDU is invalid, @in has advanced too far, and rx.c decodes it again. */
-		if (!kiw_ddp_continues(data, in->head, &in->seg) ||
-		    !rx_holds_at_once(qp, in, is_marked))
+		/* If the FPDU is invalid, @fpdu has advanced too far, and rx.c decodes it again. */
+		if (!kiw_ddp_continues(data, fpdu->head, &fpdu->seg) ||
+		    !rx_holds_at_once(qp, cur, fpdu->extent.total, is_marked))
 			break;
-		rx_place_at_once(sink->mr, sink->addr + placed, data + hdr_len, len,
+		rx_place_at_once(sink->mr, sink->addr, data + hdr_len, len,
 				 is_marked ? gap - hdr_len : len);
-		kiw_sock_rx_skip(qp->ks, &in->cur, in->extent.total);
-		in->num++;
-		in->octets += len;
-		placed += len;
+		kiw_sock_rx_skip(qp->ks, cur, fpdu->extent.total);
+		run->num++;
+		run->octets += len;
+		sink->addr += len;
+		sink->room -= len;
 	}
-	return placed;
 }
 
 /**
  * kiw_rx_follow() - place the segments that continue the message in progress
  * @qp: the QP
- * @in: @in->cur is after an FPDU that was placed and is not the last of its message; advanced
- *	past the last FPDU placed here
+ * @run: the run; its position is advanced past the last FPDU placed here
+ * @fpdu: the previous FPDU, which was placed and is not the last of its message; updated
  *
  * Context: socket lock held, BHs off, within @qp->rx.section.
  */
-void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_run *run, struct kiw_rx_fpdu *fpdu)
 {
 	struct rx_sink sink;
 	u32 placed;
+	u64 room;
 
 	kiw_sock_assert_held(qp->ks);
-	if (!in->seg.payload_len || !rx_find_sink(qp, in, &sink))
+	if (!fpdu->seg.payload_len || !rx_find_sink(qp, &fpdu->seg, &sink))
 		return;
+	room = sink.room;
 	if (qp->conn.rx_markers)
-		placed = rx_place_following(qp, in, &sink, true);
+		rx_place_following(qp, run, fpdu, &sink, true);
 	else
-		placed = rx_place_following(qp, in, &sink, false);
-	if (in->seg.opcode == KIW_RDMAP_WRITE)
+		rx_place_following(qp, run, fpdu, &sink, false);
+	if (fpdu->seg.opcode == KIW_RDMAP_WRITE)
 		return;
+	placed = room - sink.room;
 	qp->rx.sgl.off += placed;
-	if (in->seg.opcode == KIW_RDMAP_READ_RESP)
+	if (fpdu->seg.opcode == KIW_RDMAP_READ_RESP)
 		kiw_orq_oldest(&qp->tx.orq)->received += placed;
 	else
 		qp->rx.queue[KIW_QN_SEND].mo += placed;

@@ -16,87 +16,91 @@
  * Copy the head if it is contiguous and contains no marker. That is nearly always so, and the
  * compiler inlines a copy whose length it knows. @plain: bytes before the next marker.
  */
-static bool rx_head_at_once(struct kiw_rx_fpdu *in, u32 plain)
+static bool rx_head_at_once(const struct kiw_rx_cursor *cur, struct kiw_rx_fpdu *fpdu, u32 plain)
 {
-	if (min3(plain, in->cur.avail, in->cur.here) < KIW_FPDU_HDR_MAX)
+	if (min3(plain, cur->avail, cur->here) < KIW_FPDU_HDR_MAX)
 		return false;
-	memcpy(in->head, in->cur.data, KIW_FPDU_HDR_MAX);
+	memcpy(fpdu->head, cur->data, KIW_FPDU_HDR_MAX);
 	return true;
 }
 
 /* kiw_rx_frame(), in a stream with markers */
-static enum kiw_mpa_rx rx_frame_marked(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+static enum kiw_mpa_rx rx_frame_marked(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
+				       struct kiw_rx_fpdu *fpdu)
 {
-	u32 len = min_t(u32, in->cur.avail, KIW_RX_HEAD_SIZE);
-	u32 offset = kiw_rx_offset(qp, &in->cur);
+	u32 len = min_t(u32, cur->avail, KIW_RX_HEAD_SIZE);
+	u32 offset = kiw_rx_offset(qp, cur);
 
-	if (!rx_head_at_once(in, kiw_mpa_to_marker(offset))) {
-		kiw_sock_rx_peek(qp->ks, &in->cur, in->head, len);
-		len = kiw_mpa_strip(in->head, offset, len);
+	if (!rx_head_at_once(cur, fpdu, kiw_mpa_to_marker(offset))) {
+		kiw_sock_rx_peek(qp->ks, cur, fpdu->head, len);
+		len = kiw_mpa_strip(fpdu->head, offset, len);
 	}
-	in->head_len = min_t(u32, len, KIW_FPDU_HDR_MAX);
-	return kiw_mpa_frame_rx_marked(in->head, in->cur.avail, offset, &in->extent);
+	fpdu->head_len = min_t(u32, len, KIW_FPDU_HDR_MAX);
+	return kiw_mpa_frame_rx_marked(fpdu->head, cur->avail, offset, &fpdu->extent);
 }
 
 /**
  * kiw_rx_frame() - has an FPDU arrived completely?
  * @qp: the QP
- * @in: @in->cur is at an FPDU boundary; sets the extent and the head
+ * @cur: start of the FPDU
+ * @fpdu: sets its extent and its head
  *
  * Context: socket lock held, BHs off.
  * Return: As kiw_mpa_frame_rx().
  */
-enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
+			     struct kiw_rx_fpdu *fpdu)
 {
 	kiw_sock_assert_held(qp->ks);
 	if (qp->conn.rx_markers)
-		return rx_frame_marked(qp, in);
-	in->head_len = min_t(u32, in->cur.avail, KIW_FPDU_HDR_MAX);
-	if (!rx_head_at_once(in, in->head_len))
-		kiw_sock_rx_peek(qp->ks, &in->cur, in->head, in->head_len);
-	return kiw_mpa_frame_rx(in->head, in->cur.avail, &in->extent);
+		return rx_frame_marked(qp, cur, fpdu);
+	fpdu->head_len = min_t(u32, cur->avail, KIW_FPDU_HDR_MAX);
+	if (!rx_head_at_once(cur, fpdu, fpdu->head_len))
+		kiw_sock_rx_peek(qp->ks, cur, fpdu->head, fpdu->head_len);
+	return kiw_mpa_frame_rx(fpdu->head, cur->avail, &fpdu->extent);
 }
 
 /**
  * kiw_rx_frame_alike() - frame an FPDU that is as long as the previous one, with markers
  * @qp: the QP
- * @in: @in->cur is at the start of the FPDU; @in->extent is that of the previous FPDU, and is
- *	updated
+ * @cur: start of the FPDU
+ * @fpdu: the previous FPDU; its extent is updated to that of this one
  *
  * Context: socket lock held, BHs off.
  * Return: bytes to its first marker.
  */
-u32 kiw_rx_frame_alike(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+u32 kiw_rx_frame_alike(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
+		       struct kiw_rx_fpdu *fpdu)
 {
-	u32 offset = kiw_rx_offset(qp, &in->cur);
-	u32 size = kiw_mpa_fpdu_size(in->extent.ulpdu_len);
+	u32 offset = kiw_rx_offset(qp, cur);
+	u32 size = kiw_mpa_fpdu_size(fpdu->extent.ulpdu_len);
 
 	kiw_sock_assert_held(qp->ks);
-	in->extent.total = kiw_mpa_marked_size(offset, size);
+	fpdu->extent.total = kiw_mpa_marked_size(offset, size);
 	return kiw_mpa_to_marker(offset);
 }
 
 /**
  * kiw_rx_crc_holds() - is the CRC of an FPDU correct?
  * @qp: the QP
- * @in: the FPDU; it has arrived completely
+ * @cur: start of the FPDU
+ * @total: length of the FPDU in bytes, including the markers; all of it has arrived
  *
  * RFC 5044 4.4: the CRC covers everything before it. A single pass covers the data and the CRC.
  *
  * Context: socket lock held, BHs off.
  * Return: true: it is correct.
  */
-bool kiw_rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
+bool kiw_rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u32 total)
 {
-	struct kiw_rx_cursor at = in->cur;
-	u32 left = in->extent.total;
+	struct kiw_rx_cursor at = *cur;
 	u32 crc = kiw_crc_init();
 	const u8 *data;
 	u32 here;
 
 	kiw_sock_assert_held(qp->ks);
-	for (; left; left -= here) {
-		data = kiw_sock_rx_take(qp->ks, &at, left, &here);
+	for (; total; total -= here) {
+		data = kiw_sock_rx_take(qp->ks, &at, total, &here);
 		if (!data)
 			return false;
 		crc = kiw_crc_update(crc, data, here);
@@ -107,23 +111,23 @@ bool kiw_rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
 /**
  * kiw_rx_scattered_agree() - kiw_rx_markers_agree() for an FPDU that is not contiguous
  * @qp: the QP
- * @in: the FPDU; it has arrived completely
+ * @cur: start of the FPDU
+ * @total: length of the FPDU in bytes, including the markers; all of it has arrived
  *
  * Context: socket lock held, BHs off.
  * Return: true: all markers point to its start.
  */
-bool kiw_rx_scattered_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
+bool kiw_rx_scattered_agree(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u32 total)
 {
-	u32 start = kiw_rx_offset(qp, &in->cur);
+	u32 start = kiw_rx_offset(qp, cur);
 	u32 gap = kiw_mpa_to_marker(start);
-	struct kiw_rx_cursor at = in->cur;
+	struct kiw_rx_cursor at = *cur;
 	struct kiw_wire_marker marker;
-	u32 left;
 
 	kiw_sock_assert_held(qp->ks);
-	for (left = in->extent.total; gap < left; gap = KIW_MARKER_INTERVAL) {
+	for (; gap < total; gap = KIW_MARKER_INTERVAL) {
 		kiw_sock_rx_skip(qp->ks, &at, gap);
-		left -= gap;
+		total -= gap;
 		if (at.here >= sizeof(marker))
 			memcpy(&marker, at.data, sizeof(marker));
 		else

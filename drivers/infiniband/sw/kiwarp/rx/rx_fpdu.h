@@ -3,7 +3,7 @@
  * Received FPDUs, one at a time: checks whether an FPDU is complete and valid, and gives access to
  * its bytes without the markers.
  *
- * Owns: nothing. Context: socket lock held, BHs off.
+ * Owns: &struct kiw_rx_fpdu. Context: socket lock held, BHs off.
  */
 #ifndef KIW_RX_FPDU_H
 #define KIW_RX_FPDU_H
@@ -13,57 +13,33 @@
 #include "qp/qp.h"
 #include "sock/sock.h"
 
-/* FPDUs and bytes of payload per run; limits how long one QP holds the CPU */
-#define KIW_RX_RUN_FPDUS	64
-#define KIW_RX_RUN_OCTETS	(256 * 1024)
-
 /* The beginning of an FPDU, and a marker, which may be inside it */
 #define KIW_RX_HEAD_SIZE	(KIW_FPDU_HDR_MAX + KIW_MARKER_SIZE)
 
 /**
- * struct kiw_rx_fpdu - the FPDU at the front, and the progress of the run
- * @cur: start of the FPDU; while it is processed, the next byte to process
+ * struct kiw_rx_fpdu - the FPDU being received; between two FPDUs, the previous one
  * @extent: length of the FPDU
  * @seg: header of the FPDU, decoded and checked; before the first FPDU of a run, its @last is true
  * @head_len: bytes in @head, at most %KIW_FPDU_HDR_MAX
  * @head: beginning of the FPDU without markers; a copy, so that what was checked is what is used
- * @num: number of valid FPDUs so far
- * @octets: payload bytes in these FPDUs
- * @is_short: there is no memory for the request in the FPDU, which has had no effect
  *
- * A run uses one instance for all its FPDUs, which saves initialising one for each.
+ * Says what the FPDU is, not where: its position is that of the run, and is passed along. The FPDUs
+ * of a run share one instance, because kiw_rx_continues() compares each with the previous one.
  */
 struct kiw_rx_fpdu {
-	struct kiw_rx_cursor cur;
 	struct kiw_fpdu extent;
 	struct kiw_ddp_seg seg;
 	u32 head_len;
 	u8 head[KIW_RX_HEAD_SIZE];
-	u32 num;
-	u32 octets;
-	bool is_short;
 };
 
-enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
-bool kiw_rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_fpdu *in);
-bool kiw_rx_scattered_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in);
+enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
+			     struct kiw_rx_fpdu *fpdu);
+bool kiw_rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u32 total);
+bool kiw_rx_scattered_agree(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u32 total);
 void kiw_rx_skip_marked(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len);
-u32 kiw_rx_frame_alike(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
-
-/* rx_follow.c */
-void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_fpdu *in);
-
-/* Nothing is placed before a QP is connected, nor after it has ended. */
-static inline bool kiw_rx_may_place(const struct kiw_qp *qp)
-{
-	return kiw_qp_state_places(kiw_qp_state(qp));
-}
-
-/* May the run continue? */
-static inline bool kiw_rx_has_budget(const struct kiw_rx_fpdu *in)
-{
-	return in->num < KIW_RX_RUN_FPDUS && in->octets <= KIW_RX_RUN_OCTETS;
-}
+u32 kiw_rx_frame_alike(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
+		       struct kiw_rx_fpdu *fpdu);
 
 /* Offset of @cur in the peer's half of the stream; 2^32 is a multiple of the marker interval. */
 static inline u32 kiw_rx_offset(const struct kiw_qp *qp, const struct kiw_rx_cursor *cur)
@@ -74,7 +50,8 @@ static inline u32 kiw_rx_offset(const struct kiw_qp *qp, const struct kiw_rx_cur
 /**
  * kiw_rx_markers_agree() - do the markers of an FPDU point to its start?
  * @qp: the QP
- * @in: the FPDU; it has arrived completely
+ * @cur: start of the FPDU
+ * @total: length of the FPDU in bytes, including the markers; all of it has arrived
  *
  * Every marker must point to where this FPDU starts according to the lengths; otherwise that is
  * error code 3 of RFC 5044 8.
@@ -82,31 +59,33 @@ static inline u32 kiw_rx_offset(const struct kiw_qp *qp, const struct kiw_rx_cur
  * Context: socket lock held, BHs off.
  * Return: true: all markers do.
  */
-static inline bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
+static inline bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
+					u32 total)
 {
 	kiw_sock_assert_held(qp->ks);
-	if (in->cur.here < in->extent.total)
-		return kiw_rx_scattered_agree(qp, in);
-	return kiw_mpa_markers_agree(in->cur.data, in->extent.total,
-				     kiw_rx_offset(qp, &in->cur));
+	if (cur->here < total)
+		return kiw_rx_scattered_agree(qp, cur, total);
+	return kiw_mpa_markers_agree(cur->data, total, kiw_rx_offset(qp, cur));
 }
 
 /**
  * kiw_rx_verify() - verify an FPDU before any of its fields is used
  * @qp: the QP
- * @in: the FPDU; it has arrived completely
+ * @cur: start of the FPDU
+ * @total: length of the FPDU in bytes, including the markers; all of it has arrived
  *
  * RFC 5044 4.4, 6 and 8: checks the CRC and, if that is correct, the markers.
  *
  * Context: socket lock held, BHs off.
  * Return: %KIW_PERR_NONE, %KIW_PERR_MPA_CRC or %KIW_PERR_MPA_FRAMING.
  */
-static inline enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx_fpdu *in)
+static inline enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
+					  u32 total)
 {
 	kiw_sock_assert_held(qp->ks);
-	if (qp->conn.crc && !kiw_rx_crc_holds(qp, in))
+	if (qp->conn.crc && !kiw_rx_crc_holds(qp, cur, total))
 		return KIW_PERR_MPA_CRC;
-	if (qp->conn.rx_markers && !kiw_rx_markers_agree(qp, in))
+	if (qp->conn.rx_markers && !kiw_rx_markers_agree(qp, cur, total))
 		return KIW_PERR_MPA_FRAMING;
 	return KIW_PERR_NONE;
 }
@@ -114,28 +93,30 @@ static inline enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx
 /**
  * kiw_rx_continues() - is this the next segment of the message, of the same length?
  * @qp: the QP
- * @in: @in->cur is at an FPDU boundary; the rest still describes the previous FPDU
+ * @cur: start of the FPDU
+ * @fpdu: the previous FPDU; if this one continues it, updated to this one
  *
  * Most segments are. Framing and decoding them would give the same results as for the previous
  * segment, except for the offset: see kiw_ddp_continues(). kiw_rx_verify() must still verify the
  * FPDU.
  *
  * Context: socket lock held, BHs off.
- * Return: true: the FPDU has arrived completely, and @in describes it; false: call
+ * Return: true: the FPDU has arrived completely, and @fpdu describes it; false: call
  * kiw_rx_frame().
  */
-static inline bool kiw_rx_continues(struct kiw_qp *qp, struct kiw_rx_fpdu *in)
+static inline bool kiw_rx_continues(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
+				    struct kiw_rx_fpdu *fpdu)
 {
-	u32 plain = in->cur.here;
+	u32 plain = cur->here;
 
 	kiw_sock_assert_held(qp->ks);
-	if (in->seg.last)
+	if (fpdu->seg.last)
 		return false;
 	if (qp->conn.rx_markers)
-		plain = min(plain, kiw_rx_frame_alike(qp, in));
-	if (plain < sizeof(struct kiw_wire_untagged) || in->cur.avail < in->extent.total)
+		plain = min(plain, kiw_rx_frame_alike(qp, cur, fpdu));
+	if (plain < sizeof(struct kiw_wire_untagged) || cur->avail < fpdu->extent.total)
 		return false;
-	return kiw_ddp_continues(in->cur.data, in->head, &in->seg);
+	return kiw_ddp_continues(cur->data, fpdu->head, &fpdu->seg);
 }
 
 /**
