@@ -40,11 +40,11 @@
 #include <linux/unaligned.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
-#include <rdma/ib_user_verbs.h>
 #include <rdma/iw_cm.h>
 
 #include "cm/cm.h"
 #include "monitor_sysfs.h"
+#include "verbs/uapi.h"
 #include "verbs/verbs.h"
 
 static DEFINE_MUTEX(devices_lock);	/* protects devices, see above */
@@ -324,7 +324,8 @@ static int device_link_netdev(struct kiw_device *dev, struct net_device *ndev)
 	return 0;
 }
 
-static struct kiw_device *device_make(const char *name, struct net_device *ndev)
+static struct kiw_device *device_make(const char *name, struct net_device *ndev,
+				      const struct kiw_uapi_ops *uapi)
 {
 	struct kiw_device *dev;
 	int ret;
@@ -339,8 +340,8 @@ static struct kiw_device *device_make(const char *name, struct net_device *ndev)
 	dev->ib.phys_port_cnt = 1;
 	dev->ib.num_comp_vectors = num_online_cpus();
 	dev->ib.local_dma_lkey = 0;
-	/* User QPs ring their doorbell with this command */
-	dev->ib.uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND);
+	dev->uapi = uapi;
+	dev->ib.uverbs_cmd_mask |= uapi->cmd_mask;
 	strscpy(dev->ib.node_desc, "kiwarp " KIWARP_VERSION, sizeof(dev->ib.node_desc));
 	kiw_compat_name_by_user(&dev->ib);
 
@@ -352,6 +353,7 @@ static struct kiw_device *device_make(const char *name, struct net_device *ndev)
 	if (ret)
 		goto err_uninit;
 	ib_set_device_ops(&dev->ib, &kiw_device_ops);
+	ib_set_device_ops(&dev->ib, uapi->device_ops);
 	/* From here on ib_dealloc_device() calls device_dealloc(). */
 	ib_set_device_ops(&dev->ib, &device_end_ops);
 	kiw_monitor_add_identity(&dev->ib);
@@ -384,6 +386,7 @@ static void device_leave(struct kiw_device *dev)
  * kiw_device_add() - create a device on a netdev
  * @name: name of the device; valid (see netlink.c)
  * @ndev: the netdev; the caller holds a reference, and another one is taken here
+ * @uapi: the user ABI
  *
  * The device lives until it is unregistered: by `rdma link delete`, or because its netdev,
  * the network namespace of the netdev, or the module goes away.
@@ -393,7 +396,7 @@ static void device_leave(struct kiw_device *dev)
  * or the name is taken; -ENODEV: the interface is going away; -ENOMEM; or an error of
  * ib_register_device().
  */
-int kiw_device_add(const char *name, struct net_device *ndev)
+int kiw_device_add(const char *name, struct net_device *ndev, const struct kiw_uapi_ops *uapi)
 {
 	struct kiw_device *dev;
 	int ret;
@@ -402,7 +405,7 @@ int kiw_device_add(const char *name, struct net_device *ndev)
 	ret = device_check_netdev(ndev);
 	if (ret)
 		return ret;
-	dev = device_make(name, ndev);
+	dev = device_make(name, ndev, uapi);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 

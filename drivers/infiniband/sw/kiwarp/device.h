@@ -31,9 +31,12 @@
 #define KIW_MAX_READS		128
 #define KIW_MAX_MSG_BYTES	0x7fffffff
 
+struct kiw_uapi_ops;
+
 /**
  * struct kiw_device - a device
  * @ib: the core's part
+ * @uapi: the user ABI of all processes that open the device; does not change
  * @link: in the module's list, for the netdev notifier
  * @ndev: the netdev; held; NULL once the device has been taken down
  * @ndev_tracker: tracks the reference to @ndev
@@ -64,6 +67,7 @@
  */
 struct kiw_device {
 	struct ib_device ib;
+	const struct kiw_uapi_ops *uapi;
 	struct list_head link;
 	struct net_device *ndev;
 	netdevice_tracker ndev_tracker;
@@ -113,7 +117,7 @@ static inline bool kiw_device_uses_port_mapper(const struct kiw_device *dev)
 }
 
 void kiw_device_tell_port_mapper(struct kiw_device *dev);
-int kiw_device_add(const char *name, struct net_device *ndev);
+int kiw_device_add(const char *name, struct net_device *ndev, const struct kiw_uapi_ops *uapi);
 int kiw_device_module_init(void);
 void kiw_device_module_exit(void);
 

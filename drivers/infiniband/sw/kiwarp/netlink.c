@@ -2,8 +2,8 @@
 /*
  * rdma link add NAME type kiwarp netdev DEV
  *
- * Owns: the link type. The core loads this module when the type is requested, looks the
- * netdev up in the caller's namespace, requires CAP_NET_ADMIN, and handles
+ * Owns: the link type, which stands for a user ABI. The core loads this module when the type is
+ * requested, looks the netdev up in the caller's namespace, requires CAP_NET_ADMIN, and handles
  * `rdma link delete` by itself. Process context.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -18,6 +18,7 @@
 #include <rdma/rdma_netlink.h>
 
 #include "device.h"
+#include "verbs/uapi_siw.h"
 
 /*
  * The name becomes a directory in sysfs and a word in users' commands. The core refuses
@@ -43,7 +44,7 @@ static int netlink_newlink(const char *name, struct net_device *ndev)
 			(int)strnlen(name, IB_DEVICE_NAME_MAX), name);
 		return -EINVAL;
 	}
-	return kiw_device_add(name, ndev);
+	return kiw_device_add(name, ndev, &kiw_uapi_siw);
 }
 
 static struct rdma_link_ops link_ops = {

@@ -3,7 +3,7 @@
  * Completion queues.
  *
  * Owns: the ring of completions, its arming and its notification. The ring has the
- * kernel format (polled by kiw_poll_cq()) or that of the user ABI (polled in user
+ * kernel format (polled by kiw_poll_cq()) or that of a user ABI (polled in user
  * space), behind &struct kiw_cq_ops. The engines post completions in softirq or with
  * BHs off. The consumer's handler runs from a tasklet, never under the socket lock and
  * never inside the consumer's own call. A work item reports an overrun.
@@ -49,7 +49,8 @@ struct kiw_cq;
  * @take_arm: whether the queue is armed for a completion that is @solicited (or failed);
  *	if so, disarms it; &struct kiw_cq.lock held, after @put
  * @is_unread: whether the consumer has not yet taken the completion written last; a hint,
- *	any context; user ABI only
+ *	any context; user ABI only. Called without &struct kiw_cq.lock, which is right only if the
+ *	ring is never replaced: a format with rings that can be resized takes the lock
  */
 struct kiw_cq_ops {
 	bool (*put)(struct kiw_cq *cq, const struct kiw_wc *wc);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Posting work requests of kernel consumers, and fetching from queues of both formats.
+ * Posting work requests of kernel consumers, and fetching from queues of any format.
  *
  * Owns: the kernel format of send and receive rings, which are arrays of the internal format. A
  * work request is translated and checked when it is posted. So all entries of a kernel ring are
@@ -235,7 +235,7 @@ int kiw_rq_post(struct kiw_rq *rq, const struct ib_recv_wr *wr)
 
 /**
  * kiw_sq_fetch() - take the oldest entry out of a send queue
- * @sq: send queue of either format
+ * @sq: send queue of any format
  * @wqe: set to a copy of the entry
  *
  * Context: any; takes @sq->lock.
@@ -255,7 +255,7 @@ int kiw_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 
 /**
  * kiw_rq_fetch() - take the oldest entry out of a receive queue
- * @rq: receive queue of either format, of a QP or shared
+ * @rq: receive queue of any format, of a QP or shared
  * @wqe: set to a copy of the entry
  *
  * Context: any; takes @rq->lock.

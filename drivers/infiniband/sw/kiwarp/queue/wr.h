@@ -3,7 +3,7 @@
  * Work requests in the driver's own format, and the queues that hold them.
  *
  * Owns: the internal format of a work request, which both engines use. The rings of a queue come
- * in two formats, the kernel's (wr.c) and the user ABI's (verbs/uapi_siw.c), behind
+ * in several formats, the kernel's (wr.c) and that of a user ABI (verbs/uapi.h), behind
  * &struct kiw_sq_ops and &struct kiw_rq_ops. A ring that user space maps is hostile: its adapter
  * reads each entry once, checks the copy, and passes only the copy on.
  */

@@ -1,32 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Adapter for the user ABI of the stock `siw` provider. It translates between rings that a
- * process maps and may write to at any time, and the internal formats of queue/wr.h and queue/cq.h.
- * include/uapi/rdma/kiwarp-abi.h has the layout, Documentation/uapi.rst the rules.
+ * The user ABI of the stock `siw` provider: its formats, as a &struct kiw_uapi_ops. It translates
+ * between rings that a process maps and may write to at any time, and the internal formats of
+ * queue/wr.h and queue/cq.h. include/uapi/rdma/kiwarp-abi.h has the layout, Documentation/uapi.rst
+ * the rules. uapi.c has the memory of the rings, and copies requests and responses.
  *
- * Owns: the mapped memory. The object that a ring belongs to holds one reference on its mmap
- * entry and drops it in its destroy operation. No system call takes that reference away, so the
- * kernel may use the ring until then. Pages that are still mapped live as long as their mapping;
- * the driver no longer knows of them.
+ * Owns: nothing but the table.
  *
  * A ring is hostile. The positions in it are only in kernel memory, and only the driver changes
  * them. A slot's flags say which side owns the slot, and are trusted for nothing else. The slot
  * is copied to private memory, reading each word once, and checked there; only the copy is used.
  * So the worst that a process can do is to post nonsense to itself.
  *
- * Contexts: fetching and completing anywhere, under the lock of the queue; allocation and mapping
- * in process context.
+ * Contexts: fetching and completing anywhere, under the lock of the queue; the rest in process
+ * context.
  */
-#include <linux/mm.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-#include <linux/vmalloc.h>
-#include <rdma/kiwarp-abi.h>
-#include <rdma/uverbs_ioctl.h>
-
 #include "uapi_siw.h"
-#include "compat/verbs.h"
+
+#include <linux/overflow.h>
+#include <linux/string.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/kiwarp-abi.h>
+
 #include "proto/ring.h"
+#include "qp/qp.h"
 
 /*
  * Page offset of the first ring of a context. The provider takes one key, 0x90000, for an error,
@@ -39,229 +36,13 @@ static_assert(KIW_MAX_SGE == KIWARP_MAX_SGE);
 static_assert(KIW_MAX_INLINE == KIWARP_MAX_INLINE);
 static_assert(offsetof(struct kiwarp_sqe, sge[1]) + KIW_MAX_INLINE == sizeof(struct kiwarp_sqe));
 
-/**
- * struct kiw_user_ring - memory that a process may map
- * @entry: the mmap entry: page offset, references
- * @mem: a page, or vmalloc memory for larger rings
- */
-struct kiw_user_ring {
-	struct rdma_user_mmap_entry entry;
-	void *mem;
-};
-
-/**
- * kiw_udata_check() - check the driver-specific part of a user request
- * @udata: the request
- * @resp_bytes: size of the response in bytes
- * @stats: the device's counters
- *
- * Call this before ib_copy_to_udata(); room beyond @resp_bytes is not written. Without room for
- * the whole response, the keys in it would be lost. None of these requests has a driver-specific
- * part yet. One that is all zeroes is accepted, so a newer provider that asks for nothing new
- * still works.
- *
- * Context: process; may sleep.
- * Return: 0 or -EINVAL.
- */
-int kiw_udata_check(struct ib_udata *udata, size_t resp_bytes, struct kiw_stats *stats)
-{
-	if (udata->outlen >= resp_bytes &&
-	    (!udata->inlen || ib_is_udata_cleared(udata, 0, udata->inlen)))
-		return 0;
-	kiw_count(stats, KIW_STAT_UDATA_INVALID);
-	return -EINVAL;
-}
-
-/**
- * kiw_udata_context() - get the user context of a request
- * @udata: the request, or NULL for a kernel consumer
- *
- * Context: process.
- * Return: the user context, or NULL for a kernel consumer.
- */
-struct ib_ucontext *kiw_udata_context(struct ib_udata *udata)
-{
-	return udata ? rdma_udata_to_uverbs_attr_bundle(udata)->context : NULL;
-}
-
-/*
- * Most rings of a QP fit into a page, which needs no kernel mapping. For the others,
- * vmalloc_user() is not used because the memory must be charged to the process's cgroup.
- */
-static void *siw_alloc_pages(size_t bytes)
-{
-	if (bytes <= PAGE_SIZE)
-		return (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
-	return __vmalloc(PAGE_ALIGN(bytes), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-}
-
-static void siw_free_pages(void *mem)
-{
-	if (is_vmalloc_addr(mem))
-		vfree(mem);
-	else
-		free_page((unsigned long)mem);
-}
-
-static struct page *siw_page_of(void *mem)
-{
-	return is_vmalloc_addr(mem) ? vmalloc_to_page(mem) : virt_to_page(mem);
-}
-
-/**
- * kiw_user_ring_alloc() - allocate a ring that a process can map
- * @uctx: the process's context
- * @bytes: size of the ring
- * @ring: set to the ring's kernel address; zeroed memory
- * @key: set to the offset that the process passes to mmap()
- *
- * The caller owns the entry and frees it with kiw_user_ring_free().
- *
- * Context: process; may sleep.
- * Return: the entry, or NULL: no memory.
- */
-struct rdma_user_mmap_entry *kiw_user_ring_alloc(struct ib_ucontext *uctx, size_t bytes,
-						 void **ring, u64 *key)
-{
-	struct kiw_user_ring *ur;
-	int ret;
-
-	ur = kzalloc(sizeof(*ur), GFP_KERNEL_ACCOUNT);
-	if (!ur)
-		return NULL;
-	ur->mem = siw_alloc_pages(bytes);
-	if (!ur->mem)
-		goto err_free;
-	ret = rdma_user_mmap_entry_insert_range(uctx, &ur->entry, bytes, FIRST_PGOFF, U32_MAX);
-	if (ret)
-		goto err_free_pages;
-	*ring = ur->mem;
-	*key = rdma_user_mmap_get_offset(&ur->entry);
-	return &ur->entry;
-
-err_free_pages:
-	siw_free_pages(ur->mem);
-err_free:
-	kfree(ur);
-	return NULL;
-}
-
-/**
- * kiw_user_ring_free() - free a ring that a process can map
- * @entry: as returned by kiw_user_ring_alloc(), or NULL
- *
- * The ring cannot be mapped any more. Existing mappings remain until they are unmapped.
- *
- * Context: process; may sleep.
- */
-void kiw_user_ring_free(struct rdma_user_mmap_entry *entry)
-{
-	rdma_user_mmap_entry_remove(entry);
-}
-
-/**
- * kiw_ring_free() - free a ring of either format
- * @entry: the entry of a ring made by kiw_user_ring_alloc(), or NULL
- * @ring: its address; from kvmalloc() if there is no @entry; may be NULL
- *
- * Context: process; may sleep.
- */
-void kiw_ring_free(struct rdma_user_mmap_entry *entry, void *ring)
-{
-	if (entry)
-		kiw_user_ring_free(entry);
-	else
-		kvfree(ring);
-}
-
-/**
- * kiw_user_sq_bytes() - size of a send ring
- * @size: slots
- *
- * Context: any.
- * Return: bytes, the length of its mapping.
- */
-size_t kiw_user_sq_bytes(u32 size)
-{
-	return array_size(size, sizeof(struct kiwarp_sqe));
-}
-
-/**
- * kiw_user_rq_bytes() - size of a receive ring
- * @size: slots
- *
- * Context: any.
- * Return: bytes, the length of its mapping.
- */
-size_t kiw_user_rq_bytes(u32 size)
-{
-	return array_size(size, sizeof(struct kiwarp_rqe));
-}
-
-/**
- * kiw_user_cq_bytes() - size of a completion ring, including the arming word after it
- * @size: slots
- *
- * Context: any.
- * Return: bytes, the length of its mapping.
- */
-size_t kiw_user_cq_bytes(u32 size)
-{
-	return size_add(array_size(size, sizeof(struct kiwarp_cqe)),
-			sizeof(struct kiwarp_cq_ctrl));
-}
-
-/* rdma_user_mmap_entry_get() has checked that @vma is as long as the ring. */
-static int siw_map_pages(struct vm_area_struct *vma, void *mem)
-{
-	unsigned long addr;
-	int ret = 0;
-
-	kiw_compat_vma_flags(vma, VM_DONTEXPAND | VM_DONTDUMP);
-	for (addr = vma->vm_start; !ret && addr < vma->vm_end; addr += PAGE_SIZE, mem += PAGE_SIZE)
-		ret = vm_insert_page(vma, addr, siw_page_of(mem));
-	return ret;
-}
-
-/**
- * kiw_mmap() - map a ring: ib_device_ops.mmap
- * @uctx: the process's context
- * @vma: the mapping; shared, of the ring's length in pages, with the ring's key as its offset
- *
- * Context: process; may sleep; the mmap lock is held.
- * Return: 0, -EINVAL: no such ring, or the mapping is not shared or not of the whole ring; or the
- * -errno of the mapping itself.
- */
-int kiw_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
-{
-	struct rdma_user_mmap_entry *entry;
-	struct kiw_user_ring *ur;
-	int ret;
-
-	entry = rdma_user_mmap_entry_get(uctx, vma);
-	if (!entry)
-		return -EINVAL;
-	ur = container_of(entry, struct kiw_user_ring, entry);
-	ret = siw_map_pages(vma, ur->mem);
-	rdma_user_mmap_entry_put(entry);
-	return ret;
-}
-
-/**
- * kiw_mmap_free() - the last reference on a ring was dropped: ib_device_ops.mmap_free
- * @entry: the ring's entry
- *
- * Each mapping holds its own references on the pages.
- *
- * Context: process; may sleep.
- */
-void kiw_mmap_free(struct rdma_user_mmap_entry *entry)
-{
-	struct kiw_user_ring *ur = container_of(entry, struct kiw_user_ring, entry);
-
-	siw_free_pages(ur->mem);
-	kfree(ur);
-}
+/* uapi.c has room for each request and response. */
+static_assert(sizeof(struct kiwarp_uresp_alloc_ctx) <= KIW_UAPI_BYTES);
+static_assert(sizeof(struct kiwarp_uresp_create_cq) <= KIW_UAPI_BYTES);
+static_assert(sizeof(struct kiwarp_uresp_create_srq) <= KIW_UAPI_BYTES);
+static_assert(sizeof(struct kiwarp_uresp_create_qp) <= KIW_UAPI_BYTES);
+static_assert(sizeof(struct kiwarp_ureq_reg_mr) <= KIW_UAPI_BYTES);
+static_assert(sizeof(struct kiwarp_uresp_reg_mr) <= KIW_UAPI_BYTES);
 
 /*
  * Copy out of a mapped ring. READ_ONCE() makes the compiler read each word exactly once. It could
@@ -415,7 +196,7 @@ static bool siw_sq_has(const struct kiw_sq *sq, u32 n)
 	return smp_load_acquire(&siw_sq_slot(sq, n - 1)->flags) & KIWARP_WQE_VALID;
 }
 
-const struct kiw_sq_ops kiw_sq_user_ops = {
+static const struct kiw_sq_ops siw_sq_ops = {
 	.fetch = siw_sq_fetch,
 	.has = siw_sq_has,
 };
@@ -477,7 +258,7 @@ static bool siw_rq_has(struct kiw_rq *rq, u32 n)
 	return n <= rq->size && smp_load_acquire(&slot->flags) & KIWARP_WQE_VALID;
 }
 
-const struct kiw_rq_ops kiw_rq_user_ops = {
+static const struct kiw_rq_ops siw_rq_ops = {
 	.fetch = siw_rq_fetch,
 	.has = siw_rq_has,
 };
@@ -557,8 +338,118 @@ static bool siw_cq_is_unread(const struct kiw_cq *cq)
 	return READ_ONCE(ring[kiw_ring_slot(READ_ONCE(cq->put) - 1, cq->size)].flags);
 }
 
-const struct kiw_cq_ops kiw_cq_user_ops = {
+static const struct kiw_cq_ops siw_cq_ops = {
 	.put = siw_cq_put,
 	.take_arm = siw_cq_take_arm,
 	.is_unread = siw_cq_is_unread,
+};
+
+static size_t siw_sq_bytes(u32 slots)
+{
+	return array_size(slots, sizeof(struct kiwarp_sqe));
+}
+
+static size_t siw_rq_bytes(u32 slots)
+{
+	return array_size(slots, sizeof(struct kiwarp_rqe));
+}
+
+/* The arming word follows the last entry. */
+static size_t siw_cq_bytes(u32 slots)
+{
+	return size_add(array_size(slots, sizeof(struct kiwarp_cqe)),
+			sizeof(struct kiwarp_cq_ctrl));
+}
+
+static void siw_context_resp(void *resp, u32 index)
+{
+	struct kiwarp_uresp_alloc_ctx *to = resp;
+
+	to->dev_id = index;
+}
+
+/* The provider only prints cq_id. */
+static void siw_cq_resp(void *resp, u32 slots, u64 key)
+{
+	struct kiwarp_uresp_create_cq *to = resp;
+
+	to->num_cqe = slots;
+	to->cq_key = key;
+}
+
+static void siw_srq_resp(void *resp, u32 slots, u64 key)
+{
+	struct kiwarp_uresp_create_srq *to = resp;
+
+	to->num_rqe = slots;
+	to->srq_key = key;
+}
+
+static void siw_qp_resp(void *resp, const struct kiw_qp *qp, u64 sq_key, u64 rq_key)
+{
+	struct kiwarp_uresp_create_qp *to = resp;
+
+	to->qp_id = qp->ib.qp_num;
+	to->num_sqe = qp->sq.size;
+	to->num_rqe = qp->rq.size;
+	to->sq_key = sq_key;
+	to->rq_key = rq_key;
+}
+
+/*
+ * The driver chooses the key byte itself (see kiw_mr_publish()) and ignores the one asked for, so
+ * check only what must be zero.
+ */
+static bool siw_mr_req_is_good(const void *req)
+{
+	const struct kiwarp_ureq_reg_mr *from = req;
+
+	return !memchr_inv(from->reserved, 0, sizeof(from->reserved)) && !from->pad;
+}
+
+static void siw_mr_resp(void *resp, u32 stag)
+{
+	struct kiwarp_uresp_reg_mr *to = resp;
+
+	to->stag = stag;
+}
+
+/*
+ * The driver id is that of siw: it denotes the user ABI, by which a stock rdma-core finds its
+ * provider. Nothing else is shared. device.c describes how both modules coexist.
+ */
+static const struct ib_device_ops siw_device_ops = {
+	.driver_id = RDMA_DRIVER_SIW,
+	.uverbs_abi_ver = KIWARP_ABI_VERSION,
+};
+
+/*
+ * When a work request is posted, the provider does not check the limits that were asked for. So
+ * every queue has those of the format.
+ */
+const struct kiw_uapi_ops kiw_uapi_siw = {
+	.device_ops = &siw_device_ops,
+	/* The doorbell */
+	.cmd_mask = BIT_ULL(IB_USER_VERBS_CMD_POST_SEND),
+	.sq = &siw_sq_ops,
+	.rq = &siw_rq_ops,
+	.cq = &siw_cq_ops,
+	.first_pgoff = FIRST_PGOFF,
+	.max_sge = KIWARP_MAX_SGE,
+	.max_inline = KIWARP_MAX_INLINE,
+	.context_resp_bytes = sizeof(struct kiwarp_uresp_alloc_ctx),
+	.cq_resp_bytes = sizeof(struct kiwarp_uresp_create_cq),
+	.srq_resp_bytes = sizeof(struct kiwarp_uresp_create_srq),
+	.qp_resp_bytes = sizeof(struct kiwarp_uresp_create_qp),
+	.mr_req_bytes = sizeof(struct kiwarp_ureq_reg_mr),
+	.mr_resp_bytes = sizeof(struct kiwarp_uresp_reg_mr),
+	.sq_bytes = siw_sq_bytes,
+	.rq_bytes = siw_rq_bytes,
+	.cq_bytes = siw_cq_bytes,
+	.context_resp = siw_context_resp,
+	.cq_resp = siw_cq_resp,
+	.srq_resp = siw_srq_resp,
+	.qp_resp = siw_qp_resp,
+	.mr_req_is_good = siw_mr_req_is_good,
+	.mr_resp = siw_mr_resp,
 };

@@ -6,13 +6,11 @@
  * core serialises create and destroy of a queue, and does not destroy a queue that a QP
  * still uses.
  */
-#include <rdma/kiwarp-abi.h>
-
 #include "device.h"
 #include "proto/ring.h"
 #include "qp/qp_table.h"
 #include "queue/cq.h"
-#include "uapi_siw.h"
+#include "uapi.h"
 #include "verbs.h"
 
 static int cq_check_attr(const struct ib_device *ibdev, const struct ib_cq_init_attr *attr)
@@ -47,32 +45,17 @@ static int cq_create_kernel(struct kiw_cq *cq, u32 size, struct kiw_stats *stats
 	return 0;
 }
 
-static int cq_create_user(struct kiw_cq *cq, u32 size, struct kiw_stats *stats,
+static int cq_create_user(struct kiw_cq *cq, u32 size, struct kiw_device *dev,
 			  struct ib_udata *udata)
 {
-	struct kiwarp_uresp_create_cq resp = { .num_cqe = size };
 	void *ring;
-	u64 key;
 	int ret;
 
-	ret = kiw_udata_check(udata, sizeof(resp), stats);
+	ret = kiw_uapi_make_cq(cq, size, udata, &ring);
 	if (ret)
 		return ret;
-	cq->user = kiw_user_ring_alloc(kiw_udata_context(udata), kiw_user_cq_bytes(size),
-				       &ring, &key);
-	if (!cq->user)
-		return -ENOMEM;
-	resp.cq_key = key;
-	ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
-	if (ret)
-		goto err_ring;
-	kiw_cq_init(cq, &kiw_cq_user_ops, ring, size, stats, cq_overrun);
+	kiw_cq_init(cq, dev->uapi->cq, ring, size, &dev->stats, cq_overrun);
 	return 0;
-
-err_ring:
-	kiw_user_ring_free(cq->user);
-	cq->user = NULL;
-	return ret;
 }
 
 /**
@@ -100,7 +83,7 @@ int kiw_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	if (!atomic_add_unless(&dev->num_cq, 1, KIW_MAX_CQ))
 		return -ENOMEM;
 	size = kiw_ring_size(attr->cqe, KIW_MAX_CQE);
-	ret = udata ? cq_create_user(cq, size, &dev->stats, udata)
+	ret = udata ? cq_create_user(cq, size, dev, udata)
 		    : cq_create_kernel(cq, size, &dev->stats);
 	if (ret)
 		goto err_count;

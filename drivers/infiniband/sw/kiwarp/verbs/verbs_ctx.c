@@ -6,10 +6,8 @@
  * context is destroyed before the context. Process context throughout.
  */
 #include <linux/module.h>
-#include <rdma/kiwarp-abi.h>
 
-#include "device.h"
-#include "uapi_siw.h"
+#include "uapi.h"
 #include "verbs.h"
 
 /**
@@ -22,20 +20,15 @@
  */
 int kiw_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata)
 {
-	struct kiw_device *dev = to_kiw_device(uctx->device);
-	struct kiwarp_uresp_alloc_ctx resp = { .dev_id = uctx->device->index };
 	int ret;
 
-	ret = kiw_udata_check(udata, sizeof(resp), &dev->stats);
-	if (ret)
-		return ret;
 	/*
 	 * uverbs leaves the module reference to us, because the device can be taken away
 	 * from a process. The module cannot: while a process uses it, unloading is refused.
 	 */
 	if (!try_module_get(THIS_MODULE))
 		return -ENODEV;
-	ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	ret = kiw_uapi_open(uctx, udata);
 	if (ret)
 		module_put(THIS_MODULE);
 	return ret;

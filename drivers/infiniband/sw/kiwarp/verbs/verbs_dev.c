@@ -12,7 +12,6 @@
 #include <linux/string.h>
 #include <rdma/ib_cache.h>
 #include <rdma/iw_cm.h>
-#include <rdma/kiwarp-abi.h>
 
 #include "cm/cm.h"
 #include "device.h"
@@ -23,7 +22,7 @@
 #include "qp/qp.h"
 #include "queue/cq.h"
 #include "queue/srq.h"
-#include "uapi_siw.h"
+#include "uapi.h"
 
 /*
  * Applications take 0 as "not known", and rdma-core's tests take it as an error. There is no
@@ -260,14 +259,9 @@ static int verbs_get_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 	return KIW_STAT_COUNT;
 }
 
-/*
- * The driver id is that of siw: it denotes the user ABI, by which a stock rdma-core finds its
- * provider. Nothing else is shared. device.c describes how both modules coexist.
- */
+/* The user ABI adds the driver id and the version of the ABI (&struct kiw_uapi_ops.device_ops). */
 const struct ib_device_ops kiw_device_ops = {
 	.owner = THIS_MODULE,
-	.driver_id = RDMA_DRIVER_SIW,
-	.uverbs_abi_ver = KIWARP_ABI_VERSION,
 
 	.query_device = kiw_query_device,
 	.query_port = kiw_query_port,

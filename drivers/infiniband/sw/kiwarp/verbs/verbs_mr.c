@@ -8,16 +8,14 @@
  */
 #include "verbs.h"
 
-#include <linux/minmax.h>
 #include <linux/slab.h>
-#include <linux/string.h>
-#include <rdma/kiwarp-abi.h>
 
 #include "device.h"
 #include "mem/dmabuf.h"
 #include "mem/mr.h"
 #include "mem/mr_fast.h"
 #include "mem/umem.h"
+#include "uapi.h"
 
 static int mr_check_access(struct ib_device *ibdev, int access)
 {
@@ -101,40 +99,6 @@ struct ib_mr *kiw_get_dma_mr(struct ib_pd *ibpd, int access)
 	return mr_add(dev, mr, 0);
 }
 
-/*
- * The provider's part of the request. The driver chooses the key byte itself (see
- * kiw_mr_publish()) and ignores the one asked for, so check only what must be zero.
- */
-static int mr_check_request(struct ib_udata *udata)
-{
-	struct kiwarp_ureq_reg_mr req = {};
-	int ret;
-
-	if (udata->inlen > sizeof(req) &&
-	    !ib_is_udata_cleared(udata, sizeof(req), udata->inlen - sizeof(req)))
-		return -EINVAL;
-	ret = ib_copy_from_udata(&req, udata, min(sizeof(req), udata->inlen));
-	if (ret)
-		return ret;
-	return memchr_inv(req.reserved, 0, sizeof(req.reserved)) || req.pad ? -EINVAL : 0;
-}
-
-static int mr_send_response(struct ib_udata *udata, const struct kiw_mr *mr)
-{
-	struct kiwarp_uresp_reg_mr resp = { .stag = mr->ib.lkey };
-
-	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
-}
-
-/* For calls without a driver-specific part */
-static int mr_check_no_request(struct kiw_device *dev, struct ib_udata *udata)
-{
-	if (!udata || !udata->inlen || ib_is_udata_cleared(udata, 0, udata->inlen))
-		return 0;
-	kiw_count(&dev->stats, KIW_STAT_UDATA_INVALID);
-	return -EINVAL;
-}
-
 /* [@virt_addr, @virt_addr + @length) is not a range */
 static bool mr_is_bad_range(u64 length, u64 virt_addr)
 {
@@ -164,8 +128,7 @@ static int mr_attach(struct kiw_mr *mr, u64 start, u64 length, u64 virt_addr, in
  * @length: length in bytes; not 0
  * @virt_addr: tagged offset of the first byte (iova); any value
  * @access: enum ib_access_flags; unknown bits are refused
- * @udata: &struct kiwarp_ureq_reg_mr and &struct kiwarp_uresp_reg_mr, both of any size;
- *	NULL when a kernel consumer registers for a process
+ * @udata: the user's request, of any size; NULL when a kernel consumer registers for a process
  *
  * Context: process, may sleep.
  * Return: the MR, to be released with kiw_dereg_mr(), or ERR_PTR(): -EINVAL or -EOPNOTSUPP
@@ -178,11 +141,9 @@ struct ib_mr *kiw_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 vir
 	struct kiw_mr *mr;
 	int ret;
 
-	ret = udata ? mr_check_request(udata) : 0;
-	if (ret) {
-		kiw_count(&dev->stats, KIW_STAT_UDATA_INVALID);
+	ret = udata ? kiw_uapi_check_mr(dev, udata) : 0;
+	if (ret)
 		return ERR_PTR(ret);
-	}
 	mr = mr_alloc(dev, ibpd, access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
@@ -192,7 +153,7 @@ struct ib_mr *kiw_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 vir
 	ret = kiw_mr_publish(&dev->mrs, mr);
 	if (ret)
 		goto err_free;
-	ret = udata ? mr_send_response(udata, mr) : 0;
+	ret = udata ? kiw_uapi_tell_mr(dev, udata, mr->ib.lkey) : 0;
 	if (ret)
 		goto err_retract;
 	kiw_count(&dev->stats, KIW_STAT_MR_CREATED);
@@ -260,7 +221,7 @@ struct ib_mr *kiw_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 le
 
 	if (!old->umem)
 		return ERR_PTR(-EINVAL);
-	ret = mr_check_no_request(dev, udata);
+	ret = kiw_uapi_check_none(dev, udata);
 	if (ret)
 		return ERR_PTR(ret);
 	mr = mr_alloc(dev, ibpd, flags & IB_MR_REREG_ACCESS ? access : old->access);
@@ -313,7 +274,7 @@ struct ib_mr *kiw_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length,
 	struct kiw_mr *mr;
 	int ret;
 
-	ret = mr_check_no_request(dev, kiw_compat_dmabuf_udata(arg));
+	ret = kiw_uapi_check_none(dev, kiw_compat_dmabuf_udata(arg));
 	if (ret)
 		return ERR_PTR(ret);
 	mr = mr_alloc(dev, ibpd, access);

@@ -16,7 +16,6 @@
  */
 #include <linux/string.h>
 #include <rdma/iw_cm.h>
-#include <rdma/kiwarp-abi.h>
 
 #include "cm/cm.h"
 #include "device.h"
@@ -25,7 +24,7 @@
 #include "qp/qp_table.h"
 #include "run/qp_post.h"
 #include "run/qp_work.h"
-#include "uapi_siw.h"
+#include "uapi.h"
 #include "verbs.h"
 
 #define DEFAULT_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
@@ -49,8 +48,20 @@ static int qp_check_attr(const struct ib_qp_init_attr *attr)
 	return 0;
 }
 
-static void qp_set_up(struct kiw_qp *qp, struct kiw_device *dev, const struct ib_qp_init_attr *attr)
+/* The receive ring has at least one slot: a process cannot map a ring of length 0. */
+static void qp_size_queues(struct kiw_qp *qp, const struct ib_qp_cap *cap)
 {
+	spin_lock_init(&qp->sq.lock);
+	spin_lock_init(&qp->rq.lock);
+	qp->sq.size = kiw_ring_size(cap->max_send_wr, KIW_MAX_QP_WR);
+	if (!qp->srq)
+		qp->rq.size = kiw_ring_size(cap->max_recv_wr, KIW_MAX_QP_WR);
+}
+
+static void qp_set_up(struct kiw_qp *qp, struct kiw_device *dev, const struct ib_qp_init_attr *attr,
+		      struct ib_udata *udata)
+{
+	qp->is_user = udata;
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->access = DEFAULT_ACCESS;
 	/* As with any iWARP QP, receives can be posted at once, and users expect to see INIT */
@@ -60,50 +71,26 @@ static void qp_set_up(struct kiw_qp *qp, struct kiw_device *dev, const struct ib
 	qp->scq = to_kiw_cq(attr->send_cq);
 	qp->rcq = to_kiw_cq(attr->recv_cq);
 	qp->srq = attr->srq ? to_kiw_srq(attr->srq) : NULL;
+	qp_size_queues(qp, &attr->cap);
 }
 
-static int qp_make_sq(struct kiw_qp *qp, const struct ib_qp_cap *cap, struct ib_ucontext *uctx,
-		      u64 *key)
+static int qp_make_kernel_rings(struct kiw_qp *qp, const struct ib_qp_cap *cap)
 {
 	struct kiw_sq *sq = &qp->sq;
-
-	spin_lock_init(&sq->lock);
-	sq->size = kiw_ring_size(cap->max_send_wr, KIW_MAX_QP_WR);
-	if (!uctx) {
-		sq->ops = &kiw_sq_kernel_ops;
-		sq->max_sge = cap->max_send_sge;
-		sq->max_inline = cap->max_inline_data;
-		sq->ring = kiw_sq_kernel_ring(sq->size);
-		return sq->ring ? 0 : -ENOMEM;
-	}
-	/* When a send is posted, the provider does not check the limits that were asked for */
-	sq->ops = &kiw_sq_user_ops;
-	sq->max_sge = KIW_MAX_SGE;
-	sq->max_inline = KIW_MAX_INLINE;
-	qp->user_sq = kiw_user_ring_alloc(uctx, kiw_user_sq_bytes(sq->size), &sq->ring, key);
-	return qp->user_sq ? 0 : -ENOMEM;
-}
-
-/* The ring has at least one slot: the provider cannot map a ring of length 0 */
-static int qp_make_rq(struct kiw_qp *qp, const struct ib_qp_cap *cap, struct ib_ucontext *uctx,
-		      u64 *key)
-{
 	struct kiw_rq *rq = &qp->rq;
 
-	spin_lock_init(&rq->lock);
+	sq->ops = &kiw_sq_kernel_ops;
+	sq->max_sge = cap->max_send_sge;
+	sq->max_inline = cap->max_inline_data;
+	sq->ring = kiw_sq_kernel_ring(sq->size);
+	if (!sq->ring)
+		return -ENOMEM;
 	if (qp->srq)
 		return 0;
-	rq->size = kiw_ring_size(cap->max_recv_wr, KIW_MAX_QP_WR);
-	if (!uctx) {
-		rq->ops = &kiw_rq_kernel_ops;
-		rq->max_sge = cap->max_recv_sge;
-		rq->ring = kiw_rq_kernel_ring(rq->size);
-		return rq->ring ? 0 : -ENOMEM;
-	}
-	rq->ops = &kiw_rq_user_ops;
-	rq->max_sge = KIW_MAX_SGE;
-	qp->user_rq = kiw_user_ring_alloc(uctx, kiw_user_rq_bytes(rq->size), &rq->ring, key);
-	return qp->user_rq ? 0 : -ENOMEM;
+	rq->ops = &kiw_rq_kernel_ops;
+	rq->max_sge = cap->max_recv_sge;
+	rq->ring = kiw_rq_kernel_ring(rq->size);
+	return rq->ring ? 0 : -ENOMEM;
 }
 
 static void qp_free_rings(struct kiw_qp *qp)
@@ -112,29 +99,15 @@ static void qp_free_rings(struct kiw_qp *qp)
 	kiw_ring_free(qp->user_sq, qp->sq.ring);
 }
 
-static int qp_make_rings(struct kiw_qp *qp, const struct ib_qp_cap *cap, struct ib_udata *udata,
-			 struct kiwarp_uresp_create_qp *resp)
+/* For a process, this also delivers the response. */
+static int qp_make_rings(struct kiw_qp *qp, const struct ib_qp_cap *cap, struct ib_udata *udata)
 {
-	struct ib_ucontext *uctx = kiw_udata_context(udata);
-	u64 sq_key = 0;
-	u64 rq_key = 0;
 	int ret;
 
-	qp->is_user = uctx;
-	ret = qp_make_sq(qp, cap, uctx, &sq_key);
+	ret = udata ? kiw_uapi_make_qp(qp, udata) : qp_make_kernel_rings(qp, cap);
 	if (ret)
-		return ret;
-	ret = qp_make_rq(qp, cap, uctx, &rq_key);
-	if (ret) {
 		qp_free_rings(qp);
-		return ret;
-	}
-	resp->qp_id = qp->ib.qp_num;
-	resp->num_sqe = qp->sq.size;
-	resp->num_rqe = qp->rq.size;
-	resp->sq_key = sq_key;
-	resp->rq_key = rq_key;
-	return 0;
+	return ret;
 }
 
 static void qp_get_caps(const struct kiw_qp *qp, struct ib_qp_cap *cap)
@@ -160,13 +133,10 @@ static void qp_get_caps(const struct kiw_qp *qp, struct ib_qp_cap *cap)
 int kiw_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
 	struct kiw_device *dev = to_kiw_device(ibqp->device);
-	struct kiwarp_uresp_create_qp resp = {};
 	struct kiw_qp *qp = to_kiw_qp(ibqp);
 	int ret;
 
 	ret = qp_check_attr(attr);
-	if (!ret && udata)
-		ret = kiw_udata_check(udata, sizeof(resp), &dev->stats);
 	if (ret)
 		return ret;
 	if (!atomic_add_unless(&dev->num_qp, 1, KIW_MAX_QP))
@@ -174,25 +144,20 @@ int kiw_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_ud
 	ret = kiw_qp_table_reserve(&dev->qps, qp);
 	if (ret)
 		goto err_count;
-	qp_set_up(qp, dev, attr);
+	qp_set_up(qp, dev, attr, udata);
 	kiw_owner_init(&qp->owner, kiw_udata_context(udata));
-	ret = qp_make_rings(qp, &attr->cap, udata, &resp);
+	ret = qp_make_rings(qp, &attr->cap, udata);
 	if (ret)
 		goto err_number;
+	/*
+	 * Nothing below may fail: kiw_qp_uninit() raises events, and the core does not expect
+	 * events of a QP whose creation has failed.
+	 */
 	kiw_qp_init(qp, dev->wq);
-	if (udata)
-		ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
-	if (ret)
-		goto err_uninit;
 	qp_get_caps(qp, &attr->cap);
 	kiw_qp_table_publish(&dev->qps, qp);
 	return 0;
 
-err_uninit:
-	/* The core does not expect events of a QP whose creation has failed. */
-	ibqp->event_handler = NULL;
-	kiw_qp_uninit(qp);
-	qp_free_rings(qp);
 err_number:
 	kiw_owner_uninit(&qp->owner);
 	kiw_qp_table_release(&dev->qps, qp);

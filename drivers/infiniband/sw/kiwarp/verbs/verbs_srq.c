@@ -6,12 +6,10 @@
  * and querying, which run in any context. The core does not destroy a queue that a QP still
  * uses.
  */
-#include <rdma/kiwarp-abi.h>
-
 #include "device.h"
 #include "proto/ring.h"
 #include "queue/srq.h"
-#include "uapi_siw.h"
+#include "uapi.h"
 #include "verbs.h"
 
 static int srq_create_kernel(struct kiw_srq *srq, u32 size, u8 max_sge, struct kiw_stats *stats)
@@ -25,33 +23,17 @@ static int srq_create_kernel(struct kiw_srq *srq, u32 size, u8 max_sge, struct k
 	return 0;
 }
 
-static int srq_create_user(struct kiw_srq *srq, u32 size, struct kiw_stats *stats,
+static int srq_create_user(struct kiw_srq *srq, u32 size, struct kiw_device *dev,
 			   struct ib_udata *udata)
 {
-	struct kiwarp_uresp_create_srq resp = { .num_rqe = size };
 	void *ring;
-	u64 key;
 	int ret;
 
-	ret = kiw_udata_check(udata, sizeof(resp), stats);
+	ret = kiw_uapi_make_srq(srq, size, udata, &ring);
 	if (ret)
 		return ret;
-	srq->user = kiw_user_ring_alloc(kiw_udata_context(udata), kiw_user_rq_bytes(size),
-					&ring, &key);
-	if (!srq->user)
-		return -ENOMEM;
-	resp.srq_key = key;
-	ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
-	if (ret)
-		goto err_ring;
-	/* When a receive is posted, the provider does not check the limit that was asked for */
-	kiw_srq_init(srq, &kiw_rq_user_ops, ring, size, KIW_MAX_SGE, stats);
+	kiw_srq_init(srq, dev->uapi->rq, ring, size, dev->uapi->max_sge, &dev->stats);
 	return 0;
-
-err_ring:
-	kiw_user_ring_free(srq->user);
-	srq->user = NULL;
-	return ret;
 }
 
 /**
@@ -78,7 +60,7 @@ int kiw_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr, struct i
 		return -EINVAL;
 	if (!atomic_add_unless(&dev->num_srq, 1, KIW_MAX_SRQ))
 		return -ENOMEM;
-	ret = udata ? srq_create_user(srq, size, &dev->stats, udata)
+	ret = udata ? srq_create_user(srq, size, dev, udata)
 		    : srq_create_kernel(srq, size, attr->attr.max_sge, &dev->stats);
 	if (ret)
 		goto err_count;
