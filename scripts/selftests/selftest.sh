@@ -101,6 +101,78 @@ unjudged() {
 	return "$status"
 }
 
+# --- guests that are killed ----------------------------------------------------------------
+
+# The emulator of guest, a or b meets FATE_guest and so on: STAGE-END. Powers off if there is none.
+fake_emulator() {
+	cat <<-'END'
+	#!/bin/bash
+	for arg; do case $arg in kiw.share=*) share=${arg#*=} ;; esac; done
+	fate=FATE_${share##*/}
+	meet() {
+		case ${!fate:-} in
+		$1-poweroff) exit 0 ;;
+		$1-panic) echo "Kernel panic - not syncing: x"; exit 0 ;;
+		$1-qemu) echo "qemu-system-x86_64: terminating on signal 15 from pid 1"; exit 0 ;;
+		$1-uml) exit 1 ;;
+		$1-hung) trap 'exit 0' TERM; while sleep 0.1; do :; done ;;
+		$1-[0-9]*) kill "-${!fate#*-}" $$ ;;
+		esac
+	}
+	meet booting
+	meet running
+	echo 0 >"$share/out/status"
+	meet answered
+	exit 0
+	END
+}
+
+# Of the test bed, all but what a guest is made of
+fake_bed() {
+	local bed=$WORK/bed
+	mkdir -p "$bed/kernel"
+	cp "$KIW_VM"/{lib.sh,run.sh,fdpair.py} "$bed"
+	# shellcheck disable=SC2016 # for the script itself
+	sed 's/^B_ENDS=\(.*\)/B_ENDS=${B_ENDS:-\1}/' "$KIW_VM/pair.sh" >"$bed/pair.sh"
+	fake_emulator >"$bed/kernel/kernel"
+	# shellcheck disable=SC2016 # for the script itself
+	{
+		cat "$KIW_VM/guest.sh"
+		echo 'guest_prepare() {
+			K_TYPE=uml K_DIR=$KIW_VM/kernel R_DIR= I_DIR= X_LIB= W=$(mktemp -d "$KIW_VM/run.XXXXXX")
+		}
+		guest_dir() { mkdir -p "$W/$1/in" "$W/$1/out"; : >"$W/$1/out/stdout"; }'
+	} >"$bed/guest.sh"
+	chmod +x "$bed"/*.sh "$bed/kernel/kernel"
+}
+
+# ends_with STATUS run|pair VARIABLE...: FATEs; LIMIT is the time that the guests have
+ends_with() {
+	local status
+	# shellcheck disable=SC2016 # for the inner shell
+	env "${@:3}" bash -c '"$0" --timeout "${LIMIT:-600}" -- true' "$WORK/bed/$2.sh"
+	status=$?
+	echo "status $status"
+	[ "$status" = "$1" ]
+}
+
+# Whatever ends a guest, and whenever; only at the end of what it has to do it may power off.
+any_stage() {
+	local stage end status
+	for stage in booting running answered; do
+		for end in poweroff panic qemu uml 9 15; do
+			case $stage-$end in
+			answered-poweroff) status=0 ;;
+			*-9) status=124 ;;
+			*) status=125 ;;
+			esac
+			echo "$stage-$end:"
+			ends_with "$status" "$@" "FATE_$GUEST=$stage-$end" || return 1
+		done
+	done
+}
+any_stage_of() { GUEST=$1 any_stage "$2"; }
+
 # --- what is found in a kernel log ---------------------------------------------------------
 
 # race FRAMES FRAMES: a report of KCSAN with these stacks, as a kernel prints it
@@ -163,6 +235,7 @@ kmemleak_is_off() {
 }
 
 fake_tree
+fake_bed
 t_run "two tests pass" check_says good 2 0
 t_run "a guest dies between two tests" said_by 'ended after it, status 125' between 2 1
 t_run "a guest dies behind the last one" said_by 'ended after it, status 125' behind 2 1
@@ -207,6 +280,15 @@ t_run "the command's status" verdict_is 3 0 "bye" 3
 t_run "a panic on the way down" verdict_is 125 0 "Kernel panic - not syncing" 0
 t_run "no end after the command's" verdict_is 124 137 "bye" 0
 t_run "no status" verdict_is 125 0 "bye"
+t_run "a guest that powers off" ends_with 0 run
+t_run "a guest that is killed at any stage" any_stage_of guest run
+t_run "a guest that hangs behind its answer" ends_with 124 run LIMIT=3 FATE_guest=answered-hung
+t_run "two guests that power off" ends_with 0 pair
+t_run "a first guest that is killed at any stage" any_stage_of a pair
+t_run "a second guest that is killed at any stage" any_stage_of b pair
+t_run "a second guest that hangs behind its answer" \
+	ends_with 124 pair B_ENDS=1 FATE_b=answered-hung
+t_run "a second guest that hangs before" ends_with 124 pair B_ENDS=1 FATE_b=running-hung
 
 if [ "${1:-}" = --totals ]; then echo "$((T_COUNT - T_FAILED)) $T_FAILED 0" >"$2"; fi
 done_testing
