@@ -22,6 +22,7 @@ mkdir "$T_DIR"
 fake_guest() {
 	cat <<-'END'
 	#!/bin/bash
+	printf '%s\n' "$@" >"$WORK/options"
 	while [ "$1" != -- ]; do
 		[ "$1" != --out ] || out=$2
 		shift
@@ -76,6 +77,17 @@ check_says() {
 
 # said_by REGEX SCENARIO PASSED FAILED
 said_by() { check_says "${@:2}" >"$WORK/said" && cat "$WORK/said" && grep -q -E "$1" "$WORK/said"; }
+
+# seeded REGEX [VARIABLE...]: the seed that the guest gets, and that a failure shows
+seeded() {
+	local regex=$1 seed
+	shift
+	echo 0 >"$WORK/boots"
+	env "$@" SCENARIO=bad "$WORK/scripts/selftests/check" --kernel uml >"$WORK/said"
+	cat "$WORK/said"
+	seed=$(sed -n 's/^KIW_SEED=//p' "$WORK/options")
+	[[ $seed =~ ^($regex)$ ]] && grep -q "KIW_SEED=$seed .*--kernel uml 002-second.sh$" "$WORK/said"
+}
 
 # planned PASSED FAILED LINE...: with that plan, every test passes, and the totals are these.
 planned() {
@@ -250,6 +262,9 @@ t_run "a test without a case" said_by 'no case' nothing 1 1
 t_run "a kernel report" said_by 'kernel log has reports' bad 2 1
 t_run "modules that do not build" check_says unbuilt 0 2
 t_run "nothing that judges" unjudged
+t_run "a seed is fixed" seeded 5040 -u KIW_SEED -u KIW_SOAK
+t_run "a seed is given" seeded 77 KIW_SEED=77 KIW_SOAK=1
+t_run "a soak has a seed of its own" seeded '[0-9]{10,}' -u KIW_SEED KIW_SOAK=1
 t_run "all is as planned" plan_is_written "uml 001-first.sh 1 0" "uml 002-second.sh 1 0"
 t_run "a case is missing" planned 2 1 "uml 001-first.sh 2 0" "uml 002-second.sh 1 0"
 t_run "a case is skipped no more" planned 2 1 "uml 001-first.sh 1 0" "uml 002-second.sh 1 1"

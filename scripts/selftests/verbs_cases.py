@@ -22,7 +22,7 @@ BORDERS = [(s, d, n) for s, d in ((1, 0), (PAGE - 1, 3), (PAGE - 3, PAGE - 1), (
            for n in (1, 2, 3, 5, 31, 32, 33, PAGE, 2 * PAGE + 1)]
 # Seconds for what can take any time
 SOAK = int(os.environ.get("KIW_SOAK", "2"))
-rng = random.Random(5040)
+rng = random.Random(int(os.environ.get("KIW_SEED", "5040")))
 
 
 def wr(op, sge, wr_id=1, flags=("SIGNALED",), **where):
