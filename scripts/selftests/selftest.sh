@@ -43,6 +43,10 @@ fake_guest() {
 	short.0) finish_all "$@"; echo 0 >"$out/$2.result" ;;
 	unplanned.0) finish_all "$@"; begin "$2" ;;
 	nothing.0) finish_all "$@"; echo 1..0 >"$out/$2.ktap" ;;
+	skipped.0 | excused.0)
+		finish_all "$@"
+		printf 'TAP version 13\nok 1 - a case # SKIP %s\n1..1\n' "$SCENARIO" >"$out/$2.ktap"
+		;;
 	bad.0) finish_all "$@"; echo "BUG: something" >"$out/$2.dmesg" ;;
 	given-up.0) finish "$1"; exit 3 ;;
 	silent.0) finish "$1" ;;
@@ -59,6 +63,7 @@ fake_tree() {
 	chmod +x "$WORK/scripts/selftests/check"
 	cp "$KIW_VM/lib.sh" "$KIW_VM/ktap.py" "$WORK/scripts/vm"
 	for name in 001-first 002-second; do : >"$WORK/scripts/selftests/$name.sh"; done
+	echo skipped >"$WORK/scripts/selftests/skips"
 	fake_guest >"$WORK/scripts/vm/run.sh"
 	# shellcheck disable=SC2016 # for the script itself
 	printf '#!/bin/bash\n[ "$SCENARIO" != unbuilt ] && echo /nowhere\n' |
@@ -67,15 +72,15 @@ fake_tree() {
 	export WORK
 }
 
-# check_says SCENARIO PASSED FAILED [REGEX]: the totals of the check, and in its output
+# check_says SCENARIO PASSED FAILED [SKIPPED]: the totals of the check
 check_says() {
 	local status=0
 	echo 0 >"$WORK/boots"
 	SCENARIO=$1 "$WORK/scripts/selftests/check" --kernel uml --totals "$WORK/totals" 2>&1 || status=1
-	grep -x "$2 $3 0" "$WORK/totals" && [ "$status" = "$((${3} > 0))" ]
+	grep -x "$2 $3 ${4:-0}" "$WORK/totals" && [ "$status" = "$((${3} > 0))" ]
 }
 
-# said_by REGEX SCENARIO PASSED FAILED
+# said_by REGEX SCENARIO PASSED FAILED [SKIPPED]
 said_by() { check_says "${@:2}" >"$WORK/said" && cat "$WORK/said" && grep -q -E "$1" "$WORK/said"; }
 
 # seeded REGEX [VARIABLE...]: the seed that the guest gets, and that a failure shows
@@ -112,6 +117,15 @@ unjudged() {
 	cp "$KIW_VM/ktap.py" "$WORK/scripts/vm"
 	return "$status"
 }
+
+# given_reasons: for which tests skip a case
+given_reasons() {
+	(cd "$HERE/.." && cat selftests/[0-9]*.sh selftests/rc* verbs/*.c) | sed -n -E \
+		-e 's/.*skip_this "([^"]*)".*/\1/p' -e 's/.*\<skip "[^"]*" "([^"$]*)".*/\1/p' \
+		-e 's/.*ok .*# SKIP ([^*"$\}]+).*/\1/p' | sort -u
+}
+
+reasons_are_listed() { diff <(given_reasons) <(grep -v '^#' "$HERE/skips" | sort); }
 
 # --- guests that are killed ----------------------------------------------------------------
 
@@ -259,6 +273,9 @@ t_run "an empty result" said_by 'did not survive it' empty 2 1
 t_run "a result that was not finished" said_by 'did not survive it' short 2 1
 t_run "a test that ends early" said_by 'died, status 0' unplanned 2 1
 t_run "a test without a case" said_by 'no case' nothing 1 1
+t_run "a case that is skipped" check_says skipped 1 0 1
+t_run "a case that is skipped for another reason" said_by 'not in selftests/skips' excused 1 1 1
+t_run "the reasons to skip are those of the tests" reasons_are_listed
 t_run "a kernel report" said_by 'kernel log has reports' bad 2 1
 t_run "modules that do not build" check_says unbuilt 0 2
 t_run "nothing that judges" unjudged
