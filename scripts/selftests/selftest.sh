@@ -257,8 +257,26 @@ verdict_is() { [ "$(verdict "${@:2}" 2>/dev/null)" = "$1" ]; }
 
 kmemleak_is_off() {
 	local KMEMLEAK=/dev/full
-	! kmemleak_check
+	! kmemleak_check ''
 }
+
+# leaked N SIZE...: of objects of these sizes, N are leaks although 576 octets may be lost
+leaked() {
+	local want=$1 KMEMLEAK=$WORK/kmemleak size
+	shift
+	for size; do
+		echo "unreferenced object 0x0000000062a5c6d8 (size $size):"
+		echo '  comm "failing", pid 576, jiffies 4294941576'
+		echo "  hex dump (first 32 bytes):"
+		echo "    75 76 65 72 62 73 5f 61 (size 576) unreferenced object"
+		echo "  backtrace (crc 5a8c1de0):"
+	done >"$KMEMLEAK"
+	_leaked '[(]size 576[)]' >"$WORK/leaks" || [ "$want" = 0 ] || return 1
+	[ "$(grep -c '^unreferenced' "$WORK/leaks")" = "$want" ]
+}
+
+no_object() { : >"$WORK/kmemleak" && ! KMEMLEAK=$WORK/kmemleak _leaked ''; }
+any_object() { leaked 0 576 && KMEMLEAK=$WORK/kmemleak _leaked ''; }
 
 fake_tree
 fake_bed
@@ -307,6 +325,11 @@ t_run "no memory" is_report "kworker/0:1: page allocation failure: order:0, mode
 t_run "a report that is allowed" is_allowed "WARNING: CPU: 0 PID: 1 at x.c" "at x.c"
 t_run "a line that is no report" is_no_report "kiwarp: loaded"
 t_run "kmemleak is off" kmemleak_is_off
+t_run "kmemleak has no object" no_object
+t_run "nothing is allowed" any_object
+t_run "an object" leaked 1 5760
+t_run "an object that is allowed" leaked 0 576
+t_run "objects among those that are allowed" leaked 2 576 64 576 576 1576
 
 t_run "the command's status" verdict_is 3 0 "bye" 3
 t_run "a panic on the way down" verdict_is 125 0 "Kernel panic - not syncing" 0
