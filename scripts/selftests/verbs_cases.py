@@ -814,6 +814,40 @@ def dmabuf(l, r, addr):
         r.async_events()
 
 
+def dmabuf_limits(_l, r, _addr):
+    """What the exporter does not allow is not registered, and nothing of it is held."""
+    for kind, access, error in (
+            ("read-only", ALL, errno.EACCES), ("read-only", LOCAL, errno.EACCES),
+            ("no vmap", ALL, errno.EOPNOTSUPP), ("no vmap", RREAD, errno.EOPNOTSUPP),
+            ("I/O memory", ALL, errno.EOPNOTSUPP), ("I/O memory", RREAD, errno.EOPNOTSUPP),
+            ("busy", ALL, errno.EBUSY), ("no memory", ALL, errno.ENOMEM)):
+        buf = r.exported(kind, 3 * PAGE)
+        expect(r.mr_dmabuf(buf, 0, PAGE, 0, access)[0], error, f"{kind}, rights {access:#x}")
+        expect(r.exports_held(), ["0", "0"], f"held of {kind}")
+        r.dmabuf_close(buf)
+
+
+def dmabuf_read_only(l, r, addr):
+    """A dma-buf that is open for reading can be read by the peer, and is not written."""
+    base, size = 0x123456789000, 3 * PAGE
+    with memory(l, size) as lmr, doomed(l, r, addr) as p:
+        buf = r.exported("read-only", size)
+        error, num, _, rkey = r.mr_dmabuf(buf, 0, size, base, RREAD)
+        expect(error, 0, "errno")
+        r.dmabuf_close(buf)
+        expect(r.exports_held(), ["1", "1"], "held of a region")
+        read = wr("RDMA_READ", [(lmr[1], size, lmr[2])], raddr=base, rkey=rkey)
+        l.post_send(p.lc, read)
+        p.send_done()
+        expect(l.peek(lmr[1], size) == bytes(i % 251 for i in range(size)), True, "READ")
+        l.post_send(p.lc, wr("RDMA_WRITE", [(lmr[1], 1, lmr[2])], raddr=base, rkey=rkey))
+        l.complete(p.lc, "send")
+        l.async_event("QP_FATAL")
+        refusal(r, "QP_ACCESS_ERR")
+        r.close_mr(num)
+        expect(r.exports_held(), ["0", "0"], "held of nothing")
+
+
 def dereg(l, r, addr):
     """MRs come and go; the key of one that is gone opens nothing."""
     with memory(l, PAGE) as lmr, doomed(l, r, addr) as p:
