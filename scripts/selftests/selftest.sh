@@ -127,6 +127,25 @@ given_reasons() {
 
 reasons_are_listed() { diff <(given_reasons) <(grep -v '^#' "$HERE/skips" | sort); }
 
+# rows: the table of Documentation/testing.rst, "TEST KERNEL" for each kernel
+rows() {
+	awk -F '  +' '/^[0-9][0-9][0-9]-[a-z0-9-]+  / {
+		n = split($2, kernels, ", ")
+		for (i = 1; i <= n; i++) print $1, kernels[i]
+	}' "$HERE/../../Documentation/testing.rst" | sort
+}
+
+planned_rows() {
+	local file name
+	for file in "$HERE"/[0-9][0-9][0-9]-*.sh; do
+		name=$(basename "$file" .sh)
+		awk -v t="$name" '$2 == t ".sh" { print t, $1; some = 1 }
+			END { if (!some) print t, "none" }' "$HERE/plan"
+	done | sort
+}
+
+table_is_plan() { diff <(rows) <(planned_rows); }
+
 # --- guests that are killed ----------------------------------------------------------------
 
 # The emulator of guest, a or b meets FATE_guest and so on: STAGE-END. Powers off if there is none.
@@ -293,6 +312,7 @@ t_run "a test that ends early" said_by 'died, status 0' unplanned 2 1
 t_run "a test without a case" said_by 'no case' nothing 1 1
 t_run "a case that is skipped" check_says skipped 1 0 1
 t_run "a case that is skipped for another reason" said_by 'not in selftests/skips' excused 1 1 1
+t_run "the table of testing.rst is that of the plan" table_is_plan
 t_run "the reasons to skip are those of the tests" reasons_are_listed
 t_run "a kernel report" said_by 'kernel log has reports' bad 2 1
 t_run "modules that do not build" check_says unbuilt 0 2
