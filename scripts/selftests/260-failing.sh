@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: where there is no memory, calls fail in order and traffic goes on
-# TIMEOUT: 60
+# TIMEOUT: 120
 # KERNELS: uml-debug
 # DMESG-ALLOW: restrack_.*\[ib_core\]
 # shellcheck source=scripts/selftests/rc
@@ -43,6 +43,25 @@ leaks() {
 # Of what cannot wait, whoever asks for it; TCP sends again.
 traffic() {
 	set_all ignore-gfp-wait 1 && set_all times -1 && "$PROGRAMS/failing" traffic
+}
+
+startup_is() {
+	local dev
+	for dev in "$DEV_A" "$DEV_B"; do
+		echo "$1" >"/sys/class/infiniband/$dev/policy/startup_ms" || return 1
+	done
+}
+
+# work_items CASE: iw_cm ignores a request that it has no memory for, so that its caller has to
+# wait for the end of the startup. What is left of a failure is undone for what follows.
+work_items() {
+	local status=0 before
+	before=$(cat "/sys/class/infiniband/$DEV_A/policy/startup_ms")
+	startup_is $((1000 * KIW_SLOW)) && failing 16 work "$1" || status=1
+	echo 0 >"$FAILSLAB/probability"
+	echo N >"$FAILSLAB/task-filter"
+	echo -1 >"$FAILSLAB/times"
+	startup_is "$before" && nothing_left "$DEV_A" "$DEV_B" && return "$status"
 }
 
 # only_of CACHE TIMES: there is nothing in that slab cache, TIMES times (-1: until it is said
@@ -116,6 +135,7 @@ t_run "settings" settings
 t_run "objects of a process" failing 2 verbs
 t_run "connections" failing 7 connect
 t_run "kernel consumer" failing 17 kernel
+t_run "work items" work_items once
 t_run "callers wait for memory" callers_wait
 t_run "what cannot be sent is tried again after a while" tries_again
 t_run "traffic" traffic
