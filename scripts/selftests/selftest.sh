@@ -279,6 +279,14 @@ kmemleak_is_off() {
 	! kmemleak_check ''
 }
 
+# counted SHOWN OPTIONS...: of a client of rping that has shown so many pings
+counted() {
+	local i
+	for ((i = 0; i < $1; i++)); do echo "ping data: rdma-ping-$i: ABCDEFGHIJKLMNOPQRST"; done >"$WORK/pings"
+	rping_counted "$WORK/pings" "${@:2}"
+}
+not_counted() { ! counted "$@"; }
+
 # leaked N SIZE...: of objects of these sizes, N are leaks although 576 octets may be lost
 leaked() {
 	local want=$1 KMEMLEAK=$WORK/kmemleak size
@@ -345,6 +353,10 @@ t_run "no memory" is_report "kworker/0:1: page allocation failure: order:0, mode
 t_run "a report that is allowed" is_allowed "WARNING: CPU: 0 PID: 1 at x.c" "at x.c"
 t_run "a line that is no report" is_no_report "kiwarp: loaded"
 t_run "kmemleak is off" kmemleak_is_off
+t_run "all pings" counted 10 -S 100 -C 10
+t_run "three of ten pings" not_counted 3 -C 10 -S 100
+t_run "no ping" not_counted 0 -C 5
+t_run "pings without end" counted 3 -S 100
 t_run "kmemleak has no object" no_object
 t_run "nothing is allowed" any_object
 t_run "an object" leaked 1 5760
