@@ -147,6 +147,10 @@ class End:
         self.child = self.child_end = None
         self.consumer = self.drain = None
 
+    def is_kiwarp(self):
+        """Whether the device is the driver's: siw has no policy."""
+        return os.path.exists(f"/sys/class/infiniband/{self.device}/policy")
+
     def _number(self):
         self.next += 1
         return self.next
