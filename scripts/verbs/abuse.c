@@ -11,6 +11,7 @@
  *   accept-destroy	destroys a QP while a connection is accepted with it
  *   memlock		exceeds the limit of locked memory
  *   files		names a QP by number in a process with many open files
+ *   limits		creates as many PDs as the device allows, and one more
  *
  * A refused call must fail with the right errno and leave nothing behind. The caller checks that
  * the kernel log is clean. KIW_SECONDS: duration of races, 2 by default.
@@ -899,6 +900,32 @@ static void memlock(void)
 	MUST(waitpid(pid, &status, 0) == pid && !status);
 }
 
+/*
+ * The limits on other objects are counted in the same way, but so many of those do not fit into a
+ * guest.
+ */
+static void limits(void)
+{
+	struct ib_uverbs_alloc_pd_resp pd;
+	struct ibv_device_attr attr;
+	int count, err = 0;
+
+	MUST(!ibv_query_device(w.sides[0].listener->verbs, &attr));
+	for (count = 0; count <= attr.max_pd; count++) {
+		err = make(PD, w.fd, &pd);
+		if (err)
+			break;
+	}
+	refused("a PD too many", err, ENOMEM);
+	/* The program has made some before */
+	if (count < attr.max_pd - 16)
+		fail("%d PDs of %d", count, attr.max_pd);
+	destroy(PD, w.pd);
+	w.pd = must_make(PD, &pd);
+	refused("a PD too many again", make(PD, w.fd, &pd), ENOMEM);
+	printf("%d PDs\n", count);
+}
+
 static void open_world(void)
 {
 	struct context_response context;
@@ -934,6 +961,7 @@ int main(int argc, char **argv)
 		{ "responses", responses }, { "mappings", mappings },
 		{ "mmap-destroy", mmap_destroy }, { "numbers", numbers },
 		{ "accept-destroy", accept_destroy }, { "memlock", memlock }, { "files", files },
+		{ "limits", limits },
 	};
 	size_t i;
 
