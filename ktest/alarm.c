@@ -3,17 +3,22 @@
  * kiwarp_alarm: triggers the kernel's bug detectors on purpose.
  *
  * Writing a name to /sys/module/kiwarp_alarm/parameters/sound commits that fault: "warning",
- * "out-of-bounds" (KASAN), "lock-order" (lockdep), "leak" (kmemleak), "race" (KCSAN). The test
- * 990-alarm.sh then expects a report. Otherwise a detector that is off, or whose reports the
+ * "out-of-bounds" (KASAN), "lock-order" (lockdep), "leak" (kmemleak), "race" (KCSAN), "shift"
+ * (UBSAN), "underflow" (refcount_t), "sleep" (sleeping in atomic context), "list" (DEBUG_LIST). The
+ * test 990-alarm.sh then expects a report. Otherwise a detector that is off, or whose reports the
  * tests do not recognise, would go unnoticed.
  *
  * Contexts: process; the lock of the module's parameters allows one fault at a time.
  */
 #include <linux/delay.h>
+#include <linux/kernel.h>
 #include <linux/kthread.h>
+#include <linux/list.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/refcount.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
 
 /* The racing threads check whether to stop after this many increments. */
@@ -25,6 +30,7 @@ static unsigned long alarm_raced;
 /* Taken in this order, and then in reverse order */
 static DEFINE_MUTEX(alarm_first);
 static DEFINE_MUTEX(alarm_second);
+static DEFINE_SPINLOCK(alarm_lock);
 
 static int alarm_warning(void)
 {
@@ -104,6 +110,45 @@ static int alarm_race(void)
 	return ret;
 }
 
+static int alarm_shift(void)
+{
+	/* The compiler must not see either. */
+	int value = 1, bits = 40;
+
+	OPTIMIZER_HIDE_VAR(value);
+	OPTIMIZER_HIDE_VAR(bits);
+	value <<= bits;
+	OPTIMIZER_HIDE_VAR(value);
+	return 0;
+}
+
+static int alarm_underflow(void)
+{
+	refcount_t count = REFCOUNT_INIT(0);
+
+	return refcount_dec_and_test(&count) ? -EIO : 0;
+}
+
+static int alarm_sleep(void)
+{
+	spin_lock(&alarm_lock);
+	might_sleep();
+	spin_unlock(&alarm_lock);
+	return 0;
+}
+
+/* What comes first in the list does not point back to its head. Nothing is added then. */
+static int alarm_list(void)
+{
+	LIST_HEAD(list);
+	LIST_HEAD(other);
+	LIST_HEAD(entry);
+
+	list.next = &other;
+	list_add(&entry, &list);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*sound)(void);
@@ -113,6 +158,10 @@ static const struct {
 	{ "lock-order", alarm_lock_order },
 	{ "leak", alarm_leak },
 	{ "race", alarm_race },
+	{ "shift", alarm_shift },
+	{ "underflow", alarm_underflow },
+	{ "sleep", alarm_sleep },
+	{ "list", alarm_list },
 };
 
 static int alarm_set(const char *val, const struct kernel_param *kp)

@@ -33,7 +33,8 @@ static int on_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		end->id = id;
 	}
 	set_bit(event->event, &end->cm_events);
-	wake_up_all(&end->wait);
+	wake_up_all(&end->pair->end[0].wait);
+	wake_up_all(&end->pair->end[1].wait);
 	return 0;
 }
 
@@ -58,6 +59,17 @@ static int wait_cm(struct ktest_end *end, enum rdma_cm_event_type event)
 	wait_event_timeout(end->wait, READ_ONCE(end->cm_events) & (BIT(event) | CM_FAILURES),
 			   KTEST_PATIENCE * HZ);
 	return test_bit(event, &end->cm_events) ? 0 : -ETIMEDOUT;
+}
+
+/* While a pair is being connected: an end may wait in vain if the other one has failed. */
+static int wait_both(struct ktest_pair *p, int i, enum rdma_cm_event_type event)
+{
+	unsigned long *events = &p->end[i].cm_events, *others = &p->end[!i].cm_events;
+
+	wait_event_timeout(p->end[i].wait,
+			   READ_ONCE(*events) & (BIT(event) | CM_FAILURES) ||
+			   READ_ONCE(*others) & CM_FAILURES, KTEST_PATIENCE * HZ);
+	return test_bit(event, events) ? 0 : -ETIMEDOUT;
 }
 
 /**
@@ -234,7 +246,7 @@ static int connect(struct ktest_pair *p)
 	if (!ret)
 		ret = rdma_connect(p->end[0].id, &param);
 	if (!ret)
-		ret = wait_cm(&p->end[1], RDMA_CM_EVENT_CONNECT_REQUEST);
+		ret = wait_both(p, 1, RDMA_CM_EVENT_CONNECT_REQUEST);
 	if (!ret)
 		ret = make_objects(&p->end[1]);
 	if (!ret) {
@@ -248,8 +260,8 @@ static int connect(struct ktest_pair *p)
 		rdma_unlock_handler(p->end[1].id);
 	}
 	if (!ret)
-		ret = wait_cm(&p->end[0], RDMA_CM_EVENT_ESTABLISHED);
-	return ret ? ret : wait_cm(&p->end[1], RDMA_CM_EVENT_ESTABLISHED);
+		ret = wait_both(p, 0, RDMA_CM_EVENT_ESTABLISHED);
+	return ret ? ret : wait_both(p, 1, RDMA_CM_EVENT_ESTABLISHED);
 }
 
 /**

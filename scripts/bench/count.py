@@ -49,17 +49,20 @@ def measured(counts, output):
 
 
 def judge(result, baseline):
-    """Prints the rows; how many were within the tolerance, and how many not."""
-    passed = failed = 0
+    """Prints the rows; how many were within the tolerance, and how many not, are new, or gone."""
+    gone = [name for name in baseline if name not in result]
+    for name in gone:
+        print(f"FAIL count: not measured, but in the baseline: {name}")
+    passed, failed = 0, len(gone)
     for name, values in result.items():
         line, is_ok = f"{name:24}", True
         for kind, value in values.items():
             old = baseline.get(name, {}).get(kind)
             line += f" {kind} {value:8}"
             line += f" ({(value / old - 1) * 100:+5.1f} %)" if old else " (new)"
-            is_ok = is_ok and (not old or value <= old * (1 + TOLERANCE[kind]))
+            is_ok = is_ok and old and value <= old * (1 + TOLERANCE[kind])
         print(f"{'ok' if is_ok else 'FAIL':4} count: instructions per operation: {line}")
-        passed += is_ok
+        passed += bool(is_ok)
         failed += not is_ok
     return passed, failed
 

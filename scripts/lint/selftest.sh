@@ -150,6 +150,8 @@ counter rx_one rx_two rx_one
 bad "counters are" "counters.rst:2: rx_two is no counter" "one that is gone"
 counter rx_one rx_one rx_one_more
 bad "counters are" "stats.h:3: rx_one is in no test" "one that is not tested"
+counter rx_one rx_one "rx_other # rx_one"
+bad "counters are" "stats.h:3: rx_one is in no test" "one that a comment of a test names"
 
 # document TEXT WORDS DESCRIPTION - a document that says TEXT
 document() {

@@ -30,15 +30,7 @@ ping_pong() {
 	fi
 	tail -n 20 "$T_DIR/client.log"
 	spawn_log rping
-	[ "$status" = 0 ] && pings_seen "$@"
-}
-
-# pings_seen OPTIONS...: as many as -C says.
-pings_seen() {
-	local n
-	while [ "$1" != -C ]; do shift; done
-	n=$(grep -c '^ping data: rdma-ping-' "$T_DIR/client.log")
-	[ "$n" = "$2" ] || { echo "$n pings instead of $2"; return 1; }
+	[ "$status" = 0 ] && rping_counted "$T_DIR/client.log" "$@"
 }
 
 both_ways() {

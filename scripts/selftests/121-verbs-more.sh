@@ -12,15 +12,21 @@
 CASES=(full_receives bad_sends shared_cq fork invalidate_refused regions_refused)
 HUGE=/proc/sys/vm/nr_hugepages
 
-# User Mode Linux has no huge pages; a guest that has run for long may have none left.
+# In a guest that has run for long they have to be found.
 has_huge_pages() {
-	[ -e $HUGE ] && echo 4 >$HUGE && [ "$(cat $HUGE)" = 4 ]
+	echo 3 >/proc/sys/vm/drop_caches && echo 1 >/proc/sys/vm/compact_memory &&
+		echo 4 >"$HUGE" && [ "$(cat "$HUGE")" = 4 ]
+}
+
+huge_pages() {
+	wait_for 20 has_huge_pages || bail "no huge pages"
+	verbs_cases huge_pages
+	echo 0 >$HUGE
 }
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
-! has_huge_pages || CASES+=(huge_pages)
 verbs_cases "${CASES[@]}"
-[ ! -e $HUGE ] || echo 0 >$HUGE
+if [ -e $HUGE ]; then huge_pages; else skip "huge_pages" "this kernel has no huge pages"; fi
 rdma_down
 topo_down
 t_run "unload" unload_kiwarp

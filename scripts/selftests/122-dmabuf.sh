@@ -9,9 +9,12 @@
 # shellcheck source=scripts/selftests/verbs.sh
 . "$SELFTESTS/verbs.sh"
 
-# The exporter is udmabuf, which 6.1 of the distribution does not have.
-{ load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
+# The exporter of these is udmabuf, which 6.1 of the distribution does not have.
+{ load_kiwarp && topo_up 1500 && rdma_up && modprobe kiwarp_exporter; } || bail "no two hosts"
 verbs_cases dmabuf_errors dmabuf
+# Of these it is a module of the tests.
+verbs_cases dmabuf_limits dmabuf_read_only
+t_run "unload the exporter" modprobe -r kiwarp_exporter
 rdma_down
 topo_down
 t_run "unload" unload_kiwarp

@@ -33,12 +33,13 @@ exhausts() {
 	[ "$status" = 0 ] || [ "$status" = 137 ]
 }
 
-nothing_left() { ! rdma resource show mr | grep -q mrn; }
+nothing_left() { ! rdma resource show | grep -q -E '(pd|mr) [1-9]'; }
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 { echo +memory >/sys/fs/cgroup/cgroup.subtree_control && mkdir -p "$GROUP"; } || bail "no cgroup"
 t_run "a region is charged" costs
 t_run "as many regions as there can be" exhausts
+t_run "as many protection domains as there can be" "$PROGRAMS/abuse" limits
 t_run "nothing is left" wait_for 20 nothing_left
 rmdir "$GROUP"
 rdma_down

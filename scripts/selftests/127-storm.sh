@@ -55,7 +55,7 @@ kills() {
 }
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
-RANDOM=${KIW_SOAK:-5040}
+RANDOM=$KIW_SEED
 t_run "random verbs" storm "$CONNECTIONS" "$SECONDS_EACH"
 t_run "random kill" kills
 if [ -n "$SECONDS_SLOW" ]; then

@@ -20,8 +20,6 @@
 # Milliseconds: that a case waits for, and that nothing may wait for
 SHORT_MS=$((400 * KIW_SLOW))
 LONG_MS=$((3000 * KIW_SLOW))
-SEED=${KIW_SEED:-5040}
-[ -z "${KIW_SOAK:-}" ] || SEED=${KIW_SEED:-$(date +%s)}
 ATTACK_S=${KIW_SOAK:-4}
 # What stops this kernel with any driver. UML does not survive a process that is killed in fork().
 # Kernels that the test bed builds have the patch for attributes.
@@ -49,7 +47,7 @@ known_qps() {
 denied() { echo $(($(counter "$DEV_A" conn_denied) + $(counter "$DEV_B" conn_denied))); }
 
 attack() {
-	local options=(--seed "$SEED") what
+	local options=(--seed "$KIW_SEED") what
 	for what in "${SPARE[@]}"; do options+=(--spare "$what"); done
 	"$PROGRAMS/attack" "${options[@]}" "$@"
 }
@@ -172,7 +170,7 @@ t_nfs "NFS over RDMA" nfs_up
 t_run "an honest pair" honest_start
 mapfile -t known < <(known_qps | tr ' ' '\n')
 cases "$LONG_MS" "${known[@]}" -- kernel
-t_run "everything at random, seed $SEED" random
+t_run "everything at random, seed $KIW_SEED" random
 [ ! -f "$T_DIR/attack.log" ] || diag "$(cat "$T_DIR/attack.log")"
 t_run "the honest pair has lost nothing" honest_stop
 t_run "nobody is stuck" none_stuck

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: what is on the wire, as tshark reads it
 # TIMEOUT: 90
-# CHECK-KERNELS: uml-debug 6.1
+# CHECK-KERNELS: uml-debug
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 # shellcheck source=scripts/selftests/verbs.sh

@@ -351,6 +351,8 @@ crc_off() {
 }
 
 startup_ms() {
+	local before
+	before=$(counter "$DEV_A" conn_timeout)
 	policy "$DEV_A" startup_ms 300 || return 1
 	spawn raw b timeout 60 python3 -c '
 import socket
@@ -361,7 +363,7 @@ while c.recv(1000): pass'
 	cannot_connect || return 1
 	policy "$DEV_A" startup_ms 10000
 	spawn_stop raw
-	[ "$(counter "$DEV_A" conn_timeout)" -gt 0 ]
+	[ "$(counter "$DEV_A" conn_timeout)" -gt "$before" ]
 }
 
 # half_open SETTING VALUE DEFAULT EVICTED: silent callers, more than there is room for. The

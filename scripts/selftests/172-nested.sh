@@ -3,7 +3,7 @@
 # DESCRIPTION: fragments of fragments: buffers behind buffers behind buffers
 # TIMEOUT: 60
 # KERNELS: uml uml-debug 6.12
-# CHECK-KERNELS: uml uml-debug
+# CHECK-KERNELS: uml-debug
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 

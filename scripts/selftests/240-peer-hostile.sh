@@ -23,7 +23,7 @@ target() {
 
 storm() {
 	spawn hostile b env "PYTHONPATH=$SELFTESTS/.." python3 -m peer hostile "$A4" \
-		--rounds "$1" --seed "$RANDOM"
+		--rounds "$1" --seed "$KIW_SEED"
 	good_beside hostile $((100 * SLOW)) $((2 * SLOW))
 }
 

@@ -8,7 +8,7 @@
 
 abuse() { KIW_SECONDS=${KIW_SOAK:-2} "$PROGRAMS/abuse" "$1"; }
 
-nothing_left() { ! rdma resource show | grep -q -E '(qp|mr|cm_id|ctx|srq) [1-9]'; }
+nothing_left() { ! rdma resource show | grep -q -E '(pd|qp|mr|cm_id|ctx|srq) [1-9]'; }
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 t_run "responses that cannot be delivered" abuse responses

@@ -10,10 +10,8 @@
 # shellcheck source=scripts/selftests/peer.sh
 . "$SELFTESTS/peer.sh"
 
-# KIW_SOAK: for so many seconds, from another seed each time
+# KIW_SOAK: for so many seconds
 SESSIONS=40
-SEED=${KIW_SOAK:+$RANDOM$RANDOM}
-SEED=${SEED:-1}
 SLOW=${KIW_SLOW:-1}
 
 target() {
@@ -24,7 +22,7 @@ target() {
 # While they run, the connection that behaves goes on and no memory changes that may not.
 mutate() {
 	spawn mutate b env "PYTHONPATH=$SELFTESTS/.." python3 -m peer mutate "$A4" \
-		--seed "$SEED" --sessions "$SESSIONS" --seconds "${KIW_SOAK:-0}" \
+		--seed "$KIW_SEED" --sessions "$SESSIONS" --seconds "${KIW_SOAK:-0}" \
 		--timeout $((20 * SLOW))
 	good_beside mutate $((60 * SLOW + ${KIW_SOAK:-0})) 20
 }

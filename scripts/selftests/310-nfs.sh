@@ -115,12 +115,13 @@ nlm() {
 two_mounts() {
 	local status=1 again=$NFS_MNT-again
 	nfs_mount vers=$LAST && nfs_mount vers=$LAST,nosharecache "$again" || return 1
+	cp "$T_DIR/big" "$T_DIR/twice" && head -c 5000 /dev/urandom >"$T_DIR/part" &&
+		dd if="$T_DIR/part" of="$T_DIR/twice" bs=5000 seek=3 conv=notrunc status=none || return 1
 	cp "$T_DIR/big" "$NFS_MNT/twice" && cmp "$T_DIR/big" "$again/twice" &&
-		head -c 5000 /dev/urandom | tee "$T_DIR/part" |
-		dd of="$again/twice" bs=5000 seek=3 iflag=fullblock conv=notrunc status=none &&
+		dd if="$T_DIR/part" of="$again/twice" bs=5000 seek=3 conv=notrunc status=none &&
 		dd if="$NFS_MNT/twice" bs=5000 skip=3 count=1 status=none | cmp - "$T_DIR/part" &&
 		locks a "$again" && [ "$(transports | wc -l)" = 1 ] && status=0
-	nfs_umount "$again" && cmp "$NFS_MNT/twice" "$NFS_MNT/twice" && nfs_umount && return $status
+	nfs_umount "$again" && cmp "$T_DIR/twice" "$NFS_MNT/twice" && nfs_umount && return $status
 }
 
 # transports: of each connection of the mounts how many requests it has sent

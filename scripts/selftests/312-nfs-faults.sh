@@ -41,7 +41,7 @@ begin() {
 
 # _random TOOL FILE STOP: one series of operations after another, each verified at its end
 _random() {
-	local seed=0
+	local seed=$KIW_SEED
 	until [ -e "$3" ]; do
 		seed=$((seed + 1))
 		"$1" random "$2" --ops 60 --seed "$seed" || return 1

@@ -15,7 +15,7 @@
 
 FAULTS=(interface_down interface_deleted rdma_device_deleted underlay_down silent other_depth
 	other_mtu other_mode)
-RANDOM=${KIW_SEED:-4755}
+RANDOM=$KIW_SEED
 
 any_host() { if [ $((RANDOM % 2)) = 0 ]; then echo a; else echo b; fi; }
 any_netem() {
@@ -136,7 +136,6 @@ at_random() {
 }
 
 if ! load_ip || ! topo_up || ! rdma_up || ! ip_up || ! traffic_start; then bail "no traffic"; fi
-diag "seed ${KIW_SEED:-4755}"
 netem a && netem b
 for what in "${FAULTS[@]}"; do t_run "$what" fault "$what" "$(any_host)"; done
 [ -z "${KIW_SOAK:-}" ] || t_run "faults for $KIW_SOAK s" at_random

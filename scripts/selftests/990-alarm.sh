@@ -3,7 +3,7 @@
 # DESCRIPTION: each detector of the kernel reports a fault of its kind, and the check finds it
 # TIMEOUT: 60
 # CHECK-KERNELS: uml-debug
-# DMESG-ALLOW: kiwarp_alarm|KASAN|possible (circular|unsafe) lock|Modules linked in|INFO: lockdep is turned off
+# DMESG-ALLOW: kiwarp_alarm|KASAN|possible (circular|unsafe) lock|Modules linked in|INFO: lockdep is turned off|alarm\.c|refcount|list_(add|debug)
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
 
@@ -30,7 +30,7 @@ is_quiet() {
 
 _load kiwarp_alarm || bail "no alarms"
 t_run "no alarm" is_quiet
-# A report of lockdep, or of KASAN, is the last of its kind.
+# Most of these reports are the last of their kind.
 case $KIW_KERNEL in
 smp-kcsan) t_run "a data race" finds race 'BUG: KCSAN: data-race in alarm_increment' ;;
 uml-debug)
@@ -39,6 +39,10 @@ uml-debug)
 uml-debug | smp-debug)
 	t_run "a lock taken in another order" finds lock-order 'possible circular locking'
 	t_run "an access out of bounds" finds out-of-bounds 'KASAN: slab-out-of-bounds in alarm_'
+	t_run "a shift that is too long" finds shift 'UBSAN: shift-out-of-bounds in .*alarm\.c'
+	t_run "an underflow" finds underflow 'refcount_t: underflow'
+	t_run "a corrupted list" finds list 'list_add corruption'
+	t_run "sleeping with a spinlock" finds sleep 'BUG: sleeping function .*alarm\.c'
 	;;
 esac
 t_run "a warning" finds warning 'WARNING: .*alarm_warning'

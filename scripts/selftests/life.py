@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import random
 import select
 import signal
 import socket
@@ -35,6 +36,7 @@ A4, B4 = "10.77.0.1", "10.77.0.2"
 NOBODY = "10.77.0.99"       # has an entry among the neighbours and is not there
 PORT, RAW_PORT = 7711, 7712
 STARTUP = 10                # seconds a startup may take
+SEED = int(os.environ.get("KIW_SEED", "5040"))
 CLONE_NEWNET = 0x40000000
 GONE = (errno.EIO, errno.ENODEV)
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -59,18 +61,21 @@ class Actor:
     """A child process on HOST that runs PART(say, *args), and its words."""
 
     living = []
+    started = 0
 
     def __init__(self, host, part, *args):
         self.out, into = os.pipe()
         self.heard = b""
         self.status = None
         sys.stdout.flush()
+        Actor.started += 1
         self.pid = os.fork()
         # A group of its own, with the commands that it runs; both make it, so that it is there
         # for either.
         os.setpgid(self.pid, self.pid)
         if not self.pid:
             os.close(self.out)
+            random.seed(f"{SEED} {Actor.started}")
             self._run(host, part, args, into)
         os.close(into)
         self.name = f"{part.__name__} on {host}"

@@ -10,6 +10,7 @@ export PYTHONDONTWRITEBYTECODE=1
 ON_A="nsenter --net=/run/netns/a -- timeout 60"
 RPING_SERVER="$ON_A rping -s -S 65535"
 RPING_CLIENT="$ON_A rping -c -V -a $B4"
+PEER_A=$A4 PEER_B=$B4
 # From a fault to its outcome
 WITHIN="--within $((3 * ${KIW_SLOW:-1}))"
 # Of the connection that behaves
@@ -17,18 +18,25 @@ GOOD_PORT=7190
 # Pings of these cases
 TABLE_SIZE=64
 
+# over_ipv6: the tables that follow
+over_ipv6() {
+	PEER_A=$A6 PEER_B=$B6
+	RPING_SERVER="$ON_A rping -s -a $A6 -S 65535"
+	RPING_CLIENT="$ON_A rping -c -V -a $B6"
+}
+
 # to_server NAME [OPTIONS...]: a line of a table: the peer connects to rping.
 to_server() {
 	local name=$1
 	shift
-	printf '%s | client %s --run "%s" %s\n' "$name" "$A4" "$RPING_SERVER" "$*"
+	printf '%s | client %s --run "%s" %s\n' "$name" "$PEER_A" "$RPING_SERVER" "$*"
 }
 
 # to_client NAME COUNT SIZE [OPTIONS...]: rping connects to the peer.
 to_client() {
 	local name=$1 count=$2 size=$3
 	shift 3
-	printf '%s | server %s --count %s --size %s --run "%s -C %s -S %s" %s\n' "$name" "$B4" \
+	printf '%s | server %s --count %s --size %s --run "%s -C %s -S %s" %s\n' "$name" "$PEER_B" \
 		"$count" "$size" "$RPING_CLIENT" "$count" "$size" "$*"
 }
 

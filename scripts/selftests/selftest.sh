@@ -22,6 +22,7 @@ mkdir "$T_DIR"
 fake_guest() {
 	cat <<-'END'
 	#!/bin/bash
+	printf '%s\n' "$@" >"$WORK/options"
 	while [ "$1" != -- ]; do
 		[ "$1" != --out ] || out=$2
 		shift
@@ -42,6 +43,10 @@ fake_guest() {
 	short.0) finish_all "$@"; echo 0 >"$out/$2.result" ;;
 	unplanned.0) finish_all "$@"; begin "$2" ;;
 	nothing.0) finish_all "$@"; echo 1..0 >"$out/$2.ktap" ;;
+	skipped.0 | excused.0)
+		finish_all "$@"
+		printf 'TAP version 13\nok 1 - a case # SKIP %s\n1..1\n' "$SCENARIO" >"$out/$2.ktap"
+		;;
 	bad.0) finish_all "$@"; echo "BUG: something" >"$out/$2.dmesg" ;;
 	given-up.0) finish "$1"; exit 3 ;;
 	silent.0) finish "$1" ;;
@@ -58,6 +63,7 @@ fake_tree() {
 	chmod +x "$WORK/scripts/selftests/check"
 	cp "$KIW_VM/lib.sh" "$KIW_VM/ktap.py" "$WORK/scripts/vm"
 	for name in 001-first 002-second; do : >"$WORK/scripts/selftests/$name.sh"; done
+	echo skipped >"$WORK/scripts/selftests/skips"
 	fake_guest >"$WORK/scripts/vm/run.sh"
 	# shellcheck disable=SC2016 # for the script itself
 	printf '#!/bin/bash\n[ "$SCENARIO" != unbuilt ] && echo /nowhere\n' |
@@ -66,16 +72,27 @@ fake_tree() {
 	export WORK
 }
 
-# check_says SCENARIO PASSED FAILED [REGEX]: the totals of the check, and in its output
+# check_says SCENARIO PASSED FAILED [SKIPPED]: the totals of the check
 check_says() {
 	local status=0
 	echo 0 >"$WORK/boots"
 	SCENARIO=$1 "$WORK/scripts/selftests/check" --kernel uml --totals "$WORK/totals" 2>&1 || status=1
-	grep -x "$2 $3 0" "$WORK/totals" && [ "$status" = "$((${3} > 0))" ]
+	grep -x "$2 $3 ${4:-0}" "$WORK/totals" && [ "$status" = "$((${3} > 0))" ]
 }
 
-# said_by REGEX SCENARIO PASSED FAILED
+# said_by REGEX SCENARIO PASSED FAILED [SKIPPED]
 said_by() { check_says "${@:2}" >"$WORK/said" && cat "$WORK/said" && grep -q -E "$1" "$WORK/said"; }
+
+# seeded REGEX [VARIABLE...]: the seed that the guest gets, and that a failure shows
+seeded() {
+	local regex=$1 seed
+	shift
+	echo 0 >"$WORK/boots"
+	env "$@" SCENARIO=bad "$WORK/scripts/selftests/check" --kernel uml >"$WORK/said"
+	cat "$WORK/said"
+	seed=$(sed -n 's/^KIW_SEED=//p' "$WORK/options")
+	[[ $seed =~ ^($regex)$ ]] && grep -q "KIW_SEED=$seed .*--kernel uml 002-second.sh$" "$WORK/said"
+}
 
 # planned PASSED FAILED LINE...: with that plan, every test passes, and the totals are these.
 planned() {
@@ -100,6 +117,106 @@ unjudged() {
 	cp "$KIW_VM/ktap.py" "$WORK/scripts/vm"
 	return "$status"
 }
+
+# given_reasons: for which tests skip a case
+given_reasons() {
+	(cd "$HERE/.." && cat selftests/[0-9]*.sh selftests/rc* verbs/*.c) | sed -n -E \
+		-e 's/.*skip_this "([^"]*)".*/\1/p' -e 's/.*\<skip "[^"]*" "([^"$]*)".*/\1/p' \
+		-e 's/.*ok .*# SKIP ([^*"$\}]+).*/\1/p' | sort -u
+}
+
+reasons_are_listed() { diff <(given_reasons) <(grep -v '^#' "$HERE/skips" | sort); }
+
+# rows: the table of Documentation/testing.rst, "TEST KERNEL" for each kernel
+rows() {
+	awk -F '  +' '/^[0-9][0-9][0-9]-[a-z0-9-]+  / {
+		n = split($2, kernels, ", ")
+		for (i = 1; i <= n; i++) print $1, kernels[i]
+	}' "$HERE/../../Documentation/testing.rst" | sort
+}
+
+planned_rows() {
+	local file name
+	for file in "$HERE"/[0-9][0-9][0-9]-*.sh; do
+		name=$(basename "$file" .sh)
+		awk -v t="$name" '$2 == t ".sh" { print t, $1; some = 1 }
+			END { if (!some) print t, "none" }' "$HERE/plan"
+	done | sort
+}
+
+table_is_plan() { diff <(rows) <(planned_rows); }
+
+# --- guests that are killed ----------------------------------------------------------------
+
+# The emulator of guest, a or b meets FATE_guest and so on: STAGE-END. Powers off if there is none.
+fake_emulator() {
+	cat <<-'END'
+	#!/bin/bash
+	for arg; do case $arg in kiw.share=*) share=${arg#*=} ;; esac; done
+	fate=FATE_${share##*/}
+	meet() {
+		case ${!fate:-} in
+		$1-poweroff) exit 0 ;;
+		$1-panic) echo "Kernel panic - not syncing: x"; exit 0 ;;
+		$1-qemu) echo "qemu-system-x86_64: terminating on signal 15 from pid 1"; exit 0 ;;
+		$1-uml) exit 1 ;;
+		$1-hung) trap 'exit 0' TERM; while sleep 0.1; do :; done ;;
+		$1-[0-9]*) kill "-${!fate#*-}" $$ ;;
+		esac
+	}
+	meet booting
+	meet running
+	echo 0 >"$share/out/status"
+	meet answered
+	exit 0
+	END
+}
+
+# Of the test bed, all but what a guest is made of
+fake_bed() {
+	local bed=$WORK/bed
+	mkdir -p "$bed/kernel"
+	cp "$KIW_VM"/{lib.sh,run.sh,fdpair.py} "$bed"
+	# shellcheck disable=SC2016 # for the script itself
+	sed 's/^B_ENDS=\(.*\)/B_ENDS=${B_ENDS:-\1}/' "$KIW_VM/pair.sh" >"$bed/pair.sh"
+	fake_emulator >"$bed/kernel/kernel"
+	# shellcheck disable=SC2016 # for the script itself
+	{
+		cat "$KIW_VM/guest.sh"
+		echo 'guest_prepare() {
+			K_TYPE=uml K_DIR=$KIW_VM/kernel R_DIR= I_DIR= X_LIB= W=$(mktemp -d "$KIW_VM/run.XXXXXX")
+		}
+		guest_dir() { mkdir -p "$W/$1/in" "$W/$1/out"; : >"$W/$1/out/stdout"; }'
+	} >"$bed/guest.sh"
+	chmod +x "$bed"/*.sh "$bed/kernel/kernel"
+}
+
+# ends_with STATUS run|pair VARIABLE...: FATEs; LIMIT is the time that the guests have
+ends_with() {
+	local status
+	# shellcheck disable=SC2016 # for the inner shell
+	env "${@:3}" bash -c '"$0" --timeout "${LIMIT:-600}" -- true' "$WORK/bed/$2.sh"
+	status=$?
+	echo "status $status"
+	[ "$status" = "$1" ]
+}
+
+# Whatever ends a guest, and whenever; only at the end of what it has to do it may power off.
+any_stage() {
+	local stage end status
+	for stage in booting running answered; do
+		for end in poweroff panic qemu uml 9 15; do
+			case $stage-$end in
+			answered-poweroff) status=0 ;;
+			*-9) status=124 ;;
+			*) status=125 ;;
+			esac
+			echo "$stage-$end:"
+			ends_with "$status" "$@" "FATE_$GUEST=$stage-$end" || return 1
+		done
+	done
+}
+any_stage_of() { GUEST=$1 any_stage "$2"; }
 
 # --- what is found in a kernel log ---------------------------------------------------------
 
@@ -159,10 +276,37 @@ verdict_is() { [ "$(verdict "${@:2}" 2>/dev/null)" = "$1" ]; }
 
 kmemleak_is_off() {
 	local KMEMLEAK=/dev/full
-	! kmemleak_check
+	! kmemleak_check ''
 }
 
+# counted SHOWN OPTIONS...: of a client of rping that has shown so many pings
+counted() {
+	local i
+	for ((i = 0; i < $1; i++)); do echo "ping data: rdma-ping-$i: ABCDEFGHIJKLMNOPQRST"; done >"$WORK/pings"
+	rping_counted "$WORK/pings" "${@:2}"
+}
+not_counted() { ! counted "$@"; }
+
+# leaked N SIZE...: of objects of these sizes, N are leaks although 576 octets may be lost
+leaked() {
+	local want=$1 KMEMLEAK=$WORK/kmemleak size
+	shift
+	for size; do
+		echo "unreferenced object 0x0000000062a5c6d8 (size $size):"
+		echo '  comm "failing", pid 576, jiffies 4294941576'
+		echo "  hex dump (first 32 bytes):"
+		echo "    75 76 65 72 62 73 5f 61 (size 576) unreferenced object"
+		echo "  backtrace (crc 5a8c1de0):"
+	done >"$KMEMLEAK"
+	_leaked '[(]size 576[)]' >"$WORK/leaks" || [ "$want" = 0 ] || return 1
+	[ "$(grep -c '^unreferenced' "$WORK/leaks")" = "$want" ]
+}
+
+no_object() { : >"$WORK/kmemleak" && ! KMEMLEAK=$WORK/kmemleak _leaked ''; }
+any_object() { leaked 0 576 && KMEMLEAK=$WORK/kmemleak _leaked ''; }
+
 fake_tree
+fake_bed
 t_run "two tests pass" check_says good 2 0
 t_run "a guest dies between two tests" said_by 'ended after it, status 125' between 2 1
 t_run "a guest dies behind the last one" said_by 'ended after it, status 125' behind 2 1
@@ -174,9 +318,16 @@ t_run "an empty result" said_by 'did not survive it' empty 2 1
 t_run "a result that was not finished" said_by 'did not survive it' short 2 1
 t_run "a test that ends early" said_by 'died, status 0' unplanned 2 1
 t_run "a test without a case" said_by 'no case' nothing 1 1
+t_run "a case that is skipped" check_says skipped 1 0 1
+t_run "a case that is skipped for another reason" said_by 'not in selftests/skips' excused 1 1 1
+t_run "the table of testing.rst is that of the plan" table_is_plan
+t_run "the reasons to skip are those of the tests" reasons_are_listed
 t_run "a kernel report" said_by 'kernel log has reports' bad 2 1
 t_run "modules that do not build" check_says unbuilt 0 2
 t_run "nothing that judges" unjudged
+t_run "a seed is fixed" seeded 5040 -u KIW_SEED -u KIW_SOAK
+t_run "a seed is given" seeded 77 KIW_SEED=77 KIW_SOAK=1
+t_run "a soak has a seed of its own" seeded '[0-9]{10,}' -u KIW_SEED KIW_SOAK=1
 t_run "all is as planned" plan_is_written "uml 001-first.sh 1 0" "uml 002-second.sh 1 0"
 t_run "a case is missing" planned 2 1 "uml 001-first.sh 2 0" "uml 002-second.sh 1 0"
 t_run "a case is skipped no more" planned 2 1 "uml 001-first.sh 1 0" "uml 002-second.sh 1 1"
@@ -202,11 +353,29 @@ t_run "no memory" is_report "kworker/0:1: page allocation failure: order:0, mode
 t_run "a report that is allowed" is_allowed "WARNING: CPU: 0 PID: 1 at x.c" "at x.c"
 t_run "a line that is no report" is_no_report "kiwarp: loaded"
 t_run "kmemleak is off" kmemleak_is_off
+t_run "all pings" counted 10 -S 100 -C 10
+t_run "three of ten pings" not_counted 3 -C 10 -S 100
+t_run "no ping" not_counted 0 -C 5
+t_run "pings without end" counted 3 -S 100
+t_run "kmemleak has no object" no_object
+t_run "nothing is allowed" any_object
+t_run "an object" leaked 1 5760
+t_run "an object that is allowed" leaked 0 576
+t_run "objects among those that are allowed" leaked 2 576 64 576 576 1576
 
 t_run "the command's status" verdict_is 3 0 "bye" 3
 t_run "a panic on the way down" verdict_is 125 0 "Kernel panic - not syncing" 0
 t_run "no end after the command's" verdict_is 124 137 "bye" 0
 t_run "no status" verdict_is 125 0 "bye"
+t_run "a guest that powers off" ends_with 0 run
+t_run "a guest that is killed at any stage" any_stage_of guest run
+t_run "a guest that hangs behind its answer" ends_with 124 run LIMIT=3 FATE_guest=answered-hung
+t_run "two guests that power off" ends_with 0 pair
+t_run "a first guest that is killed at any stage" any_stage_of a pair
+t_run "a second guest that is killed at any stage" any_stage_of b pair
+t_run "a second guest that hangs behind its answer" \
+	ends_with 124 pair B_ENDS=1 FATE_b=answered-hung
+t_run "a second guest that hangs before" ends_with 124 pair B_ENDS=1 FATE_b=running-hung
 
 if [ "${1:-}" = --totals ]; then echo "$((T_COUNT - T_FAILED)) $T_FAILED 0" >"$2"; fi
 done_testing

@@ -57,6 +57,8 @@ REREG_TRANS, REREG_PD, REREG_ACCESS = 1, 2, 4
 VERBS_IOCTL = 0xc0181b01            # rdma_user_ioctl_cmds.h
 DRIVER_SIW, OBJECT_MR, REG_DMABUF_MR = 18, 7, 4
 UDMABUF_CREATE = 0x40187542         # linux/udmabuf.h
+EXPORTER, EXPORTER_MAGIC = "kiwarp_exporter", 0xf700     # ktest/exporter.c
+EXPORTER_KINDS = ("plain", "read-only", "no vmap", "I/O memory", "busy", "no memory")
 
 
 def names(prefix):
@@ -144,6 +146,10 @@ class End:
         self.scribbler = None
         self.child = self.child_end = None
         self.consumer = self.drain = None
+
+    def is_kiwarp(self):
+        """Whether the device is the driver's: siw has no policy."""
+        return os.path.exists(f"/sys/class/infiniband/{self.device}/policy")
 
     def _number(self):
         self.next += 1
@@ -259,6 +265,20 @@ class End:
         num = self._number()
         self.dmabufs[num] = (fd, room)
         return num, addr
+
+    def exported(self, kind, size):
+        """Return the number of a dma-buf of one of EXPORTER_KINDS; octet N is N modulo 251."""
+        with open(f"/dev/{EXPORTER}", "rb") as dev:
+            fd = fcntl.ioctl(dev, EXPORTER_MAGIC + EXPORTER_KINDS.index(kind), size)
+        num = self._number()
+        self.dmabufs[num] = (fd, None)
+        return num
+
+    @staticmethod
+    def exports_held():
+        """How often the CPU's access to those has begun and not ended, and their mappings."""
+        with open(f"/sys/module/{EXPORTER}/parameters/held", encoding="ascii") as f:
+            return f.read().split()
 
     def dmabuf_close(self, num):
         """Its memory stays to be looked at."""

@@ -11,6 +11,7 @@
  *   accept-destroy	destroys a QP while a connection is accepted with it
  *   memlock		exceeds the limit of locked memory
  *   files		names a QP by number in a process with many open files
+ *   limits		creates as many PDs as the device allows, and one more
  *
  * A refused call must fail with the right errno and leave nothing behind. The caller checks that
  * the kernel log is clean. KIW_SECONDS: duration of races, 2 by default.
@@ -45,15 +46,16 @@
 #define LOCKABLE	(16 * PAGE)
 
 /* Kinds of objects that one call of the write() ABI can create */
-enum kind { CONTEXT, PD, CQ, SRQ, QP, KINDS };
+enum kind { CONTEXT, PD, MR, CQ, SRQ, QP, KINDS };
 
-static const char * const kind_names[KINDS] = { "context", "PD", "CQ", "SRQ", "QP" };
+static const char * const kind_names[KINDS] = { "context", "PD", "MR", "CQ", "SRQ", "QP" };
 
 /**
  * struct make - a call that creates an object of any kind
  * @hdr: command and lengths in words
  * @get_context: CONTEXT; every command begins with the address of the response
  * @alloc_pd: PD
+ * @mr: MR
  * @cq: CQ
  * @srq: SRQ
  * @qp: QP
@@ -63,6 +65,7 @@ struct make {
 	union {
 		struct ib_uverbs_get_context get_context;
 		struct ib_uverbs_alloc_pd alloc_pd;
+		struct ib_uverbs_reg_mr mr;
 		struct ib_uverbs_create_cq cq;
 		struct ib_uverbs_create_srq srq;
 		struct ib_uverbs_create_qp qp;
@@ -70,6 +73,11 @@ struct make {
 };
 
 /* The core's part of each response, followed by the driver's */
+struct mr_response {
+	struct ib_uverbs_reg_mr_resp core;
+	struct kiwarp_uresp_reg_mr driver;
+};
+
 struct cq_response {
 	struct ib_uverbs_create_cq_resp core;
 	struct kiwarp_uresp_create_cq driver;
@@ -110,6 +118,9 @@ static const struct call {
 	[PD] = { IB_USER_VERBS_CMD_ALLOC_PD, IB_USER_VERBS_CMD_DEALLOC_PD,
 		 sizeof(struct ib_uverbs_alloc_pd), sizeof(struct ib_uverbs_alloc_pd_resp),
 		 sizeof(struct ib_uverbs_alloc_pd_resp) },
+	[MR] = { IB_USER_VERBS_CMD_REG_MR, IB_USER_VERBS_CMD_DEREG_MR,
+		 sizeof(struct ib_uverbs_reg_mr), sizeof(struct ib_uverbs_reg_mr_resp),
+		 sizeof(struct mr_response) },
 	[CQ] = { IB_USER_VERBS_CMD_CREATE_CQ, IB_USER_VERBS_CMD_DESTROY_CQ,
 		 sizeof(struct ib_uverbs_create_cq), sizeof(struct ib_uverbs_create_cq_resp),
 		 sizeof(struct cq_response) },
@@ -129,6 +140,7 @@ static const struct call {
  * @async_fd: asynchronous events of that context
  * @pd: handle of a PD in @fd
  * @cq: handle of a CQ in @fd
+ * @mem: a page to register
  * @keys: mmap keys of rings that may be destroyed already, for the thread that maps
  * @bytes: lengths of their mappings
  * @guess: likely number of the next QP
@@ -142,6 +154,7 @@ static struct world {
 	int async_fd;
 	__u32 pd;
 	__u32 cq;
+	__u8 *mem;
 	__u64 keys[RINGS];
 	size_t bytes[RINGS];
 	__u32 guess;
@@ -181,7 +194,13 @@ static void fill(struct make *make, enum kind kind)
 	make->hdr.command = calls[kind].command;
 	make->hdr.in_words = (sizeof(make->hdr) + calls[kind].cmd) / 4;
 	make->hdr.out_words = calls[kind].all / 4;
-	if (kind == CQ) {
+	if (kind == MR) {
+		make->mr.start = (unsigned long)w.mem;
+		make->mr.hca_va = (unsigned long)w.mem;
+		make->mr.length = PAGE;
+		make->mr.pd_handle = w.pd;
+		make->mr.access_flags = IBV_ACCESS_LOCAL_WRITE;
+	} else if (kind == CQ) {
 		make->cq.cqe = SLOTS;
 		make->cq.comp_channel = -1;
 	} else if (kind == SRQ) {
@@ -220,13 +239,17 @@ static void destroy(enum kind kind, __u32 handle)
 		union {
 			struct ib_uverbs_destroy_qp qp;
 			struct ib_uverbs_dealloc_pd pd;
+			struct ib_uverbs_dereg_mr mr;
 		};
 	} cmd = { .hdr = { calls[kind].destroy, sizeof(cmd) / 4, 2 } };
 
-	if (kind == PD) {
-		cmd.hdr.in_words = (sizeof(cmd.hdr) + sizeof(cmd.pd)) / 4;
+	if (kind == PD || kind == MR) {
+		cmd.hdr.in_words = (sizeof(cmd.hdr) + sizeof(handle)) / 4;
 		cmd.hdr.out_words = 0;
-		cmd.pd.pd_handle = handle;
+		if (kind == PD)
+			cmd.pd.pd_handle = handle;
+		else
+			cmd.mr.mr_handle = handle;
 	} else {
 		cmd.qp.response = (unsigned long)&response;
 		cmd.qp.qp_handle = handle;
@@ -877,6 +900,32 @@ static void memlock(void)
 	MUST(waitpid(pid, &status, 0) == pid && !status);
 }
 
+/*
+ * The limits on other objects are counted in the same way, but so many of those do not fit into a
+ * guest.
+ */
+static void limits(void)
+{
+	struct ib_uverbs_alloc_pd_resp pd;
+	struct ibv_device_attr attr;
+	int count, err = 0;
+
+	MUST(!ibv_query_device(w.sides[0].listener->verbs, &attr));
+	for (count = 0; count <= attr.max_pd; count++) {
+		err = make(PD, w.fd, &pd);
+		if (err)
+			break;
+	}
+	refused("a PD too many", err, ENOMEM);
+	/* The program has made some before */
+	if (count < attr.max_pd - 16)
+		fail("%d PDs of %d", count, attr.max_pd);
+	destroy(PD, w.pd);
+	w.pd = must_make(PD, &pd);
+	refused("a PD too many again", make(PD, w.fd, &pd), ENOMEM);
+	printf("%d PDs\n", count);
+}
+
 static void open_world(void)
 {
 	struct context_response context;
@@ -890,6 +939,7 @@ static void open_world(void)
 	w.fd = open(w.path, O_RDWR | O_CLOEXEC);
 	MUST(w.fd >= 0 && !make(CONTEXT, w.fd, &context));
 	w.async_fd = context.core.async_fd;
+	w.mem = pages(PAGE);
 	w.pd = must_make(PD, &pd);
 	w.cq = must_make(CQ, &cq);
 }
@@ -911,6 +961,7 @@ int main(int argc, char **argv)
 		{ "responses", responses }, { "mappings", mappings },
 		{ "mmap-destroy", mmap_destroy }, { "numbers", numbers },
 		{ "accept-destroy", accept_destroy }, { "memlock", memlock }, { "files", files },
+		{ "limits", limits },
 	};
 	size_t i;
 

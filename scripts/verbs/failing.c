@@ -6,14 +6,16 @@
  * when it is repeated. This also holds for calls that destroy objects.
  *
  * PART: "verbs" for all objects of a process; "connect" for connections of processes; "link"
- * for devices; "kernel [CASE]" for a case of the kernel consumer (see ktest/); "traffic": some
- * of all atomic allocations fail all the time. KIW_STEP=N: only every Nth allocation.
+ * for devices; "kernel [CASE]" for a case of the kernel consumer (see ktest/); "work [CASE]": an
+ * allocation in a work item fails during such a case; "traffic": some of all atomic allocations
+ * fail all the time. KIW_STEP=N: only every Nth allocation; "work": steps of N * 8 bytes.
  *
  * Needs a kernel with fault injection by task (fail-nth), and the settings made by
  * 260-failing.sh.
  */
 #include "common.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -40,6 +42,8 @@
 #define ALL		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
 /* Both ends have had all that the Request for a Read needs */
 #define FIRST_OCTETS	8192
+/* The work items of a case do not allocate so much */
+#define WORK_OCTETS	262144
 #define KTEST_RUN	"/sys/kernel/debug/kiwarp_ktest/run"
 #define KTEST_LOG	"/sys/kernel/debug/kiwarp_ktest/log"
 
@@ -771,12 +775,100 @@ static void kernel(void)
 	printf("%s: %d allocations\n", ktest_case, nth - 1);
 }
 
-static void set_file(const char *path, const char *text)
+static bool set_file_if_there(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY);
+	bool is_set = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 
-	MUST(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-	close(fd);
+	if (fd >= 0)
+		close(fd);
+	return is_set;
+}
+
+static void set_file(const char *path, const char *text)
+{
+	if (!set_file_if_there(path, text))
+		fail("%s: %s", path, strerror(errno));
+}
+
+/* Workers run work items of anybody: allocations of all of them may fail now, or not. */
+static void workers_may_fail(const char *value)
+{
+	char path[300], comm[16];
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+	FILE *f;
+
+	MUST(dir);
+	while ((entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		f = atoi(entry->d_name) ? fopen(path, "r") : NULL;
+		if (!f)
+			continue;
+		if (fgets(comm, sizeof(comm), f) && !strncmp(comm, "kworker", 7)) {
+			snprintf(path, sizeof(path), "/proc/%s/make-it-fail", entry->d_name);
+			set_file_if_there(path, value);
+		}
+		fclose(f);
+	}
+	closedir(dir);
+}
+
+/* The one that was to fail did */
+static bool worker_has_failed(void)
+{
+	FILE *f = fopen(FAILSLAB "times", "r");
+	int left;
+
+	MUST(f && fscanf(f, "%d", &left) == 1);
+	fclose(f);
+	return !left;
+}
+
+/* The allocation of a worker fails by which more than @octets bytes are allocated */
+static int run_failing_work(int octets, bool *hit)
+{
+	char text[16];
+	int err;
+
+	snprintf(text, sizeof(text), "%d", octets);
+	workers_may_fail("1");
+	set_file(FAILSLAB "space", text);
+	set_file(FAILSLAB "times", "1");
+	set_file(FAILSLAB "probability", "100");
+	err = run_case();
+	set_file(FAILSLAB "probability", "0");
+	*hit = worker_has_failed();
+	return err;
+}
+
+/*
+ * Calls of their own do not fail, so nobody is told of a lack of memory: a case may fail in any
+ * way, but it ends, and once there is memory again it passes.
+ */
+static void work_items(void)
+{
+	int octets, err, runs = 0, bad = 0;
+	bool hit = true;
+
+	set_file(FAILSLAB "task-filter", "Y");
+	for (octets = 0; hit && octets < WORK_OCTETS; octets += 8 * step()) {
+		err = run_failing_work(octets, &hit);
+		if (err && (!hit || err != EIO))
+			fail("%s, memory short after %d octets%s: %s", ktest_case, octets,
+			     hit ? "" : ", and it was not", strerror(err));
+		runs += hit;
+		bad += !!err;
+	}
+	workers_may_fail("0");
+	set_file(FAILSLAB "task-filter", "N");
+	set_file(FAILSLAB "times", "-1");
+	if (!runs || hit)
+		fail("%s: %s", ktest_case, runs ? "no end of allocations" : "no allocation");
+	err = run_case();
+	if (err)
+		fail("%s, with memory again: %s", ktest_case, strerror(err));
+	printf("%s: memory was short in work items of %d runs, %d failed\n", ktest_case, runs, bad);
 }
 
 /* Of what cannot wait, one in so many fails, whoever asks: in percent, "0" for an end */
@@ -871,7 +963,7 @@ int main(int argc, char **argv)
 		void (*run)(void);
 	} parts[] = {
 		{ "verbs", verbs }, { "connect", connections }, { "link", links },
-		{ "kernel", kernel }, { "traffic", traffic },
+		{ "kernel", kernel }, { "work", work_items }, { "traffic", traffic },
 	};
 	size_t i;
 

@@ -3,7 +3,8 @@
 """ktap.py selftest OUT NAME LABEL | kunit LOG SUITES
 
 Judges what a guest left and prints what a person wants to see of it, then, as
-the last line, "TOTALS passed failed skipped".
+the last line, "TOTALS passed failed skipped". A case may be skipped only for a reason
+that is in scripts/selftests/skips.
 """
 
 import os
@@ -12,7 +13,8 @@ import sys
 
 CASE = re.compile(r"^( *)(not )?ok (\d+)(?: -)? ?(.*)$")
 PLAN = re.compile(r"^( *)1\.\.(\d+)")
-SKIP = re.compile(r"# SKIP\b", re.I)
+SKIP = re.compile(r"# SKIP\b *(.*)", re.I)
+SKIPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "selftests", "skips")
 
 
 def read(path):
@@ -23,12 +25,18 @@ def read(path):
         return None
 
 
+def skips():
+    """The reasons that are accepted."""
+    return {line for line in (read(SKIPS) or "").splitlines() if line and line[0] != "#"}
+
+
 class Result:
     """Cases of one test: counts, and the reasons why it failed."""
 
     def __init__(self):
         self.passed = self.skipped = 0
         self.failures = []
+        self.unlisted = []
         self.planned = None
 
     def case(self, bad, name):
@@ -36,6 +44,8 @@ class Result:
             self.failures.append(name)
         elif SKIP.search(name):
             self.skipped += 1
+            if SKIP.search(name)[1].strip() not in skips():
+                self.unlisted.append("the reason is not in selftests/skips: " + name)
         else:
             self.passed += 1
 
@@ -65,6 +75,7 @@ class Result:
             self.failures.append("exit status " + status)
         elif not ran:
             self.failures.append("no case")
+        self.failures += self.unlisted
         if dmesg:
             self.failures.append("the kernel log has reports")
         if died is not None:
@@ -126,6 +137,7 @@ class Kunit:
         elif case and not case[1] and self.name:
             if case[2] and not self.cases.failures:
                 self.cases.failures.append("the suite itself")
+            self.cases.failures += self.cases.unlisted
             self.suites.append((self.name, self.cases, self.lines))
             self.name = None
         if self.name:

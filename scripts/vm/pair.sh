@@ -15,6 +15,9 @@ set -u
 # shellcheck source=scripts/vm/guest.sh
 . "$KIW_VM/guest.sh"
 
+# How many seconds b gets to power off
+B_ENDS=120
+
 # The second cable is the control network: tests may do anything to eth0.
 uml_cables() {
 	local -a fds
@@ -64,15 +67,19 @@ start_b() {
 	boot_b
 }
 
-# kill_b: the emulator, which is the child of PID_B; UML's processes are a group of its own.
-# What the guest has said is left where host a finds it.
-kill_b() {
+# kill_emulator: the child of PID_B; UML's processes are a group of its own.
+kill_emulator() {
 	local emulator
-	LIVES=$((LIVES + 1))
 	for emulator in $(ps -o pid= --ppid "$PID_B"); do
 		kill -KILL "$emulator"
 		kill -KILL -- "-$emulator" 2>/dev/null
 	done
+}
+
+# kill_b: what the guest has said is left where host a finds it.
+kill_b() {
+	LIVES=$((LIVES + 1))
+	kill_emulator
 	wait "$PID_B" 2>/dev/null
 	cp "$W/b/console" "$W/a/out/b-killed.$LIVES.console"
 	cp "$W/b/out/dmesg" "$W/a/out/b-killed.$LIVES.dmesg"
@@ -85,10 +92,13 @@ do_requests() {
 	if [ -e "$out/b-boot" ]; then boot_b; rm "$out/b-boot"; fi
 }
 
-# Host a has told b to end; b gets a moment for that, then it is hung.
+# end_b STATUS: of host a, which has told b to end, unless its own guest did not last. A b that
+# does not end is hung. It is killed, which is its verdict: an emulator that is asked to end would
+# do so with status 0.
 end_b() {
-	timeout 20 tail -s 0.1 -f --pid="$PID_B" /dev/null
-	kill "$PID_B" 2>/dev/null
+	local seconds=$B_ENDS
+	case $1 in 124 | 125) seconds=1 ;; esac
+	timeout "$seconds" tail -s 0.1 -f --pid="$PID_B" /dev/null || kill_emulator
 	wait "$PID_B"
 }
 
@@ -114,7 +124,7 @@ main() {
 	done
 	wait "$PID_A"
 	status=$(guest_verdict a $?)
-	end_b
+	end_b "$status"
 	status_b=$(guest_verdict b $?)
 	[ -z "$G_OUT" ] || { guest_copy_out a "$G_OUT/a"; guest_copy_out b "$G_OUT/b"; }
 	[ "$status" != 0 ] || status=$status_b
