@@ -37,6 +37,7 @@
  * @link: in the module's list, for the netdev notifier
  * @ndev: the netdev; held; NULL once the device has been taken down
  * @ndev_tracker: tracks the reference to @ndev
+ * @adder: the task that is registering the device, else NULL; compared, never followed
  * @is_leaving: the netdev is going away, so the device must, too
  * @leave_work: unregisters the device when the netdev goes away
  * @is_active: state of the port that consumers were last told
@@ -67,6 +68,7 @@ struct kiw_device {
 	struct list_head link;
 	struct net_device *ndev;
 	netdevice_tracker ndev_tracker;
+	const struct task_struct *adder;
 	bool is_leaving;
 	struct work_struct leave_work;
 	bool is_active;

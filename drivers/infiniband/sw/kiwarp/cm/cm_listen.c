@@ -267,6 +267,20 @@ static int listen_elsewhere(struct kiw_ep *ep)
 	return 0;
 }
 
+/*
+ * rdma_cm calls for each wildcard listener when a device is registered, and if one of them fails it
+ * does not use the device at all. Any process could keep everybody from a new device that way, by
+ * holding the TCP port of its own listener. So this succeeds without a socket, too.
+ */
+static int listen_without(struct kiw_ep *ep, int err)
+{
+	if (READ_ONCE(ep->dev->adder) != current || !kiw_ep_is_wildcard(ep))
+		return err;
+	kiw_count(&ep->dev->stats, KIW_STAT_CONN_FAILED);
+	kiw_ep_step(ep, KIW_CME_LISTEN, 0);
+	return 0;
+}
+
 static int listen_start(struct kiw_ep *ep, int backlog, bool v6only)
 {
 	struct kiw_sock_local local = kiw_ep_local(ep);
@@ -283,7 +297,7 @@ static int listen_start(struct kiw_ep *ep, int backlog, bool v6only)
 	ks = kiw_sock_listen(&ep->dev->socks, &local, listen_max_children(ep), v6only,
 			     &kiw_ep_sock_ops, ep);
 	if (IS_ERR(ks))
-		return PTR_ERR(ks);
+		return listen_without(ep, PTR_ERR(ks));
 	ep->ks = ks;
 	kiw_ep_step(ep, KIW_CME_LISTEN, 0);
 	return 0;
