@@ -52,10 +52,12 @@
  * @mrs: all memory regions
  * @qps: all queue pairs
  * @stats: counters
- * @half_open_lock: protects @half_open and @num_half_open; innermost
+ * @half_open_lock: protects @half_open, @num_half_open, @num_half_listeners and, of listeners,
+ *	&struct kiw_ep.num_half_open; innermost
  * @half_open: connections to listeners that their consumers have not answered, in the order in
  *	which they began or, from then on, their Request arrived
  * @num_half_open: length of @half_open
+ * @num_half_listeners: listeners to which these connections were made
  * @startups_lock: protects the list of startups of each QP; innermost
  * @num_pd: protection domains, against %KIW_MAX_PD
  * @num_mr: memory regions, against %KIW_MAX_MR
@@ -86,6 +88,7 @@ struct kiw_device {
 	spinlock_t half_open_lock;
 	struct list_head half_open;
 	unsigned int num_half_open;
+	unsigned int num_half_listeners;
 	spinlock_t startups_lock;
 	atomic_t num_pd;
 	atomic_t num_mr;

@@ -328,7 +328,11 @@ static void ep_update_half_open(struct kiw_ep *ep)
 	}
 	list_del_init(&ep->half_link);
 	WRITE_ONCE(dev->num_half_open, dev->num_half_open - 1);
+	if (!--ep->half_listener->num_half_open)
+		dev->num_half_listeners--;
 	spin_unlock(&dev->half_open_lock);
+	kiw_ep_put(ep->half_listener);
+	ep->half_listener = NULL;
 	kiw_ep_put(ep);
 }
 
