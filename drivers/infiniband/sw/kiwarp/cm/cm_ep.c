@@ -163,13 +163,16 @@ struct kiw_ep *kiw_ep_find(const struct iw_cm_id *id)
 struct kiw_ep *kiw_ep_next(struct kiw_device *dev, unsigned long *id)
 {
 	struct kiw_ep *ep;
+	bool is_found;
 
-	xa_lock(&eps);
+	/* Other devices may have any number of endpoints in between, so do not keep the lock. */
 	do {
+		xa_lock(&eps);
 		ep = xa_find(&eps, id, ULONG_MAX, XA_PRESENT);
+		is_found = ep && ep->dev == dev && kref_get_unless_zero(&ep->ref);
+		xa_unlock(&eps);
 		++*id;
-	} while (ep && (ep->dev != dev || !kref_get_unless_zero(&ep->ref)));
-	xa_unlock(&eps);
+	} while (ep && !is_found);
 	return ep;
 }
 
