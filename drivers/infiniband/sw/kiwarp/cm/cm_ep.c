@@ -61,10 +61,10 @@ struct kiw_ep *kiw_ep_new(struct kiw_device *dev)
 {
 	struct kiw_ep *ep;
 
-	ep = kzalloc(sizeof(*ep), GFP_KERNEL);
+	ep = kzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
 	if (!ep)
 		return NULL;
-	ep->startup = kzalloc(sizeof(*ep->startup), GFP_KERNEL);
+	ep->startup = kzalloc(sizeof(*ep->startup), GFP_KERNEL_ACCOUNT);
 	if (!ep->startup)
 		goto err_free;
 	kref_init(&ep->ref);
