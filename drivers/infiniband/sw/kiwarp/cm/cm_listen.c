@@ -295,8 +295,11 @@ static int listen_elsewhere(struct kiw_ep *ep)
  */
 static int listen_without(struct kiw_ep *ep, int err)
 {
+	const struct sockaddr_storage *local = &ep->startup->local;
+
 	if (READ_ONCE(ep->dev->adder) != current || !kiw_ep_is_wildcard(ep))
 		return err;
+	ibdev_warn_ratelimited(&ep->dev->ib, "cannot listen at %pISpc: %pe\n", local, ERR_PTR(err));
 	kiw_count(&ep->dev->stats, KIW_STAT_CONN_FAILED);
 	kiw_ep_step(ep, KIW_CME_LISTEN, 0);
 	return 0;
