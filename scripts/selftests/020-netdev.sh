@@ -132,6 +132,44 @@ comes_again() {
 	done
 }
 
+# --- a listener that was there before -------------------------------------------
+
+PORT=7010
+
+# A process without rights, with a wildcard listener whose port it holds for TCP as well
+holds_port() {
+	chmod 666 /dev/infiniband/rdma_cm
+	PYTHONPATH=$SELFTESTS PYTHONDONTWRITEBYTECODE=1 \
+		setpriv --reuid 65534 --regid 65534 --clear-groups timeout 60 \
+		python3 -c "import socket, time, rdmacm
+tcp = socket.create_server(('', $PORT))
+ident = rdmacm.Id(rdmacm.Channel())
+ident.listen('0.0.0.0', $PORT, 8)
+print('listens', flush=True)
+time.sleep(60)" >"$T_DIR/holder.log" 2>&1 </dev/null &
+	echo $! >"$T_DIR/holder.pid"
+	wait_for 10 grep -q listens "$T_DIR/holder.log" || { spawn_log holder; return 1; }
+}
+
+listens_there() { ss -Hltn "sport = :7174" | grep -q "10.80.0.1:"; }
+
+# Others use the device. Otherwise rdma_cm does not know it.
+listener_in_the_way() {
+	local status=0
+	log_mark
+	holds_port || { spawn_stop holder; return 1; }
+	ip link add d0 type dummy && ip addr add 10.80.0.1/24 dev d0 && ip link set d0 up &&
+		rdma link add kiw0 type "$KIW_LINK_TYPE" netdev d0 || status=1
+	log_says "0.0.0.0:$PORT" || status=1
+	timeout 30 rping -s -a 10.80.0.1 >"$T_DIR/server.log" 2>&1 </dev/null &
+	echo $! >"$T_DIR/server.pid"
+	wait_for 10 listens_there || { spawn_log server; status=1; }
+	spawn_stop server
+	spawn_stop holder
+	ip link del d0 && wait_for 5 gone kiw0 || status=1
+	return "$status"
+}
+
 # ------------------------------------------------------------------------------
 
 if ! load_kiwarp || ! topo_up || ! rdma_up; then bail "no devices"; fi
@@ -143,6 +181,7 @@ t_run "hardware address" follows_address
 t_run "name" follows_name
 t_run "moved to another namespace" follows_namespace
 t_run "the watching program can go" spawn_stop watch
+t_run "a new device, and a listener whose port TCP has" listener_in_the_way
 t_run "removed with its netdev" removed_with_netdev
 t_run "three times the same again" comes_again
 rdma_del b

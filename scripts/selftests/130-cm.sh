@@ -22,6 +22,33 @@ no_objects() {
 	done
 }
 
+# --- two listeners -------------------------------------------------------------------
+
+PORT=7020
+OTHER_PORT=7021
+
+unanswered() { spawn "$1" "$2" env PYTHONDONTWRITEBYTECODE=1 python3 "$SELFTESTS/unanswered.py" "${@:3}"; }
+says() { wait_for "${3:-10}" grep -q "$2" "$T_DIR/$1.log" || { spawn_log "$1"; return 1; }; }
+
+# Many more than may be unanswered call one listener, while a Request waits at the other.
+flood_of_another() {
+	local status=0
+	echo 60000 >"/sys/class/infiniband/$DEV_B/policy/startup_ms" || return 1
+	unanswered slow b answer "$DEV_B" "$B4" "$PORT" "$T_DIR/answer" && says slow listens &&
+		unanswered mute b ignore "$DEV_B" "$B4" "$OTHER_PORT" && says mute listens &&
+		unanswered caller a call "$B4" "$PORT" 1 && says slow asked &&
+		unanswered flood a call "$B4" "$OTHER_PORT" 50 && says flood called 20 || status=1
+	says flood reset || status=1
+	: >"$T_DIR/answer"
+	says slow accepted || status=1
+	says caller 'replied 1' || status=1
+	spawn_stop flood
+	spawn_stop caller
+	spawn_stop mute
+	spawn_stop slow
+	return "$status"
+}
+
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 verbs_cases nobody private_data reject read_depths backlog two_hundred ports_in_use \
 	nothing_left
@@ -41,6 +68,7 @@ echo 10000 >"$PARAMETERS/startup_ms"
 echo 8 >"$PARAMETERS/max_half_open_total"
 t_run "room for few that are not answered" rdma_up
 verbs_cases callers_unanswered nothing_left
+t_run "a Request, and a flood of Requests to another listener" flood_of_another
 rdma_down
 echo 4096 >"$PARAMETERS/max_half_open_total"
 echo N >"$PARAMETERS/p2p"

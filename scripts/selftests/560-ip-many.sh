@@ -6,6 +6,8 @@
 # shellcheck disable=SC2317,SC2119 # t_run calls them; no arguments meant
 # shellcheck source=scripts/selftests/rc
 . "$(dirname "$0")/rc"
+# shellcheck source=scripts/selftests/rc-device
+. "$SELFTESTS/rc-device"
 # shellcheck source=scripts/selftests/rc-ip
 . "$SELFTESTS/rc-ip"
 
@@ -83,6 +85,59 @@ peers_down() {
 	wait_for 30 has_connections 0
 }
 
+# --- containers -----------------------------------------------------------------------
+
+TRIES=1000
+# Of an interface, and of all interfaces of containers
+MOST=4096
+
+# container SCRIPT [ARGS...]: root of its own user and network namespace, nobody outside of it, with
+# two underlays
+# shellcheck disable=SC2016 # for the inner shell
+container() {
+	setpriv --reuid 65534 --regid 65534 --clear-groups unshare -Urn timeout 100 bash -c '
+		ip link set lo up
+		for n in 0 1; do
+			ip link add d$n type dummy && ip addr add 10.$((80 + n)).0.1/16 dev d$n &&
+				ip link set d$n up || exit 200
+		done
+		'"$1" - "${@:2}"
+}
+
+# Each attempt fails, because the port is in use.
+# shellcheck disable=SC2016 # for the inner shell
+log_of_container() {
+	local n begun=$SECONDS
+	log_mark
+	container '
+		ip link add link d0 name k0 type kiwarp_ip && ip link add link d0 name k1 type kiwarp_ip &&
+			ip link set k0 up || exit 200
+		ip link set k1 up && { echo "the port is not in use"; exit 201; }
+		for ((n = 0; n < $1; n++)); do echo link set k1 up; done | ip -force -batch - 2>&1 |
+			grep -c "Address already in use"' "$TRIES" || return 1
+	n=$(dmesg --nopager | sed "1,/$D_MARK/d" | grep -c 'cannot open the datagram service')
+	echo "$n lines in $((SECONDS - begun)) s"
+	# net.core.message_burst: 10, net.core.message_cost: 5 s
+	[ "$n" -ge 1 ] && [ "$n" -le $((20 + 2 * (SECONDS - begun))) ] && [ "$n" -lt "$TRIES" ]
+}
+
+# Packets to as many nodes as an interface may have, on each of two
+# shellcheck disable=SC2016 # for the inner shell
+peers_of_container() {
+	local none
+	container '
+		for n in 0 1; do
+			ip link add link d$n name k$n type kiwarp_ip && ip link set k$n up || exit 200
+		done
+		python3 "$2" "$1" k0 k1 || exit 201
+		for n in 0 1; do ethtool -S k$n; done' "$MOST" "$SELFTESTS/many_peers.py" \
+		>"$T_DIR/peers.log" 2>&1 || { cat "$T_DIR/peers.log"; return 1; }
+	none=$(awk '$1 == "tx_no_peer:" { n += $2 } END { print n + 0 }' "$T_DIR/peers.log")
+	echo "of $((2 * MOST)) nodes $none are no peers"
+	# Some may have been forgotten in between.
+	[ "$none" -ge $((MOST / 2)) ] || { cat "$T_DIR/peers.log"; return 1; }
+}
+
 if ! load_ip || ! topo_up || ! rdma_up; then bail "no hosts"; fi
 t_run "$PEERS peers come" peers_up
 t_run "10 connections at most: datagrams for the others" limited
@@ -90,6 +145,8 @@ t_run "a connection to each of them" unlimited
 t_run "large packets to each of them" ask 1900
 t_run "nothing was lost" kip_is_zero a rx_overrun rx_bad_control rx_bad_type rx_short rx_no_memory
 t_run "all of them go" peers_down
+t_run "of a container: an interface that does not come up does not flood the log" log_of_container
+t_run "of a container: peers of all interfaces together are limited" peers_of_container
 on_a ip link del kip0
 rdma_down
 topo_down

@@ -411,7 +411,9 @@ int kiw_device_add(const char *name, struct net_device *ndev, const struct kiw_u
 
 	/* Once registered it can be unregistered at any time; keep its memory */
 	get_device(&dev->ib.dev);
+	WRITE_ONCE(dev->adder, current);
 	ret = ib_register_device(&dev->ib, name, NULL);
+	WRITE_ONCE(dev->adder, NULL);
 	if (ret) {
 		/* For a name in use the core returns -ENFILE, "too many open files" to users */
 		if (ret == -ENFILE) {

@@ -40,6 +40,7 @@ struct kiw_uapi_ops;
  * @link: in the module's list, for the netdev notifier
  * @ndev: the netdev; held; NULL once the device has been taken down
  * @ndev_tracker: tracks the reference to @ndev
+ * @adder: the task that is registering the device, else NULL; compared, never followed
  * @is_leaving: the netdev is going away, so the device must, too
  * @leave_work: unregisters the device when the netdev goes away
  * @is_active: state of the port that consumers were last told
@@ -54,10 +55,12 @@ struct kiw_uapi_ops;
  * @mrs: all memory regions
  * @qps: all queue pairs
  * @stats: counters
- * @half_open_lock: protects @half_open and @num_half_open; innermost
+ * @half_open_lock: protects @half_open, @num_half_open, @num_half_listeners and, of listeners,
+ *	&struct kiw_ep.num_half_open; innermost
  * @half_open: connections to listeners that their consumers have not answered, in the order in
  *	which they began or, from then on, their Request arrived
  * @num_half_open: length of @half_open
+ * @num_half_listeners: listeners to which these connections were made
  * @startups_lock: protects the list of startups of each QP; innermost
  * @num_pd: protection domains, against %KIW_MAX_PD
  * @num_mr: memory regions, against %KIW_MAX_MR
@@ -71,6 +74,7 @@ struct kiw_device {
 	struct list_head link;
 	struct net_device *ndev;
 	netdevice_tracker ndev_tracker;
+	const struct task_struct *adder;
 	bool is_leaving;
 	struct work_struct leave_work;
 	bool is_active;
@@ -88,6 +92,7 @@ struct kiw_device {
 	spinlock_t half_open_lock;
 	struct list_head half_open;
 	unsigned int num_half_open;
+	unsigned int num_half_listeners;
 	spinlock_t startups_lock;
 	atomic_t num_pd;
 	atomic_t num_mr;

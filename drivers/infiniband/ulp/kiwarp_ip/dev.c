@@ -12,6 +12,7 @@
 #include <linux/if_arp.h>
 #include <linux/inetdevice.h>
 #include <linux/module.h>
+#include <linux/net.h>
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 
@@ -51,8 +52,11 @@ static int dev_begin(struct kip_dev *dev)
 	kip_rx_open(dev);
 	ret = kip_udp_open(dev);
 	if (ret) {
-		netdev_info(dev->netdev, "cannot open the datagram service on %s, port %u: %pe\n",
-			    dev->lower->name, dev->settings.port, ERR_PTR(ret));
+		/* Containers may try again and again, but must not flood the log */
+		if (net_ratelimit())
+			netdev_info(dev->netdev,
+				    "cannot open the datagram service on %s, port %u: %pe\n",
+				    dev->lower->name, dev->settings.port, ERR_PTR(ret));
 		kip_rx_close(dev);
 		return ret;
 	}

@@ -8,12 +8,43 @@
  */
 #include "peer.h"
 
+#include <linux/atomic.h>
 #include <linux/jhash.h>
 #include <linux/slab.h>
+#include <linux/user_namespace.h>
 
 #include "dev.h"
 #include "proto/addr.h"
 #include "proto/peer_fsm.h"
+
+/*
+ * Peers of all interfaces whose underlay is outside of the initial user namespace. Root of another
+ * user namespace can create any number of interfaces there, and no memory cgroup is charged for
+ * peers and their attempts to connect, so the limit is common to all of them.
+ */
+static atomic_t foreign_peers;
+
+static bool peer_is_foreign(const struct kip_dev *dev)
+{
+	return dev->net->user_ns != &init_user_ns;
+}
+
+/* May there be another peer? */
+static bool peer_take_room(struct kip_dev *dev)
+{
+	if (READ_ONCE(dev->nr_peers) >= KIP_MAX_PEERS)
+		return false;
+	if (!peer_is_foreign(dev) || atomic_inc_return(&foreign_peers) <= KIP_MAX_PEERS)
+		return true;
+	atomic_dec(&foreign_peers);
+	return false;
+}
+
+static void peer_give_room(struct kip_dev *dev)
+{
+	if (peer_is_foreign(dev))
+		atomic_dec(&foreign_peers);
+}
 
 static u32 peer_hash(const u8 *lladdr)
 {
@@ -51,11 +82,13 @@ struct kip_peer *kip_peer_get(struct kip_dev *dev, const u8 *lladdr)
 {
 	struct kip_peer *peer = kip_peer_find(dev, lladdr), *other;
 
-	if (peer || READ_ONCE(dev->nr_peers) >= KIP_MAX_PEERS)
+	if (peer || !peer_take_room(dev))
 		return peer;
 	peer = kzalloc(sizeof(*peer), GFP_ATOMIC | __GFP_NOWARN);
-	if (!peer)
+	if (!peer) {
+		peer_give_room(dev);
 		return NULL;
+	}
 	kip_addr_key(peer->lladdr, lladdr);
 	INIT_LIST_HEAD(&peer->wish_entry);
 	spin_lock_init(&peer->lock);
@@ -71,6 +104,7 @@ struct kip_peer *kip_peer_get(struct kip_dev *dev, const u8 *lladdr)
 	spin_unlock_bh(&dev->lock);
 	if (other) {
 		kfree(peer);
+		peer_give_room(dev);
 		return other;
 	}
 	return peer;
@@ -150,5 +184,6 @@ void kip_peer_remove(struct kip_dev *dev, struct kip_peer *peer)
 	spin_lock_bh(&dev->lock);
 	list_del_init(&peer->wish_entry);
 	spin_unlock_bh(&dev->lock);
+	peer_give_room(dev);
 	kfree_rcu(peer, rcu);
 }

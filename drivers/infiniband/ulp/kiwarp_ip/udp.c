@@ -34,6 +34,8 @@
 #define QUEUE_MAX	256
 /* Maximum number of datagrams received per run of the work item */
 #define RX_BURST	64
+/* Packets sent per run of the work item, each to as many nodes as are listed */
+#define TX_BURST	16
 #define BUFFER		(sizeof(struct kip_wire_dgram) + KIP_DGRAM_MTU_MAX + 1)
 #define RX_HEADROOM	ALIGN(NET_SKB_PAD + KIP_ADDR_LEN, 16)
 /* Headroom that a packet needs to become a datagram */
@@ -275,9 +277,10 @@ static void udp_transmit_to_all(struct kip_dev *dev, struct sk_buff *skb)
 static void udp_tx_work(struct work_struct *work)
 {
 	struct kip_dev *dev = container_of(work, struct kip_dev, udp.work);
+	unsigned int left = TX_BURST;
 	struct sk_buff *skb;
 
-	while ((skb = skb_dequeue(&dev->udp.queue))) {
+	while (left-- && (skb = skb_dequeue(&dev->udp.queue))) {
 		const union kip_sockaddr dst = udp_cb(skb)->dst;
 		const u32 len = skb->len - sizeof(struct kip_wire_dgram);
 
@@ -295,6 +298,9 @@ static void udp_tx_work(struct work_struct *work)
 		consume_skb(skb);
 		cond_resched();
 	}
+	/* Whoever fills the queue must not occupy the workqueue, which all interfaces share */
+	if (!skb_queue_empty(&dev->udp.queue))
+		queue_work(kip_wq, &dev->udp.work);
 }
 
 /**

@@ -61,10 +61,10 @@ struct kiw_ep *kiw_ep_new(struct kiw_device *dev)
 {
 	struct kiw_ep *ep;
 
-	ep = kzalloc(sizeof(*ep), GFP_KERNEL);
+	ep = kzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
 	if (!ep)
 		return NULL;
-	ep->startup = kzalloc(sizeof(*ep->startup), GFP_KERNEL);
+	ep->startup = kzalloc(sizeof(*ep->startup), GFP_KERNEL_ACCOUNT);
 	if (!ep->startup)
 		goto err_free;
 	kref_init(&ep->ref);
@@ -163,13 +163,16 @@ struct kiw_ep *kiw_ep_find(const struct iw_cm_id *id)
 struct kiw_ep *kiw_ep_next(struct kiw_device *dev, unsigned long *id)
 {
 	struct kiw_ep *ep;
+	bool is_found;
 
-	xa_lock(&eps);
+	/* Other devices may have any number of endpoints in between, so do not keep the lock. */
 	do {
+		xa_lock(&eps);
 		ep = xa_find(&eps, id, ULONG_MAX, XA_PRESENT);
+		is_found = ep && ep->dev == dev && kref_get_unless_zero(&ep->ref);
+		xa_unlock(&eps);
 		++*id;
-	} while (ep && (ep->dev != dev || !kref_get_unless_zero(&ep->ref)));
-	xa_unlock(&eps);
+	} while (ep && !is_found);
 	return ep;
 }
 
@@ -328,7 +331,11 @@ static void ep_update_half_open(struct kiw_ep *ep)
 	}
 	list_del_init(&ep->half_link);
 	WRITE_ONCE(dev->num_half_open, dev->num_half_open - 1);
+	if (!--ep->half_listener->num_half_open)
+		dev->num_half_listeners--;
 	spin_unlock(&dev->half_open_lock);
+	kiw_ep_put(ep->half_listener);
+	ep->half_listener = NULL;
 	kiw_ep_put(ep);
 }
 

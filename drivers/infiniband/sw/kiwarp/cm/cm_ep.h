@@ -105,10 +105,12 @@ struct kiw_ep_accept {
  * @link: in @listener's @children; protected by @listener's @half_lock
  * @half_link: in the device's @half_open until the consumer has answered; protected by its lock,
  *	joins and leaves under @lock
+ * @half_listener: the listener it came from, referenced, as long as @half_link is in the list
  * @startup_link: initiator: in the QP's list of startups until this one has ended; protected
  *	by the device's @startups_lock
  * @children: listener: connections that the consumer has not been told of
  * @num_children: listener: length of @children
+ * @num_half_open: listener: its connections in the device's @half_open; protected by its lock
  * @backlog: listener: connections the consumer allows for; the policy adds to it
  * @half_lock: listener: protects @children, @num_children, @is_stopped and the upcall of a
  *	Request
@@ -135,10 +137,12 @@ struct kiw_ep {
 	struct kiw_ep *listener;
 	struct list_head link;
 	struct list_head half_link;
+	struct kiw_ep *half_listener;
 	struct list_head startup_link;
 
 	struct list_head children;
 	unsigned int num_children;
+	unsigned int num_half_open;
 	unsigned int backlog;
 	spinlock_t half_lock;
 	bool is_stopped;

@@ -53,9 +53,13 @@ static bool listen_join(struct kiw_ep *ep, struct kiw_ep *listener)
 		list_add_tail(&ep->link, &listener->children);
 		WRITE_ONCE(listener->num_children, listener->num_children + 1);
 		kiw_ep_get(ep);
+		kiw_ep_get(listener);
+		ep->half_listener = listener;
 		spin_lock(&dev->half_open_lock);
 		list_add_tail(&ep->half_link, &dev->half_open);
 		WRITE_ONCE(dev->num_half_open, dev->num_half_open + 1);
+		if (!listener->num_half_open++)
+			dev->num_half_listeners++;
 		spin_unlock(&dev->half_open_lock);
 	}
 	spin_unlock(&listener->half_lock);
@@ -75,17 +79,34 @@ static struct kiw_ep *listen_first_child(struct kiw_ep *listener)
 	return ep;
 }
 
-/* The oldest half-open connection of all listeners, referenced, or NULL. */
-static struct kiw_ep *listen_first_half_open(struct kiw_device *dev)
+/* Does @ep's listener have as many half-open connections as the average one, or more? */
+static bool listen_has_many(const struct kiw_ep *ep)
 {
-	struct kiw_ep *ep;
+	const struct kiw_device *dev = ep->dev;
+
+	lockdep_assert_held(&dev->half_open_lock);
+	return (u64)ep->half_listener->num_half_open * dev->num_half_listeners >=
+	       dev->num_half_open;
+}
+
+/*
+ * The connection to evict, referenced, or NULL: the oldest one of the listeners that have at least
+ * their share. Callers of one listener do not drive out those of others.
+ */
+static struct kiw_ep *listen_next_victim(struct kiw_device *dev)
+{
+	struct kiw_ep *ep, *victim = NULL;
 
 	spin_lock(&dev->half_open_lock);
-	ep = list_first_entry_or_null(&dev->half_open, struct kiw_ep, half_link);
-	if (ep)
+	list_for_each_entry(ep, &dev->half_open, half_link) {
+		if (!listen_has_many(ep))
+			continue;
 		kiw_ep_get(ep);
+		victim = ep;
+		break;
+	}
 	spin_unlock(&dev->half_open_lock);
-	return ep;
+	return victim;
 }
 
 static unsigned int listen_max_children(const struct kiw_ep *listener)
@@ -146,7 +167,7 @@ static void listen_make_room(struct kiw_ep *listener)
 	}
 	max = kiw_policy_get(&dev->policy, KIW_POLICY_MAX_HALF_OPEN_TOTAL);
 	while (READ_ONCE(dev->num_half_open) >= max) {
-		ep = listen_first_half_open(dev);
+		ep = listen_next_victim(dev);
 		if (!ep)
 			break;
 		listen_evict(ep, listen_evict_half_open);
@@ -267,6 +288,23 @@ static int listen_elsewhere(struct kiw_ep *ep)
 	return 0;
 }
 
+/*
+ * rdma_cm calls for each wildcard listener when a device is registered, and if one of them fails it
+ * does not use the device at all. Any process could keep everybody from a new device that way, by
+ * holding the TCP port of its own listener. So this succeeds without a socket, too.
+ */
+static int listen_without(struct kiw_ep *ep, int err)
+{
+	const struct sockaddr_storage *local = &ep->startup->local;
+
+	if (READ_ONCE(ep->dev->adder) != current || !kiw_ep_is_wildcard(ep))
+		return err;
+	ibdev_warn_ratelimited(&ep->dev->ib, "cannot listen at %pISpc: %pe\n", local, ERR_PTR(err));
+	kiw_count(&ep->dev->stats, KIW_STAT_CONN_FAILED);
+	kiw_ep_step(ep, KIW_CME_LISTEN, 0);
+	return 0;
+}
+
 static int listen_start(struct kiw_ep *ep, int backlog, bool v6only)
 {
 	struct kiw_sock_local local = kiw_ep_local(ep);
@@ -283,7 +321,7 @@ static int listen_start(struct kiw_ep *ep, int backlog, bool v6only)
 	ks = kiw_sock_listen(&ep->dev->socks, &local, listen_max_children(ep), v6only,
 			     &kiw_ep_sock_ops, ep);
 	if (IS_ERR(ks))
-		return PTR_ERR(ks);
+		return listen_without(ep, PTR_ERR(ks));
 	ep->ks = ks;
 	kiw_ep_step(ep, KIW_CME_LISTEN, 0);
 	return 0;

@@ -147,7 +147,7 @@ int kiw_ep_build_request(struct kiw_ep *ep, const struct iw_cm_conn_param *param
 	mpa_want_depths(ep, param);
 	if (param->private_data_len) {
 		startup->own_pdata = kmemdup(param->private_data, param->private_data_len,
-					     GFP_KERNEL);
+					     GFP_KERNEL_ACCOUNT);
 		if (!startup->own_pdata)
 			return -ENOMEM;
 	}

@@ -121,7 +121,7 @@ static struct kiw_sock *sock_make(struct kiw_sock_pool *pool, bool is_listener,
 {
 	struct kiw_sock *ks;
 
-	ks = kzalloc(sizeof(*ks), GFP_KERNEL);
+	ks = kzalloc(sizeof(*ks), GFP_KERNEL_ACCOUNT);
 	if (!ks)
 		return NULL;
 	ks->pool = pool;
