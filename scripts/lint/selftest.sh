@@ -292,6 +292,23 @@ cp -r "$top"/{drivers,include,kunit,Documentation,MAINTAINERS} "$work/tree"
 add_to "$driver/main.c" 'kiw_compat_more();'
 bad "series" "main.c: no rule for: kiw_compat_more" "a use of compat/ without a rule"
 
+# floor ROW - of a coverage that was recorded
+floor() {
+	mkdir -p "$work/tree/scripts/coverage"
+	add_to scripts/coverage/floor "# $licence" '# Commit: none' '# Date: 2026-01-01' '# Of: KUnit' "$1"
+}
+
+floor "$driver/main.c 10 9 4 4 90 100"
+rc=0
+{ lint --only "^coverage" &&
+	grep -q '^# 90.0 % of lines, 100.0 % of branches, [1-9]' "$work/out"; } || rc=1
+result "$rc" "coverage: its age is said"
+good_tree
+floor "$driver/main.c 10 8 4 4 90 100"
+bad "coverage" "main.c is below its floor" "figures that are too low"
+floor "$driver/gone.c 10 9 4 4 90 100"
+bad "coverage" "there is no .*gone.c" "a file that is gone"
+
 add_to "scripts/sample" "echo \$x"
 bad "shellcheck" "SC2086" "an unquoted word"
 add_to "scripts/sample.py" 'print('
