@@ -236,6 +236,7 @@ add_all() {
 	add layers "layering of includes and calls" python_check layers.py
 	add rooms "rooms are the same everywhere" python_check rooms.py
 	add counters "counters are documented and tested" python_check counters.py
+	add mutants "mutants have tests" python_check mutants.py
 	add packaging "packages are up to date" python_check packaging.py
 	add sizes "sizes (report)" report_sizes
 	add coverage "coverage, as recorded (report)" report_coverage
