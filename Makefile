@@ -137,6 +137,15 @@ RACE_TESTS = 035 036 123 127 128 129 245 300
 check-races:
 	scripts/selftests/check --kernel smp-debug:2 --kernel smp-kcsan:2 $(RACE_TESTS) 990
 
+# Which lines and branches the tests execute. COVERAGE="--compare": options of the script
+coverage:
+	scripts/coverage/run.sh $(COVERAGE)
+
+# Changes to the drivers that some test should notice: N of them, drawn with SEED; PART=i/n does every
+# nth. MUTANTS="--files 'sw/kiwarp/cm/*'": more options, see the head of run.py
+mutants:
+	scripts/mutants/run.sh --number $(or $(N),20) --seed $(or $(SEED),1) --part $(or $(PART),1/1) $(MUTANTS)
+
 # rdma-core's own tests, of Debian 12 and 13, on siw and on kiwarp
 pyverbs:
 	scripts/pyverbs/run.sh
@@ -183,6 +192,8 @@ help:
 	@echo 'make fuzz          the parsers under libFuzzer, a few seconds each'
 	@echo 'make fuzz-forever HARNESS=mpa   one of them until it finds something'
 	@echo 'make fuzz-wire     changed sessions on the wire, FUZZ_SECONDS=600 of them'
+	@echo 'make coverage      lines and branches that the tests execute, as HTML too: hours'
+	@echo 'make mutants N=20 SEED=1 PART=1/1   are changes to the drivers noticed by the tests?'
 	@echo 'make pyverbs       the tests of rdma-core itself, on siw and on kiwarp'
 	@echo ''
 	@echo 'Variables: KERNELRELEASE or KERNELDIR (another kernel), DESTDIR or'
@@ -194,4 +205,4 @@ $(KERNELDIR)/Makefile:
 	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
 	@false
 
-.PHONY: all modules clean install uninstall sign install-dkms install-tools dist deb check-release docs lint kunit check check-all check-ulp check-races fuzz fuzz-forever fuzz-wire pyverbs soak bench demo help
+.PHONY: all modules clean install uninstall sign install-dkms install-tools dist deb check-release docs lint kunit check check-all check-ulp check-races fuzz fuzz-forever fuzz-wire coverage mutants pyverbs soak bench demo help

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# run.sh [--kernel uml|uml-debug] [--totals FILE]: builds the KUnit module, runs
-# it in a UML guest, prints a line per suite and the totals of test cases.
+# run.sh [--kernel uml|uml-debug|uml-gcov] [--totals FILE] [--modules DIR] [--out DIR]: builds
+# the KUnit module, runs it in a UML guest, prints a line per suite and the totals of test cases.
 # Status 0 when something ran, nothing failed and the kernel log is clean.
-# FILE gets the totals, "passed failed skipped", in one line.
+# --totals: FILE gets the totals, "passed failed skipped", in one line. --modules: DIR has the
+# module already. --out: DIR gets what the guest leaves.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -12,6 +13,7 @@ set -u
 
 KERNEL=uml
 TOTALS=
+MODULES=
 OUT=
 
 options() {
@@ -19,7 +21,9 @@ options() {
 		case $1 in
 		--kernel) KERNEL=${2:?} ;;
 		--totals) TOTALS=${2:?} ;;
-		*) die "usage: run.sh [--kernel uml|uml-debug] [--totals FILE]" ;;
+		--modules) MODULES=${2:?} ;;
+		--out) OUT=${2:?} ;;
+		*) die "usage: run.sh [--kernel uml|uml-debug|uml-gcov] [--totals FILE] [--modules DIR] [--out DIR]" ;;
 		esac
 		shift 2
 	done
@@ -37,10 +41,12 @@ guest() {
 main() {
 	local mods totals suites bad=0 p f s
 	options "$@"
-	mods=$("$KIW_VM/build.sh" "$KERNEL") || die "build failed"
+	mods=${MODULES:-$("$KIW_VM/build.sh" "$KERNEL")} || die "build failed"
 	[ -f "$mods/kiwarp_kunit.ko" ] || die "the build gave no kiwarp_kunit.ko"
-	OUT=$(mktemp -d "${TMPDIR:-/tmp}/kiwarp-kunit.XXXXXX")
-	trap 'rm -rf "$OUT"' EXIT
+	if [ -z "$OUT" ]; then
+		OUT=$(mktemp -d "${TMPDIR:-/tmp}/kiwarp-kunit.XXXXXX")
+		trap 'rm -rf "$OUT"' EXIT
+	fi
 	guest "$OUT" "$mods" || bad=1
 	suites=$(cat "$KIW_TOP"/kunit/*.c | grep -c '^kunit_test_suite(')
 	totals=$("$KIW_VM/ktap.py" kunit "$OUT/dmesg" "$suites" | tee "$OUT/report" | tail -n 1)

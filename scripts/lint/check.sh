@@ -238,8 +238,10 @@ add_all() {
 	add pictures "pictures agree with the code" python_check pictures.py
 	add counters "counters are documented and tested" python_check counters.py
 	add reference "the reference is complete" python_check reference.py
+	add mutants "mutants have tests" python_check mutants.py
 	add packaging "packages are up to date" python_check packaging.py
 	add sizes "sizes (report)" report_sizes
+	add coverage "coverage, as recorded (report)" report_coverage
 	add refused "kernels that are refused" check_refused
 	add patches "patches for the kernel apply" check_patches
 	add upstream "series for a kernel tree (6.12)" check_upstream
@@ -253,6 +255,10 @@ add_all() {
 
 report_sizes() {
 	python_check sizes.py || true
+}
+
+report_coverage() {
+	python_check coverage.py
 }
 
 run_one() {
@@ -290,7 +296,7 @@ report() {
 	if [ "$(cat "$work/$1.rc" 2>/dev/null)" = 0 ]; then
 		echo "ok $number - ${names[$1]}"
 		passed=$((passed + 1))
-		[ "${commands[$1]}" = report_sizes ] || return 0
+		[[ ${commands[$1]} == report_* ]] || return 0
 	else
 		echo "not ok $number - ${names[$1]}"
 		failed=$((failed + 1))

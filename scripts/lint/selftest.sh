@@ -358,6 +358,41 @@ cp -r "$top"/{drivers,include,kunit,Documentation,MAINTAINERS} "$work/tree"
 add_to "$driver/main.c" 'kiw_compat_more();'
 bad "series" "main.c: no rule for: kiw_compat_more" "a use of compat/ without a rule"
 
+# floor ROW - of a coverage that was recorded
+floor() {
+	mkdir -p "$work/tree/scripts/coverage"
+	add_to scripts/coverage/floor "# $licence" '# Commit: none' '# Date: 2026-01-01' '# Of: KUnit' "$1"
+}
+
+floor "$driver/main.c 10 9 4 4 90 100"
+rc=0
+{ lint --only "^coverage" &&
+	grep -q '^# 90.0 % of lines, 100.0 % of branches, [1-9]' "$work/out"; } || rc=1
+result "$rc" "coverage: its age is said"
+good_tree
+floor "$driver/main.c 10 8 4 4 90 100"
+bad "coverage" "main.c is below its floor" "figures that are too low"
+floor "$driver/gone.c 10 9 4 4 90 100"
+bad "coverage" "there is no .*gone.c" "a file that is gone"
+
+# map LINE - of the tests of mutants; there is one test
+map() {
+	mkdir -p "$work/tree/scripts/mutants" "$work/tree/scripts/selftests"
+	add_to scripts/mutants/map "# $licence" "$1"
+	add_to scripts/selftests/100-one.sh "# $licence" '# KERNELS: uml'
+}
+
+map "sw/kiwarp/main.c 100"
+bad "mutants" "wire.c:1: no tests" "a file without tests"
+map "sw/kiwarp/* 101"
+bad "mutants" "map:2: 0 tests are 101" "a test that is gone"
+map "sw/kiwarp/* 100@uml-debug"
+bad "mutants" "map:2: 100 does not run on uml-debug" "a kernel that a test is not for"
+map "sw/kiwarp/gone.c 100"
+bad "mutants" "map:2: no file is sw/kiwarp/gone.c" "tests of nothing"
+map "locks:sw/kiwarp/* 100"
+bad "mutants" "map:2: no operator is locks" "an operator that is gone"
+
 add_to "scripts/sample" "echo \$x"
 bad "shellcheck" "SC2086" "an unquoted word"
 add_to "scripts/sample.py" 'print('

@@ -5,7 +5,8 @@
 # that holds them: kiwarp.ko, kiwarp_ktest.ko, and kiwarp_kunit.ko if the kernel has KUnit.
 # It builds in a copy in the cache, so that builds for several kernels can run at once and the
 # tree stays clean. Only changed files are compiled again; in a new tree, those that differ from
-# the tree that was built last.
+# the tree that was built last. For uml-gcov the directory also has gcno/, the compiler's notes,
+# which the counts of the same modules can be read with.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -19,30 +20,33 @@ copy_tree() {
 	mkdir -p "$1"
 	rsync -rlpc --delete --exclude=/.* --exclude=/scripts \
 		--exclude=/Documentation --exclude='*.o' --exclude='*.ko' --exclude='*.mod' \
-		--exclude='*.mod.c' --exclude='.*.cmd' --exclude='.*.d' \
+		--exclude='*.mod.c' --exclude='.*.cmd' --exclude='.*.d' --exclude='*.gcno' \
 		--exclude=Module.symvers --exclude=modules.order "$KIW_TOP/" "$1"
 }
 
 compile() {
 	: >"$1.log"
 	run_logged "$1.log" make -C "$K_BUILD" "M=$1" "ARCH=$K_ARCH" \
-		-j"$(build_jobs)" modules || return 1
+		-j"$(build_jobs)" ${GCOV:+GCOV_PROFILE=y} modules || return 1
 	grep -A5 -E 'warning:' "$1.log" >&2
 	return 0
 }
 
+# collect DIR CLONE MODULE...
 collect() {
-	local dir=$1 m
-	shift
+	local dir=$1 clone=$2 m
+	shift 2
 	for m in "$@"; do
 		strip -g -o "$dir/${m##*/}" "$m" || return 1
 	done
+	[ -z "$GCOV" ] || rsync -rm --include='*/' --include='*.gcno' --exclude='*' "$clone/" "$dir/gcno"
 }
 
 main() {
-	local clone
+	local clone GCOV=
 	local -a modules
 	load_kernel "${1:-}"
+	case $1 in *-gcov) GCOV=1 ;; esac
 	need_packages rsync build-essential || die "packages missing"
 	clone=$KIW_CACHE/build-$1-$(content_key "$K_DIR" "$KIW_TOP")
 	mkdir -p "$KIW_CACHE/locks"
@@ -55,7 +59,7 @@ main() {
 	mapfile -t modules < <(find "$clone" -name '*.ko' | sort)
 	[ "${#modules[@]}" -gt 0 ] || die "the build for $1 gave no module"
 	cached "modules-$1" "$(content_key "${modules[@]}")" \
-		collect "${modules[@]}"
+		collect "$clone" "${modules[@]}"
 }
 
 main "$@"

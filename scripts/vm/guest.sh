@@ -19,7 +19,7 @@ G_MODULES=()
 G_CMD=()
 
 guest_usage() {
-	die "usage: ${0##*/} [--kernel uml|uml-debug|smp-debug|smp-kcsan|6.1|6.12] [--smp N] [--mem MB]
+	die "usage: ${0##*/} [--kernel uml|uml-debug|uml-gcov|smp-debug|smp-kcsan|6.1|6.12] [--smp N] [--mem MB]
 	[--timeout S] [--modules DIR]... [--job DIR] [--out DIR] [--env NAME=VALUE]...
 	[--mtu N] [--keep] -- CMD ARGS..."
 }
@@ -127,8 +127,9 @@ guest_dir() {
 	[ "${#G_MODULES[@]}" = 0 ] || pack_extra_modules "$in/modules.tar" "${G_MODULES[@]}"
 	[ "$K_TYPE" = uml ] || : >"$in/modprobe-net"
 	{
+		# To tests, uml-gcov is uml.
 		printf 'export KIW_KERNEL=%q KIW_HOST=%q KIW_MTU=%q\n' \
-			"$G_KERNEL" "$2" "$G_MTU"
+			"${G_KERNEL%-gcov}" "$2" "$G_MTU"
 		# Another driver can stand in for ours, to try the test bed itself.
 		[ -z "${KIW_LINK_TYPE:-}" ] || printf 'export KIW_LINK_TYPE=%q\n' "$KIW_LINK_TYPE"
 		for v in "${G_ENV[@]}"; do printf 'export %q\n' "$v"; done

@@ -5,6 +5,7 @@
 # is not in the cache. NAME is one of
 #   uml        own 6.12 User Mode Linux kernel with KUnit
 #   uml-debug  the same with KASAN, lockdep, kmemleak, fault injection
+#   uml-gcov   uml with gcov, kmemleak, fault injection
 #   smp-debug  own 6.12 kernel for QEMU with KASAN, lockdep, preemption
 #   smp-kcsan  the same with KCSAN instead of KASAN and lockdep
 #   6.1, 6.12  the distribution's stock kernels, for QEMU
@@ -95,6 +96,9 @@ main() {
 	uml-debug)
 		kernel_own "$1" uml um linux "$KIW_VM/uml.config" "$KIW_VM/uml-debug.config"
 		;;
+	uml-gcov)
+		kernel_own "$1" uml um linux "$KIW_VM/uml.config" "$KIW_VM/uml-gcov.config"
+		;;
 	smp-debug)
 		kernel_own "$1" qemu x86_64 vmlinux "$KIW_VM/uml.config" \
 			"$KIW_VM/uml-debug.config" "$KIW_VM/smp-debug.config"
@@ -107,7 +111,7 @@ main() {
 		# shellcheck source=scripts/vm/stock.sh
 		. "$KIW_VM/stock.sh" && kernel_stock "$1"
 		;;
-	*) die "usage: kernel.sh uml|uml-debug|smp-debug|smp-kcsan|6.1|6.12" ;;
+	*) die "usage: kernel.sh uml|uml-debug|uml-gcov|smp-debug|smp-kcsan|6.1|6.12" ;;
 	esac
 }
 

@@ -4,12 +4,13 @@
 # run.sh [OPTIONS] -- CMD ARGS...: boots one guest, runs CMD in it as root and exits
 # with its status (124: timeout, 125: the guest died).
 #
-#   --kernel NAME   uml (default), uml-debug, smp-debug, smp-kcsan, 6.1, 6.12
+#   --kernel NAME   uml (default), uml-debug, uml-gcov, smp-debug, smp-kcsan, 6.1, 6.12
 #   --smp N         CPUs (QEMU); --mem MB; --timeout S for the whole run
 #   --modules DIR   modprobe finds its *.ko in the guest; may be repeated
 #   --job DIR       /host/job in the guest, and the working directory of CMD
 #   --env N=V       sets a variable in the environment of CMD
-#   --out DIR       gets the guest's /out, and stdout, dmesg, console, status
+#   --out DIR       gets the guest's /out, and stdout, dmesg, console, status; of uml-gcov also
+#                   gcov/, with a directory of counts for each guest
 #
 # KIW_ROOT=trixie in the environment: the guest has the rdma-core of Debian 13 (root.sh).
 # In the guest /host holds scripts/selftests, scripts/peer, scripts/pyverbs, packaging and the

@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""report.py --notes DIR [--info FILE] [--compare] [--record OF] COUNTS...
+
+Prints how many lines and branches of each file of the drivers were executed. DIR has the compiler's
+notes (*.gcno) of all modules, each COUNTS what one guest has counted (*.gcda) with these modules;
+scripts/vm says how they come about. The counts of all guests, and of all objects that a source is
+compiled into, are added.
+
+--info: FILE gets the counts as genhtml reads them. --compare: fails if a file is below its
+floor. --record: writes scripts/coverage/floor; OF says what was run. A floor is never lowered.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+FLOOR = TOP / "scripts/coverage/floor"
+PRODUCT = "drivers/"
+# Where build.sh compiles: paths in notes and counts begin with it, be it of this tree or of the one
+# that the build began with
+CLONE = re.compile(r".*/build-[\w.-]+-[0-9a-f]{16}/")
+# How many objects one gcov reads
+BATCH = 50
+
+
+def relative(path):
+    """A path in notes or counts, relative to the tree."""
+    return os.path.normpath(CLONE.sub("", path))
+
+
+class Source:
+    """What was executed of one source file."""
+
+    def __init__(self):
+        self.lines = {}         # line: count
+        self.branches = {}      # (line, function): {is of a driver: {number: counts}}
+        self.functions = {}     # name: [line, count]
+
+    def add_line(self, line, is_driver):
+        number = line["line_number"]
+        self.lines[number] = self.lines.get(number, 0) + line["count"]
+        counts = [branch["count"] for branch in line["branches"]]
+        if counts:
+            of = self.branches.setdefault((number, line.get("function_name")), {})
+            of = of.setdefault(is_driver, {})
+            known = of.setdefault(len(counts), [0] * len(counts))
+            of[len(counts)] = [a + b for a, b in zip(known, counts)]
+
+    def add_function(self, function):
+        known = self.functions.setdefault(function["name"], [function["start_line"], 0])
+        known[1] += function["execution_count"]
+
+    def taken(self):
+        """(line, counts of its branches). Objects can differ in how a line branches: the driver's own
+        count, in the form that has most branches, and others where they have the same number."""
+        for (line, _), of in sorted(self.branches.items(), key=lambda item: str(item)):
+            most = max(of.get(True) or of[False])
+            forms = [form[most] for form in of.values() if most in form]
+            yield line, [sum(counts) for counts in zip(*forms)]
+
+    def figures(self):
+        """Lines, those executed, branches, those taken"""
+        taken = [count for _, counts in self.taken() for count in counts]
+        return (len(self.lines), sum(c > 0 for c in self.lines.values()),
+                len(taken), sum(c > 0 for c in taken))
+
+
+class Coverage:
+    """All sources of the drivers."""
+
+    def __init__(self):
+        self.sources = {}
+
+    def add(self, document):
+        is_driver = relative(document["data_file"]).startswith(PRODUCT)
+        for file in document["files"]:
+            path = relative(file["file"])
+            if not path.startswith(PRODUCT):
+                continue
+            source = self.sources.setdefault(path, Source())
+            for line in file["lines"]:
+                source.add_line(line, is_driver)
+            for function in file["functions"]:
+                source.add_function(function)
+
+    def figures(self):
+        return {path: source.figures() for path, source in sorted(self.sources.items())}
+
+
+def run_gcov(folder, names):
+    """What gcov says about objects whose notes and counts are in a folder, one at a time."""
+    for first in range(0, len(names), BATCH):
+        argv = ["gcov", "--json-format", "--stdout", "--branch-probabilities"]
+        run = subprocess.run(argv + names[first:first + BATCH], cwd=folder, text=True, check=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if "stamp mismatch" in run.stderr or "version" in run.stderr:
+            sys.exit("report.py: the counts are not of these modules:\n" + run.stderr)
+        for line in run.stdout.splitlines():
+            if line.startswith("{"):
+                yield json.loads(line)
+
+
+def read_all(notes, counts):
+    """Notes alone first: what no guest has loaded counts as not executed."""
+    coverage = Coverage()
+    notes = Path(notes).resolve()
+    objects = sorted(str(path.relative_to(notes).with_suffix("")) for path in notes.rglob("*.gcno"))
+    if not objects:
+        sys.exit(f"report.py: no notes in {notes}")
+    for folder in (None, *counts):
+        found = {}
+        for path in Path(folder).resolve().rglob("*.gcda") if folder else ():
+            found[os.path.splitext(relative(str(path)))[0]] = path
+        if folder and not found:
+            sys.exit(f"report.py: no counts in {folder}")
+        with tempfile.TemporaryDirectory() as work:
+            for name in found if folder else objects:
+                link = Path(work, name)
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.with_name(link.name + ".gcno").symlink_to(notes / (name + ".gcno"))
+                if folder:
+                    link.with_name(link.name + ".gcda").symlink_to(found[name])
+            suffix = ".gcda" if folder else ".gcno"
+            for document in run_gcov(work, [n + suffix for n in (found if folder else objects)]):
+                coverage.add(document)
+    return coverage
+
+
+def percent(part, of):
+    return 100.0 * part / of if of else 100.0
+
+
+def print_table(figures, floors):
+    print("%-52s %13s %7s %13s %7s" % ("file", "lines", "", "branches", ""))
+    total = [0, 0, 0, 0]
+    for path, row in figures.items():
+        print_row(path[len("drivers/infiniband/"):], row, floors.get(path))
+        total = [a + b for a, b in zip(total, row)]
+    for driver in ("sw/kiwarp", "ulp/kiwarp_ip"):
+        rows = [row for path, row in figures.items()
+                if path.startswith(f"drivers/infiniband/{driver}/")]
+        if rows:
+            print_row(driver, [sum(column) for column in zip(*rows)], None)
+    print_row("all", total, None)
+
+
+def print_row(name, row, floor):
+    lines, executed, branches, taken = row
+    below = "" if floor is None or not is_below(row, floor) else "  below its floor: %d %d" % floor
+    print("%-52s %6d/%6d %6.1f%% %6d/%6d %6.1f%%%s" % (
+        name, executed, lines, percent(executed, lines),
+        taken, branches, percent(taken, branches), below))
+
+
+def is_below(row, floor):
+    return percent(row[1], row[0]) < floor[0] or percent(row[3], row[2]) < floor[1]
+
+
+def read_floor():
+    """{file: (percent of lines, percent of branches)}"""
+    floors = {}
+    if FLOOR.exists():
+        for line in FLOOR.read_text(encoding="utf-8").splitlines():
+            if line and not line.startswith("#"):
+                path, *numbers = line.split()
+                floors[path] = tuple(int(n) for n in numbers[4:6])
+    return floors
+
+
+def commit():
+    """That of the sources; what is not committed has none."""
+    def git(*args):
+        return subprocess.run(["git", "-C", str(TOP), *args], text=True, check=True,
+                              stdout=subprocess.PIPE).stdout.strip()
+    changed = git("status", "--porcelain", "--", "drivers", "include", "kunit", "ktest",
+                  "scripts/selftests", "scripts/peer", "scripts/verbs")
+    if changed:
+        sys.exit("report.py: not recorded, commit this first:\n" + changed)
+    return git("rev-parse", "HEAD")
+
+
+def record(figures, floors, of):
+    rows = ["# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause",
+            "# Written by: make coverage COVERAGE=--record",
+            f"# Commit: {commit()}",
+            f"# Date: {datetime.date.today().isoformat()}",
+            f"# Of: {of}",
+            "# File; lines, executed, branches, taken; floors in percent of lines and of branches"]
+    for path, row in figures.items():
+        measured = int(percent(row[1], row[0])), int(percent(row[3], row[2]))
+        floor = [max(pair) for pair in zip(measured, floors.get(path, (0, 0)))]
+        rows.append(" ".join([path, *map(str, row), *map(str, floor)]))
+    FLOOR.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+def write_info(coverage, path):
+    with open(path, "w", encoding="utf-8") as info:
+        for name, source in sorted(coverage.sources.items()):
+            lines, executed, branches, taken = source.figures()
+            print(f"SF:{TOP / name}", file=info)
+            for function, (line, count) in source.functions.items():
+                print(f"FN:{line},{function}\nFNDA:{count},{function}", file=info)
+            for number, (line, counts) in enumerate(source.taken()):
+                for branch, count in enumerate(counts):
+                    print(f"BRDA:{line},{number},{branch},{count}", file=info)
+            for line, count in sorted(source.lines.items()):
+                print(f"DA:{line},{count}", file=info)
+            print(f"BRF:{branches}\nBRH:{taken}\nLF:{lines}\nLH:{executed}\nend_of_record",
+                  file=info)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.splitlines()[0])
+    parser.add_argument("--notes", required=True)
+    parser.add_argument("--info")
+    parser.add_argument("--compare", action="store_true")
+    parser.add_argument("--record")
+    parser.add_argument("counts", nargs="+")
+    args = parser.parse_args()
+    coverage = read_all(args.notes, args.counts)
+    figures, floors = coverage.figures(), read_floor()
+    print_table(figures, floors)
+    if args.info:
+        write_info(coverage, args.info)
+    if args.record:
+        record(figures, floors, args.record)
+    below = [path for path, row in figures.items() if path in floors and is_below(row, floors[path])]
+    if args.compare and below:
+        print(f"{len(below)} files are below their floor")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
