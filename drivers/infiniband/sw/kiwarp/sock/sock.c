@@ -317,7 +317,7 @@ static int sock_disconnect(struct socket *sock)
 	ret = kernel_connect(sock, &addr, sizeof(addr), 0);
 	lock_sock(sk);
 	if (!ret && inet_csk(sk)->icsk_bind_hash)
-		inet_put_port(sk);
+		sk->sk_prot->put_port(sk);
 	release_sock(sk);
 	/* Clear the error that TCP has set because the stream was reset. */
 	sock_error(sk);
