@@ -95,6 +95,10 @@ deb:
 check-release:
 	scripts/release/check.sh
 
+# Against the header packages of Debian's releases, for three machines; KERNELS="REGEX..." are some
+check-kernels:
+	scripts/release/kernels.sh $(KERNELS)
+
 lint:
 	scripts/lint/check.sh
 
@@ -173,6 +177,7 @@ help:
 	@echo 'make soak          random verbs, attacks, NFS and so on for SOAK_SECONDS (600) each'
 	@echo 'make bench         throughput and cost beside siw, rxe and TCP'
 	@echo 'make check-release the packages, installed and used in guests'
+	@echo 'make check-kernels builds for the kernels of Debian 12, 13 and sid: x86, arm64, s390x'
 	@echo 'make lint          static checks only'
 	@echo 'make kunit         KUnit suites only, in seconds'
 	@echo 'make fuzz          the parsers under libFuzzer, a few seconds each'
@@ -189,4 +194,4 @@ $(KERNELDIR)/Makefile:
 	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
 	@false
 
-.PHONY: all modules clean install uninstall sign install-dkms install-tools dist deb check-release lint kunit check check-all check-ulp check-races fuzz fuzz-forever fuzz-wire pyverbs soak bench demo help
+.PHONY: all modules clean install uninstall sign install-dkms install-tools dist deb check-release check-kernels lint kunit check check-all check-ulp check-races fuzz fuzz-forever fuzz-wire pyverbs soak bench demo help
