@@ -99,6 +99,10 @@ check-release:
 docs:
 	scripts/docs/build.sh
 
+# Against the header packages of Debian's releases, for three machines; KERNELS="REGEX..." are some
+check-kernels:
+	scripts/release/kernels.sh $(KERNELS)
+
 lint:
 	scripts/lint/check.sh
 
@@ -186,6 +190,7 @@ help:
 	@echo 'make soak          random verbs, attacks, NFS and so on for SOAK_SECONDS (600) each'
 	@echo 'make bench         throughput and cost beside siw, rxe and TCP'
 	@echo 'make check-release the packages, installed and used in guests'
+	@echo 'make check-kernels builds for the kernels of Debian 12, 13 and sid: x86, arm64, s390x'
 	@echo 'make lint          static checks only'
 	@echo 'make docs          the documents as HTML, in docs-out/'
 	@echo 'make kunit         KUnit suites only, in seconds'
@@ -205,4 +210,4 @@ $(KERNELDIR)/Makefile:
 	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
 	@false
 
-.PHONY: all modules clean install uninstall sign install-dkms install-tools dist deb check-release docs lint kunit check check-all check-ulp check-races fuzz fuzz-forever fuzz-wire coverage mutants pyverbs soak bench demo help
+.PHONY: all modules clean install uninstall sign install-dkms install-tools dist deb check-release docs lint kunit check check-all check-ulp check-races fuzz fuzz-forever fuzz-wire coverage mutants check-kernels pyverbs soak bench demo help

@@ -234,16 +234,39 @@ static int inside_abort(void *arg)
 	return inside_modify(arg, IB_QPS_ERR);
 }
 
+#ifdef KIW_HAS_MUTEX_WAIT_LIST
+static unsigned int inside_count_waiters(struct mutex *mutex)
+{
+	struct list_head *waiter;
+	unsigned int n = 0;
+
+	list_for_each(waiter, &mutex->wait_list)
+		n++;
+	return n;
+}
+#else
+/* The waiters are in a ring. Their structure is private, but begins with its entry in the ring. */
+static unsigned int inside_count_waiters(struct mutex *mutex)
+{
+	struct list_head *first = (struct list_head *)mutex->first_waiter;
+	struct list_head *waiter;
+	unsigned int n = first ? 1 : 0;
+
+	if (first)
+		list_for_each(waiter, first)
+			n++;
+	return n;
+}
+#endif
+
 static bool inside_all_wait(void *arg)
 {
 	struct inside_accept *a = arg;
 	struct mutex *mutex = &a->qp->mutex;
-	struct list_head *waiter;
-	unsigned int n = 0;
+	unsigned int n;
 
 	raw_spin_lock(&mutex->wait_lock);
-	list_for_each(waiter, &mutex->wait_list)
-		n++;
+	n = inside_count_waiters(mutex);
 	raw_spin_unlock(&mutex->wait_lock);
 	return n >= a->waiters;
 }

@@ -561,14 +561,14 @@ static void model_sees_an_early_return_from_accept(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, m->bugs & BUG_REJECT);
 }
 
-struct path {
+struct fsm_path {
 	const char *name;
 	u8 events[8];
 	u16 actions;
 	u8 end;
 };
 
-static const struct path paths[] = {
+static const struct fsm_path paths[] = {
 	{
 		.name = "initiator, both live happily",
 		.events = { KIW_CME_CONNECT, KIW_CME_REQUEST_SENT, KIW_CME_AGREED,
@@ -631,7 +631,7 @@ static const struct path paths[] = {
 static void paths_do_what_they_say(struct kunit *test)
 {
 	struct kiw_cm_step step;
-	const struct path *p;
+	const struct fsm_path *p;
 	u16 actions;
 	int state;
 	int i;

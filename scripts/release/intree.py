@@ -37,6 +37,12 @@ def rules(version):
     yield r'#include "compat/dmabuf\.h"', '#include "dmabuf_vmap.h"'
     yield (r'#include <rdma/ib_verbs\.h>\n\n#include "compat/verbs\.h"\n',
            "#include <rdma/ib_verbs.h>\n#include <rdma/uverbs_ioctl.h>\n")
+    yield (r'#include <net/ipv6\.h>\n(#include <net/sock\.h>\n\n)#include "compat/net\.h"\n',
+           r"#include <net/ipv6.h>\n\1" if version >= (7, 2) else
+           r"#include <net/ipv6_stubs.h>\n#include <net/ipv6.h>\n\1")
+    if version < (6, 15):
+        yield r"#include <net/netdev_lock\.h>\n", ""
+    yield r'\n\n#include "compat/\w+\.h"\n\n', "\n\n"
     yield r'#include "compat/\w+\.h"\n', ""
     yield r"kiw_compat_assign_str\((\w+), \w+\)", r"__assign_str(\1)"
     yield r"kiw_compat_timer_delete_sync", "timer_delete_sync"
@@ -56,6 +62,15 @@ def rules(version):
     yield r"\tkiw_compat_fill_res_srq\(.*\);\n", ""
     yield (r"(\t\.fill_res_qp_entry = .*\n)",
            r"\1\t.fill_res_srq_entry = kiw_fill_res_srq_entry,\n")
+    yield r"\tkiw_compat_resize_cq\(.*\);\n", ""
+    if version < (7, 2):
+        yield r"(\t\.create_cq = .*\n)", r"\1\t.resize_cq = kiw_resize_cq,\n"
+        yield r"ib_umem_get_va", "ib_umem_get"
+    yield from registrations(version)
+    if version < (6, 19):
+        yield r"struct sockaddr_unsized \*", "struct sockaddr *"
+    yield r"kip_compat_mc_", "ipv6_sock_mc_" if version >= (7, 2) else "ipv6_stub->ipv6_sock_mc_"
+    yield r"system_percpu_wq", "system_percpu_wq" if version >= (6, 17) else "system_wq"
     yield r"kiw_compat_vma_flags", "vm_flags_set"
     yield r"kiw_compat_name_by_user", "ib_mark_name_assigned_by_user"
     yield r"\tif \(.* && !kiw_compat_cm_matches_netdev\(\)\) \{\n(?:\t\t.*\n)*\t\}\n", ""
@@ -82,6 +97,28 @@ def rules(version):
         yield r"\tselect CRC32\n", "\tselect LIBCRC32C\n"
 
 
+def registrations(version):
+    """Rules for ib_device_ops.reg_user_mr and .reg_user_mr_dmabuf, which know DMA handles or not."""
+    for macro, name, function, first, mine, last in (
+            ("REG_USER_MR", "verbs_reg_user_mr", "kiw_reg_user_mr",
+             "u64 start, u64 length", "u64 virt_addr, int access", "struct ib_udata *udata"),
+            ("REG_DMABUF", "verbs_reg_dmabuf", "kiw_reg_user_mr_dmabuf",
+             "u64 offset, u64 length", "u64 virt_addr, int fd, int access",
+             "struct uverbs_attr_bundle *attrs")):
+        use = rf"KIW_COMPAT_{macro}\({name}, {function}\)\n"
+        if version < (6, 17):
+            yield use + r"\n", ""
+            yield rf"(\t\.\w+ = ){name},", rf"\1{function},"
+        else:
+            head = f"static struct ib_mr *{name}("
+            below = "\t" * (len(head) // 8) + " " * (len(head) % 8)
+            names = ", ".join(re.findall(r"(\w+)(?:,|$)", f"{first}, {mine}, {last}"))
+            yield use, (f"{head}struct ib_pd *pd, {first},\n{below}{mine},\n"
+                        f"{below}struct ib_dmah *dmah, {last})\n{{\n"
+                        "\tif (dmah)\n\t\treturn ERR_PTR(-EOPNOTSUPP);\n"
+                        f"\treturn {function}(pd, {names});\n}}\n")
+
+
 class Failed(Exception):
     """What cannot be done, and why."""
 
@@ -102,14 +139,19 @@ def kernel_version(source):
     return version
 
 
+def has(name, version):
+    """Does a kernel of that version have the interface of the probe, in a header that stays?"""
+    last = {"KIW_HAS_NS_TOKENS": (6, 13), "KIW_HAS_TCP_SENDPAGES": (6, 5)}
+    return version < last.get(name, (99,))
+
+
 def evaluate(text, version):
     """The text without what is for other kernels; other conditions stay."""
     out, stack = [], []     # a condition of ours: is this branch taken; of others: None
     for line in text.splitlines(keepends=True):
-        test = re.match(r"#if (!?)KIW_KERNEL_SINCE\((\d+), (\d+), (\d+)\)$", line.rstrip())
+        test = re.match(r"#if(n?)def (KIW_HAS_\w+)$", line.rstrip())
         if test:
-            since = tuple(int(number) for number in test.groups()[1:])
-            stack.append((version >= since) != (test[1] == "!"))
+            stack.append(has(test[2], version) != (test[1] == "n"))
             continue
         if line.startswith("#if"):
             stack.append(None)
@@ -181,7 +223,7 @@ def translate(text, path, version, used):
         text, count = re.subn(pattern, replacement, text)
         if count:
             used.add(number)
-    left = re.search(r".*compat.*|.*COMPAT.*|.*KIW_KERNEL_SINCE.*", text)
+    left = re.search(r".*compat.*|.*COMPAT.*|.*KIW_(?:KERNEL_SINCE|HAS_).*", text)
     if left:
         raise Failed(f"{path}: no rule for: {left[0].strip()}")
     return fit(text) if path.endswith((".c", ".h")) else text

@@ -358,6 +358,7 @@ static struct kiw_device *device_make(const char *name, struct net_device *ndev,
 	ib_set_device_ops(&dev->ib, &device_end_ops);
 	kiw_monitor_add_identity(&dev->ib);
 	kiw_compat_fill_res_srq(&dev->ib, kiw_fill_res_srq_entry);
+	kiw_compat_resize_cq(&dev->ib, kiw_resize_cq);
 	return dev;
 
 err_uninit:

@@ -15,7 +15,9 @@
 #include <linux/net.h>
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
+#include <net/netdev_lock.h>
 
+#include "compat/workqueue.h"
 #include "control.h"
 #include "ethtool.h"
 #include "proto/addr.h"
@@ -249,7 +251,7 @@ static DECLARE_DELAYED_WORK(look, look_work);
 
 static void dev_look_soon(void)
 {
-	mod_delayed_work(system_wq, &look, 0);
+	mod_delayed_work(system_percpu_wq, &look, 0);
 }
 
 /* --- making and ending --------------------------------------------------------------- */
@@ -413,7 +415,7 @@ static void look_work(struct work_struct *work)
 	}
 	rtnl_unlock();
 	if (is_pending)
-		queue_delayed_work(system_wq, &look, LOOK_AGAIN);
+		queue_delayed_work(system_percpu_wq, &look, LOOK_AGAIN);
 }
 
 static int on_netdev(struct notifier_block *nb, unsigned long event, void *ptr)

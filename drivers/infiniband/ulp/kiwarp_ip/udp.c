@@ -20,10 +20,10 @@
 #include <linux/slab.h>
 #include <linux/sockptr.h>
 #include <net/addrconf.h>
-#include <net/ipv6_stubs.h>
 #include <net/ipv6.h>
 #include <net/sock.h>
 
+#include "compat/net.h"
 #include "dev.h"
 #include "peer.h"
 #include "proto/addr.h"
@@ -507,7 +507,8 @@ static int port_open(struct kip_port *port, const union kip_sockaddr *addr)
 	if (!ret)
 		ret = sock_bindtoindex(port->sock->sk, dev->lower->ifindex, true);
 	if (!ret)
-		ret = kernel_bind(port->sock, &at.sa, kip_sockaddr_len(&at));
+		ret = kernel_bind(port->sock, (struct sockaddr_unsized *)&at,
+				  kip_sockaddr_len(&at));
 	if (ret)
 		return ret;
 	port_watch(port, true);
@@ -544,8 +545,8 @@ static int group_change(struct kip_dev *dev, bool is_joined)
 		const struct in6_addr *addr = &group->v6.sin6_addr;
 		const int index = dev->lower->ifindex;
 
-		ret = is_joined ? ipv6_stub->ipv6_sock_mc_join(sk, index, addr) :
-				  ipv6_stub->ipv6_sock_mc_drop(sk, index, addr);
+		ret = is_joined ? kip_compat_mc_join(sk, index, addr) :
+				  kip_compat_mc_drop(sk, index, addr);
 	}
 	release_sock(sk);
 	return ret;

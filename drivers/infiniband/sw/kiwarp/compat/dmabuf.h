@@ -9,17 +9,17 @@
 #include <linux/module.h>
 
 /* Since 6.13 the name of a symbol namespace is a string */
-#if KIW_KERNEL_SINCE(6, 13, 0)
-#define KIW_COMPAT_IMPORT_DMA_BUF() MODULE_IMPORT_NS("DMA_BUF")
-#else
+#ifdef KIW_HAS_NS_TOKENS
 #define KIW_COMPAT_IMPORT_DMA_BUF() MODULE_IMPORT_NS(DMA_BUF)
+#else
+#define KIW_COMPAT_IMPORT_DMA_BUF() MODULE_IMPORT_NS("DMA_BUF")
 #endif
 
 /*
  * Since 6.2 the lock of a buffer's reservation object protects its mapping, and functions that
  * take the lock themselves have a name of their own.
  */
-#if KIW_KERNEL_SINCE(6, 2, 0)
+#ifdef KIW_HAS_DMA_BUF_UNLOCKED
 #define kiw_compat_dma_buf_lock(buf) dma_resv_lock((buf)->resv, NULL)
 #define kiw_compat_dma_buf_unlock(buf) dma_resv_unlock((buf)->resv)
 #define kiw_compat_dma_buf_vunmap(buf, map) dma_buf_vunmap_unlocked(buf, map)

@@ -10,7 +10,7 @@ static inline void kiw_compat_hrtimer_setup(struct hrtimer *timer,
 					    enum hrtimer_restart (*function)(struct hrtimer *),
 					    clockid_t clock, enum hrtimer_mode mode)
 {
-#if KIW_KERNEL_SINCE(6, 13, 0)
+#ifdef KIW_HAS_HRTIMER_SETUP
 	hrtimer_setup(timer, function, clock, mode);
 #else
 	hrtimer_init(timer, clock, mode);

@@ -10,6 +10,11 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
+#ifndef KIW_HAS_SOCKADDR_UNSIZED
+/* Since 6.19 this is the type of an address whose size is passed along with it */
+#define sockaddr_unsized sockaddr
+#endif
+
 /*
  * The page fragment of the current task is for process context only, so a socket that is
  * written to in softirq must use its own. Kernels without this switch decide by
@@ -17,7 +22,7 @@
  */
 static inline void kiw_compat_sk_no_task_frag(struct sock *sk)
 {
-#if KIW_KERNEL_SINCE(6, 1, 191)
+#ifdef KIW_HAS_SK_USE_TASK_FRAG
 	sk->sk_use_task_frag = false;
 #endif
 }
@@ -67,7 +72,7 @@ static inline int kiw_compat_sk_charge_caller(struct sock *sk)
 	return 0;
 }
 
-#if KIW_KERNEL_SINCE(6, 5, 0)
+#ifndef KIW_HAS_TCP_SENDPAGES
 
 /**
  * kiw_compat_send_bvec() - lend pages to TCP

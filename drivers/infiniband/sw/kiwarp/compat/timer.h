@@ -6,7 +6,7 @@
 #include <linux/timer.h>
 
 /* 6.15 removed del_timer_sync() */
-#if KIW_KERNEL_SINCE(6, 1, 84)
+#ifdef KIW_HAS_TIMER_DELETE_SYNC
 #define kiw_compat_timer_delete_sync(timer) timer_delete_sync(timer)
 #else
 #define kiw_compat_timer_delete_sync(timer) del_timer_sync(timer)

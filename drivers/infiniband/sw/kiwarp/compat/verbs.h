@@ -4,6 +4,7 @@
 #define KIW_COMPAT_VERBS_H
 
 #include <linux/mm.h>
+#include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
 
@@ -11,7 +12,7 @@
  * ib_device_ops.create_cq: up to 6.10 the request of a user consumer was passed as udata.
  * Kernel consumers pass NULL in either form.
  */
-#if KIW_KERNEL_SINCE(6, 11, 0)
+#ifdef KIW_HAS_CREATE_CQ_BUNDLE
 #define kiw_compat_create_cq_arg struct uverbs_attr_bundle
 
 static inline struct ib_udata *kiw_compat_cq_udata(kiw_compat_create_cq_arg *arg)
@@ -28,7 +29,7 @@ static inline struct ib_udata *kiw_compat_cq_udata(kiw_compat_create_cq_arg *arg
 #endif
 
 /* The same for ib_device_ops.reg_user_mr_dmabuf, until 6.11 */
-#if KIW_KERNEL_SINCE(6, 12, 0)
+#if defined(KIW_HAS_DMABUF_BUNDLE) || defined(KIW_HAS_DMAH)
 #define kiw_compat_dmabuf_arg struct uverbs_attr_bundle
 
 static inline struct ib_udata *kiw_compat_dmabuf_udata(kiw_compat_dmabuf_arg *arg)
@@ -44,11 +45,69 @@ static inline struct ib_udata *kiw_compat_dmabuf_udata(kiw_compat_dmabuf_arg *ar
 }
 #endif
 
+/*
+ * Since 6.17 ib_device_ops.reg_user_mr and .reg_user_mr_dmabuf take a DMA handle, a hint for
+ * devices on a bus, which a consumer can pass only if the device has allocated it. The macros
+ * define @name, which calls @function without it.
+ */
+#ifdef KIW_HAS_DMAH
+#define KIW_COMPAT_REG_USER_MR(name, function) \
+static struct ib_mr *name(struct ib_pd *pd, u64 start, u64 length, u64 virt_addr, int access, \
+			  struct ib_dmah *dmah, struct ib_udata *udata) \
+{ \
+	if (dmah) \
+		return ERR_PTR(-EOPNOTSUPP); \
+	return function(pd, start, length, virt_addr, access, udata); \
+}
+
+#define KIW_COMPAT_REG_DMABUF(name, function) \
+static struct ib_mr *name(struct ib_pd *pd, u64 offset, u64 length, u64 virt_addr, int fd, \
+			  int access, struct ib_dmah *dmah, struct uverbs_attr_bundle *attrs) \
+{ \
+	if (dmah) \
+		return ERR_PTR(-EOPNOTSUPP); \
+	return function(pd, offset, length, virt_addr, fd, access, attrs); \
+}
+#else
+#define KIW_COMPAT_REG_USER_MR(name, function) \
+static struct ib_mr *name(struct ib_pd *pd, u64 start, u64 length, u64 virt_addr, int access, \
+			  struct ib_udata *udata) \
+{ \
+	return function(pd, start, length, virt_addr, access, udata); \
+}
+
+#define KIW_COMPAT_REG_DMABUF(name, function) \
+static struct ib_mr *name(struct ib_pd *pd, u64 offset, u64 length, u64 virt_addr, int fd, \
+			  int access, kiw_compat_dmabuf_arg *arg) \
+{ \
+	return function(pd, offset, length, virt_addr, fd, access, arg); \
+}
+#endif
+
+/* Since 7.2 consumers in the kernel cannot resize a queue; only mapped rings could be resized */
+static inline void kiw_compat_resize_cq(struct ib_device *ibdev,
+					int (*resize)(struct ib_cq *ibcq, int cqe,
+						      struct ib_udata *udata))
+{
+#ifdef KIW_HAS_RESIZE_CQ
+	ibdev->ops.resize_cq = resize;
+#endif
+}
+
+/* 7.2 renamed ib_umem_get() */
+#ifndef KIW_HAS_UMEM_GET_VA
+static inline struct ib_umem *ib_umem_get_va(struct ib_device *ibdev, unsigned long addr,
+					     size_t size, int access)
+{
+	return ib_umem_get(ibdev, addr, size, access);
+}
+#endif
+
 /* ib_device_ops.fill_res_srq_entry exists since 6.12 */
 static inline void kiw_compat_fill_res_srq(struct ib_device *ibdev,
 					   int (*fill)(struct sk_buff *msg, struct ib_srq *ibsrq))
 {
-#if KIW_KERNEL_SINCE(6, 12, 0)
+#ifdef KIW_HAS_FILL_RES_SRQ
 	ibdev->ops.fill_res_srq_entry = fill;
 #endif
 }
@@ -56,7 +115,7 @@ static inline void kiw_compat_fill_res_srq(struct ib_device *ibdev,
 /* Set flags of a mapping that is being created; since 6.3 they must not be written directly */
 static inline void kiw_compat_vma_flags(struct vm_area_struct *vma, unsigned long flags)
 {
-#if KIW_KERNEL_SINCE(6, 3, 0)
+#ifdef KIW_HAS_VM_FLAGS_SET
 	vm_flags_set(vma, flags);
 #else
 	vma->vm_flags |= flags;
@@ -66,7 +125,7 @@ static inline void kiw_compat_vma_flags(struct vm_area_struct *vma, unsigned lon
 /* udev renames a device unless a user chose its name, which kernels before 6.11 cannot say */
 static inline void kiw_compat_name_by_user(struct ib_device *ibdev)
 {
-#if KIW_KERNEL_SINCE(6, 11, 0)
+#ifdef KIW_HAS_NAME_BY_USER
 	ib_mark_name_assigned_by_user(ibdev);
 #endif
 }

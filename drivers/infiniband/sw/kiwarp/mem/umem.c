@@ -15,6 +15,8 @@
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 
+#include "compat/verbs.h"
+
 static void umem_list_pages(struct kiw_umem *umem)
 {
 	struct sg_page_iter iter;
@@ -38,7 +40,7 @@ static void umem_list_pages(struct kiw_umem *umem)
  *
  * Context: process, may sleep.
  * Return: the memory, to be released with kiw_umem_unpin(), or ERR_PTR(): -EINVAL: bad
- * range; -ENOMEM: too much memory; -EFAULT and others as for ib_umem_get().
+ * range; -ENOMEM: too much memory; -EFAULT and others as for ib_umem_get_va().
  */
 struct kiw_umem *kiw_umem_pin(struct ib_device *ibdev, u64 start, u64 length, int access)
 {
@@ -48,7 +50,7 @@ struct kiw_umem *kiw_umem_pin(struct ib_device *ibdev, u64 start, u64 length, in
 
 	if (!length || length > KIW_UMEM_MAX_BYTES || start > ULONG_MAX - length)
 		return ERR_PTR(-EINVAL);
-	ib = ib_umem_get(ibdev, start, length, access);
+	ib = ib_umem_get_va(ibdev, start, length, access);
 	if (IS_ERR(ib))
 		return ERR_CAST(ib);
 	num = ib_umem_num_pages(ib);

@@ -231,12 +231,12 @@ static int sock_bind_local(struct socket *sock, const struct sockaddr_storage *l
 	struct sockaddr_storage addr = *local;
 	int ret;
 
-	ret = kernel_bind(sock, (struct sockaddr *)&addr, sock_addr_len(&addr));
+	ret = kernel_bind(sock, (struct sockaddr_unsized *)&addr, sock_addr_len(&addr));
 	if (ret != -EADDRINUSE)
 		return ret;
 	sock->sk->sk_reuse = SK_NO_REUSE;
 	sock_clear_port(&addr);
-	return kernel_bind(sock, (struct sockaddr *)&addr, sock_addr_len(&addr));
+	return kernel_bind(sock, (struct sockaddr_unsized *)&addr, sock_addr_len(&addr));
 }
 
 /**
@@ -292,7 +292,8 @@ struct kiw_sock *kiw_sock_connect(struct kiw_sock_pool *pool, const struct kiw_s
 	sock_wrap(ks, sock);
 	if (local->is_memalloc)
 		sk_set_memalloc(ks->sk);
-	ret = kernel_connect(sock, (struct sockaddr *)&addr, sock_addr_len(&addr), O_NONBLOCK);
+	ret = kernel_connect(sock, (struct sockaddr_unsized *)&addr, sock_addr_len(&addr),
+			     O_NONBLOCK);
 	if (ret && ret != -EINPROGRESS) {
 		kiw_sock_drop(ks, true);
 		kiw_sock_put(ks);
@@ -314,10 +315,10 @@ static int sock_disconnect(struct socket *sock)
 	struct sock *sk = sock->sk;
 	int ret;
 
-	ret = kernel_connect(sock, &addr, sizeof(addr), 0);
+	ret = kernel_connect(sock, (struct sockaddr_unsized *)&addr, sizeof(addr), 0);
 	lock_sock(sk);
 	if (!ret && inet_csk(sk)->icsk_bind_hash)
-		inet_put_port(sk);
+		sk->sk_prot->put_port(sk);
 	release_sock(sk);
 	/* Clear the error that TCP has set because the stream was reset. */
 	sock_error(sk);
@@ -348,11 +349,12 @@ int kiw_sock_reconnect(struct kiw_sock *ks, const struct sockaddr_storage *local
 	if (ret)
 		return ret;
 	sock_clear_port(&addr);
-	ret = kernel_bind(ks->sock, (struct sockaddr *)&addr, sock_addr_len(&addr));
+	ret = kernel_bind(ks->sock, (struct sockaddr_unsized *)&addr, sock_addr_len(&addr));
 	if (ret)
 		return ret;
 	addr = *remote;
-	ret = kernel_connect(ks->sock, (struct sockaddr *)&addr, sock_addr_len(&addr), O_NONBLOCK);
+	ret = kernel_connect(ks->sock, (struct sockaddr_unsized *)&addr, sock_addr_len(&addr),
+			     O_NONBLOCK);
 	return ret == -EINPROGRESS ? 0 : ret;
 }
 
@@ -385,7 +387,7 @@ struct kiw_sock *kiw_sock_listen(struct kiw_sock_pool *pool, const struct kiw_so
 		goto err_free;
 	if (!v6only && addr.ss_family == AF_INET6)
 		sock->sk->sk_ipv6only = false;
-	ret = kernel_bind(sock, (struct sockaddr *)&addr, sock_addr_len(&addr));
+	ret = kernel_bind(sock, (struct sockaddr_unsized *)&addr, sock_addr_len(&addr));
 	if (ret)
 		goto err_release;
 	sock_wrap(ks, sock);

@@ -259,6 +259,10 @@ static int verbs_get_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 	return KIW_STAT_COUNT;
 }
 
+KIW_COMPAT_REG_USER_MR(verbs_reg_user_mr, kiw_reg_user_mr)
+
+KIW_COMPAT_REG_DMABUF(verbs_reg_dmabuf, kiw_reg_user_mr_dmabuf)
+
 /* The user ABI adds the driver id and the version of the ABI (&struct kiw_uapi_ops.device_ops). */
 const struct ib_device_ops kiw_device_ops = {
 	.owner = THIS_MODULE,
@@ -288,15 +292,14 @@ const struct ib_device_ops kiw_device_ops = {
 	.dealloc_pd = kiw_dealloc_pd,
 
 	.get_dma_mr = kiw_get_dma_mr,
-	.reg_user_mr = kiw_reg_user_mr,
+	.reg_user_mr = verbs_reg_user_mr,
 	.rereg_user_mr = kiw_rereg_user_mr,
-	.reg_user_mr_dmabuf = kiw_reg_user_mr_dmabuf,
+	.reg_user_mr_dmabuf = verbs_reg_dmabuf,
 	.alloc_mr = kiw_alloc_mr,
 	.map_mr_sg = kiw_map_mr_sg,
 	.dereg_mr = kiw_dereg_mr,
 
 	.create_cq = kiw_create_cq,
-	.resize_cq = kiw_resize_cq,
 	.destroy_cq = kiw_destroy_cq,
 	.poll_cq = kiw_poll_cq,
 	.req_notify_cq = kiw_req_notify_cq,

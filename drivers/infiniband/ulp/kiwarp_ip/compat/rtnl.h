@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Kernel version differences: rtnl_link_ops. The build defines KIW_KERNEL_SINCE. */
+/* Kernel version differences: rtnl_link_ops. The build defines KIW_HAS_. */
 #ifndef KIP_COMPAT_RTNL_H
 #define KIP_COMPAT_RTNL_H
 
@@ -10,7 +10,7 @@
  * rtnl_link_ops.newlink takes its arguments in a structure since 6.15. The macro defines
  * @name, which calls @function(net of the underlay, dev, tb, extack).
  */
-#if KIW_KERNEL_SINCE(6, 15, 0)
+#ifdef KIW_HAS_NEWLINK_PARAMS
 #define KIP_COMPAT_NEWLINK(name, function) \
 static int name(struct net_device *dev, struct rtnl_newlink_params *params, \
 		struct netlink_ext_ack *extack) \
