@@ -299,8 +299,9 @@ static int ep_upcall_reply(struct kiw_ep *ep, int status, const void *pdata, u8 
 }
 
 /*
- * iw_cm waits for this event, so deliver it without private data if iw_cm has no memory for
- * that. A good Reply that could not be delivered has no private data left by now.
+ * Report that connecting failed. iw_cm waits for this event, so if it has no memory for the private
+ * data, deliver the event without them. There are none, and no startup, if this follows an
+ * accepting Reply that could not be delivered: that has ended the startup.
  */
 static void ep_upcall_reply_fail(struct kiw_ep *ep, int status)
 {
@@ -313,8 +314,9 @@ static void ep_upcall_reply_fail(struct kiw_ep *ep, int status)
 }
 
 /*
- * A connection is half-open until the consumer has answered its Request. From the Request on it
- * counts as a new one, so that silent peers are evicted before.
+ * Update the device's list of half-open connections after a step. A connection is half-open until
+ * the consumer has answered its Request. When the Request is delivered, it moves to the end of the
+ * list, so that connections whose peer is silent are evicted first.
  */
 static void ep_update_half_open(struct kiw_ep *ep)
 {
@@ -339,7 +341,7 @@ static void ep_update_half_open(struct kiw_ep *ep)
 	kiw_ep_put(ep);
 }
 
-/* The consumer has been told of the connection, or it ends. */
+/* Remove a connection from its listener: the consumer has been told of it, or it has ended. */
 static void ep_leave_listener(struct kiw_ep *ep)
 {
 	struct kiw_ep *listener = ep->listener;
@@ -355,7 +357,7 @@ static void ep_leave_listener(struct kiw_ep *ep)
 	kiw_ep_put(ep);
 }
 
-/* Under @half_lock: no upcall runs once the listener is stopped. */
+/* Deliver a Request. Holds @half_lock, so that no upcall runs once the listener is stopped. */
 static int ep_upcall_request(struct kiw_ep *ep)
 {
 	struct kiw_ep *listener = ep->listener;
@@ -380,7 +382,10 @@ static int ep_upcall_request(struct kiw_ep *ep)
 	return ret;
 }
 
-/* Return: 0, or -errno if iw_cm did not take a Request or a good Reply. */
+/*
+ * Make the upcalls of a step.
+ * Return: 0, or -errno if iw_cm did not take a Request or an accepting Reply.
+ */
 static int ep_tell(struct kiw_ep *ep, u16 actions, int status)
 {
 	int ret = 0;
@@ -472,7 +477,7 @@ static void ep_release(struct kiw_ep *ep)
 
 static void ep_end_stream(struct kiw_ep *ep, bool in_order)
 {
-	/* There is none if the QP has it, or if it was never created. */
+	/* The endpoint has no stream if the QP has taken it, or if it was never created. */
 	if (!ep->ks)
 		return;
 	if (in_order)

@@ -6,7 +6,7 @@
  * cm_ep.c calls the functions here from an endpoint's work item and for the actions of its state
  * table. They report what they find as an event to kiw_ep_step().
  *
- * Owns nothing of its own. Works on endpoints in process context with their lock held.
+ * Owns nothing. Works on endpoints in process context with their lock held.
  * Nothing here waits for the peer: incoming data is peeked at until a frame is complete,
  * and then exactly that frame is consumed. Whatever follows the frame belongs to the next
  * phase and stays in TCP's queue.
