@@ -227,7 +227,7 @@ static const struct ib_device_ops device_end_ops = {
 	.dealloc_driver = device_dealloc,
 };
 
-/* The living device on @ndev */
+/* Find the device on @ndev, unless it has been taken down */
 static struct kiw_device *device_find(const struct net_device *ndev)
 {
 	struct kiw_device *dev;
@@ -462,7 +462,7 @@ static void device_follow_address(struct kiw_device *dev)
 {
 	union ib_gid gid;
 
-	/* A random GID stays */
+	/* Without a hardware address the GID is random, and does not change */
 	if (device_is_addressless(dev->ndev))
 		return;
 	device_make_gid(dev->ndev, &gid);
@@ -514,9 +514,9 @@ static struct notifier_block netdev_notifier = {
 };
 
 /*
- * A network namespace is being destroyed. Its virtual netdevs and the devices on them are gone
- * by now. But nothing waited for the device of a netdev that was moved out: it may still have
- * sockets here.
+ * Take down the devices that still have sockets in a network namespace that is being destroyed.
+ * The namespace's virtual netdevs, and the devices on them, are gone by now. A netdev that can
+ * outlive the namespace has been moved out of it, and nothing has waited for its device to end.
  */
 static void __net_exit device_namespace_exit(struct net *net)
 {
