@@ -3,9 +3,10 @@
  * Registered memory: the STag table, and access to memory by STag.
  *
  * Owns: the table, the STags, and the guarantee that nothing touches memory after its registration
- * has ended. The data path looks STags up and copies inside one read-side section of the table's
- * SRCU (kiw_mr_enter() .. kiw_mr_leave()). Retracting an MR unlinks it and waits until those
- * sections have ended, so the data path writes no reference count.
+ * has ended. The data path looks an STag up and copies inside one read-side critical section of
+ * the table's SRCU, from kiw_mr_enter() to kiw_mr_leave(), below called a section. Retracting an MR
+ * removes it from the table and waits until the sections that may have found it have ended. So the
+ * data path needs no reference count.
  */
 #ifndef KIW_MR_H
 #define KIW_MR_H
@@ -85,7 +86,7 @@ struct kiw_mr {
  * @mrs: table index (not STag) to &struct kiw_mr
  * @next: where the search for a free index continues
  * @key: scrambles indices into STags, so that they cannot be guessed
- * @srcu: read-side sections of the data path
+ * @srcu: protects MRs in the sections of the data path
  */
 struct kiw_mr_table {
 	struct xarray mrs;
