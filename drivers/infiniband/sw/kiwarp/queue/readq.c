@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The pend ring, the queue of outstanding Reads (ORQ) and the queue of inbound Reads of a QP.
+ * Three queues of a QP: the work requests that were started and have not completed (pend ring), its
+ * outstanding Reads (ORQ), and the peer's Reads (inbound Reads).
  *
  * Context: set up in process context; used under the socket lock, which protects
  * everything here.
@@ -14,9 +15,10 @@
 #include "proto/ring.h"
 
 /*
- * Atomic allocations are limited to a page, so longer rings are allocated here. Shorter ones are
- * allocated when they are needed, to save memory on idle connections. The exception is a stream on
- * which memory reclaim may depend: its first request must not fail for lack of memory.
+ * Allocate a ring now if it is longer than a page, because readq_slots(), which is called when the
+ * ring is needed, can allocate no more in softirq. A shorter ring is left to readq_slots(), to save
+ * memory on idle connections. The exception is a stream on which memory reclaim may depend: its
+ * first request must not fail for lack of memory.
  */
 static int readq_init(size_t bytes, bool is_memalloc, void **slots)
 {
@@ -31,7 +33,7 @@ static int readq_init(size_t bytes, bool is_memalloc, void **slots)
 	return *slots ? 0 : -ENOMEM;
 }
 
-/* Charge @memcg in any context: softirq has no memory cgroup, and a kworker has the system's */
+/* Allocate a ring, charged to @memcg: softirq has no memory cgroup, and a kworker the system's. */
 static void *readq_slots(struct mem_cgroup *memcg, size_t bytes)
 {
 	struct mem_cgroup *before = set_active_memcg(memcg);
@@ -232,7 +234,9 @@ bool kiw_pend_is_empty(const struct kiw_pend_ring *ring)
  * @wqe: the work request
  * @is_signaled: report success as well
  *
- * Context: serialised by the caller. Its counter is @ring->put - 1 afterwards.
+ * Afterwards @ring->put - 1 is the counter of the work request, for kiw_pend_at().
+ *
+ * Context: serialised by the caller.
  */
 void kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool is_signaled)
 {
@@ -263,7 +267,7 @@ struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos)
 
 /**
  * kiw_pend_is_sent() - has TCP taken all of a work request?
- * @pend: the work request; done, or younger than 2^31 bytes
+ * @pend: the work request; unless it is done, its end is less than 2^31 bytes from @end
  * @end: how much of the stream TCP has taken, as &struct kiw_tx.offset counts
  *
  * Context: serialised by the caller.
@@ -275,9 +279,12 @@ bool kiw_pend_is_sent(const struct kiw_pend *pend, u32 end)
 }
 
 /**
- * kiw_pend_cut() - account for FPDUs that were discarded
+ * kiw_pend_cut() - account for FPDUs that were discarded from the end of the stream
  * @ring: the ring
- * @end: end of the remaining stream, as &struct kiw_tx.offset counts; other data will follow
+ * @end: end of what remains of the stream, as &struct kiw_tx.offset counts
+ *
+ * Other data will take the place of these FPDUs. So a work request that has lost FPDUs no longer
+ * counts as built, and will not count as sent.
  *
  * Context: serialised by the caller.
  */
