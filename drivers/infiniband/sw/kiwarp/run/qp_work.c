@@ -476,12 +476,12 @@ void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq)
 /*
  * Stop everything that was started for this QP, for good. The order matters:
  *
- * 1. New activity. The doorbell's timer is the last to act for a consumer. @is_ending keeps the
- *    work item from arming @again, and stopped engines do not arm it either. Only the socket's
- *    callbacks could schedule the tasklet, and they have been removed.
+ * 1. What could start something new. Nothing but the doorbell's timer still acts for the consumer.
+ *    @is_ending keeps the work item from arming @again, and stopped engines do not arm it either.
+ *    Only the socket's callbacks could schedule the tasklet, and they have been removed.
  * 2. The timers. They only queue the work item.
- * 3. The tasklet. It may have been scheduled by the end of the stream, which TCP announces. All it
- * can still do is to queue the work item.
+ * 3. The tasklet. A callback of TCP may have scheduled it when the stream ended. It can still queue
+ *    the work item, but nothing else.
  * 4. The work item, which no longer starts anything.
  */
 static void qp_quiesce(struct kiw_qp *qp)
