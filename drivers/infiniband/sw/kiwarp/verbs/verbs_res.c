@@ -66,7 +66,10 @@ static bool res_put_terminate(struct sk_buff *msg, const struct kiw_qp *qp)
 					   FIELD_GET(KIW_QP_TERM_CODE, term));
 }
 
-/* The mutex keeps the stream and the engines' queues alive; the socket lock stops the engines. */
+/*
+ * Take a snapshot of a QP's stream and of what was negotiated for it. The mutex keeps the stream
+ * and the engines' queues alive; no engine runs while the socket lock is held.
+ */
 static void res_qp_stream(struct kiw_qp *qp, struct res_stream *stream,
 			  struct kiw_conn_params *conn)
 {
