@@ -107,7 +107,10 @@ static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_cursor *
 	return KIW_MEM_OK;
 }
 
-/* The caller passes *@mr to kiw_mr_done(), even after a fault. Inline: runs per segment. */
+/*
+ * Find the region that a segment targets, and check whether the peer may access it. The caller
+ * passes *@mr to kiw_mr_done(), even after a fault. Inline: runs per segment.
+ */
 static inline enum kiw_mem_fault rx_find_target(struct kiw_qp *qp, u32 stag, int access, u64 to,
 						u64 len, struct kiw_mr **mr)
 {

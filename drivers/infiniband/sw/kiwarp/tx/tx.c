@@ -104,8 +104,8 @@ static bool tx_add_rtr(struct kiw_qp *qp)
 }
 
 /*
- * The consumer's own memory or work request is bad. Its completion says why; the peer gets a
- * generic error.
+ * End the stream because the consumer's own memory or work request is bad. The completion of the
+ * work request says why; the peer gets a generic error.
  */
 static void tx_fail_current(struct kiw_qp *qp, enum kiw_wcs status)
 {
@@ -298,7 +298,7 @@ static bool tx_add_read_request(struct kiw_qp *qp)
 
 /* Choosing the next message */
 
-/* The pend ring is full, or it has no slots yet because this is the first work request. */
+/* If the pend ring only counts as full because it has no slots yet, allocate them. */
 static bool tx_make_pend(struct kiw_qp *qp)
 {
 	struct kiw_pend_ring *ring = &qp->tx.pend;
@@ -334,8 +334,8 @@ static bool tx_have_wqe(struct kiw_qp *qp)
 }
 
 /*
- * The work request must wait for outstanding Reads: for all of them (fence), or for a free slot
- * in the ORQ; or there is no memory for the ORQ's slots.
+ * Must the work request wait? For all outstanding Reads (fence), for a free slot in the ORQ, or for
+ * memory for the ORQ's slots.
  */
 static bool tx_wqe_waits(struct kiw_qp *qp)
 {
@@ -371,7 +371,7 @@ static bool tx_memory_ok(struct kiw_qp *qp)
 }
 
 /*
- * A work request that sends nothing. It takes effect now, so later ones see the result; it
+ * Execute a work request that sends nothing. It takes effect now, so later ones see the result; it
  * completes after the work requests before it.
  */
 static bool tx_local(struct kiw_qp *qp)
@@ -474,8 +474,8 @@ static u32 tx_batch_size(struct kiw_qp *qp, u32 full)
 }
 
 /*
- * The rest of the current message fits into one segment, and nothing else is queued. TCP needs
- * another buffer for it anyway, but adding it to the batch saves a call.
+ * Does the rest of the current message fit into one segment, and is nothing else queued? TCP needs
+ * another buffer for this segment anyway, but adding it to the batch saves a call.
  */
 static bool tx_is_rest(struct kiw_qp *qp, u32 full)
 {
@@ -557,7 +557,7 @@ static int tx_push(struct kiw_qp *qp)
 	return ret;
 }
 
-/* All that can be sent has been sent: an orderly close need not wait any longer. */
+/* Has everything been sent that an orderly close has to wait for? */
 static bool tx_is_drained(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
