@@ -106,7 +106,7 @@ static inline struct kiw_device *to_kiw_device(struct ib_device *ibdev)
 	return container_of(ibdev, struct kiw_device, ib);
 }
 
-/* The port is up if the netdev is up and has a carrier */
+/* Is the port up? It is if the netdev is up and has a carrier. */
 static inline bool kiw_device_is_active(const struct kiw_device *dev)
 {
 	return netif_running(dev->ndev) && netif_carrier_ok(dev->ndev);

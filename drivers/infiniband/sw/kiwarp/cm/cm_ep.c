@@ -208,7 +208,7 @@ void kiw_ep_arm(struct kiw_ep *ep, unsigned int timeout_ms)
 	mod_timer(&ep->deadline, jiffies + msecs_to_jiffies(timeout_ms));
 }
 
-/* Afterwards the timer queues nothing, so flushing the workqueue waits for the last run. */
+/* Stop the deadline. Afterwards flushing the workqueue waits for the last run. */
 static void ep_disarm(struct kiw_ep *ep)
 {
 	if (kiw_compat_timer_delete_sync(&ep->deadline))
@@ -251,9 +251,10 @@ const struct kiw_conn_ops kiw_ep_conn_ops = {
 /* Upcalls to iw_cm */
 
 /*
- * rdma_cm passes event.ird to the consumer as initiator_depth, which is what the consumer may
- * have outstanding: our ORD. It passes event.ord as responder_resources: our IRD. In connect
- * and accept the names are the other way around.
+ * Set the depths of an event: event.ird from our ORD, because rdma_cm passes it to the consumer as
+ * initiator_depth, which is what the consumer may have outstanding; and event.ord from our IRD,
+ * because that becomes responder_resources. In connect and accept the names are the other way
+ * around.
  */
 static void ep_set_depths(struct iw_cm_event *event, u16 ird, u16 ord)
 {
@@ -272,8 +273,8 @@ static int ep_upcall(struct kiw_ep *ep, struct iw_cm_id *id, struct iw_cm_event 
 }
 
 /*
- * ESTABLISHED and CLOSE carry no private data, and iw_cm has reserved memory for them, so
- * they cannot fail.
+ * Report ESTABLISHED or CLOSE. This cannot fail, because these events carry no private data, and
+ * iw_cm has reserved memory for them.
  */
 static void ep_upcall_plain(struct kiw_ep *ep, enum iw_cm_event_type type)
 {
@@ -422,7 +423,7 @@ void kiw_ep_join_qp(struct kiw_ep *ep)
 	spin_unlock(&ep->dev->startups_lock);
 }
 
-/* Endpoints join and leave under their lock, so one outside the list stays outside. */
+/* Leave the QP's list of startups. @ep's lock, under which it joins, protects the check. */
 static void ep_leave_qp(struct kiw_ep *ep)
 {
 	lockdep_assert_held(&ep->lock);

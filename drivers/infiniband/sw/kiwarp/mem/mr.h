@@ -171,19 +171,19 @@ static inline void kiw_mr_done(struct kiw_mr *mr)
 		kiw_mr_done_fast(mr);
 }
 
-/* [@addr, @addr + @len) extends beyond 2^64; ending there is fine */
+/* Does [@addr, @addr + @len) extend beyond 2^64? Ending there is fine. */
 static inline bool kiw_mr_wraps(u64 addr, u64 len)
 {
 	return len && addr + (len - 1) < addr;
 }
 
-/* The kernel's whole address space, which has no bounds */
+/* Is it a DMA region, that is, the kernel's whole address space? */
 static inline bool kiw_mr_is_dma(const struct kiw_mr *mr)
 {
 	return !mr->umem && !mr->dmabuf && !mr->fast;
 }
 
-/* Adds nothing, so nothing can overflow */
+/* Is the range inside the region? Adds nothing, so nothing can overflow. */
 static inline bool kiw_mr_in_bounds(const struct kiw_mr *mr, u64 addr, u64 len)
 {
 	u64 offset = addr - mr->base;

@@ -36,7 +36,7 @@
 /* STag for an RTR: some RNICs refuse 0 even if nothing is accessed */
 #define TX_RTR_STAG	1
 
-/* RFC 5040 4.8: one segment on queue 2, and nothing after it. */
+/* Append the Terminate: one segment on queue 2, and nothing after it, RFC 5040 4.8. */
 static bool tx_add_terminate(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
@@ -77,7 +77,7 @@ static bool tx_add_rtr_read(struct kiw_qp *qp)
 	return true;
 }
 
-/* RFC 6581 9.2: a zero-length message that tells the peer that this end is in full operation. */
+/* Append the RTR, RFC 6581 9.2: a zero-length message that says "in full operation". */
 static bool tx_add_rtr(struct kiw_qp *qp)
 {
 	enum kiw_stat stat = KIW_STAT_TX_WRITES;
@@ -231,7 +231,7 @@ static bool tx_add_wr(struct kiw_qp *qp, const struct kiw_tx_room *room)
 	return true;
 }
 
-/* The memory that the peer reads has become invalid. */
+/* End the stream because the memory that the peer reads has become invalid. */
 static void tx_response_fault(struct kiw_qp *qp, const struct kiw_peer_read *read,
 			      enum kiw_mem_fault fault)
 {
@@ -267,9 +267,9 @@ static bool tx_add_response(struct kiw_qp *qp, const struct kiw_tx_room *room)
 }
 
 /*
- * RFC 5040 4.4. The sink is a private STag that stands only for this Response. It is in no table,
- * so the peer cannot use it to write there in any other way. Offset 0 tells the peer nothing
- * about our addresses.
+ * Append a Read Request, RFC 5040 4.4. The sink is a private STag that stands only for this
+ * Response. It is in no table, so the peer cannot use it to write there in any other way. Offset 0
+ * tells the peer nothing about our addresses.
  */
 static bool tx_add_read_request(struct kiw_qp *qp)
 {

@@ -84,7 +84,7 @@ static struct page_frag *txbuf_next_chunk(struct txbuf_pool *pool, u32 want, boo
 	return may_reserve && txbuf_refill_reserve(chunk) ? chunk : NULL;
 }
 
-/* Pages from the memory reserves are only for batches that may use them. */
+/* May a batch use the chunk? Only with @may_reserve if its page is from the memory reserves. */
 static bool txbuf_may_use(const struct page_frag *chunk, bool may_reserve)
 {
 	return chunk->page && (may_reserve || !page_is_pfmemalloc(chunk->page));
@@ -154,7 +154,7 @@ void kiw_txbuf_commit(struct kiw_txbuf *buf, u32 len)
 	chunk->offset += len;
 }
 
-/* TCP has taken @len bytes. */
+/* Account for @len bytes that TCP has taken. */
 static void txbuf_advance(struct kiw_txbuf *buf, u32 len)
 {
 	struct bio_vec *bv;

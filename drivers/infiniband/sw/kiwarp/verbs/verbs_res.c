@@ -263,8 +263,9 @@ static bool res_is_addr(const struct sockaddr_storage *a, const struct sockaddr_
 }
 
 /*
- * Only rdma_cm can find the iw_cm_id of an rdma_cm_id, and this module does not depend on rdma_cm.
- * So compare addresses: a device has one endpoint for each pair of addresses.
+ * Does an endpoint belong to the rdma_cm_id with these addresses? A device has one endpoint for
+ * each pair of addresses. Only rdma_cm can find the iw_cm_id of an rdma_cm_id, and this module does
+ * not depend on rdma_cm.
  */
 static bool res_ep_is_of(const struct kiw_ep *ep, const struct rdma_addr *addr)
 {
