@@ -227,8 +227,8 @@ def spread(values):
 
 
 def split(cell, values):
-    """Splits the time into the guest's and the host kernel's part. Ticks are coarse, so add up those
-    of all rounds first."""
+    """Splits the time into the guest's and the host kernel's part. As ticks are coarse, those of
+    all rounds are used."""
     user, system = sum(values.pop("user_ticks", [])), sum(values.pop("sys_ticks", []))
     if "host_us" in values and user + system:
         part = user / (user + system)
