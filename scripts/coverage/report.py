@@ -59,7 +59,7 @@ class Source:
         known[1] += function["execution_count"]
 
     def taken(self):
-        """(line, counts of its branches). A line can have different numbers of branches in different
+        """(line, counts of its branches). A line can have different numbers of branches in several
         objects. Of the driver's objects, the form with the most branches is used; counts of other
         objects are added if they have the same number of branches."""
         for (line, _), of in sorted(self.branches.items(), key=lambda item: str(item)):
@@ -110,8 +110,8 @@ def run_gcov(folder, names):
 
 
 def read_all(notes, counts):
-    """Reads all notes and counts. Code that no guest has loaded counts as not executed, so the notes
-    are also read without counts."""
+    """Reads all notes and counts. Code that no guest has loaded counts as not executed, so notes are
+    also read without counts."""
     coverage = Coverage()
     notes = Path(notes).resolve()
     objects = sorted(str(path.relative_to(notes).with_suffix("")) for path in notes.rglob("*.gcno"))

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# make docs: renders all documents as HTML into docs-out/ of the tree, with Debian's Sphinx. Warnings
-# are errors. They are about markup, documents that are in no index, and references to documents,
-# sections or files that do not exist (links.py).
+# make docs: renders all documents as HTML into docs-out/ of the tree, with Debian's Sphinx.
+# Warnings are errors: about markup, documents that are in no index, and references to documents, sections
+# or files that do not exist (links.py).
 #
 # build.sh [DIR]: renders into DIR instead
 

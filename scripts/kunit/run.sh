@@ -4,8 +4,8 @@
 # run.sh [--kernel uml|uml-debug|uml-gcov] [--totals FILE] [--modules DIR] [--out DIR]: builds
 # the KUnit module, runs it in a UML guest, prints a line per suite and the totals of test cases.
 # Status 0 when something ran, nothing failed and the kernel log is clean.
-# --totals: FILE gets the totals, "passed failed skipped", in one line. --modules: uses the module in
-# DIR instead of building it. --out: DIR gets the results of the guest.
+# --totals: FILE gets the totals, "passed failed skipped", in one line. --modules: uses the module
+# in DIR instead of building it. --out: DIR gets the results of the guest.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh

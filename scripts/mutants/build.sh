@@ -36,8 +36,8 @@ compile() {
 	sum "$1"
 }
 
-# sum DIR: prints a checksum of the drivers' code. It is that of the .o files, because a .ko also has
-# a version that depends on the text of the sources.
+# sum DIR: prints a checksum of the drivers' code. It is that of the .o files, because a .ko also
+# has a version that depends on the text of the sources.
 sum() {
 	cat "$1"/build/drivers/infiniband/*/*/kiwarp{,_ip}.o | sha256sum | cut -c1-16
 }

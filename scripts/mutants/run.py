@@ -129,8 +129,8 @@ class Tests:
         return "failed" if FAILED.search(output) else "error", output, seconds
 
     def baseline(self, test, modules):
-        """Seconds that a test takes without a mutant, or None if it fails. The first part to need it
-        measures it, once."""
+        """Seconds that a test takes without a mutant, or None if it fails. Measured once, by the
+        first part that needs it."""
         name = " ".join(test)
         with open(self.file, "a+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -156,7 +156,7 @@ def declared_seconds(name):
 
 
 def run_bounded(argv, seconds):
-    """(output, status), or status None after a timeout, which also ends the guests it has started."""
+    """(output, status); after a timeout, which also ends the guests it has started, status None."""
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace",
                           start_new_session=True) as process:
@@ -322,8 +322,8 @@ class Part:
 
 
 def read_journal(path):
-    """{identity: row}. If a mutant has several rows, the last one counts. An incomplete row, which an
-    interrupted run may leave, is ignored."""
+    """{identity: row}. If a mutant has several rows, the last one counts. Ignores an incomplete row,
+    which an interrupted run may leave."""
     rows = {}
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
