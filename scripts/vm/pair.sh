@@ -93,8 +93,8 @@ do_requests() {
 }
 
 # end_b STATUS: waits for the end of b. STATUS is that of host a, which has told b to power off
-# unless a itself died. If b hangs, it is killed, which counts as a failure: an emulator that is asked
-# to terminate would exit with status 0.
+# unless a itself died. If b hangs, it is killed, which counts as a failure: an emulator that is
+# asked to terminate would exit with status 0.
 end_b() {
 	local seconds=$B_ENDS
 	case $1 in 124 | 125) seconds=1 ;; esac
