@@ -24,7 +24,7 @@ trace() {
 		echo "$1" >"$TRACING/tracing_on"
 }
 
-# What the cases before have done to memory, and to a completion queue
+# The trace events of what earlier cases have done to memory and to a completion queue
 traced() {
 	local what
 	trace 0
