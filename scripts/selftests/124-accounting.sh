@@ -33,6 +33,19 @@ exhausts() {
 	[ "$status" = 0 ] || [ "$status" = 137 ]
 }
 
+# A work item that connects a QP allocates for the QP's owner. The kernel makes the thread that
+# exceeds memory.high sleep for up to two seconds.
+not_throttled() {
+	local times quick=0 slow=0
+	spawn server b python3 "$SELFTESTS/acceptor.py" "$DEV_B" "$B4" 7701 && wait_listen b 7701 ||
+		return 1
+	times=$(in_group connect "$B4")
+	read -r quick slow <<<"$times"
+	spawn_stop server
+	echo "$quick ms, $slow ms beyond memory.high"
+	[ -n "$slow" ] && [ "$slow" -lt 1000 ]
+}
+
 nothing_left() { ! rdma resource show | grep -q -E '(pd|mr) [1-9]'; }
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
@@ -40,6 +53,7 @@ nothing_left() { ! rdma resource show | grep -q -E '(pd|mr) [1-9]'; }
 t_run "a region is charged" costs
 t_run "as many regions as there can be" exhausts
 t_run "as many protection domains as there can be" "$PROGRAMS/abuse" limits
+t_run "no work item sleeps for memory.high" not_throttled
 t_run "nothing is left" wait_for 20 nothing_left
 rmdir "$GROUP"
 rdma_down

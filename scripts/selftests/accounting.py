@@ -6,13 +6,18 @@
                                             for each of COUNT objects
     accounting.py DEVICE exhaust KIND       objects until one is refused, when the cgroup may
                                             have ROOM more than it has: its errno
+    accounting.py DEVICE connect ADDRESS    connect with a QP with long queues: the milliseconds
+                                            that it takes when the cgroup may have all that it
+                                            wants, and when it has more than memory.high
 
 KIND: mr. Runs in a cgroup of its own, of which the memory controller is on.
 """
 
 import ctypes
 import mmap
+import pathlib
 import sys
+import time
 
 from pyverbs import enums
 from pyverbs.device import Context
@@ -61,7 +66,33 @@ def limit():
         file.write(str(most))
 
 
+def connects(device, addr, high):
+    """Milliseconds until a connection is established, for a cgroup with this memory.high. The QP
+    is charged to that, but this process has left it: only the kernel's threads can be slowed."""
+    # It imports much that an exhausted cgroup has no room for.
+    import verbs   # pylint: disable=import-outside-toplevel
+    end = verbs.End(device)
+    num, conn = end._resolved(addr, verbs.RDMA_PORT)
+    end._resources(conn, {"depth": 16384, "cqe": 64})
+    root = pathlib.Path("/sys/fs/cgroup")
+    with group("cgroup.procs") as file:
+        own = pathlib.Path(file.name).parent
+    (root / "cgroup.procs").write_text("0", encoding="ascii")
+    (own / "memory.high").write_text(high, encoding="ascii")
+    before = time.monotonic()
+    conn.cmid.connect(conn.qp.qp_num, 16, 16)
+    end.event(num, "ESTABLISHED")
+    took = (time.monotonic() - before) * 1000
+    (own / "memory.high").write_text("max", encoding="ascii")
+    (own / "cgroup.procs").write_text("0", encoding="ascii")
+    end.close(num)
+    return took
+
+
 def main(device, what, kind, count=0):
+    if what == "connect":
+        print(*(round(connects(device, kind, high)) for high in ("max", "4096")))
+        return
     make = getattr(Maker(device), kind)
     make()
     before = charged()
