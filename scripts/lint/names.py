@@ -25,7 +25,8 @@ NOT_SOURCES = re.compile(r".*\.(rst|md|patch)$|MAINTAINERS$|scripts/lint/names")
 # Where a path of a document can begin
 BASES = ("", "drivers/infiniband/sw/kiwarp/", "drivers/infiniband/ulp/kiwarp_ip/", "Documentation/",
          "Documentation/ulp/", "Documentation/kernel-faults/", "scripts/", "scripts/selftests/",
-         "scripts/vm/", "scripts/vm/patches/", "scripts/verbs/", "scripts/pyverbs/", "ktest/")
+         "scripts/selftests/lib/", "scripts/vm/", "scripts/vm/patches/", "scripts/verbs/",
+         "scripts/pyverbs/", "ktest/")
 PRODUCT = ("drivers/", "include/")
 TESTS = ("scripts/selftests/", "scripts/verbs/", "scripts/peer/", "ktest/")
 FOREIGN = Path(__file__).with_name("names-foreign.txt")
@@ -72,7 +73,7 @@ class Names:
         self.files = set(tree.files)
         self.folders = {str(p) for f in tree.files for p in Path(f).parents}
         self.tests = {Path(f).stem for f in tree.files
-                      if re.match(r"scripts/selftests/\d{3}-.*\.sh$", f)}
+                      if re.match(r"scripts/selftests/[a-z]+/\d{3}-.*\.sh$", f)}
         self.words, self.own_words = set(), set()
         self.options, self.targets, self.cases = set(), set(), set()
         self.structs, self.functions = {}, {}

@@ -4,8 +4,8 @@
 # In the guest of count.sh: a fixed number of operations of each kind. Before each is said
 # what it is; where the module is, too.
 
-# shellcheck source=scripts/selftests/rc
-. /host/selftests/rc
+# shellcheck source=scripts/selftests/lib/rc
+. /host/selftests/lib/rc
 
 # While the guest waits for its disk its clock leaps from timer to timer, so that a minute
 # may pass there: only the time that the host allows bounds anything.
