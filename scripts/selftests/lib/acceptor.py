@@ -11,20 +11,22 @@ import contextlib
 import sys
 
 from pyverbs.pyverbs_error import PyverbsError
+from pyverbs.wr import SGE, RecvWR
 
 import rdmacm
 import verbs
+import verbs_base
 
 
 def accept(end, event):
     """A connection for the request, or None when it has gone already."""
-    conn = verbs.Conn()
+    conn = verbs_base.Conn()
     conn.cmid = rdmacm.Id(end.chan, event.id)
     try:
         end._resources(conn, {"depth": 4})
         conn.cmid.accept(conn.qp.qp_num, 1, 1)
         mr = end.mr(16)
-        conn.qp.post_recv(verbs.RecvWR(num_sge=1, sg=[verbs.SGE(mr[1], 16, mr[2])]))
+        conn.qp.post_recv(RecvWR(num_sge=1, sg=[SGE(mr[1], 16, mr[2])]))
         conn.mr = mr[0]
         return conn
     except (OSError, PyverbsError):

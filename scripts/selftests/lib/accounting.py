@@ -71,8 +71,9 @@ def connects(device, addr, high):
     is charged to that, but this process has left it: only the kernel's threads can be slowed."""
     # It imports much that an exhausted cgroup has no room for.
     import verbs   # pylint: disable=import-outside-toplevel
+    from verbs_base import RDMA_PORT   # pylint: disable=import-outside-toplevel
     end = verbs.End(device)
-    num, conn = end._resolved(addr, verbs.RDMA_PORT)
+    num, conn = end._resolved(addr, RDMA_PORT)
     end._resources(conn, {"depth": 16384, "cqe": 64})
     root = pathlib.Path("/sys/fs/cgroup")
     with group("cgroup.procs") as file:

@@ -26,10 +26,10 @@ import traceback
 
 from pyverbs import enums
 from pyverbs.pyverbs_error import PyverbsError
+from pyverbs.qp import QPAttr
 
-import rdmacm
 import verbs
-from verbs import PATIENCE, Failed, expect
+from verbs_base import PATIENCE, Failed
 
 DEVICES = {"a": "kiwa", "b": "kiwb"}
 A4, B4 = "10.77.0.1", "10.77.0.2"
@@ -435,7 +435,7 @@ def _errno_of(text):
 
 
 def to_state(qp, state):
-    qp.modify(verbs.QPAttr(qp_state=getattr(enums, "IBV_QPS_" + state)), enums.IBV_QP_STATE)
+    qp.modify(QPAttr(qp_state=getattr(enums, "IBV_QPS_" + state)), enums.IBV_QP_STATE)
 
 
 def main():

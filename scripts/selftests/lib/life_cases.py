@@ -2,6 +2,7 @@
 """The cases of life.py: states in which a process is killed, or its device goes."""
 
 import contextlib
+import ctypes
 import errno
 import functools
 import random
@@ -10,13 +11,14 @@ import struct
 import subprocess
 import time
 
+from pyverbs.cq import CQ
+from pyverbs.pd import PD
 from pyverbs.pyverbs_error import PyverbsError
 
 import life
-import rdmacm
 import verbs
 from life import A4, B4, GONE, PORT, RAW_PORT, Actor, attempt
-from verbs import ALL, PATIENCE, Failed, expect
+from verbs_base import ASYNC_EVENT, PATIENCE, Conn, Failed, expect
 
 CASES = {}
 
@@ -37,7 +39,7 @@ def objects(say):
     srq = end.srq(16)
     end.srq_recv(srq, 1, (mr[1], 64, mr[2]))
     for opts in ({}, {"srq": srq}, {"comp": True}):
-        conn = verbs.Conn()
+        conn = Conn()
         end._resources(conn, opts)
         num = end._number()
         end.conns[num] = conn
@@ -55,7 +57,7 @@ def stay(*_):
 
 def in_error(say):
     end = verbs.End("kiwa")
-    conn = verbs.Conn()
+    conn = Conn()
     end._resources(conn, {})
     end.conns[1] = conn
     mr = end.mr(64)
@@ -249,7 +251,7 @@ def use_it_all(say):
     end = verbs.End("kiwa")
     mr = end.mr(4096)
     srq = end.srq(16)
-    end.conns[1], end.conns[2] = verbs.Conn(), verbs.Conn()
+    end.conns[1], end.conns[2] = Conn(), Conn()
     end._resources(end.conns[1], {"comp": True})
     end._resources(end.conns[2], {"srq": srq})
     say("ready")
@@ -264,10 +266,10 @@ def use_it_all(say):
         attempt(end.arm, 1, False)
     cannot("query a QP", end.state, 1)
     cannot("query the device", end.ctx.obj.query_device)
-    cannot("make a PD", verbs.PD, end.ctx.obj)
-    cannot("make a CQ", verbs.CQ, end.ctx.obj, 10)
+    cannot("make a PD", PD, end.ctx.obj)
+    cannot("make a CQ", CQ, end.ctx.obj, 10)
     cannot("register memory", end.mr, 64)
-    cannot("make a QP", end._resources, verbs.Conn(), {})
+    cannot("make a QP", end._resources, Conn(), {})
     cannot("wait for completions", end.conns[1].comp.obj.get_cq_event, end.conns[1].rcq)
     say("done")
     stay(end)
@@ -275,7 +277,7 @@ def use_it_all(say):
 
 def blocked_in_cq(say):
     end = verbs.End("kiwa")
-    end.conns[1] = verbs.Conn()
+    end.conns[1] = Conn()
     end._resources(end.conns[1], {"comp": True})
     end.arm(1, False)
     say("ready")
@@ -286,7 +288,7 @@ def blocked_in_async(say):
     end = verbs.End("kiwa")
     say("ready")
     event = end.ctx.obj.get_async_event()
-    expect(verbs.ASYNC_EVENT[event.event_type], "DEVICE_FATAL", "event")
+    expect(ASYNC_EVENT[event.event_type], "DEVICE_FATAL", "event")
 
 
 def blocked_in_cm(say):
@@ -482,11 +484,11 @@ def wrong_order(say):
     busy = set()
     mr = end.mr(64)
     srq = end.srq(4)
-    end.conns[1] = verbs.Conn()
+    end.conns[1] = Conn()
     end._resources(end.conns[1], {"srq": srq})
-    answer = verbs.ctypes.create_string_buffer(64)
+    answer = ctypes.create_string_buffer(64)
     for handle in range(8):
-        with_answer = struct.pack("=QII", verbs.ctypes.addressof(answer), handle, 0)
+        with_answer = struct.pack("=QII", ctypes.addressof(answer), handle, 0)
         for number, body, words in ((DEALLOC_PD, struct.pack("=I", handle), 0),
                                     (DESTROY_CQ, with_answer, 2),
                                     (DESTROY_SRQ, with_answer, 1)):
@@ -597,7 +599,7 @@ def netdev_goes(_):
 def opens(_):
     end = verbs.End("kiwa")
     mr = end.mr(4096)
-    end.conns[1] = verbs.Conn()
+    end.conns[1] = Conn()
     end._resources(end.conns[1], {})
     end.post_recv(1, 1, (mr[1], 16, mr[2]))
     end.to_error(1)

@@ -20,6 +20,7 @@ from pyverbs.wr import SGE, RecvWR
 
 import rdmacm
 import verbs
+import verbs_base
 
 GRANT = struct.Struct(">QII")
 GRANTED = 5000                  # octets
@@ -32,7 +33,7 @@ RECEIVES, ROOM = 8, 1000
 class Memory:
     """SIZE octets that are registered, in the midst of such that are not."""
 
-    def __init__(self, end, size, access=verbs.LOCAL):
+    def __init__(self, end, size, access=verbs_base.LOCAL):
         self.size, self.room = size, mmap.mmap(-1, size + 2 * AROUND)
         self.room[:] = b"\xa5" * len(self.room)
         self.addr = ctypes.addressof(ctypes.c_char.from_buffer(self.room)) + AROUND
@@ -51,7 +52,7 @@ class Session:
 
     def __init__(self, end, event):
         self.end = end
-        self.conn = verbs.Conn()
+        self.conn = verbs_base.Conn()
         self.conn.cmid = rdmacm.Id(end.chan, event.id)
         self.number = event.id
         self.memory = []
@@ -59,7 +60,7 @@ class Session:
     def accept(self):
         end, conn = self.end, self.conn
         end._resources(conn, {"depth": 16})
-        self.memory = [Memory(end, GRANTED, verbs.ALL), Memory(end, RECEIVES * ROOM),
+        self.memory = [Memory(end, GRANTED, verbs_base.ALL), Memory(end, RECEIVES * ROOM),
                        Memory(end, 2000), Memory(end, 3000)]
         for n in range(RECEIVES):
             conn.qp.post_recv(RecvWR(wr_id=n, num_sge=1,

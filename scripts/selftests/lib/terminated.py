@@ -17,6 +17,7 @@ import sys
 import traceback
 
 import verbs
+import verbs_base
 from peer import cli, mpa, rdmap, startup, stream
 
 PORT = 7175
@@ -153,16 +154,16 @@ def enter(netns):
     """The calling thread's network is NETNS; returns what takes it back."""
     with open("/proc/thread-self/ns/net", "rb") as here, open(netns, "rb") as there:
         back = os.dup(here.fileno())
-        verbs.expect(ctypes.CDLL(None).setns(there.fileno(), CLONE_NEWNET), 0, "setns")
+        verbs_base.expect(ctypes.CDLL(None).setns(there.fileno(), CLONE_NEWNET), 0, "setns")
     return back
 
 
 def listen(addr, netns):
     back = enter(netns)
     sock = stream.listen(addr, PORT)
-    verbs.expect(ctypes.CDLL(None).setns(back, CLONE_NEWNET), 0, "setns")
+    verbs_base.expect(ctypes.CDLL(None).setns(back, CLONE_NEWNET), 0, "setns")
     os.close(back)
-    sock.settimeout(verbs.PATIENCE)
+    sock.settimeout(verbs_base.PATIENCE)
     return sock
 
 
@@ -183,11 +184,11 @@ def connect(end, listener, addr, case):
     num = end.connect(addr, {"ird": 1, "ord": case.read_depth}, port=PORT)
     sock, _ = listener.accept()
     opt = cli.parser().parse_args(["server", "-", "--ird", "4", "--rtr", case.rtr])
-    conn = startup.responder(stream.Stream(sock, None, verbs.PATIENCE), opt,
+    conn = startup.responder(stream.Stream(sock, None, verbs_base.PATIENCE), opt,
                              lambda *_, **__: None)
     end.event(num, "ESTABLISHED")
     conn.receive()      # the RTR
-    verbs.expect(conn.rtr, case.rtr, "RTR")
+    verbs_base.expect(conn.rtr, case.rtr, "RTR")
     conn.answer_reads = False
     return num, conn
 
@@ -212,9 +213,9 @@ def nothing_but_fin(conn):
         try:
             seg = conn.receive()
         except EOFError as end:
-            verbs.expect(str(end), "", "the end of the stream")
+            verbs_base.expect(str(end), "", "the end of the stream")
             return
-        raise verbs.Failed(f"{seg} after the Terminate")
+        raise verbs_base.Failed(f"{seg} after the Terminate")
 
 
 def run(end, listener, addr, memory, case):
@@ -229,12 +230,12 @@ def run(end, listener, addr, memory, case):
     nothing_but_fin(conn)
     conn.stream.close()
     end.event(num, "DISCONNECTED")
-    verbs.expect([c[:2] for c in end.completions(num, "send")],
+    verbs_base.expect([c[:2] for c in end.completions(num, "send")],
                  [(n, status) for n, status in enumerate(case.wanted) if status], "sent")
-    verbs.expect([c[:2] for c in end.completions(num, "recv")],
+    verbs_base.expect([c[:2] for c in end.completions(num, "recv")],
                  [(100, FLUSH), (101, FLUSH)], "received")
-    verbs.expect(end.async_events(), ["QP_FATAL"], "events")
-    verbs.expect(end.state(num), "ERR", "state")
+    verbs_base.expect(end.async_events(), ["QP_FATAL"], "events")
+    verbs_base.expect(end.state(num), "ERR", "state")
     end.close(num)
 
 
@@ -247,7 +248,7 @@ def main(device, addr, netns):
             try:
                 run(end, listener, addr, memory, case)
                 print(f"ok {case.name}", flush=True)
-            except (verbs.Failed, OSError, mpa.MpaError, rdmap.RdmapError, rdmap.Terminated):
+            except (verbs_base.Failed, OSError, mpa.MpaError, rdmap.RdmapError, rdmap.Terminated):
                 traceback.print_exc(file=sys.stdout)
                 print(f"not ok {case.name}", flush=True)
                 end.async_events()

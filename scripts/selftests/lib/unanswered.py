@@ -21,6 +21,7 @@ import time
 def answer(device, addr, port, file):
     import rdmacm  # pylint: disable=import-outside-toplevel
     import verbs   # pylint: disable=import-outside-toplevel
+    from verbs_base import Conn   # pylint: disable=import-outside-toplevel
     end = verbs.End(device)
     end.listen(addr, 16, int(port))
     print("listens", flush=True)
@@ -28,7 +29,7 @@ def answer(device, addr, port, file):
     print("asked", event.name, flush=True)
     while not os.path.exists(file):
         time.sleep(0.01)
-    conn = verbs.Conn()
+    conn = Conn()
     conn.cmid = rdmacm.Id(end.chan, event.id)
     end._resources(conn, {"depth": 4})
     conn.cmid.accept(conn.qp.qp_num, 1, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Cases of verbs.py about queues at their limits, as a process sees them."""
+"""Cases of verbs.py: completion queues, shared receive queues, and rings that are full."""
 
 import contextlib
 import errno
@@ -7,29 +7,108 @@ import time
 
 from pyverbs import enums
 
-from verbs import PATIENCE, Failed, expect
-from verbs_cases import (FAILURES, PAGE, RAW_PORT, REQUEST, all_flushed, buffers, connect, counted,
-                         disconnect, finish, meet, pair, rng, wr)
-from verbs_more_cases import refuses
+from verbs_base import PATIENCE, Failed, expect
+from verbs_pairs import (FAILURES, PAGE, REQUEST, buffers, connect, counted, disconnect, doomed,
+                         ended, finish, pair, receives, refuses, rng, send, wr)
 
 
-def send(p, lmr, wr_id=1):
-    """One signaled SEND of an octet; its completion is left in the CQ."""
-    p.l.post_send(p.lc, wr("SEND", [(lmr[1], 1, lmr[2])], wr_id))
+def arm_next(l, r, addr):
+    """Armed for any completion: one event, then none until armed again."""
+    with buffers(l, r, PAGE) as (lmr, rmr), pair(l, r, addr, {}, {"comp": True}) as p:
+        for i in range(6):
+            r.post_recv(p.rc, i, (rmr[1], 10, rmr[2]))
+        for i in range(2):
+            r.arm(p.rc, False)
+            expect(r.notified(p.rc), False, "event before a completion")
+            l.post_send(p.lc, wr("SEND", [(lmr[1], 1, lmr[2])]))
+            p.send_done()
+            expect(r.notified(p.rc, 10), True, "event")
+            p.recv_done(2 * i, 1)
+            l.post_send(p.lc, wr("SEND", [(lmr[1], 2, lmr[2])]))
+            p.send_done()
+            p.recv_done(2 * i + 1, 2)
+            expect(r.notified(p.rc), False, "event without arming")
 
 
-def receives(p, rmr, count):
-    for i in range(count):
-        p.r.post_recv(p.rc, i, (rmr[1], 8, rmr[2]))
+def arm_solicited(l, r, addr):
+    """Armed for solicited completions: others wake nobody, errors do."""
+    with buffers(l, r, PAGE) as (lmr, rmr), doomed(l, r, addr, {}, {"comp": True}) as p:
+        for i in range(20):
+            r.post_recv(p.rc, i, (rmr[1], 10, rmr[2]))
+        r.arm(p.rc, True)
+        for i in range(8):
+            l.post_send(p.lc, wr("SEND", [(lmr[1], 1, lmr[2])]))
+            p.send_done()
+            p.recv_done(i, 1)
+        expect(r.notified(p.rc), False, "event of a plain SEND")
+        l.post_send(p.lc, wr("SEND", [(lmr[1], 1, lmr[2])], 1, ("SIGNALED", "SOLICITED")))
+        p.send_done()
+        expect(r.notified(p.rc, 10), True, "event of a solicited SEND")
+        p.recv_done(8, 1)
+        r.arm(p.rc, True)
+        l.to_error(p.lc)
+        expect(r.notified(p.rc, 10), True, "event of a flushed receive")
+        expect([c[1] for c in r.complete(p.rc, "recv", 11)], ["WR_FLUSH_ERR"] * 11)
 
 
-def ended(*pairs):
-    """Connections that have ended."""
-    for p in pairs:
-        p.l.event(p.lc, "DISCONNECTED")
-        p.r.child_event("DISCONNECTED")
-    for p in pairs:
-        expect((p.l.state(p.lc), p.r.state(p.rc)), ("ERR", "ERR"), "states")
+def srq(l, r, addr):
+    """Two connections share receives; the limit is told once per arming."""
+    with buffers(l, r, 20 * 100) as (lmr, rmr):
+        queue = r.srq(32)
+        r.listen(addr)
+        pairs = [connect(l, r, addr, {}, {"srq": queue}) for _ in range(2)]
+        for i in range(20):
+            r.srq_recv(queue, i, (rmr[1] + 100 * i, 100, rmr[2]))
+        r.srq_limit(queue, 5)
+        expect(r.async_events(), [], "events with enough receives")
+        for i in range(20):
+            p = pairs[i % 2]
+            data = rng.randbytes(50 + i)
+            l.poke(lmr[1], data)
+            l.post_send(p.lc, wr("SEND", [(lmr[1], len(data), lmr[2])]))
+            p.send_done()
+            p.recv_done(i, len(data))
+            expect(r.peek(rmr[1] + 100 * i, len(data)), data, "data")
+            if i == 13:
+                expect(r.async_events(), [], "events with six receives left")
+        r.async_event("SRQ_LIMIT_REACHED")
+        expect(r.async_events(), [], "second event of one arming")
+        for p in pairs:
+            l.disconnect(p.lc)
+            l.event(p.lc, "DISCONNECTED")
+            r.child_event("DISCONNECTED")
+            l.close(p.lc)
+            r.close(p.rc)
+        r.listen_end()
+        r.srq_close(queue)
+
+
+def shared_cq(l, r, addr):
+    """Connections with one CQ for everything: each completion tells whose it is."""
+    count, turns = 4, 8
+    with buffers(l, r, PAGE) as (lmr, rmr):
+        r.listen(addr)
+        pairs = [connect(l, r, addr, {}, {"one_cq": True, "cqe": 256})]
+        first = pairs[0].rc
+        pairs += [connect(l, r, addr, {}, {"cq_of": first}) for _ in range(count - 1)]
+        expected = []
+        for turn in range(turns):
+            for i, p in enumerate(pairs):
+                r.post_recv(p.rc, 100 * i + turn, (rmr[1] + 64 * i, 64, rmr[2]))
+        for turn in range(turns):
+            for i, p in enumerate(pairs):
+                l.post_send(p.lc, wr("SEND", [(lmr[1], 1 + i, lmr[2])]))
+                p.send_done()
+                expected.append((r.qp_num(p.rc), 100 * i + turn))
+        expect(sorted(r.qp_nums(first, count * turns)), sorted(expected), "completions")
+        for p in pairs:
+            l.disconnect(p.lc)
+            l.event(p.lc, "DISCONNECTED")
+            r.child_event("DISCONNECTED")
+            l.close(p.lc)
+        for p in reversed(pairs):
+            r.close(p.rc)
+        r.listen_end()
 
 
 def last_of_srq(p, queue):
@@ -379,300 +458,3 @@ def srq_partial(l, r, addr):
         other.send_done()
         other.recv_done(count - 1, 1)
         last_of_srq(other, queue)
-
-
-def reconnect(l, r, addr):
-    """A QP that was reset connects again: nothing of before is left in it, and its rings,
-    wherever they were, work."""
-    with buffers(l, r, PAGE) as (lmr, rmr):
-        r.listen(addr)
-        p = connect(l, r, addr, {"depth": 8}, {"depth": 8})
-        for turn in range(4):
-            receives(p, rmr, 8)
-            for i in range(turn + 2):
-                data = rng.randbytes(8)
-                l.poke(lmr[1], data)
-                l.post_send(p.lc, wr("SEND", [(lmr[1], 8, lmr[2])], i))
-                p.send_done(i)
-                p.recv_done(i, 8)
-                expect(r.peek(rmr[1], 8), data, "data")
-            l.to_error(p.lc)
-            ended(p)
-            expect([c[:2] for c in r.complete(p.rc, "recv", 6 - turn)],
-                   [(i, "WR_FLUSH_ERR") for i in range(turn + 2, 8)], "flushed receives")
-            for end, num in ((l, p.lc), (r, p.rc)):
-                expect([end.modify(num, to) for to in ("RESET", "INIT")], [0, 0], "to INIT")
-                end.post_recv(num, 77, (0, 0, 0))
-                expect([end.modify(num, to) for to in ("RESET", "INIT")], [0, 0], "again")
-            q = connect(l, r, addr, {"qp_of": p.lc}, {"qp_of": p.rc})
-            l.close(p.lc)
-            r.close(p.rc)
-            p = q
-        expect(l.completions(p.lc, "send") + r.completions(p.rc, "recv"), [], "of before")
-        disconnect(p)
-
-
-# States
-
-ACCEPT = b"MPA ID Rep Frame\x50\x02\x00\x04\xc0\x01\xc0\x01"
-
-
-def states_starting(l, r, addr):
-    """By modify while MPA's answer is awaited: ERR ends the startup, nothing else does."""
-    r.tcp_listen(addr, RAW_PORT)
-    for to in ("INIT", "RTR", "RTS", "SQD", "SQE", "ERR", "RESET"):
-        lc, there = meet(l, r, addr)
-        legal = to in ("INIT", "RTR", "ERR", "RESET")
-        before = l.state(lc)
-        expect(l.modify(lc, to), 0 if legal else errno.EINVAL, f"startup to {to}")
-        expect(l.state(lc), to if legal else before, f"state after {to}")
-        r.tcp_send(there, ACCEPT)
-        l.event(lc, "CONNECT_ERROR" if to == "ERR" else "ESTABLISHED")
-        expect(l.state(lc), "ERR" if to == "ERR" else "RTS", "state in the end")
-        r.tcp_close(there, True)
-        if to != "ERR":
-            l.event(lc, "DISCONNECTED")
-        l.close(lc)
-    r.tcp_listen_end()
-
-
-def states_closing(l, r, addr):
-    """By modify while what is queued cannot go out, as the peer does not read; everything
-    comes back once."""
-    count, size = 12, 1 << 20
-    r.tcp_listen(addr, RAW_PORT)
-    with buffers(l, r, size) as (lmr, _):
-        for last in ("ERR", "RESET"):
-            lc, there = meet(l, r, addr)
-            r.tcp_send(there, ACCEPT)
-            l.event(lc, "ESTABLISHED")
-            for i in range(4):
-                l.post_recv(lc, i, (lmr[1], 8, lmr[2]))
-            l.post_send(lc, *[wr("SEND", [(lmr[1], size, lmr[2])], i) for i in range(count)])
-            found = l.modifies(lc, "SQD", "INIT", "RTR", "RTS", "SQE", "SQD")
-            no = errno.EINVAL
-            expect(found, [(0, "SQD"), (no, "SQD"), (no, "SQD"), (no, "SQD"), (no, "SQD"),
-                           (0, "SQD")], "steps in SQD")
-            l.post_send(lc, wr("SEND", [(lmr[1], 8, lmr[2])], count))
-            expect(l.modifies(lc, last), [(0, last)], f"SQD to {last}")
-            all_flushed(l.complete(lc, "send", count + 1), count + 1, "SENDs")
-            all_flushed(l.complete(lc, "recv", 4), 4, "receives")
-            l.event(lc, "DISCONNECTED")
-            r.tcp_close(there, True)
-            l.close(lc)
-    r.tcp_listen_end()
-
-
-def close_deadline(l, r, addr):
-    """An orderly close toward a peer that does not read is given up after a while: the
-    stream is reset, everything comes back once."""
-    count, size = 12, 1 << 20
-    r.tcp_listen(addr, RAW_PORT)
-    with buffers(l, r, size) as (lmr, _):
-        lc, there = meet(l, r, addr)
-        r.tcp_send(there, ACCEPT)
-        l.event(lc, "ESTABLISHED")
-        l.post_send(lc, *[wr("SEND", [(lmr[1], size, lmr[2])], i) for i in range(count)])
-        began = time.monotonic()
-        l.disconnect(lc)
-        all_flushed(l.complete(lc, "send", count, 2 * PATIENCE), count, "SENDs")
-        l.event(lc, "DISCONNECTED")
-        took = time.monotonic() - began
-        expect(took > 4.5, True, f"{took:.1f} s, not too early")
-        expect(l.state(lc), "ERR", "state")
-        expect(l.async_events(), [], "events")
-        r.tcp_closed(there)
-        l.close(lc)
-    r.tcp_listen_end()
-
-
-def half_closed(l, r, addr):
-    """The peer's FIN while what is queued cannot go out, as the peer does not read: all of it
-    is sent, and then this half is closed, too."""
-    count, size = 12, 1 << 20
-    r.tcp_listen(addr, RAW_PORT)
-    with buffers(l, r, size) as (lmr, _):
-        lc, there = meet(l, r, addr)
-        r.tcp_send(there, ACCEPT)
-        l.event(lc, "ESTABLISHED")
-        l.post_recv(lc, 0, (lmr[1], 8, lmr[2]))
-        l.post_send(lc, *[wr("SEND", [(lmr[1], size, lmr[2])], i) for i in range(count)])
-        r.tcp_half_close(there)
-        stop = time.monotonic() + PATIENCE
-        while l.state(lc) == "RTS" and time.monotonic() < stop:
-            time.sleep(0.01)
-        expect(l.state(lc), "SQD", "state after the FIN")
-        found = l.completions(lc, "send")
-        expect(len(found) < count, True, "something is queued still")
-        expect(l.has_event(lc), False, "CM event while it is")
-        r.tcp_drain(there)
-        l.event(lc, "DISCONNECTED")
-        found += l.complete(lc, "send", count - len(found))
-        expect([c[:2] for c in found], [(i, "SUCCESS") for i in range(count)], "SENDs")
-        expect(l.state(lc), "ERR", "state at the end")
-        all_flushed(l.complete(lc, "recv"), 1, "receive")
-        expect(l.async_events(), [], "events")
-        r.tcp_drained(there)
-        l.close(lc)
-    r.tcp_listen_end()
-
-
-def states_ended(l, r, addr):
-    """By modify after a connection has ended, in whatever way."""
-    for end in ("SQD", "ERR"):
-        r.listen(addr)
-        p = connect(l, r, addr, {}, {})
-        expect(l.modify(p.lc, end), 0, end)
-        ended(p)
-        for side, num in ((l, p.lc), (r, p.rc)):
-            no = errno.EINVAL
-            expect(side.modifies(num, "INIT", "RTR", "RTS", "SQE", "SQD", "ERR"),
-                   [(no, "ERR")] * 4 + [(0, "ERR")] * 2, "steps in ERR")
-            expect(side.modifies(num, "RESET", "RTS", "SQD", "RTR", "INIT", "RTR"),
-                   [(0, "RESET"), (no, "RESET"), (no, "RESET"), (no, "RESET"), (0, "INIT"),
-                    (0, "RTR")], "steps from RESET")
-        finish(p)
-
-
-# Attributes of InfiniBand's connections: taken, and without effect
-IGNORED = ("PKEY_INDEX", "PORT", "QKEY", "PATH_MTU", "RNR_RETRY", "TIMEOUT", "RETRY_CNT",
-           "RQ_PSN", "SQ_PSN", "MAX_QP_RD_ATOMIC", "MAX_DEST_RD_ATOMIC", "MIN_RNR_TIMER",
-           "DEST_QPN")
-
-
-def masks(l, r, addr):
-    """Which attributes modify takes, and when it takes a state."""
-    with pair(l, r, addr) as p:
-        idle, _ = l.idle_qp()
-        for num, state in ((idle, "INIT"), (p.lc, "RTS")):
-            for attr in IGNORED:
-                expect(l.modify_attr(num, attr), 0, attr)
-            expect(l.modify_attr(num, *IGNORED), 0, "all")
-            expect(l.modify_attr(num, "CAP"), errno.EOPNOTSUPP, "CAP")
-            expect(l.modify_attr(num, "EN_SQD_ASYNC_NOTIFY"), errno.EOPNOTSUPP, "SQD notify")
-            for wrong in {"RESET", "INIT", "RTR", "RTS", "SQD", "ERR"} - {state}:
-                expect(l.modify_attr(num, "CUR_STATE", "STATE", cur=wrong, to="ERR"),
-                       errno.EINVAL, f"{state}, not {wrong}")
-            expect(l.modify_attr(num, "CUR_STATE", "STATE", cur=state, to=state), 0, state)
-            expect(l.state(num), state, "state")
-            # A state that is refused takes nothing else along.
-            access = l.qp_access(num)
-            expect(l.modify_attr(num, "STATE", "ACCESS_FLAGS", to="SQE"), errno.EINVAL, "SQE")
-            expect(l.qp_access(num), access, "rights")
-        l.close(idle)
-
-
-# Counters, and what they count
-
-def counts_refusals(l, r, addr):
-    """A connection that the consumer there rejects."""
-    r.listen(addr)
-    with counted(r, conn_requested=1, conn_rejected=1, conn_established=0, conn_failed=0), \
-            counted(l, conn_initiated=1, conn_refused_by_peer=1, conn_failed=0):
-        lc = l.connect(addr, {})
-        rc, _ = r.request()
-        r.reject(rc)
-        l.event(lc, "REJECTED")
-        l.close(lc)
-        r.close(rc)
-    r.listen_end()
-
-
-def counts_udata(l, _r, _addr):
-    """Requests of a provider that expects another answer, or says something unknown."""
-    with counted(l, udata_invalid=3, cq_created=0):
-        expect(l.cq_raw(answer=8), errno.EINVAL, "no room for the driver's answer")
-        expect(l.cq_raw(answer=20), errno.EINVAL, "room for a part of it")
-        expect(l.cq_raw(part=b"\0\0\0\0\0\0\0\1"), errno.EINVAL, "an unknown request")
-    with counted(l, udata_invalid=0, cq_created=2):
-        expect(l.cq_raw(), 0, "a good one")
-        expect(l.cq_raw(answer=64, part=bytes(16)), 0, "one of a later provider")
-
-
-def counts_blocked(l, r, addr):
-    """A peer that does not read: sending stops, and goes on when it does."""
-    count, size = 12, 1 << 20
-    r.tcp_listen(addr, RAW_PORT)
-    with buffers(l, r, size) as (lmr, _):
-        lc, there = meet(l, r, addr)
-        before = l.counter("tx_blocked")
-        sent = {name: l.counter(name) for name in ("tx_batches", "tx_fpdus")}
-        r.tcp_send(there, ACCEPT)
-        l.event(lc, "ESTABLISHED")
-        l.post_send(lc, *[wr("SEND", [(lmr[1], size, lmr[2])], i) for i in range(count)])
-        l.counter_above("tx_blocked", before)
-        expect(len(l.completions(lc, "send")) < count, True, "sends that wait")
-        r.tcp_drain(there)
-        l.complete(lc, "send", count)
-        l.disconnect(lc)
-        r.tcp_drained(there)
-        l.event(lc, "DISCONNECTED")
-        l.close(lc)
-        l.counter_above("tx_batches", sent["tx_batches"])
-        batches, fpdus = (l.counter(name) - sent[name] for name in ("tx_batches", "tx_fpdus"))
-        expect(0 < batches <= fpdus, True, f"{fpdus} FPDUs in {batches} batches")
-    r.tcp_listen_end()
-
-
-COUNTER = {"LOC_LEN_ERR": "wc_loc_len", "LOC_PROT_ERR": "wc_loc_prot",
-           "LOC_QP_OP_ERR": "wc_loc_qp_op", "WR_FLUSH_ERR": "wc_flushed",
-           "REM_ACCESS_ERR": "wc_rem_access", "REM_INV_REQ_ERR": "wc_rem_inv_req"}
-
-
-def failing(l, r, addr, wrs, general, there=None, **also):
-    """
-    A connection on which the last of WRS fails, with the status that is returned: each
-    completion is in the counter of its status. GENERAL: which of the two it is here.
-    THERE: the status of the receive on the other side; ALSO: counters there.
-    """
-    with buffers(l, r, PAGE) as (lmr, rmr):
-        r.listen(addr)
-        p = connect(l, r, addr, {}, {})
-        if there:
-            r.post_recv(p.rc, 1, (rmr[1], 10, rmr[2]))
-        before = {n: l.counter(n) for n in (*COUNTER.values(), "wc_rem_op", "wc_general")}
-        with counted(r, **also):
-            l.post_send(p.lc, *wrs(lmr, rmr))
-            found = l.complete(p.lc, "send", len(wrs(lmr, rmr)))
-            ended(p)
-            if there:
-                expect([c[1] for c in r.complete(p.rc, "recv")], [there], "there")
-        counters = {**COUNTER, "GENERAL_ERR": general}
-        wanted = dict(before)
-        for _, status, _ in found:
-            if status != "SUCCESS":
-                wanted[counters[status]] += 1
-        l.counters_become(wanted)
-        l.async_wait(1)
-        r.async_events()
-        finish(p)
-    return found[-1][1]
-
-
-def counts_failures(l, r, addr):
-    """Work requests that fail, by their status."""
-    def read(lmr, rmr, rkey=0):
-        return wr("RDMA_READ", [(lmr[1], 10, lmr[2])], 2, raddr=rmr[1], rkey=rmr[3] ^ rkey)
-
-    def to_send(lmr, *sges):
-        return wr("SEND", sges or [(lmr[1], 20, lmr[2])])
-
-    cases = (
-        # A Send has gone when the peer refuses it: the Read behind it has the status.
-        (lambda m, n: [to_send(m), read(m, n)], "wc_rem_op", None, "GENERAL_ERR",
-         {"rx_no_buffer": 1, "tx_terminates": 1}),
-        (lambda m, n: [to_send(m), read(m, n)], None, "LOC_LEN_ERR", "REM_INV_REQ_ERR",
-         {"rx_too_long": 1, "wc_loc_len": 1}),
-        (lambda m, n: [read(m, n, 0xff00)], None, None, "REM_ACCESS_ERR", {"rx_stag": 1}),
-        (lambda m, n: [to_send(m, (m[1], 4, m[2] ^ 0xff00))], None, None, "LOC_PROT_ERR",
-         {"rx_terminates": 1}),
-        (lambda m, n: [to_send(m, *[(m[1], 0x7fffffff, m[2])] * 2)], None, None,
-         "LOC_QP_OP_ERR", {"rx_terminates": 1}),
-        (lambda m, n: [wr("SEND_WITH_INV", [(m[1], 4, m[2])], raddr=0, rkey=n[3])], None,
-         "GENERAL_ERR", "SUCCESS", {"rx_invalidate": 1, "wc_general": 1}),
-    )
-    for wrs, general, there, status, also in cases:
-        sent = int(status == "SUCCESS")
-        local = int(status.startswith("LOC_"))
-        with counted(l, tx_sends_inv=sent, wr_invalid=local):
-            expect(failing(l, r, addr, wrs, general, there, **also), status, "status")

@@ -27,11 +27,12 @@ import time
 from pyverbs.pd import PD
 
 import verbs
+import verbs_base
 
 SIZE = 64
 LONG = 16 << 20                 # more than TCP holds of a Read's answer
 SIZES = {"going": LONG, "long": LONG}
-ACCESS = {"no-write": verbs.LOCAL | verbs.RREAD, "no-read": verbs.LOCAL | verbs.RWRITE}
+ACCESS = {"no-write": verbs_base.LOCAL | verbs_base.RREAD, "no-read": verbs_base.LOCAL | verbs_base.RWRITE}
 FAULTS = ("rx_crc_errors", "rx_mpa_errors", "rx_ddp_errors", "rx_rdmap_errors")
 LOAD_SIZE = 65536
 LOADS = {                       # operation, size of each
@@ -49,7 +50,7 @@ def advertised(end, memory):
     if memory == "other-pd":
         end.pd = PD(end.ctx.obj)
     num, addr, _, rkey = end.mr(SIZES.get(memory, SIZE),
-                                ACCESS.get(memory, verbs.ALL))
+                                ACCESS.get(memory, verbs_base.ALL))
     end.pd = own
     return num, addr, rkey
 
@@ -60,10 +61,10 @@ def counter(device, name):
 
 
 def wait_for(condition, why):
-    stop = time.monotonic() + verbs.PATIENCE
+    stop = time.monotonic() + verbs_base.PATIENCE
     while not condition():
         if time.monotonic() > stop:
-            raise verbs.Failed(why)
+            raise verbs_base.Failed(why)
         time.sleep(0.01)
 
 
@@ -112,12 +113,12 @@ def check_load(end, conn, args):
     found = [c[:2] for c in end.completions(conn, "send")]
     flushed = [n for n, status in found if status == "WR_FLUSH_ERR"]
     first = stop - len(flushed)
-    verbs.expect(flushed, list(range(first, stop)), "what was flushed")
-    verbs.expect(bool(flushed), True, "something was flushed")
+    verbs_base.expect(flushed, list(range(first, stop)), "what was flushed")
+    verbs_base.expect(bool(flushed), True, "something was flushed")
     good = [(n, "SUCCESS") for n in (INFO, *range(LOAD, first)) if n % 3]
     if args.ask:
         good.insert(1, (ASK, "BAD_RESP_ERR"))
-    verbs.expect(found[:len(good)], good, "what was not")
+    verbs_base.expect(found[:len(good)], good, "what was not")
     print(f"completed {1 + first - LOAD}")
 
 
@@ -152,7 +153,7 @@ def main():
     end.event(conn, "DISCONNECTED")
     if args.load:
         check_load(end, conn, args)
-    verbs.expect(room[:SIZE], b"\xff" * SIZE, "memory")
+    verbs_base.expect(room[:SIZE], b"\xff" * SIZE, "memory")
 
 
 main()

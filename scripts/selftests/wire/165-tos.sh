@@ -11,7 +11,7 @@
 # shellcheck source=scripts/selftests/lib/rc-device
 . "$SELFTESTS/rc-device"
 
-PORT=7701	# of verbs.py
+PORT=7701	# of verbs_base.py
 
 # tos.py listen|connect DEVICE ADDRESS TOS: one connection with a few octets each way; TOS is
 # decimal, -1: not set.
@@ -21,7 +21,7 @@ import sys
 
 import rdmacm
 import verbs
-from verbs_cases import wr
+from verbs_pairs import wr
 
 OPTION_ID, OPTION_ID_TOS = 0, 0
 SIZE = 3000
