@@ -58,7 +58,7 @@ BETWEEN = re.compile(r":?[\s,]*(?:and\s+|or\s+)?")
 # The section in which each function is in the file that its item has named last
 WALK = re.compile(r"^Through the files\n=+\n(.*?)(?=^[^\n]+\n=+\n|\Z)", re.S | re.M)
 # Words that stand for any number, any name
-PLACEHOLDERS = (("NNN-name", "*"), ("2NN", "2*"), ("3NN", "3*"), ("NAME", "*"))
+PLACEHOLDERS = (("GROUP", "*"), ("NNN-name", "*"), ("2NN", "2*"), ("3NN", "3*"), ("NAME", "*"))
 
 
 def is_identifier(word):
