@@ -18,7 +18,7 @@ static void fill_pend(struct kunit *test, struct kiw_pend_ring *ring, u32 from)
 	struct kiw_pend *pend;
 	u32 i;
 
-	KUNIT_ASSERT_EQ(test, kiw_pend_init(ring, RING_SIZE, false), 0);
+	KUNIT_ASSERT_EQ(test, kiw_pend_init(ring, RING_SIZE), 0);
 	KUNIT_ASSERT_TRUE(test, kiw_pend_is_full(ring) && kiw_pend_ready(ring));
 	KUNIT_ASSERT_FALSE(test, kiw_pend_is_full(ring));
 	ring->put = U32_MAX - 1;
@@ -190,18 +190,25 @@ static void reads_are_as_many_as_negotiated(struct kunit *test)
 	}
 }
 
-/* Whether rings of each length are allocated at once or when needed, and can then be used. */
+/*
+ * Whether a pend ring of more than a page is allocated with the QP, and all other rings when they
+ * are needed, and can then be used. A work item that prepares a QP for a stream allocates nothing.
+ */
 static void rings_are_allocated_when_needed(struct kunit *test)
 {
 	struct kiw_pend_ring ring;
+	struct kiw_pend *slots;
 	struct kiw_inq inq;
 	struct kiw_orq orq;
 	u32 depth, size;
 
 	for (depth = 1; depth <= 256; depth *= 2) {
-		KUNIT_ASSERT_EQ(test, kiw_pend_init(&ring, depth, false), 0);
+		KUNIT_ASSERT_EQ(test, kiw_pend_init(&ring, depth), 0);
 		size = depth * sizeof(*ring.slots);
 		KUNIT_EXPECT_EQ(test, !ring.slots, size <= PAGE_SIZE);
+		slots = ring.slots;
+		KUNIT_ASSERT_EQ(test, kiw_pend_reset(&ring, NULL, false), 0);
+		KUNIT_EXPECT_PTR_EQ(test, ring.slots, slots);
 		KUNIT_EXPECT_EQ(test, kiw_pend_is_full(&ring), !ring.slots);
 		KUNIT_ASSERT_TRUE(test, kiw_pend_ready(&ring) && kiw_pend_ready(&ring));
 		memset(ring.slots, 0, size);
@@ -209,6 +216,7 @@ static void rings_are_allocated_when_needed(struct kunit *test)
 		kiw_pend_uninit(&ring);
 
 		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth, false), 0);
+		KUNIT_EXPECT_NULL(test, orq.slots);
 		KUNIT_ASSERT_TRUE(test, kiw_orq_ready(&orq) && kiw_orq_ready(&orq));
 		memset(orq.slots, 0, depth * sizeof(*orq.slots));
 		memset(orq.sges, 0, orq.num_sges * sizeof(*orq.sges));
@@ -216,10 +224,33 @@ static void rings_are_allocated_when_needed(struct kunit *test)
 
 		KUNIT_ASSERT_EQ(test, kiw_inq_init(&inq, depth, false), 0);
 		size = depth * sizeof(*inq.slots);
-		KUNIT_EXPECT_EQ(test, !inq.slots, size <= PAGE_SIZE);
+		KUNIT_EXPECT_NULL(test, inq.slots);
 		KUNIT_ASSERT_TRUE(test, kiw_inq_ready(&inq) && kiw_inq_ready(&inq));
 		memset(inq.slots, 0, size);
 		kiw_inq_uninit(&inq);
+	}
+}
+
+/* A new stream begins with an empty pend ring, and with the slots that the QP has. */
+static void pend_is_empty_for_a_new_stream(struct kunit *test)
+{
+	struct kiw_pend_ring ring;
+	struct kiw_pend *slots;
+	u32 depth;
+
+	for (depth = 1; depth <= 256; depth *= 2) {
+		KUNIT_ASSERT_EQ(test, kiw_pend_init(&ring, depth), 0);
+		KUNIT_ASSERT_EQ(test, kiw_pend_reset(&ring, NULL, false), 0);
+		KUNIT_ASSERT_TRUE(test, kiw_pend_ready(&ring));
+		slots = ring.slots;
+		ring.put = 5;
+		ring.taken = 4;
+		ring.get = 3;
+		KUNIT_ASSERT_EQ(test, kiw_pend_reset(&ring, NULL, true), 0);
+		KUNIT_EXPECT_PTR_EQ(test, ring.slots, slots);
+		KUNIT_EXPECT_EQ(test, ring.size, depth);
+		KUNIT_EXPECT_TRUE(test, !ring.put && !ring.taken && !ring.get);
+		kiw_pend_uninit(&ring);
 	}
 }
 
@@ -232,7 +263,8 @@ static void rings_are_allocated_at_once(struct kunit *test)
 	u32 depth;
 
 	for (depth = 1; depth <= 256; depth *= 2) {
-		KUNIT_ASSERT_EQ(test, kiw_pend_init(&ring, depth, true), 0);
+		KUNIT_ASSERT_EQ(test, kiw_pend_init(&ring, depth), 0);
+		KUNIT_ASSERT_EQ(test, kiw_pend_reset(&ring, NULL, true), 0);
 		KUNIT_EXPECT_TRUE(test, ring.slots && !kiw_pend_is_full(&ring));
 		kiw_pend_uninit(&ring);
 
@@ -249,6 +281,7 @@ static void rings_are_allocated_at_once(struct kunit *test)
 static struct kunit_case readq_cases[] = {
 	KUNIT_CASE(rings_are_allocated_when_needed),
 	KUNIT_CASE(rings_are_allocated_at_once),
+	KUNIT_CASE(pend_is_empty_for_a_new_stream),
 	KUNIT_CASE(pend_is_sent_by_its_last_octet),
 	KUNIT_CASE(pend_is_not_sent_before_it_is_built),
 	KUNIT_CASE(pend_cut_is_never_sent),

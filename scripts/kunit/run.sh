@@ -34,7 +34,7 @@ options() {
 guest() {
 	local m=kiwarp_kunit
 	"$KIW_VM/run.sh" --kernel "$KERNEL" --timeout 300 --modules "$2" \
-		--out "$1" -- bash -c ". /host/selftests/rc
+		--out "$1" -- bash -c ". /host/selftests/lib/rc
 			dmesg_mark
 			modprobe $m && modprobe -r $m && dmesg_check"
 }

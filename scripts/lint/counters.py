@@ -14,7 +14,7 @@ MODULES = (
 TESTS = ("scripts/selftests/", "scripts/peer/", "scripts/verbs/", "ktest/")
 # Counters whose names tests put together: pattern, where
 COMPOSED = (
-    (r"(qp|cq|srq|mr|ep|sock)_(created|destroyed)", "nothing_left() of verbs_cases.py"),
+    (r"(qp|cq|srq|mr|ep|sock)_(created|destroyed)", "nothing_left() of verbs_cm_cases.py"),
     (r"[rt]x_bytes", "both_ends_agree() of 050-stats-trace.sh"),
 )
 

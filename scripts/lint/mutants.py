@@ -35,7 +35,7 @@ def check_test(tree, where, test):
     if kernel not in KERNELS:
         yield f"{where}: no kernel is {kernel}"
     elif name != "kunit":
-        files = [f for f in tree.files if re.fullmatch(rf"{SELFTESTS}{name}-.*\.sh", f)]
+        files = [f for f in tree.files if re.fullmatch(rf"{SELFTESTS}[a-z]+/{name}-.*\.sh", f)]
         if len(files) != 1:
             yield f"{where}: {len(files)} tests are {name}"
         elif not runs_on(tree, files[0], kernel):

@@ -25,7 +25,8 @@ NOT_SOURCES = re.compile(r".*\.(rst|md|patch)$|MAINTAINERS$|scripts/lint/names")
 # Where a path of a document can begin
 BASES = ("", "drivers/infiniband/sw/kiwarp/", "drivers/infiniband/ulp/kiwarp_ip/", "Documentation/",
          "Documentation/ulp/", "Documentation/kernel-faults/", "scripts/", "scripts/selftests/",
-         "scripts/vm/", "scripts/vm/patches/", "scripts/verbs/", "scripts/pyverbs/", "ktest/")
+         "scripts/selftests/lib/", "scripts/vm/", "scripts/vm/patches/", "scripts/verbs/",
+         "scripts/pyverbs/", "ktest/")
 PRODUCT = ("drivers/", "include/")
 TESTS = ("scripts/selftests/", "scripts/verbs/", "scripts/peer/", "ktest/")
 FOREIGN = Path(__file__).with_name("names-foreign.txt")
@@ -57,7 +58,7 @@ BETWEEN = re.compile(r":?[\s,]*(?:and\s+|or\s+)?")
 # The section in which each function is in the file that its item has named last
 WALK = re.compile(r"^Through the files\n=+\n(.*?)(?=^[^\n]+\n=+\n|\Z)", re.S | re.M)
 # Words that stand for any number, any name
-PLACEHOLDERS = (("NNN-name", "*"), ("2NN", "2*"), ("3NN", "3*"), ("NAME", "*"))
+PLACEHOLDERS = (("GROUP", "*"), ("NNN-name", "*"), ("2NN", "2*"), ("3NN", "3*"), ("NAME", "*"))
 
 
 def is_identifier(word):
@@ -72,7 +73,7 @@ class Names:
         self.files = set(tree.files)
         self.folders = {str(p) for f in tree.files for p in Path(f).parents}
         self.tests = {Path(f).stem for f in tree.files
-                      if re.match(r"scripts/selftests/\d{3}-.*\.sh$", f)}
+                      if re.match(r"scripts/selftests/[a-z]+/\d{3}-.*\.sh$", f)}
         self.words, self.own_words = set(), set()
         self.options, self.targets, self.cases = set(), set(), set()
         self.structs, self.functions = {}, {}

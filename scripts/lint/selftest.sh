@@ -377,9 +377,9 @@ bad "coverage" "there is no .*gone.c" "a file that is gone"
 
 # map LINE - of the tests of mutants; there is one test
 map() {
-	mkdir -p "$work/tree/scripts/mutants" "$work/tree/scripts/selftests"
+	mkdir -p "$work/tree/scripts/mutants" "$work/tree/scripts/selftests/group"
 	add_to scripts/mutants/map "# $licence" "$1"
-	add_to scripts/selftests/100-one.sh "# $licence" '# KERNELS: uml'
+	add_to scripts/selftests/group/100-one.sh "# $licence" '# KERNELS: uml'
 }
 
 map "sw/kiwarp/main.c 100"

@@ -149,7 +149,7 @@ class Tests:
 
 def declared_seconds(name):
     """TIMEOUT of a test"""
-    for path in sorted((TOP / "scripts/selftests").glob(name + "*.sh")):
+    for path in sorted((TOP / "scripts/selftests").glob(f"*/{name}*.sh")):
         found = re.search(r"^# TIMEOUT: *(\d+)", path.read_text(encoding="utf-8"), re.M)
         return int(found[1]) if found else 60
     sys.exit(f"run.py: no test {name}")

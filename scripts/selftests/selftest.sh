@@ -11,8 +11,8 @@ WORK=$(mktemp -d "${TMPDIR:-/tmp}/kiwarp-selftest.XXXXXX")
 trap 'rm -rf "$WORK"' EXIT
 export T_DIR=$WORK/t
 mkdir "$T_DIR"
-# shellcheck source=scripts/selftests/rc
-. "$HERE/rc"
+# shellcheck source=scripts/selftests/lib/rc
+. "$HERE/lib/rc"
 # shellcheck source=scripts/vm/lib.sh
 . "$HERE/../vm/lib.sh"
 
@@ -58,11 +58,11 @@ fake_guest() {
 
 fake_tree() {
 	local name
-	mkdir -p "$WORK/scripts/selftests" "$WORK/scripts/vm"
+	mkdir -p "$WORK/scripts/selftests/group" "$WORK/scripts/vm"
 	sed 's/^DEFAULT_KERNELS=.*/DEFAULT_KERNELS=(uml)/' "$HERE/check" >"$WORK/scripts/selftests/check"
 	chmod +x "$WORK/scripts/selftests/check"
 	cp "$KIW_VM/lib.sh" "$KIW_VM/ktap.py" "$WORK/scripts/vm"
-	for name in 001-first 002-second; do : >"$WORK/scripts/selftests/$name.sh"; done
+	for name in 001-first 002-second; do : >"$WORK/scripts/selftests/group/$name.sh"; done
 	echo skipped >"$WORK/scripts/selftests/skips"
 	fake_guest >"$WORK/scripts/vm/run.sh"
 	# shellcheck disable=SC2016 # for the script itself
@@ -120,7 +120,7 @@ unjudged() {
 
 # given_reasons: for which tests skip a case
 given_reasons() {
-	(cd "$HERE/.." && cat selftests/[0-9]*.sh selftests/rc* verbs/*.c) | sed -n -E \
+	(cd "$HERE/.." && cat selftests/*/[0-9]*.sh selftests/lib/rc* verbs/*.c) | sed -n -E \
 		-e 's/.*skip_this "([^"]*)".*/\1/p' -e 's/.*\<skip "[^"]*" "([^"$]*)".*/\1/p' \
 		-e 's/.*ok .*# SKIP ([^*"$\}]+).*/\1/p' | sort -u
 }
@@ -137,7 +137,7 @@ rows() {
 
 planned_rows() {
 	local file name
-	for file in "$HERE"/[0-9][0-9][0-9]-*.sh; do
+	for file in "$HERE"/*/[0-9][0-9][0-9]-*.sh; do
 		name=$(basename "$file" .sh)
 		awk -v t="$name" '$2 == t ".sh" { print t, $1; some = 1 }
 			END { if (!some) print t, "none" }' "$HERE/plan"

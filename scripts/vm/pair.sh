@@ -3,7 +3,7 @@
 #
 # pair.sh [OPTIONS] -- CMD ARGS...: boots two guests, hosts "a" and "b", connected by a cable
 # between their eth0 (10.77.0.1 and .2, fd77::1 and ::2), runs CMD on a and exits with its
-# status. CMD can use `on_b` of scripts/selftests/rc to run commands on b, and `kill_b` and
+# status. CMD can use `on_b` of scripts/selftests/lib/rc to run commands on b, and `kill_b` and
 # `restart_b`. Options as for run.sh, and
 #   --mtu N   MTU of eth0, default 9000
 # --out DIR creates DIR/a and DIR/b. The third disk of b is empty at first and keeps its contents

@@ -4,8 +4,8 @@
 # Runs in the guest of count.sh: does a fixed number of operations of each kind. Prints where the
 # module is in memory and, before each measurement, its name.
 
-# shellcheck source=scripts/selftests/rc
-. /host/selftests/rc
+# shellcheck source=scripts/selftests/lib/rc
+. /host/selftests/lib/rc
 
 # While the guest waits for its disk, its clock jumps from timer to timer, so a minute may pass at
 # once. Allow for that: the host limits the time instead.

@@ -15,25 +15,20 @@
 #include "proto/ring.h"
 
 /*
- * Allocate a ring now if it is longer than a page, because readq_slots(), which is called when the
- * ring is needed, can allocate no more in softirq. A shorter ring is left to readq_slots(), to save
- * memory on idle connections. The exception is a stream on which memory reclaim may depend: its
- * first request must not fail for lack of memory.
+ * Rings are allocated when they are needed, to save memory on idle connections. The exception is a
+ * stream on which memory reclaim may depend: its first request must not fail for lack of memory.
  */
 static int readq_init(size_t bytes, bool is_memalloc, void **slots)
 {
-	gfp_t gfp = GFP_KERNEL_ACCOUNT;
-
-	*slots = NULL;
-	if (!is_memalloc && bytes <= PAGE_SIZE)
-		return 0;
-	if (is_memalloc)
-		gfp |= __GFP_MEMALLOC;
-	*slots = kvzalloc(bytes, gfp);
-	return *slots ? 0 : -ENOMEM;
+	*slots = is_memalloc ? kvzalloc(bytes, GFP_KERNEL | __GFP_MEMALLOC) : NULL;
+	return is_memalloc && !*slots ? -ENOMEM : 0;
 }
 
-/* Allocate a ring, charged to @memcg: softirq has no memory cgroup, and a kworker the system's. */
+/*
+ * Allocate a ring, charged to @memcg: softirq has no memory cgroup, and a kworker has the system's.
+ * Allocations that may sleep are not charged here, because the task that exceeds memory.high sleeps
+ * for up to two seconds, and that must not be a kworker.
+ */
 static void *readq_slots(struct mem_cgroup *memcg, size_t bytes)
 {
 	struct mem_cgroup *before = set_active_memcg(memcg);
@@ -44,24 +39,51 @@ static void *readq_slots(struct mem_cgroup *memcg, size_t bytes)
 }
 
 /**
- * kiw_pend_init() - make an empty pend ring
+ * kiw_pend_init() - make a pend ring
  * @ring: to initialise
  * @max: maximum number of work requests started and not completed, a power of two
+ *
+ * A ring of more than a page is allocated now, because atomic allocations are limited.
+ *
+ * Context: process, may sleep; the process that creates the QP, which is charged.
+ * Return: 0 or -ENOMEM.
+ */
+int kiw_pend_init(struct kiw_pend_ring *ring, u32 max)
+{
+	size_t bytes = array_size(max, sizeof(*ring->slots));
+
+	*ring = (struct kiw_pend_ring) { .max = max };
+	if (bytes <= PAGE_SIZE)
+		return 0;
+	ring->slots = kvzalloc(bytes, GFP_KERNEL_ACCOUNT);
+	if (!ring->slots)
+		return -ENOMEM;
+	ring->size = max;
+	return 0;
+}
+
+/**
+ * kiw_pend_reset() - make a pend ring empty, for a new stream
+ * @ring: the ring; not in use
+ * @memcg: memory cgroup charged for slots that are allocated later, or NULL
  * @is_memalloc: allocate the slots now, from the kernel's memory reserves if need be
  *
  * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
  */
-int kiw_pend_init(struct kiw_pend_ring *ring, u32 max, bool is_memalloc)
+int kiw_pend_reset(struct kiw_pend_ring *ring, struct mem_cgroup *memcg, bool is_memalloc)
 {
-	void *slots;
-	int ret;
+	struct kiw_pend *slots = ring->slots;
+	int ret = 0;
 
-	ret = readq_init(array_size(max, sizeof(*ring->slots)), is_memalloc, &slots);
+	if (!slots)
+		ret = readq_init(array_size(ring->max, sizeof(*slots)), is_memalloc,
+				 (void **)&slots);
 	*ring = (struct kiw_pend_ring) {
 		.slots = slots,
-		.size = slots ? max : 0,
-		.max = max,
+		.size = slots ? ring->max : 0,
+		.max = ring->max,
+		.memcg = memcg,
 	};
 	return ret;
 }

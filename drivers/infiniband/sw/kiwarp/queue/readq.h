@@ -4,9 +4,10 @@
  * outstanding RDMA Reads of this end (ORQ), and inbound RDMA Reads, to which this end responds.
  *
  * Owns: the rings of these queues. Many connections have no RDMA Reads, or only in one direction,
- * so a ring of up to a page is allocated when it is first needed: call kiw_pend_ready() and its
- * siblings before adding an entry. A stream that may use the kernel's memory reserves gets its
- * rings when it is set up. The queues are used under the socket lock.
+ * so a ring is allocated when it is first needed: call kiw_pend_ready() and its siblings before
+ * adding an entry. A pend ring of more than a page is allocated with the QP. A stream that may use
+ * the kernel's memory reserves gets its rings when it is set up. The queues are used under the
+ * socket lock.
  */
 #ifndef KIW_READQ_H
 #define KIW_READQ_H
@@ -142,7 +143,8 @@ struct kiw_inq {
 };
 
 /* Process context */
-int kiw_pend_init(struct kiw_pend_ring *ring, u32 max, bool is_memalloc);
+int kiw_pend_init(struct kiw_pend_ring *ring, u32 max);
+int kiw_pend_reset(struct kiw_pend_ring *ring, struct mem_cgroup *memcg, bool is_memalloc);
 void kiw_pend_uninit(struct kiw_pend_ring *ring);
 int kiw_orq_init(struct kiw_orq *orq, u32 depth, bool is_memalloc);
 void kiw_orq_uninit(struct kiw_orq *orq);

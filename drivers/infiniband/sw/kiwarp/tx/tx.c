@@ -14,7 +14,6 @@
 #include "tx.h"
 
 #include <linux/random.h>
-#include <linux/sched/mm.h>
 
 #include "mem/mr_fast.h"
 #include "mem/sgl.h"
@@ -631,25 +630,45 @@ static int tx_init_queues(struct kiw_qp *qp)
 	struct kiw_tx *tx = &qp->tx;
 	int ret;
 
-	ret = kiw_pend_init(&tx->pend, qp->sq.size, is_memalloc);
+	ret = kiw_pend_reset(&tx->pend, qp->memcg, is_memalloc);
 	if (ret)
 		return ret;
 	ret = kiw_orq_init(&tx->orq, qp->conn.ord, is_memalloc);
 	if (ret)
-		goto err_pend;
+		return ret;
 	ret = kiw_inq_init(&tx->inq, qp->conn.ird, is_memalloc);
 	if (ret)
 		goto err_orq;
-	tx->pend.memcg = qp->memcg;
 	tx->orq.memcg = qp->memcg;
 	tx->inq.memcg = qp->memcg;
 	return 0;
 
 err_orq:
 	kiw_orq_uninit(&tx->orq);
-err_pend:
-	kiw_pend_uninit(&tx->pend);
 	return ret;
+}
+
+/**
+ * kiw_tx_create() - allocate what the engine needs before there is a stream
+ * @qp: the QP; zeroed, but for the size of its SQ
+ *
+ * Context: process, may sleep; for a user QP, the process that creates it, which is charged.
+ * Return: 0 or -ENOMEM.
+ */
+int kiw_tx_create(struct kiw_qp *qp)
+{
+	return kiw_pend_init(&qp->tx.pend, qp->sq.size);
+}
+
+/**
+ * kiw_tx_destroy() - undo kiw_tx_create()
+ * @qp: the QP, without a stream
+ *
+ * Context: process.
+ */
+void kiw_tx_destroy(struct kiw_qp *qp)
+{
+	kiw_pend_uninit(&qp->tx.pend);
 }
 
 /**
@@ -661,15 +680,13 @@ err_pend:
  */
 int kiw_tx_init(struct kiw_qp *qp)
 {
+	struct kiw_pend_ring pend = qp->tx.pend;
 	struct kiw_tx *tx = &qp->tx;
-	struct mem_cgroup *before;
 	int i, ret;
 
 	memset(tx, 0, sizeof(*tx));
-	/* A kworker may set up the connection, but charge the QP's owner for its memory. */
-	before = set_active_memcg(qp->memcg);
+	tx->pend = pend;
 	ret = tx_init_queues(qp);
-	set_active_memcg(before);
 	if (ret)
 		return ret;
 	for (i = 0; i < KIW_QN_COUNT; i++)
@@ -680,7 +697,7 @@ int kiw_tx_init(struct kiw_qp *qp)
 }
 
 /**
- * kiw_tx_uninit() - free the engine's memory
+ * kiw_tx_uninit() - free what the engine needed for a stream
  * @qp: the QP; may never have had a stream
  *
  * Context: process; there is no stream any more, and everything was flushed.
@@ -690,5 +707,4 @@ void kiw_tx_uninit(struct kiw_qp *qp)
 	kiw_txbuf_drop(&qp->tx.buf);
 	kiw_inq_uninit(&qp->tx.inq);
 	kiw_orq_uninit(&qp->tx.orq);
-	kiw_pend_uninit(&qp->tx.pend);
 }

@@ -81,6 +81,8 @@ struct kiw_tx {
 };
 
 /* Before the stream is handed over, and after it has gone; process context, may sleep */
+int kiw_tx_create(struct kiw_qp *qp);
+void kiw_tx_destroy(struct kiw_qp *qp);
 int kiw_tx_init(struct kiw_qp *qp);
 void kiw_tx_uninit(struct kiw_qp *qp);
 

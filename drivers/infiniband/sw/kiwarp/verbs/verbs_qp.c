@@ -24,6 +24,7 @@
 #include "qp/qp_table.h"
 #include "run/qp_post.h"
 #include "run/qp_work.h"
+#include "tx/tx.h"
 #include "uapi.h"
 #include "verbs.h"
 
@@ -95,6 +96,7 @@ static int qp_make_kernel_rings(struct kiw_qp *qp, const struct ib_qp_cap *cap)
 
 static void qp_free_rings(struct kiw_qp *qp)
 {
+	kiw_tx_destroy(qp);
 	kiw_ring_free(qp->user_rq, qp->rq.ring);
 	kiw_ring_free(qp->user_sq, qp->sq.ring);
 }
@@ -104,6 +106,9 @@ static int qp_make_rings(struct kiw_qp *qp, const struct ib_qp_cap *cap, struct 
 {
 	int ret;
 
+	ret = kiw_tx_create(qp);
+	if (ret)
+		return ret;
 	ret = udata ? kiw_uapi_make_qp(qp, udata) : qp_make_kernel_rings(qp, cap);
 	if (ret)
 		qp_free_rings(qp);

@@ -1,0 +1,113 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: the program of kiwarp@.service: devices with settings from files, and refusals
+# TIMEOUT: 60
+# CHECK-KERNELS: uml
+# DMESG-ALLOW: kiwarp: .* must be
+# shellcheck disable=SC2086,SC2119,SC2317 # words; no arguments meant; t_run calls them
+# shellcheck source=scripts/selftests/lib/rc
+. "$(dirname "$0")/../lib/rc"
+
+LINK="sh /host/packaging/kiwarp-link"
+export KIWARP_CONF_DIR=$T_DIR/conf
+CONF=$KIWARP_CONF_DIR/$NETDEV.conf
+SYS=/sys/class/infiniband
+mkdir "$KIWARP_CONF_DIR"
+
+# link VERB: runs kiwarp-link on host a
+link() { on_a $LINK "$1" "$NETDEV"; }
+
+policy() { cat "$SYS/$1/policy/$2"; }
+
+# conf LINE...: writes the configuration file
+conf() { printf '%s\n' "$@" >"$CONF"; }
+
+defaults() {
+	rm -f "$CONF"
+	link add && [ "$(policy "kiw-$NETDEV" crc)" = Y ] && rdma_is_active a "kiw-$NETDEV" &&
+		link delete && [ ! -e "$SYS/kiw-$NETDEV" ]
+}
+
+# Blanks, comments, an end without a newline; a setting with several words
+settings() {
+	printf '# sample\n\n\tname=kiwx\n crc = n\t\nrtr =  send write\nmax_half_open = 7' >"$CONF"
+	link add && [ "$(policy kiwx crc)" = N ] && [ "$(policy kiwx rtr)" = "send write" ] &&
+		[ "$(policy kiwx max_half_open)" = 7 ] && [ "$(policy kiwx markers)" = N ]
+}
+
+# A second run only changes settings, as "set" does. Settings that are not in the file stay.
+again() {
+	conf 'name = other' 'markers = y'
+	link add && [ "$(policy kiwx markers)" = Y ] && [ "$(policy kiwx crc)" = N ] &&
+		[ ! -e "$SYS/other" ] || return 1
+	conf 'startup_ms = 500'
+	link set && [ "$(policy kiwx startup_ms)" = 500 ]
+}
+
+# The device is found by its interface, even if it was renamed.
+renamed() {
+	rdma dev set kiwx name kiwy && link delete && [ ! -e "$SYS/kiwy" ] && link delete &&
+		must_fail link set
+}
+
+# All files of the device can be set, and the sample names them all.
+all_settings() {
+	local name
+	conf 'name = kiwx'
+	link add || return 1
+	for name in "$SYS"/kiwx/policy/*; do
+		echo "${name##*/} = $(cat "$name")"
+	done >>"$CONF"
+	link delete && link add && link delete || return 1
+	diff <(sed -n 's/^#\([a-z0-9_]*\) = .*/\1/p' /host/packaging/samples/eth0.conf | sort) \
+		<(sed -n 's/ = .*//p' "$CONF" | grep -v '^name$' | sort)
+}
+
+# refused REGEX LINE...: a file with these lines is refused with that message, and no device exists
+refused() {
+	local regex=$1
+	shift
+	conf "$@"
+	must_fail link add 2>"$T_DIR/said"
+	local status=$?
+	cat "$T_DIR/said"
+	[ "$status" = 0 ] && grep -q -E "$regex" "$T_DIR/said" && [ ! -e "$SYS/kiwx" ]
+}
+
+# check_only REGEX LINE...: the file is checked, and nothing else happens
+check_only() {
+	local regex=$1
+	shift
+	conf "$@"
+	must_fail link check 2>"$T_DIR/said"
+	cat "$T_DIR/said"
+	grep -q -E "$regex" "$T_DIR/said" || return 1
+	conf 'name = kiwx' 'crc = n'
+	link check && [ ! -e "$SYS/kiwx" ]
+}
+
+misused() {
+	must_fail $LINK && must_fail $LINK add && must_fail $LINK sing "$NETDEV" &&
+		must_fail on_a $LINK add none0
+}
+
+load_kiwarp || bail "no module"
+topo_up || bail "no network"
+t_run "without a file" defaults
+t_run "with a file" settings
+t_run "a device that is there" again
+t_run "a device that was renamed" renamed
+t_run "all settings there are" all_settings
+t_run "refused by the module" refused 'kernel: .*startup_ms must be a number from 100 to 60000' \
+	'name = kiwx' 'startup_ms = 5'
+t_run "several refused, each told" refused 'mpa_rev = 7 was refused' 'name = kiwx' 'crc = maybe' \
+	'mpa_rev = 7'
+t_run "no such setting" refused ":2: there is no setting 'speed'" 'name = kiwx' 'speed = high'
+t_run "not a setting" refused ':1: not SETTING = VALUE: crc' 'crc' 'name = kiwx'
+t_run "no value" refused ':2: not SETTING = VALUE' 'name = kiwx' 'crc ='
+t_run "a bad name" refused 'kernel: .*bad device name' 'name = kiw/x'
+t_run "check" check_only "no setting 'colour'" 'colour = red'
+t_run "misused" misused
+topo_down
+t_run "unload" unload_kiwarp
+done_testing

@@ -1,0 +1,189 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: kiwarp_ip: crossing Requests, peers that go and come, deletion under traffic
+# TIMEOUT: 240
+# CHECK-KERNELS: uml
+# shellcheck disable=SC2317,SC2119 # t_run calls them; no arguments meant
+# shellcheck source=scripts/selftests/lib/rc
+. "$(dirname "$0")/../lib/rc"
+# shellcheck source=scripts/selftests/lib/rc-ip
+. "$SELFTESTS/rc-ip"
+
+ROUNDS=${KIW_SOAK:+1000}
+ROUNDS=${ROUNDS:-10}
+
+# Streams of connections, as TCP has them
+qps() { on "$1" ss -Htn state established '( sport = :64755 or dport = :64755 )' | wc -l; }
+one_each() { [ "$(qps a)" = 1 ] && [ "$(qps b)" = 1 ]; }
+sum() { echo $(($(kip_count a "$1") + $(kip_count b "$1"))); }
+
+# Both ends forget everything but their neighbours
+renew() { kip_set a rx_depth 32 && kip_set b rx_depth 32 && wait_for 5 kip_listens a && wait_for 5 kip_listens b; }
+
+# RFC 4755 3.3. Neighbours are permanent and the cable is long, so that the Requests meet.
+crossing() {
+	local i a b
+	a=$(_in_sys a "cat /sys/class/net/kip0/address")
+	b=$(_in_sys b "cat /sys/class/net/kip0/address")
+	on_a ip neigh replace "$KB4" dev kip0 lladdr "$b" nud permanent
+	on_b ip neigh replace "$KA4" dev kip0 lladdr "$a" nud permanent
+	on_a tc qdisc add dev eth0 root netem delay 40ms
+	on_b tc qdisc add dev eth0 root netem delay 40ms
+	for i in $(seq "$ROUNDS"); do
+		renew || return 1
+		spawn one a ping -q -c 1 -W 5 "$KB4"
+		spawn other b ping -q -c 1 -W 5 "$KA4"
+		if ! spawn_wait one 10 || ! spawn_wait other 10; then
+			echo "round $i"
+			spawn_log one
+			spawn_log other
+			return 1
+		fi
+		wait_for 5 one_each || { echo "round $i: $(qps a) and $(qps b)"; return 1; }
+		on_a ping -q -c 5 -i 0.01 -W 2 "$KB4" | grep ' 0% packet loss' || { echo "round $i: loss"; return 1; }
+	done
+	on_a tc qdisc del dev eth0 root
+	on_b tc qdisc del dev eth0 root
+	on_a ip neigh del "$KB4" dev kip0
+	on_b ip neigh del "$KA4" dev kip0
+	diag "crossed: $(sum conn_crossed_won) rejects, $(sum conn_crossed_lost) drops"
+	[ "$(sum conn_crossed_won)" -ge 1 ] && [ "$(sum conn_crossed_lost)" -ge 1 ]
+}
+
+# b goes and comes without a word: its Request replaces the connection
+silent_restart() {
+	local before
+	kip_pings a "$KB4" || return 1
+	before=$(kip_count a conn_replaced)
+	on_b tc qdisc add dev eth0 root netem loss 100% || return 1
+	on_b ip link set kip0 down && on_b ip link set kip0 up && on_b ip addr replace fd09::2/64 dev kip0 nodad
+	on_b tc qdisc del dev eth0 root
+	wait_for 10 kip_pings b "$KA4" -W 1 || return 1
+	kip_pings a "$KB4" -s 50000 && [ $(($(kip_count a conn_replaced) + $(kip_count a conn_accepted))) -gt "$before" ]
+}
+
+orderly_restart() {
+	local ended failed
+	kip_pings a "$KB4" || return 1
+	ended=$(kip_count a conn_ended)
+	failed=$(kip_count a conn_failed)
+	on_b ip link set kip0 down && wait_for 5 counts_more a conn_ended "$ended" || return 1
+	[ "$(kip_count a conn_failed)" = "$failed" ] || { kip_counts a; return 1; }
+	on_b ip link set kip0 up && wait_for 10 kip_pings a "$KB4" -W 1 -s 40000
+}
+
+# counts_more a|b NAME THAN
+counts_more() { [ "$(kip_count "$1" "$2")" -gt "$3" ]; }
+
+# A node that is not there
+nowhere() {
+	local failed
+	failed=$(kip_count a conn_failed)
+	on_a ip neigh replace 10.9.0.50 dev kip0 nud permanent \
+		lladdr 80:00:fc:f3:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:4d:00:32 || return 1
+	must_fail kip_pings a 10.9.0.50 -W 1
+	wait_for 10 counts_more a conn_failed "$failed" && on_a ip neigh del 10.9.0.50 dev kip0
+}
+
+# Nothing comes back: noticed within 10 seconds, and made again when it is over
+cut() {
+	local before
+	before=$(kip_count a conn_silent)
+	kip_pings a "$KB4" && on_b tc qdisc add dev eth0 root netem loss 100% || return 1
+	spawn pings a ping -q -i 0.2 "$KB4"
+	wait_for 20 counts_more a conn_silent "$before" || { spawn_stop pings; on_b tc qdisc del dev eth0 root; return 1; }
+	on_b tc qdisc del dev eth0 root
+	spawn_stop pings
+	wait_for 40 kip_pings a "$KB4" -W 1 -s 40000
+}
+
+# The RDMA device goes: datagrams; it comes: a connection
+rdma_device() {
+	spawn flood a ping -q -f -s 1500 "$KB4"
+	wait_for 5 sent_more "$(kip_count a tx_messages)" || return 1
+	rdma_del a && wait_for 10 kip_pings a "$KB4" -W 1 || return 1
+	rdma_add a && wait_for 40 kip_pings a "$KB4" -W 1 -s 40000
+	local status=$?
+	spawn_stop flood
+	return "$status"
+}
+
+# Failed attempts: long packets are dropped; the sender is told when three have failed in a row
+told() {
+	local before status
+	before=$(kip_count a tx_too_long)
+	rdma_del b && kip_set a rx_depth 32 && wait_for 5 kip_pings a "$KB4" -W 1 &&
+		must_fail kip_pings a "$KB4" -W 1 -s 5000 -M "do" &&
+		[ "$(kip_count a tx_no_connection)" -ge 1 ] &&
+		[ "$(kip_count a tx_too_long)" = "$before" ] && wait_for 20 is_told
+	status=$?
+	kip_counts a
+	rdma_add b && wait_for 5 kip_listens b && kip_set a rx_depth 32 &&
+		on_a ip route flush cache && wait_for 10 kip_pings a "$KB4" -W 1 -s 40000 -M "do" &&
+		return "$status"
+}
+
+is_told() {
+	must_fail on_a ping -c 1 -W 1 -s 5000 -M "do" "$KB4" && on_a ip route get "$KB4" | grep 'mtu 2044'
+}
+
+sent_more() { [ "$(kip_count a tx_messages)" -gt $(($1 + 100)) ]; }
+
+# As into a container, whose other end stays here
+other_namespace() {
+	local bad=0
+	ip netns add c && on_b ip link set kip0 netns c || return 1
+	ip -n c addr add 10.9.0.2/24 dev kip0 && ip -n c link set lo up && ip -n c link set kip0 up || bad=1
+	wait_for 10 kip_pings a "$KB4" -W 1 -s 30000 || bad=1
+	spawn flood a ping -q -f "$KB4"
+	ip netns del c || bad=1
+	spawn_stop flood
+	wait_gone 10 kip_listens b || bad=1
+	kip_add b && kip_set b group "$KIP_GROUP" && kip_up b && wait_for 10 kip_pings a "$KB4" -W 1 || bad=1
+	return "$bad"
+}
+
+deleted() {
+	spawn flood a ping -q -f -s 20000 "$KB4"
+	wait_for 5 sent_more "$(kip_count a tx_messages)" && on_b ip link del kip0 || return 1
+	spawn_stop flood
+	kip_add b && kip_set b group "$KIP_GROUP" && kip_up b && wait_for 10 kip_pings a "$KB4" -W 1
+}
+
+underlay_flaps() {
+	on_b ip link set eth0 down || return 1
+	on_b ip link show kip0 | grep -q NO-CARRIER || return 1
+	on_b ip link set eth0 up && wait_for 40 kip_pings a "$KB4" -W 1 -s 30000
+}
+
+# Its interface does not keep the namespace
+namespace_deleted() {
+	spawn flood a ping -q -f -s 20000 "$KB4"
+	wait_for 5 sent_more "$(kip_count a tx_messages)" || return 1
+	rdma_del b
+	ip netns del b
+	spawn_stop flood
+	wait_gone 20 on_a ip link show eth0
+}
+
+# ------------------------------------------------------------------------------------
+
+if ! load_ip || ! topo_up || ! rdma_up || ! ip_up; then bail "no interfaces"; fi
+t_run "$ROUNDS times Requests at once" crossing
+t_run "a peer that starts anew in order" orderly_restart
+t_run "a peer that starts anew without a word" silent_restart
+t_run "a peer that is cut off" cut
+t_run "a peer that is not there" nowhere
+t_run "the RDMA device goes and comes under traffic" rdma_device
+t_run "long packets while there is no connection" told
+t_run "in another namespace, which goes under traffic" other_namespace
+t_run "the interface is deleted under traffic" deleted
+t_run "the underlay goes down and up" underlay_flaps
+diag "a: $(kip_counts a | paste -sd' ')"
+diag "b: $(kip_counts b | paste -sd' ')"
+t_run "the underlay's namespace goes under traffic" namespace_deleted
+on_a ip link del kip0 2>/dev/null
+rdma_del a 2>/dev/null
+ip netns del a
+t_run "unload" unload_ip
+done_testing

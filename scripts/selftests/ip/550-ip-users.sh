@@ -1,0 +1,160 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: kiwarp_ip: what users run over it: HTTP, ssh, NFS over TCP, DHCP, mDNS, a container
+# TIMEOUT: 180
+# CHECK-KERNELS: uml
+# shellcheck disable=SC2317,SC2119 # t_run calls them; no arguments meant
+# shellcheck source=scripts/selftests/lib/rc
+. "$(dirname "$0")/../lib/rc"
+# shellcheck source=scripts/selftests/lib/rc-ip
+. "$SELFTESTS/rc-ip"
+# shellcheck source=scripts/selftests/lib/rc-nfs
+. "$SELFTESTS/rc-nfs"
+
+FILE=$T_DIR/www/file
+SIZE=16M
+
+# The file as it comes over the network has the digest that it has here.
+same() { echo "$1" && [ "${1%% *}" = "$(sha256sum <"$FILE" | cut -d' ' -f1)" ]; }
+
+make_file() { mkdir -p "${FILE%/*}" && head -c $SIZE /dev/urandom >"$FILE"; }
+
+# fetch CMD...: by HTTP, where CMD runs it
+fetch() {
+	"$@" timeout 60 python3 -c "
+import hashlib, urllib.request
+print(hashlib.sha256(urllib.request.urlopen('http://$KB4:8080/file').read()).hexdigest())"
+}
+
+http() {
+	spawn httpd b python3 -m http.server --bind "$KB4" --directory "${FILE%/*}" 8080
+	wait_listen b 8080 && same "$(fetch on_a)"
+}
+
+# --- ssh -----------------------------------------------------------------------------
+
+sshd() {
+	mkdir -p /run/sshd && ssh-keygen -q -t ed25519 -N '' -f "$T_DIR/host_key" &&
+		ssh-keygen -q -t ed25519 -N '' -f "$T_DIR/key" || return 1
+	spawn sshd b /usr/sbin/sshd -D -e -p 2222 -f /dev/null -o "HostKey=$T_DIR/host_key" \
+		-o "AuthorizedKeysFile=$T_DIR/key.pub" -o StrictModes=no -o UsePAM=no \
+		-o "ListenAddress=[$KB6]:2222"
+	wait_listen b 2222
+}
+
+ssh_copies() {
+	sshd || { spawn_log sshd; return 1; }
+	same "$(on_a timeout 60 ssh -F none -p 2222 -i "$T_DIR/key" -o StrictHostKeyChecking=no \
+		-o UserKnownHostsFile=/dev/null "root@$KB6" sha256sum <"$FILE")" || { spawn_log sshd; return 1; }
+	spawn_stop sshd
+}
+
+# --- NFS -----------------------------------------------------------------------------
+
+nfs() {
+	nfs_serve && mkdir -p "$NFS_MNT" &&
+		on_a timeout 60 mount -t nfs -o vers=4.2,proto=tcp "$KB4:/" "$NFS_MNT" || return 1
+	cp "$FILE" "$NFS_MNT/file" && nfs_umount &&
+		on_a timeout 60 mount -t nfs -o vers=4.2,proto=tcp "$KB4:/" "$NFS_MNT" || return 1
+	same "$(sha256sum <"$NFS_MNT/file")" || return 1
+	nfs_umount && nfs_end
+}
+
+# --- DHCP ----------------------------------------------------------------------------
+
+# The server is Debian's; see the client's head for why that is not.
+lease() {
+	local address
+	on_a ip addr flush dev kip0 scope global
+	spawn dhcpd b dnsmasq --keep-in-foreground --port=0 --conf-file=/dev/null --user=root \
+		--interface=kip0 --bind-interfaces --dhcp-range=10.9.0.100,10.9.0.110,10m \
+		--dhcp-leasefile="$T_DIR/leases" --log-dhcp --log-facility=-
+	wait_for 10 grep -q 'IP range' "$T_DIR/dhcpd.log" || { spawn_log dhcpd; return 1; }
+	address=$(on_a "$SELFTESTS/dhcp_client.py" kip0) || { spawn_log dhcpd; return 1; }
+	spawn_stop dhcpd
+	echo "$address" | grep -E '^10\.9\.0\.1(0[0-9]|10)$' &&
+		on_a ip addr add "$address/24" dev kip0 && kip_pings a "$KB4"
+}
+
+# --- mDNS ----------------------------------------------------------------------------
+
+avahi() {
+	mkdir -p /run/avahi-daemon && cat >"$T_DIR/avahi.conf" <<-END
+		[server]
+		host-name=hostb
+		allow-interfaces=kip0
+		enable-dbus=no
+	END
+	spawn avahi b avahi-daemon -f "$T_DIR/avahi.conf" --no-drop-root --no-chroot --no-rlimits
+	wait_for 20 grep -q 'Server startup complete' "$T_DIR/avahi.log"
+}
+
+# RFC 6762: the question goes to a group, the answer comes to it
+ask_mdns() {
+	on_a timeout 30 python3 -c "
+import socket, struct
+group = ('224.0.0.251', 5353)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(('', 5353))
+s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
+             socket.inet_aton(group[0]) + socket.inet_aton('$KA4'))
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton('$KA4'))
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 0)
+s.settimeout(2)
+name = b'\x05hostb\x05local\0'
+while True:
+    s.sendto(struct.pack('>6H', 0, 0, 1, 0, 0, 0) + name + struct.pack('>2H', 1, 1), group)
+    try:
+        data, sender = s.recvfrom(9000)
+    except TimeoutError:
+        continue
+    if name in data and socket.inet_aton('$KB4') in data:
+        print('$KB4, says', sender[0])
+        break"
+}
+
+mdns() {
+	avahi || { spawn_log avahi; return 1; }
+	ask_mdns || { spawn_log avahi; return 1; }
+	spawn_stop avahi
+}
+
+# --- a container -----------------------------------------------------------------------
+
+in_box() { nsenter --preserve-credentials -U -n -t "$(cat "$T_DIR/box.pid")" "$@"; }
+is_box() { [ "$(readlink "/proc/$(cat "$T_DIR/box.pid")/ns/net")" != "$(on_a readlink /proc/self/ns/net)" ]; }
+
+# Its root has no rights outside.
+container() {
+	on_a ip addr flush dev kip0 scope global
+	spawn box a unshare --user --map-root-user --net tail -f /dev/null
+	wait_for 10 is_box && on_a ip link set kip0 netns "$(cat "$T_DIR/box.pid")" || return 1
+	in_box ip link set lo up && in_box ip addr add "$KA4/24" dev kip0 &&
+		in_box ip link set kip0 up || return 1
+	wait_for 10 in_box ping -q -c 1 -W 1 -s 40000 "$KB4" && same "$(fetch in_box)"
+}
+
+# Its interface goes with it.
+container_ends() {
+	spawn_stop box
+	wait_gone 20 kip_listens a
+}
+
+# ------------------------------------------------------------------------------------------
+
+if ! load_ip || ! topo_up || ! rdma_up || ! ip_up || ! make_file; then bail "no interfaces"; fi
+t_run "an HTTP download" http
+t_run "ssh, IPv6" ssh_copies
+t_run "NFS over TCP" nfs
+t_run "a name by mDNS" mdns
+t_run "nothing was lost" kip_is_sound
+t_run "an address by DHCP" lease
+t_run "a container without rights" container
+t_run "the container ends" container_ends
+spawn_stop httpd
+on_b ip link del kip0
+rdma_down
+topo_down
+t_run "unload" unload_ip
+done_testing

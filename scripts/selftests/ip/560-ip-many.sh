@@ -1,0 +1,154 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: kiwarp_ip: many peers at once, and the limits on connections and memory
+# TIMEOUT: 180
+# CHECK-KERNELS: uml
+# shellcheck disable=SC2317,SC2119 # t_run calls them; no arguments meant
+# shellcheck source=scripts/selftests/lib/rc
+. "$(dirname "$0")/../lib/rc"
+# shellcheck source=scripts/selftests/lib/rc-device
+. "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/lib/rc-ip
+. "$SELFTESTS/rc-ip"
+
+# Each peer is a namespace with a macvlan of b's eth0, an RDMA device and a kip0 on it. Their MTU
+# is small, because they are one machine: each connection has its receives at both ends.
+PEERS=${KIW_SOAK:+250}
+PEERS=${PEERS:-24}
+PEER_MTU=2044
+
+on_peer() { nsenter "--net=/run/netns/peer$1" -- "${@:2}"; }
+
+# address PREFIX N: of peer N; a has PREFIX.8.1
+address() { echo "$1.$(($2 / 200)).$(($2 % 200 + 2))"; }
+
+# peer_up N
+peer_up() {
+	ip netns add "peer$1" && on_b ip link add link eth0 name "mv$1" type macvlan mode bridge &&
+		on_b ip link set "mv$1" netns "peer$1" name eth0 &&
+		on_peer "$1" ip addr add "$(address 10.78 "$1")/16" dev eth0 &&
+		on_peer "$1" ip link set eth0 up &&
+		on_peer "$1" rdma link add "kiwp$1" type kiwarp netdev eth0 &&
+		on_peer "$1" ip link add link eth0 name kip0 mtu "$PEER_MTU" type kiwarp_ip &&
+		ip netns exec "peer$1" bash -c "echo $KIP_GROUP >/sys/class/net/kip0/kiwarp_ip/group" &&
+		on_peer "$1" ip addr add "$(address 10.9 "$1")/16" dev kip0 &&
+		on_peer "$1" ip link set kip0 up
+}
+
+peers_up() {
+	local n
+	on_a ip addr add 10.78.8.1/16 dev eth0 && on_a ip addr del "$A4/24" dev eth0 &&
+		kip_add a && kip_set a group "$KIP_GROUP" && on_a ip link set kip0 mtu "$PEER_MTU" &&
+		on_a ip addr add 10.9.8.1/16 dev kip0 && on_a ip link set kip0 up || return 1
+	for n in $(seq "$PEERS"); do peer_up "$n" || { echo "peer $n"; return 1; }; done
+	wait_for 5 kip_listens a
+}
+
+# As a's TCP has them
+connections() { on_a ss -Htn state established '( sport = :64755 or dport = :64755 )' | wc -l; }
+has_connections() { [ "$(connections)" = "$1" ]; }
+
+# ask SIZE: each peer at the same time; each has to answer
+ask() {
+	local n bad=0
+	for n in $(seq "$PEERS"); do
+		spawn "ping$n" a ping -q -c 3 -i 0.2 -W 5 -s "$1" "$(address 10.9 "$n")"
+	done
+	for n in $(seq "$PEERS"); do
+		spawn_wait "ping$n" 30 || { echo "peer $n:"; spawn_log "ping$n"; bad=1; }
+	done
+	return "$bad"
+}
+
+# max_conns limits connections; nodes beyond it are served by datagrams.
+limited() {
+	local refused
+	kip_set a max_conns 10 && ask 500 || return 1
+	refused=$(kip_count a conn_no_room)
+	echo "$(connections) connections, $refused refused"
+	[ "$(connections)" -le 10 ] && [ "$(connections)" -ge 1 ] && [ "$refused" -ge 1 ] &&
+		[ "$(kip_count a tx_datagrams)" -ge $((PEERS - 10)) ]
+}
+
+unlimited() {
+	kip_set a max_conns $((PEERS + 10)) && ask 1900 || return 1
+	wait_for 40 all_connected || { echo "$(connections) connections"; kip_counts a; return 1; }
+}
+
+# A Request follows a packet.
+all_connected() { ask 100 && has_connections "$PEERS"; }
+
+# All of them go at the same time, and nothing of them stays.
+peers_down() {
+	local n
+	for n in $(seq "$PEERS"); do on_peer "$n" rdma link delete "kiwp$n"; ip netns del "peer$n"; done
+	wait_for 30 has_connections 0
+}
+
+# --- containers -----------------------------------------------------------------------
+
+TRIES=1000
+# Of an interface, and of all interfaces of containers
+MOST=4096
+
+# container SCRIPT [ARGS...]: root of its own user and network namespace, nobody outside of it, with
+# two underlays
+# shellcheck disable=SC2016 # for the inner shell
+container() {
+	setpriv --reuid 65534 --regid 65534 --clear-groups unshare -Urn timeout 100 bash -c '
+		ip link set lo up
+		for n in 0 1; do
+			ip link add d$n type dummy && ip addr add 10.$((80 + n)).0.1/16 dev d$n &&
+				ip link set d$n up || exit 200
+		done
+		'"$1" - "${@:2}"
+}
+
+# Each attempt fails, because the port is in use.
+# shellcheck disable=SC2016 # for the inner shell
+log_of_container() {
+	local n begun=$SECONDS
+	log_mark
+	container '
+		ip link add link d0 name k0 type kiwarp_ip && ip link add link d0 name k1 type kiwarp_ip &&
+			ip link set k0 up || exit 200
+		ip link set k1 up && { echo "the port is not in use"; exit 201; }
+		for ((n = 0; n < $1; n++)); do echo link set k1 up; done | ip -force -batch - 2>&1 |
+			grep -c "Address already in use"' "$TRIES" || return 1
+	n=$(dmesg --nopager | sed "1,/$D_MARK/d" | grep -c 'cannot open the datagram service')
+	echo "$n lines in $((SECONDS - begun)) s"
+	# net.core.message_burst: 10, net.core.message_cost: 5 s
+	[ "$n" -ge 1 ] && [ "$n" -le $((20 + 2 * (SECONDS - begun))) ] && [ "$n" -lt "$TRIES" ]
+}
+
+# Packets to as many nodes as an interface may have, on each of two
+# shellcheck disable=SC2016 # for the inner shell
+peers_of_container() {
+	local none
+	container '
+		for n in 0 1; do
+			ip link add link d$n name k$n type kiwarp_ip && ip link set k$n up || exit 200
+		done
+		python3 "$2" "$1" k0 k1 || exit 201
+		for n in 0 1; do ethtool -S k$n; done' "$MOST" "$SELFTESTS/many_peers.py" \
+		>"$T_DIR/peers.log" 2>&1 || { cat "$T_DIR/peers.log"; return 1; }
+	none=$(awk '$1 == "tx_no_peer:" { n += $2 } END { print n + 0 }' "$T_DIR/peers.log")
+	echo "of $((2 * MOST)) nodes $none are no peers"
+	# Some may have been forgotten in between.
+	[ "$none" -ge $((MOST / 2)) ] || { cat "$T_DIR/peers.log"; return 1; }
+}
+
+if ! load_ip || ! topo_up || ! rdma_up; then bail "no hosts"; fi
+t_run "$PEERS peers come" peers_up
+t_run "10 connections at most: datagrams for the others" limited
+t_run "a connection to each of them" unlimited
+t_run "large packets to each of them" ask 1900
+t_run "nothing was lost" kip_is_zero a rx_overrun rx_bad_control rx_bad_type rx_short rx_no_memory
+t_run "all of them go" peers_down
+t_run "of a container: an interface that does not come up does not flood the log" log_of_container
+t_run "of a container: peers of all interfaces together are limited" peers_of_container
+on_a ip link del kip0
+rdma_down
+topo_down
+t_run "unload" unload_ip
+done_testing

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""What a process can have of kernel memory, and who is charged for it.
+
+    accounting.py DEVICE cost KIND COUNT    octets of kernel memory that its cgroup is charged
+                                            for each of COUNT objects
+    accounting.py DEVICE exhaust KIND       objects until one is refused, when the cgroup may
+                                            have ROOM more than it has: its errno
+    accounting.py DEVICE connect ADDRESS    connect with a QP with long queues: the milliseconds
+                                            that it takes when the cgroup may have all that it
+                                            wants, and when it has more than memory.high
+
+KIND: mr. Runs in a cgroup of its own, of which the memory controller is on.
+"""
+
+import ctypes
+import mmap
+import pathlib
+import sys
+import time
+
+from pyverbs import enums
+from pyverbs.device import Context
+from pyverbs.mr import MR
+from pyverbs.pd import PD
+from pyverbs.pyverbs_error import PyverbsRDMAError
+
+
+ROOM = 2 << 20
+MCL_CURRENT = 1          # bits/mman-linux.h
+
+
+class Maker:
+    """Makes objects and keeps them."""
+
+    def __init__(self, device):
+        self.pd = PD(Context(name=device))
+        self.room = mmap.mmap(-1, mmap.PAGESIZE)
+        self.addr = ctypes.addressof(ctypes.c_char.from_buffer(self.room))
+        self.kept = []
+
+    def mr(self):
+        self.kept.append(MR(self.pd, mmap.PAGESIZE, enums.IBV_ACCESS_LOCAL_WRITE,
+                            address=self.addr))
+
+
+def group(name, mode="r"):
+    """A file of this process's cgroup."""
+    with open("/proc/self/cgroup", encoding="ascii") as file:
+        path = file.read().strip().rsplit(":", 1)[1]
+    return open(f"/sys/fs/cgroup{path}/{name}", mode, encoding="ascii")
+
+
+def charged():
+    """Octets of kernel memory that the cgroup of this process has."""
+    with group("memory.stat") as file:
+        return int(dict(line.split() for line in file)["kernel"])
+
+
+def limit():
+    """From now on there is little more, and nothing to take back instead."""
+    ctypes.CDLL(None).mlockall(MCL_CURRENT)
+    with group("memory.current") as file:
+        most = int(file.read()) + ROOM
+    with group("memory.max", "w") as file:
+        file.write(str(most))
+
+
+def connects(device, addr, high):
+    """Milliseconds until a connection is established, for a cgroup with this memory.high. The QP
+    is charged to that, but this process has left it: only the kernel's threads can be slowed."""
+    # It imports much that an exhausted cgroup has no room for.
+    import verbs   # pylint: disable=import-outside-toplevel
+    from verbs_base import RDMA_PORT   # pylint: disable=import-outside-toplevel
+    end = verbs.End(device)
+    num, conn = end._resolved(addr, RDMA_PORT)
+    end._resources(conn, {"depth": 16384, "cqe": 64})
+    root = pathlib.Path("/sys/fs/cgroup")
+    with group("cgroup.procs") as file:
+        own = pathlib.Path(file.name).parent
+    (root / "cgroup.procs").write_text("0", encoding="ascii")
+    (own / "memory.high").write_text(high, encoding="ascii")
+    before = time.monotonic()
+    conn.cmid.connect(conn.qp.qp_num, 16, 16)
+    end.event(num, "ESTABLISHED")
+    took = (time.monotonic() - before) * 1000
+    (own / "memory.high").write_text("max", encoding="ascii")
+    (own / "cgroup.procs").write_text("0", encoding="ascii")
+    end.close(num)
+    return took
+
+
+def main(device, what, kind, count=0):
+    if what == "connect":
+        print(*(round(connects(device, kind, high)) for high in ("max", "4096")))
+        return
+    make = getattr(Maker(device), kind)
+    make()
+    before = charged()
+    if what == "exhaust":
+        limit()
+    try:
+        for _ in range(int(count) if what == "cost" else sys.maxsize):
+            make()
+    except PyverbsRDMAError as error:
+        print(error.error_code)
+        return
+    print((charged() - before) // int(count))
+
+
+main(*sys.argv[1:])

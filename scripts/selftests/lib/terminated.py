@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""terminated.py DEVICE ADDRESS NETNS
+
+Connects to a wire peer (scripts/peer) that listens to ADDRESS in NETNS, posts work requests, and
+gets a Terminate: each that there is, with each header that it can quote. Looks at the status of
+every completion, at the asynchronous event, and that the peer gets nothing but FIN in answer.
+What is wanted is what Documentation/uapi.rst says. Prints a line for each
+case, as scripts/peer, and in the end how many there were.
+"""
+
+import contextlib
+import ctypes
+import os
+import struct
+import sys
+import traceback
+
+import verbs
+import verbs_base
+from peer import cli, mpa, rdmap, startup, stream
+
+PORT = 7175
+CLONE_NEWNET = 0x40000000
+SIZE = 2000                     # octets of a work request
+STAG, BASE = 0x1a2b3c01, 0x7f00_0000_1003
+NOT_THERE = 77                  # as a message's number
+
+ACCESS, INVALID, GENERAL = "REM_ACCESS_ERR", "REM_INV_REQ_ERR", "GENERAL_ERR"
+GOOD, FLUSH = "SUCCESS", "WR_FLUSH_ERR"
+
+# Layer, error type: codes, status. REM_OP_ERR is GENERAL_ERR in a process's ring.
+STATUS = (
+    (0, 0, (0x00, 0xff), GENERAL),
+    (0, 1, (0x00, 0x01, 0x02, 0x03, 0x04, 0x42, 0xff), ACCESS),
+    (0, 1, (0x09,), INVALID),
+    (0, 2, (0x05, 0x06, 0x09), INVALID),
+    (0, 2, (0x00, 0x07, 0x08, 0xff), GENERAL),
+    (0, 3, (0x00, 0x05), GENERAL),
+    (1, 0, (0x00, 0xff), GENERAL),
+    (1, 1, (0x00, 0x01, 0x02, 0x03), ACCESS),
+    (1, 1, (0x04,), INVALID),
+    (1, 1, (0x05, 0xff), GENERAL),
+    (1, 2, (0x01, 0x03, 0x04, 0x05, 0x06), INVALID),
+    (1, 2, (0x00, 0x02, 0xff), GENERAL),
+    (1, 3, (0x00,), GENERAL),
+    (2, 0, (0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07), GENERAL),
+    (2, 3, (0x02, 0x03), GENERAL),
+    (2, 1, (0x02,), GENERAL),
+    (3, 0, (0x00,), GENERAL),
+    (15, 15, (0xff,), GENERAL),
+)
+
+
+class Case:
+    """WORK: names of work requests, posted as 0, 1 and so on. SENT: those that go out. BITS and
+    HEADERS of a Terminate LAYER.ETYPE/CODE; WANTED: status of each, "" without a completion."""
+
+    def __init__(self, name, work, wanted, headers=b"", bits=0xe0, code=(0, 1, 0), **how):
+        self.name, self.work, self.wanted = name, work.split(), wanted
+        self.payload = bytes((code[0] << 4 | code[1], code[2], bits, how.get("reserved", 0)))
+        self.payload += headers
+        self.sent = how.get("sent", len(self.work))
+        self.read_depth = how.get("ord", 4)
+        self.rtr = how.get("rtr", "write")
+        self.answered = how.get("answered", 0)      # octets of the first Read
+        self.twice = how.get("twice", False)
+
+
+def quoted(opcode, msn=1, qn=None, payload=bytes(28)):
+    """ULPDU length and headers of a message of the driver's, as a Terminate has them."""
+    qn = rdmap.QUEUES.get(opcode, 0) if qn is None else qn
+    if opcode in rdmap.TAGGED_OPCODES:
+        ulpdu = rdmap.Connection(None).segment(opcode, stag=STAG, to=BASE).encode()
+    else:
+        ulpdu = rdmap.Connection(None).segment(opcode, msn=msn, qn=qn).encode()
+    return struct.pack(">H", len(ulpdu) + 28) + ulpdu + payload
+
+
+READ, SEND, WRITE = rdmap.READ_REQUEST, rdmap.SEND, rdmap.WRITE
+MIXED = "READ SEND READ SEND"
+# A Send has completed when TCP has it, but behind the Read that was posted before it.
+OLDEST = (ACCESS, GOOD, FLUSH, GOOD)
+
+
+def codes():
+    for layer, etype, values, status in STATUS:
+        for value in values:
+            code = (layer, etype, value)
+            yield Case(f"{layer}/{etype}/{value:02x} of a Read", "READ", (status,),
+                       quoted(READ), code=code)
+
+
+def headers():
+    read, send = quoted(READ), quoted(SEND)
+    yield Case("no header", MIXED, OLDEST, bits=0)
+    yield Case("bits without headers", MIXED, OLDEST)
+    yield Case("the first Read", MIXED, OLDEST, read)
+    yield Case("the second Read", MIXED, (FLUSH, GOOD, ACCESS, GOOD), quoted(READ, 2))
+    yield Case("a Read that there is not", MIXED, OLDEST, quoted(READ, NOT_THERE))
+    yield Case("a Read 0", MIXED, OLDEST, quoted(READ, 0))
+    yield Case("a Read without its own header", MIXED, (FLUSH, GOOD, ACCESS, GOOD),
+               quoted(READ, 2, payload=b""), bits=0xc0)
+    yield Case("a Read whose own header is cut off", MIXED, (FLUSH, GOOD, ACCESS, GOOD),
+               quoted(READ, 2)[:-1])
+    yield Case("a Read, no segment length", MIXED, (FLUSH, GOOD, ACCESS, GOOD),
+               quoted(READ, 2), bits=0x60)
+    yield Case("a Read, no bit for its header", MIXED, OLDEST, quoted(READ, 2), bits=0xa0)
+    yield Case("a DDP header that is cut off", MIXED, OLDEST, quoted(READ, 2)[:19])
+    yield Case("nothing but the segment length", MIXED, OLDEST, read[:2], bits=0x80)
+    yield Case("more than all headers", MIXED, (FLUSH, GOOD, ACCESS, GOOD),
+               quoted(READ, 2) + bytes(500))
+    yield Case("reserved bits", MIXED, (FLUSH, GOOD, ACCESS, GOOD), quoted(READ, 2),
+               bits=0xff, reserved=0xff)
+    yield Case("the first Send", MIXED, (FLUSH, ACCESS, FLUSH, GOOD), send, bits=0xc0)
+    yield Case("the second Send", MIXED, (FLUSH, GOOD, FLUSH, ACCESS), quoted(SEND, 2),
+               bits=0xc0)
+    yield Case("a Send that there is not", MIXED, OLDEST, quoted(SEND, NOT_THERE), bits=0xc0)
+    yield Case("a queue that there is not", MIXED, OLDEST, quoted(SEND, qn=9), bits=0xc0)
+    yield Case("a Terminate of ours", MIXED, OLDEST, quoted(rdmap.TERMINATE), bits=0xc0)
+    yield Case("a Read Response", MIXED, OLDEST, quoted(rdmap.READ_RESPONSE), bits=0xc0)
+    yield Case("a Write", "READ WRITE", (ACCESS, GOOD), quoted(WRITE), bits=0xc0)
+
+
+def work():
+    read, send = quoted(READ), quoted(SEND)
+    yield Case("nothing posted", "", (), read)
+    yield Case("a Send that has completed", "SEND", (GOOD,), send, bits=0xc0)
+    yield Case("a Write that has completed", "WRITE", (GOOD,), quoted(WRITE), bits=0xc0)
+    yield Case("a Send behind one that has completed", "SEND READ SEND", (GOOD, FLUSH, ACCESS),
+               quoted(SEND, 2), bits=0xc0)
+    yield Case("a Send that has completed, and a Read", "SEND READ", (GOOD, ACCESS), send,
+               bits=0xc0)
+    yield Case("not signaled", "read send read send", (ACCESS, "", FLUSH, ""), read)
+    yield Case("not signaled, a Send", "read send read", (FLUSH, ACCESS, FLUSH), send, bits=0xc0)
+    yield Case("behind a fence", "READ FENCED SEND", (ACCESS, FLUSH, FLUSH), read, sent=1)
+    yield Case("a Send that was not sent", "READ FENCED", (ACCESS, FLUSH), send, bits=0xc0,
+               sent=1)
+    yield Case("a Read that was not sent", "READ READ", (ACCESS, FLUSH), quoted(READ, 2),
+               sent=1, ord=1)
+    yield Case("in the middle of its answer", "READ SEND", (ACCESS, GOOD), read, answered=100)
+    yield Case("of two, the first is answered", "READ READ", (GOOD, ACCESS), quoted(READ, 2),
+               answered=SIZE)
+    yield Case("a Read that has been answered", "READ READ", (GOOD, ACCESS), read,
+               answered=SIZE)
+    yield Case("the RTR is a Read", "READ READ", (FLUSH, ACCESS), quoted(READ, 3), rtr="read")
+    yield Case("the RTR that is a Read", "READ READ", (ACCESS, FLUSH), read, rtr="read")
+    yield Case("the RTR is a Send", "READ SEND", (FLUSH, ACCESS), quoted(SEND, 2), bits=0xc0,
+               rtr="send")
+    yield Case("two Terminates", "READ READ", (FLUSH, ACCESS), quoted(READ, 2), twice=True)
+
+
+def enter(netns):
+    """The calling thread's network is NETNS; returns what takes it back."""
+    with open("/proc/thread-self/ns/net", "rb") as here, open(netns, "rb") as there:
+        back = os.dup(here.fileno())
+        verbs_base.expect(ctypes.CDLL(None).setns(there.fileno(), CLONE_NEWNET), 0, "setns")
+    return back
+
+
+def listen(addr, netns):
+    back = enter(netns)
+    sock = stream.listen(addr, PORT)
+    verbs_base.expect(ctypes.CDLL(None).setns(back, CLONE_NEWNET), 0, "setns")
+    os.close(back)
+    sock.settimeout(verbs_base.PATIENCE)
+    return sock
+
+
+def wrs(names, addr, lkey):
+    """For post_send(); in small letters: not signaled."""
+    for n, name in enumerate(names):
+        wr = {"id": n, "op": "SEND", "flags": ["SIGNALED"] if name.isupper() else [],
+              "sge": [(addr, SIZE, lkey)]}
+        if name == "FENCED":
+            wr["flags"].append("FENCE")
+        elif name.upper() != "SEND":
+            wr.update(op="RDMA_" + name.upper(), raddr=BASE, rkey=STAG)
+        yield wr
+
+
+def connect(end, listener, addr, case):
+    """The driver's end, and the peer's."""
+    num = end.connect(addr, {"ird": 1, "ord": case.read_depth}, port=PORT)
+    sock, _ = listener.accept()
+    opt = cli.parser().parse_args(["server", "-", "--ird", "4", "--rtr", case.rtr])
+    conn = startup.responder(stream.Stream(sock, None, verbs_base.PATIENCE), opt,
+                             lambda *_, **__: None)
+    end.event(num, "ESTABLISHED")
+    conn.receive()      # the RTR
+    verbs_base.expect(conn.rtr, case.rtr, "RTR")
+    conn.answer_reads = False
+    return num, conn
+
+
+def until_sent(conn, case):
+    """All work requests that go out have come, and the first Read is answered as far as wanted."""
+    conn.regions[STAG] = rdmap.Region(STAG, BASE, SIZE)
+    asked = []
+    for _ in range(case.sent):
+        while not conn.receive().last:
+            pass
+        if conn.asked and conn.asked not in asked:
+            asked.append(conn.asked)
+    if case.answered:
+        seg = conn.segment(rdmap.READ_RESPONSE, stag=asked[0].sink_stag, to=asked[0].sink_to,
+                           payload=bytes(case.answered), last=case.answered == SIZE)
+        conn.stream.send(conn.encode([seg]))
+
+
+def nothing_but_fin(conn):
+    while True:
+        try:
+            seg = conn.receive()
+        except EOFError as end:
+            verbs_base.expect(str(end), "", "the end of the stream")
+            return
+        raise verbs_base.Failed(f"{seg} after the Terminate")
+
+
+def run(end, listener, addr, memory, case):
+    num, conn = connect(end, listener, addr, case)
+    for n in (100, 101):
+        end.post_recv(num, n, (memory[1], SIZE, memory[2]))
+    if case.work:
+        end.post_send(num, *wrs(case.work, memory[1], memory[2]))
+    until_sent(conn, case)
+    term = conn.segment(rdmap.TERMINATE, payload=case.payload)
+    conn.stream.send(conn.encode([term] * (1 + case.twice)))
+    nothing_but_fin(conn)
+    conn.stream.close()
+    end.event(num, "DISCONNECTED")
+    verbs_base.expect([c[:2] for c in end.completions(num, "send")],
+                 [(n, status) for n, status in enumerate(case.wanted) if status], "sent")
+    verbs_base.expect([c[:2] for c in end.completions(num, "recv")],
+                 [(100, FLUSH), (101, FLUSH)], "received")
+    verbs_base.expect(end.async_events(), ["QP_FATAL"], "events")
+    verbs_base.expect(end.state(num), "ERR", "state")
+    end.close(num)
+
+
+def main(device, addr, netns):
+    end, count = verbs.End(device), 0
+    memory = end.mr(SIZE)
+    with contextlib.closing(listen(addr, netns)) as listener:
+        for case in (*codes(), *headers(), *work()):
+            count += 1
+            try:
+                run(end, listener, addr, memory, case)
+                print(f"ok {case.name}", flush=True)
+            except (verbs_base.Failed, OSError, mpa.MpaError, rdmap.RdmapError, rdmap.Terminated):
+                traceback.print_exc(file=sys.stdout)
+                print(f"not ok {case.name}", flush=True)
+                end.async_events()
+    print(count)
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: a kernel consumer with both ends in its hands (ktest/)
+# TIMEOUT: 90
+# KERNELS: uml uml-debug 6.12 smp-kcsan
+# CHECK-KERNELS: uml-debug 6.12
+# shellcheck disable=SC2119 # no arguments meant
+# shellcheck source=scripts/selftests/lib/rc
+. "$(dirname "$0")/../lib/rc"
+
+KTEST=/sys/kernel/debug/kiwarp_ktest
+TRACING=/sys/kernel/tracing
+
+# run NAME
+run() {
+	echo "8 9 $1" >"$KTEST/run" && return
+	cat "$KTEST/log"
+	return 1
+}
+
+trace() {
+	echo "$1" >"$TRACING/events/kiwarp/kiw_mr/enable" &&
+		echo "$1" >"$TRACING/events/kiwarp/kiw_cq_overrun/enable" &&
+		echo "$1" >"$TRACING/tracing_on"
+}
+
+# The trace events of what earlier cases have done to memory and to a completion queue
+traced() {
+	local what
+	trace 0
+	for what in allocated 'registered by a work request' invalidated 'invalidated by the peer' \
+		deregistered; do
+		grep -q "kiw_mr: dev=kiw[ab] stag=0x[0-9a-f]* $what base=0x" "$TRACING/trace" ||
+			{ echo "no trace event: $what"; return 1; }
+	done
+	grep -q 'kiw_cq_overrun: dev=kiw[ab] id=[1-9]' "$TRACING/trace" ||
+		{ echo "no trace event of the overrun"; return 1; }
+}
+
+# What only kernel consumers can do has been counted.
+counted() {
+	local name
+	for name in fast_registered fast_invalidated rx_invalidates wc_mem_op; do
+		grep -q -v '^0$' /sys/class/infiniband/kiw[ab]/ports/1/hw_counters/"$name" ||
+			{ echo "$name stays 0"; return 1; }
+	done
+}
+
+qp_is_up() { rdma resource show qp link "$(dev_of "$1")/1" | grep -q 'state RTS'; }
+
+# removal a|b: the device goes from under a connection with traffic, and comes back.
+removal() {
+	local status
+	run removal &
+	wait_for 10 qp_is_up "$1" && rdma_del "$1"
+	status=$?
+	wait $! && [ "$status" = 0 ] && rdma_add "$1" && wait_for 5 rdma_is_active "$1"
+}
+
+if ! load_kiwarp || ! topo_up || ! rdma_up || ! modprobe kiwarp_ktest soak="${KIW_SOAK:-0}"; then
+	bail "no two hosts"
+fi
+trace 1
+exec 8</run/netns/a 9</run/netns/b
+while read -r name; do
+	t_run "$name" run "$name"
+done <"$KTEST/cases"
+t_run "trace events" traced
+t_run "counters" counted
+for host in a b; do
+	t_run "$(dev_of $host) is removed" removal $host
+done
+exec 8<&- 9<&-
+t_run "unload the consumer" modprobe -r kiwarp_ktest
+rdma_down
+topo_down
+t_run "unload" unload_kiwarp
+done_testing

@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: who may use the kernel's reserves of memory, and that no work waits for I/O
+# TIMEOUT: 120
+# CHECK-KERNELS: uml-debug
+# shellcheck disable=SC2086,SC2119 # names without blanks; no arguments meant
+# shellcheck source=scripts/selftests/lib/rc
+. "$(dirname "$0")/../lib/rc"
+# shellcheck source=scripts/selftests/lib/rc-reserves
+. "$SELFTESTS/rc-reserves"
+
+KTEST=/sys/kernel/debug/kiwarp_ktest
+
+
+
+# run NAME: a case of the kernel consumer, from its connection to its end
+run() {
+	echo "8 9 $1" >"$KTEST/run" && return
+	cat "$KTEST/log"
+	return 1
+}
+
+pings() { grep -c '^ping data' "$T_DIR/ping-a.log"; }
+
+begin_processes() {
+	spawn ping-b b timeout 100 rping -s -a "$B4"
+	spawn bulk-b b timeout 100 ib_write_bw -R -F -d $DEV_B -D 90
+	wait_listen b 7174 && wait_listen b 18515 || return 1
+	spawn ping-a a timeout 100 stdbuf -oL rping -c -v -a "$B4"
+	spawn bulk-a a timeout 100 ib_write_bw -R -F -d $DEV_A -D 90 "$B4"
+	wait_for 10 _counts_beyond pings 10 && wait_for 10 _counts_beyond writes 10
+}
+
+end_processes() {
+	local p
+	for p in ping-a bulk-a ping-b bulk-b; do spawn_stop $p; done
+}
+
+writes() { on_a cat "/sys/class/infiniband/$DEV_A/ports/1/hw_counters/tx_writes"; }
+_reset() { [ "$(reserve a resets)" -gt "$1" ]; }
+
+# The peer hears nothing: a stream that was cut in the middle of an FPDU is reset by its QP, one
+# that was not after a while, because its FIN is not acknowledged.
+resets() {
+	local before status=0
+	before=$(reserve a resets)
+	starve b || return 1
+	spawn_stop bulk-a
+	spawn_stop ping-a
+	wait_for 5 _reset "$before" && wait_for 10 _reset $((before + 1)) || status=1
+	feed b
+	echo "$(($(reserve a resets) - before)) resets, $(reserve a resets_io) with leave for I/O"
+	[ "$(reserve a resets_io)" = 0 ] && return $status
+}
+
+nobody() { [ "$(reserve a memalloc)" = 0 ]; }
+
+if ! load_kiwarp || ! topo_up || ! rdma_up || ! modprobe kiwarp_ktest || ! modprobe kiwarp_reserves; then
+	bail "no two hosts"
+fi
+exec 8</run/netns/a 9</run/netns/b
+t_run "nobody may use the reserves" nobody
+t_run "a kernel consumer connects and works at the min watermark" starved a run data-softirq
+t_run "processes" begin_processes
+t_run "a process does not use the reserves" starves a pings
+t_run "streams are reset without I/O" resets
+end_processes
+exec 8<&- 9<&-
+rdma_down
+t_run "nobody may use the reserves any more" nobody
+modprobe -r kiwarp_ktest kiwarp_reserves
+topo_down
+t_run "unload" unload_kiwarp
+done_testing

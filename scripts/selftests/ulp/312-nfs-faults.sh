@@ -1,0 +1,113 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: NFS/RDMA recovers: a server that starts again, cables, packets, devices
+# TIMEOUT: 180
+# KERNELS: uml uml-debug 6.1 6.12
+# SOAK-ONLY: uml 6.1 6.12 uml+pair 6.1+pair 6.12+pair
+# TOPOLOGY: any
+#
+# All of it while files are written and read, each octet verified, no operation may fail: one past
+# the page cache, and one in all ways there are. A lock is held all the time, which no other client
+# may get. In a soak, again and again; there the server of a pair has its files on a disk, and is
+# killed.
+# shellcheck disable=SC2119 # no arguments meant
+# shellcheck source=scripts/selftests/lib/rc
+. "$(dirname "$0")/../lib/rc"
+# shellcheck source=scripts/selftests/lib/rc-device
+. "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/lib/rc-ulp
+. "$SELFTESTS/rc-ulp"
+# shellcheck source=scripts/selftests/lib/rc-nfs
+. "$SELFTESTS/rc-nfs"
+
+TOOL=$SELFTESTS/fileops.py
+VERSION=4.2
+[ "$KIW_KERNEL" != 6.1 ] || VERSION=4.1
+
+DISK=
+[ -z "${KIW_SOAK:-}" ] || ! is_pair || DISK=$DISK_B
+
+is_held() { grep -q held "$T_DIR/hold.log"; }
+
+# On 6.1 a thread of the server waits for what it reads from a client, and all that wants to end
+# the connection, such as its device when it goes, waits for that thread: until TCP gives up.
+begin() {
+	is_pair || tcp_waits b 4 1 4 5 || return 1
+	nfs_mount "vers=$VERSION" && nfs_is_rdma || return 1
+	spawn hold a "$TOOL" hold "$NFS_MNT/lock"
+	spawn random a bash -c "$(declare -f _random); _random $TOOL $NFS_MNT/random $T_DIR/random.stop"
+	wait_for 100 is_held && truncate -s 2M "$NFS_MNT/file" && io_start "$NFS_MNT/file" 2M --block 16K
+}
+
+# _random TOOL FILE STOP: one series of operations after another, each verified at its end
+_random() {
+	local seed=$KIW_SEED
+	until [ -e "$3" ]; do
+		seed=$((seed + 1))
+		"$1" random "$2" --ops 60 --seed "$seed" || return 1
+	done
+}
+
+# random_stop: none of its operations failed, and none was wrong.
+random_stop() {
+	: >"$T_DIR/random.stop"
+	spawn_wait random 120 || { spawn_log random; return 1; }
+	[ -s "$T_DIR/random.log" ]
+}
+
+server_restarts() { nfs_stop && nfs_start; }
+
+# As when b is switched off: nothing is said to anybody, and then it knows of nothing but
+# what is in its file system and what nfsdcld has kept.
+server_dies() {
+	peer_dies b && nfs_stop && _stay "$FAULT_S" && peer_returns b && nfs_start
+}
+
+# The client's own records, and what it had not committed, are all that is left beside the disk.
+server_killed() { killed_for "$FAULT_S" && at_b _nfs_serve "$DISK"; }
+
+# The lock outlived it all.
+still_locked() {
+	nfs_mount2 "vers=$VERSION" || return 1
+	must_fail on_b "$TOOL" try "$NFS_MNT2/lock" && spawn_running hold && spawn_stop hold &&
+		wait_for 10 on_b "$TOOL" try "$NFS_MNT2/lock"
+}
+
+# The second client has been here, and the first reads everything anew.
+all_right() {
+	io_stop && random_stop && nfs_same_sum && nfs_remount "vers=$VERSION" && nfs_same_sum
+}
+
+# fault NAME CMD...: and how long it was until I/O went on
+fault() {
+	local began=$SECONDS
+	t_run "$1" under "${@:2}"
+	[ -z "${KIW_SOAK:-}" ] || diag "$((SECONDS - began)) s"
+}
+
+# The quick form, on uml-debug, has two of them only.
+faults() {
+	fault "the server's threads end and start again" server_restarts
+	fault "the server's device is deleted and added" device_again b
+	[ -n "${KIW_SOAK:-}" ] || return 0
+	fault "the link is down for $FAULT_S s" link_down_for "$FAULT_S"
+	fault "1 % of the packets are lost, others overtaken" loss_for "$FAULT_S"
+	fault "nothing arrives for $FAULT_S s" silence_for "$FAULT_S"
+	if [ -n "$DISK" ]; then
+		fault "the server's guest is killed and boots again" server_killed
+	else
+		fault "the server is cut off and starts again" server_dies
+	fi
+}
+
+{ load_kiwarp && topo_up && rdma_up; } || bail "no two hosts"
+t_run "a server" nfs_serve $DISK
+t_run "a client with a lock, reading and writing" begin
+until=$((SECONDS + ${KIW_SOAK:-0}))
+faults
+while [ $SECONDS -lt $until ] && [ "$T_FAILED" = 0 ]; do faults; done
+t_run "the lock was kept" still_locked
+t_run "every octet is right" all_right
+diag "$(spawn_log io); $(wc -l <"$T_DIR/random.log") series of 60 random operations"
+nfs_all_ends
+done_testing

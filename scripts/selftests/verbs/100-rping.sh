@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: rping both ways, IPv4 and IPv6, sizes, several clients, wildcards
+# TIMEOUT: 60
+# CHECK-KERNELS: uml-debug 6.1
+# CHECK-PAIRS: none
+# TOPOLOGY: any
+# shellcheck source=scripts/selftests/lib/rc
+. "$(dirname "$0")/../lib/rc"
+
+# ping_pong SERVER CLIENT BIND ADDRESS [OPTIONS...]: a server on host SERVER at
+# BIND ("-": wherever it listens by default), a client on CLIENT to ADDRESS.
+# Both verify the data. The client shows it, so that pings can be counted.
+ping_pong() {
+	local server=$1 client=$2 bind=$3 addr=$4 status=0 ended=0
+	local -a listen=(rping -s -V)
+	shift 4
+	[ "$bind" = - ] || listen+=(-a "$bind")
+	spawn rping "$server" timeout 50 "${listen[@]}" "$@"
+	if wait_listen "$server" 7174; then
+		on "$client" timeout 80 rping -c -v -V -a "$addr" "$@" \
+			>"$T_DIR/client.log" 2>&1 || status=$?
+		rping_ended "$status" "$T_DIR/client.log" && status=0
+		spawn_wait rping 10 || ended=$?
+		rping_ended "$ended" "$T_DIR/rping.log" || { echo "server: $ended"; status=1; }
+	else
+		echo "nobody listens"
+		spawn_stop rping
+		status=1
+	fi
+	tail -n 20 "$T_DIR/client.log"
+	spawn_log rping
+	[ "$status" = 0 ] && rping_counted "$T_DIR/client.log" "$@"
+}
+
+both_ways() {
+	local a=$1 b=$2
+	shift 2
+	ping_pong b a "$b" "$b" "$@" && ping_pong a b "$a" "$a" "$@"
+}
+
+sizes() {
+	local size
+	for size in 23 24 63 64 65 1023 1460 4095 4096 4097 32768 65535; do
+		ping_pong b a "$B4" "$B4" -C 3 -S "$size" ||
+			{ echo "size $size"; return 1; }
+	done
+}
+
+# A server that stays, clients one after another. Not at once: rping keeps a new request in
+# one variable until it has been taken up, and a second one that comes meanwhile is lost.
+persistent() {
+	local i status=0 ended=0
+	spawn server b timeout 50 rping -s -P -a "$B4" -V
+	wait_listen b 7174 || { spawn_stop server; return 1; }
+	for i in 1 2 3 4 5 6; do
+		on_a timeout 60 rping -c -V -a "$B4" -C 5 -S $((i * 3000)) \
+			>"$T_DIR/client.log" 2>&1 || ended=$?
+		rping_ended "$ended" "$T_DIR/client.log" ||
+			{ echo "client $i: $ended"; cat "$T_DIR/client.log"; status=1; }
+		ended=0
+	done
+	spawn_running server || { echo "the server has gone"; spawn_log server; status=1; }
+	spawn_stop server
+	[ "$status" = 0 ] && wait_gone 5 is_listening b 7174
+}
+
+wildcard() {
+	ping_pong b a - "$B4" -C 5 && ping_pong a b - "$A4" -C 5 &&
+		ping_pong b a :: "$B6" -C 5
+}
+
+own_address() {
+	ping_pong a a "$A4" "$A4" -C 5 -S 9000 && ping_pong a a - "$A4" -C 5 &&
+		ping_pong b b "$B6" "$B6" -C 5
+}
+
+# The programs leave no objects behind.
+nothing_left() {
+	local kind
+	for kind in qp cq mr cm_id; do
+		if ! wait_gone 5 objects_of a "$kind" || ! wait_gone 5 objects_of b "$kind"; then
+			on_a rdma resource show
+			return 1
+		fi
+	done
+}
+
+# objects_of HOST KIND: prints the objects of programs.
+objects_of() { on "$1" rdma resource show "$2" | grep -w pid; }
+
+{ load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
+t_run "IPv4, both ways" both_ways "$A4" "$B4" -C 20 -S 100
+t_run "IPv6, both ways" both_ways "$A6" "$B6" -C 20 -S 5000
+t_run "sizes from 16 octets to 64K" sizes
+t_run "one server, several clients" persistent
+t_run "wildcard listeners" wildcard
+t_run "the host's own address" own_address
+t_run "no objects are left" nothing_left
+rdma_down
+topo_down
+t_run "unload" unload_kiwarp
+done_testing

@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: what a process makes is charged to its memory cgroup
+# TIMEOUT: 60
+# KERNELS: uml uml-debug 6.12
+# CHECK-KERNELS: uml
+# shellcheck source=scripts/selftests/lib/rc
+. "$(dirname "$0")/../lib/rc"
+
+GROUP=/sys/fs/cgroup/accounting
+
+# in_group ARGUMENT...: runs accounting.py in the cgroup
+in_group() {
+	echo max >"$GROUP/memory.max" || return 1
+	bash -c 'echo $BASHPID >"$1" && shift && exec nsenter --net=/run/netns/a -- \
+		timeout 50 python3 "$SELFTESTS/accounting.py" "$@"' - "$GROUP/cgroup.procs" "$DEV_A" "$@"
+}
+
+# The structures of a region, its place in the table, and the core's object
+costs() {
+	local cost
+	cost=$(in_group cost mr 3000) || return 1
+	echo "$cost octets for each region"
+	[ "$cost" -ge 300 ]
+}
+
+# A process creates as many objects as it can: further ones fail, or the process is killed.
+exhausts() {
+	local status
+	in_group exhaust mr
+	status=$?
+	echo "status $status"
+	[ "$status" = 0 ] || [ "$status" = 137 ]
+}
+
+# A work item that connects a QP allocates for the QP's owner. The kernel makes the thread that
+# exceeds memory.high sleep for up to two seconds.
+not_throttled() {
+	local times quick=0 slow=0
+	spawn server b python3 "$SELFTESTS/acceptor.py" "$DEV_B" "$B4" 7701 && wait_listen b 7701 ||
+		return 1
+	times=$(in_group connect "$B4")
+	read -r quick slow <<<"$times"
+	spawn_stop server
+	echo "$quick ms, $slow ms beyond memory.high"
+	[ -n "$slow" ] && [ "$slow" -lt 1000 ]
+}
+
+nothing_left() { ! rdma resource show | grep -q -E '(pd|mr) [1-9]'; }
+
+{ load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
+{ echo +memory >/sys/fs/cgroup/cgroup.subtree_control && mkdir -p "$GROUP"; } || bail "no cgroup"
+t_run "a region is charged" costs
+t_run "as many regions as there can be" exhausts
+t_run "as many protection domains as there can be" "$PROGRAMS/abuse" limits
+t_run "no work item sleeps for memory.high" not_throttled
+t_run "nothing is left" wait_for 20 nothing_left
+rmdir "$GROUP"
+rdma_down
+topo_down
+t_run "unload" unload_kiwarp
+done_testing

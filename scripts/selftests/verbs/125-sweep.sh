@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: data at every size and page offset, with any SGEs, MTUs, markers, without CRC
+# TIMEOUT: 100
+# KERNELS: uml uml-debug
+# shellcheck source=scripts/selftests/lib/rc
+. "$(dirname "$0")/../lib/rc"
+
+# sweep STEP [SECONDS]: a debug kernel gets fewer.
+sweep() {
+	[ "$KIW_KERNEL" = uml ] || set -- $(($1 * 16 + 1)) "${2:-}"
+	"$PROGRAMS/sweep" "$1" ${2:+"$2"}
+}
+
+# policy NAME VALUE: sets the policy of both devices for later connections.
+policy() {
+	echo "$2" >/sys/class/infiniband/$DEV_A/policy/"$1" &&
+		echo "$2" >/sys/class/infiniband/$DEV_B/policy/"$1"
+}
+
+mtu() { ip -n a link set "$NETDEV" mtu "$1" && ip -n b link set "$NETDEV" mtu "$1"; }
+
+{ load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
+t_run "every size, every offset" sweep 1 "${KIW_SOAK:-}"
+[ -z "${KIW_SOAK:-}" ] || t_run "the product" "$PROGRAMS/sweep" product "$KIW_SOAK"
+policy crc n
+t_run "without CRC" sweep 16
+policy crc y
+policy markers y
+t_run "with markers" sweep 12
+policy markers n
+mtu 9000
+t_run "MTU 9000" sweep 16
+rdma_down
+topo_down
+t_run "unload" unload_kiwarp
+done_testing

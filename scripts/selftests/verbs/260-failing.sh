@@ -1,0 +1,157 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: where there is no memory, calls fail in order and traffic goes on
+# TIMEOUT: 120
+# KERNELS: uml-debug
+# DMESG-ALLOW: restrack_.*\[ib_core\]
+# shellcheck source=scripts/selftests/lib/rc
+. "$(dirname "$0")/../lib/rc"
+# shellcheck source=scripts/selftests/lib/rc-device
+. "$SELFTESTS/rc-device"
+
+# What is allowed: a line of the stacks that the kernel shows when vmalloc() finds no memory.
+
+FAILSLAB=/sys/kernel/debug/failslab
+FAILPAGE=/sys/kernel/debug/fail_page_alloc
+
+# set_all FILE VALUE: sets FILE for both kinds of allocations.
+set_all() { echo "$2" >"$FAILSLAB/$1" && echo "$2" >"$FAILPAGE/$1"; }
+
+settings() {
+	set_all verbose 0 && set_all ignore-gfp-wait 0 &&
+		echo 0 >"$FAILPAGE/min-order" && echo 0 >"$FAILPAGE/ignore-gfp-highmem"
+}
+
+# failing STEP PART...: every STEPth allocation fails in turn; in a soak, every one.
+failing() {
+	local step=$1
+	shift
+	[ -z "${KIW_SOAK:-}" ] || step=1
+	KIW_STEP=$step "$PROGRAMS/failing" "$@"
+}
+
+is_old() { [ "$SECONDS" -gt $(($1 + 6)) ]; }
+
+# leaks [ALLOWED]: checks for leaks. kmemleak reports none that is younger than 5 s. Clears allowed
+# leaks, because the check of the next test would find them.
+leaks() {
+	local since=$SECONDS
+	[ -w "$KMEMLEAK" ] && wait_for 10 is_old "$since" && kmemleak_check "${1:-}" &&
+		echo clear >"$KMEMLEAK"
+}
+
+# Atomic allocations of all callers fail; TCP retransmits.
+traffic() {
+	set_all ignore-gfp-wait 1 && set_all times -1 && "$PROGRAMS/failing" traffic
+}
+
+startup_is() {
+	local dev
+	for dev in "$DEV_A" "$DEV_B"; do
+		echo "$1" >"/sys/class/infiniband/$dev/policy/startup_ms" || return 1
+	done
+}
+
+# work_items CASE: iw_cm ignores a request that it has no memory for, so that its caller has to
+# wait for the end of the startup. What is left of a failure is undone for what follows.
+work_items() {
+	local status=0 before
+	before=$(cat "/sys/class/infiniband/$DEV_A/policy/startup_ms")
+	startup_is $((1000 * KIW_SLOW)) && failing 16 work "$1" || status=1
+	echo 0 >"$FAILSLAB/probability"
+	echo N >"$FAILSLAB/task-filter"
+	echo -1 >"$FAILSLAB/times"
+	startup_is "$before" && nothing_left "$DEV_A" "$DEV_B" && return "$status"
+}
+
+# only_of CACHE TIMES: there is nothing in that slab cache, TIMES times (-1: until it is said
+# otherwise), whoever asks; any_of CACHE says otherwise.
+only_of() {
+	echo 1 >"/sys/kernel/slab/$1/failslab" && echo Y >"$FAILSLAB/cache-filter" &&
+		echo "$2" >"$FAILSLAB/times" && echo 100 >"$FAILSLAB/probability"
+}
+any_of() {
+	# That takes memory, too.
+	until echo 0 >"$FAILSLAB/probability"; do _pause || return; done
+	echo N >"$FAILSLAB/cache-filter"
+	echo 0 >"/sys/kernel/slab/$1/failslab"
+}
+
+# Of what a listener needs for a caller. Nothing else is asked for between the lines of the
+# caller, which starts no process.
+STREAM_CACHE=kmalloc-512
+caller() {
+	# shellcheck disable=SC2016 # for the inner shell to expand
+	on_a bash -c "$(declare -f only_of); FAILSLAB=$FAILSLAB"'
+		only_of "$1" 3 || exit 1
+		exec 7<>/dev/tcp/'"$B4"'/7174 &&
+			printf "MPA ID Req Frame\x40\x01\0\0" >&7 && read -r -t 20 -N 16 reply <&7
+		echo "reply: $reply; left to fail: $(<"$FAILSLAB/times")"
+		[ "$reply" = "MPA ID Rep Frame" ]' caller "$STREAM_CACHE"
+}
+
+# A connection attempt is not lost if memory is short for a moment.
+callers_wait() {
+	local status
+	spawn server b rping -s -a "$B4" && wait_listen b 7174 || return 1
+	caller
+	status=$?
+	any_of "$STREAM_CACHE"
+	spawn_stop server
+	return "$status"
+}
+
+# On both hosts, because it is random which one has something to send.
+tries() { echo $(($(counter "$DEV_A" tx_blocked) + $(counter "$DEV_B" tx_blocked))); }
+_tries_beyond() { [ "$(tries)" -gt "$1" ]; }
+pings() { grep -c '^ping data' "$T_DIR/client.log"; }
+_pings_beyond() { [ "$(pings)" -gt "$1" ]; }
+
+# TCP has nothing in flight and no memory to send more: the driver tries again at intervals, not all
+# the time.
+tries_again() {
+	local before begin rate status=1 cache=skbuff_fclone_cache
+	spawn server b rping -s -a "$B4" && wait_listen b 7174 &&
+		spawn client a stdbuf -oL rping -c -v -a "$B4" &&
+		wait_for 10 _pings_beyond 10 && only_of "$cache" -1 || return 1
+	rate=0
+	before=$(tries)
+	if wait_for 10 _tries_beyond "$before"; then
+		before=$(tries) begin=${EPOCHREALTIME/./}
+		wait_for 10 _tries_beyond $((before + 20))
+		rate=$((($(tries) - before) * 1000000 / (${EPOCHREALTIME/./} - begin)))
+		[ "$rate" -gt 0 ] && [ "$rate" -lt 2000 ] && status=0
+	fi
+	echo "$(pings) pings, then $rate tries per second"
+	any_of "$cache"
+	wait_for 10 _pings_beyond "$(pings)" || status=1
+	spawn_stop client
+	spawn_stop server
+	return "$status"
+}
+
+{ load_kiwarp && topo_up 1500 && rdma_up && modprobe kiwarp_ktest; } || bail "no two hosts"
+t_run "settings" settings
+t_run "objects of a process" failing 2 verbs
+t_run "connections" failing 7 connect
+t_run "kernel consumer" failing 17 kernel
+t_run "work items" work_items once
+t_run "callers wait for memory" callers_wait
+t_run "what cannot be sent is tried again after a while" tries_again
+t_run "traffic" traffic
+t_run "unload the consumer" modprobe -r kiwarp_ktest
+rdma_down
+t_run "unload" unload_kiwarp
+t_run "leaks" leaks
+
+# Separately, because ib_uverbs loses something then: the nodes of its tree of methods that it was
+# adding when it ran out of memory (kernel-faults.rst). They have the size of all nodes of xarrays.
+{ load_kiwarp && rdma_up && settings; } || bail "no devices"
+ip -n b link add dummyx type dummy || bail "no dummy"
+t_run "devices" failing 151 link
+ip -n b link del dummyx
+rdma_down
+topo_down
+t_run "unload after devices" unload_kiwarp
+t_run "leaks of devices" leaks '[(]size 576[)]'
+done_testing
