@@ -91,7 +91,7 @@ faults() {
 	fault "the server's device is deleted and added" device_again b
 	[ -n "${KIW_SOAK:-}" ] || return 0
 	fault "the link is down for $FAULT_S s" link_down_for "$FAULT_S"
-	fault "1 % of the packets are lost, others overtaken" loss_for "$FAULT_S"
+	fault "1 % of the packets are lost, others reordered" loss_for "$FAULT_S"
 	fault "nothing arrives for $FAULT_S s" silence_for "$FAULT_S"
 	if [ -n "$DISK" ]; then
 		fault "the server's guest is killed and boots again" server_killed
