@@ -137,7 +137,7 @@ static int alarm_sleep(void)
 	return 0;
 }
 
-/* What comes first in the list does not point back to its head. Nothing is added then. */
+/* Adds to a list whose first entry does not point back to the head: DEBUG_LIST refuses that. */
 static int alarm_list(void)
 {
 	LIST_HEAD(list);

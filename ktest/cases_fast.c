@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Cases: fast registration. The peer can access registered memory up to its last byte, in
- * exactly the given pages. It can neither read nor write memory that is not registered, or not
- * any more.
+ * exactly the given pages. It can neither read nor write memory that is not, or no longer,
+ * registered.
  *
  * End 1 owns the memory, end 0 accesses it. Contexts: process. No locks.
  */

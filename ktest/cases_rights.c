@@ -60,7 +60,7 @@ static bool is_granted(const struct deal *d)
 	return d->rights & need;
 }
 
-/* A failure in the second pair also fails the case */
+/* Has either pair failed? Marks the first one as failed, too */
 static bool has_failed(struct ktest_pair *p)
 {
 	if (READ_ONCE(second->has_failed))

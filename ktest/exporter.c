@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * kiwarp_exporter: dma-bufs with limits that those of udmabuf do not have.
+ * kiwarp_exporter: makes dma-bufs that fail in ways in which those of udmabuf cannot.
  *
  * ioctl() of /dev/kiwarp_exporter makes a buffer of a size in bytes, the argument, and returns its
  * file descriptor. The command is _IO(0xf7, KIND), with a KIND of &enum exporter_kind. Byte N of
- * a buffer is N modulo 251. The module's parameter "held" tells how often the CPU's access to
- * buffers has begun and not ended, and how many mappings there are: importers have to balance both.
+ * a buffer is N modulo 251. The module's parameter "held" has two numbers, which are 0 if importers
+ * have balanced their calls: CPU accesses that were begun and not ended, and mappings.
  *
  * Contexts: process.
  */

@@ -61,7 +61,7 @@ static int wait_cm(struct ktest_end *end, enum rdma_cm_event_type event)
 	return test_bit(event, &end->cm_events) ? 0 : -ETIMEDOUT;
 }
 
-/* While a pair is being connected: an end may wait in vain if the other one has failed. */
+/* Like wait_cm(), for a pair that is being connected: also stops waiting if the other end fails */
 static int wait_both(struct ktest_pair *p, int i, enum rdma_cm_event_type event)
 {
 	unsigned long *events = &p->end[i].cm_events, *others = &p->end[!i].cm_events;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * kiwarp_reserves: tests streams at the min watermark, with or without a real memory shortage.
+ * kiwarp_reserves: tests streams when free memory is below the min watermark, or seems to be.
  *
  * The kernel marks a receive buffer that it allocated from its memory reserves, and TCP drops
  * such a buffer unless the socket may use the reserves. This module simulates the shortage: it
@@ -121,7 +121,7 @@ static unsigned int mark_segment(void *priv, struct sk_buff *skb,
 	return NF_ACCEPT;
 }
 
-/* Up to this hook, at least, a segment is sent in the context of the code that made it. */
+/* Counts resets. At this hook, the context is still that of the code that made the segment. */
 static unsigned int count_reset(void *priv, struct sk_buff *skb,
 				const struct nf_hook_state *state)
 {

@@ -390,7 +390,7 @@ static void call_accept(struct model *m, struct node n)
 	if (n.ep == KIW_CMS_REQUEST_GIVEN) {
 		node_accept(m, n, KIW_CME_ACCEPT);
 		node_accept(m, n, KIW_CME_ACCEPT_P2P);
-		/* A QP that is not there, not idle, or somebody else's; and TCP's refusal */
+		/* Accept fails because of the QP (none, not idle, not the caller's), or in TCP */
 		n.iw = IW_IDLE;
 		node_step(m, n, KIW_CME_FAILED);
 		node_step(m, n, KIW_CME_UNSENT);
@@ -506,7 +506,7 @@ static u32 explore(struct kunit *test, const struct rules *rules, struct model *
 	return m->bugs;
 }
 
-/* A process may do anything; iw_cm as it is, except for the fault described below. */
+/* A process may make any call. The fault of iw_cm described below is left out or mended. */
 static void process_cannot_stop_iw_cm(struct kunit *test)
 {
 	static const struct rules rules = { .waits = true, .answers_twice = true };

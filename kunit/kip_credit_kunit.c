@@ -320,7 +320,7 @@ static void only_possible_limits_are_taken(struct kunit *test)
 	}
 }
 
-static void an_answer_needs_a_question(struct kunit *test)
+static void an_answer_needs_a_probe(struct kunit *test)
 {
 	struct kip_credit c;
 	u32 value;
@@ -363,7 +363,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(the_fourth_control_receive_is_needed),
 	KUNIT_CASE(data_beyond_the_limit_is_noticed),
 	KUNIT_CASE(only_possible_limits_are_taken),
-	KUNIT_CASE(an_answer_needs_a_question),
+	KUNIT_CASE(an_answer_needs_a_probe),
 	KUNIT_CASE(grants_are_few),
 	{ }
 };

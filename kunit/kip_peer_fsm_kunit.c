@@ -128,8 +128,8 @@ enum stream {
 	ST_CROSSED,	/* a reject travels, reason crossed */
 	ST_BUSY,	/* a reject travels, another reason */
 	ST_OPEN,	/* both ends know it is established */
-	ST_CLOSED,	/* its maker has gone, which travels */
-	ST_ENDED,	/* the responder has gone, which travels */
+	ST_CLOSED,	/* its maker has closed it, and the responder does not know yet */
+	ST_ENDED,	/* the responder has closed it, and its maker does not know yet */
 };
 
 struct world {

@@ -273,7 +273,7 @@ static void sizes_at_every_phase(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, kiw_mpa_to_marker(phase), phase ? 512 - phase : 0);
 		KUNIT_EXPECT_EQ(test, kiw_mpa_to_marker(NEAR_WRAP + phase),
 				kiw_mpa_to_marker(phase));
-		/* Inside of a marker nothing starts. */
+		/* Nothing starts inside a marker. */
 		if (phase == 0 || phase > 3)
 			KUNIT_EXPECT_EQ_MSG(test, wrong_sizes(phase), 0U, "phase %u", phase);
 	}
@@ -300,7 +300,7 @@ static void every_fpdu_at_every_phase(struct kunit *test)
 	for (phase = 0; phase < PHASES; phase += 4) {
 		slow.origin = NEAR_WRAP + phase;
 		fast.origin = slow.origin;
-		/* Each size of all four kinds of PAD at some phases, every fifth at all */
+		/* Every fifth of the small sizes, others at the next phase; all large ones */
 		for (i = phase / 4 % 5; (len = size_to_try(i)); i += i < 1086 ? 5 : 1) {
 			slow.len = 0;
 			fast.len = 0;
@@ -393,7 +393,7 @@ static void bad_lengths_are_refused(struct kunit *test)
 }
 
 /* RFC 5044 4.2: two bits of FPDUPTR are taken as zero. The reserved field is ignored. */
-static void what_a_marker_says_besides(struct kunit *test)
+static void reserved_bits_of_a_marker_are_ignored(struct kunit *test)
 {
 	struct kiw_wire_marker marker;
 	int bit;
@@ -435,7 +435,7 @@ static void expect_segment(struct kunit *test, u32 emss)
 		wrong += size <= full;
 	}
 	KUNIT_EXPECT_EQ_MSG(test, wrong, 0U, "EMSS %u", emss);
-	/* The formula counts a marker too many where 512 is passed by less than one. */
+	/* The formula counts one marker too many if less than a marker lies beyond the last 512. */
 	if (emss % 512 > 0 && emss % 512 < 4)
 		KUNIT_EXPECT_EQ_MSG(test, least, formula + 4, "EMSS %u", emss);
 	else
@@ -460,7 +460,7 @@ static struct kunit_case mark_cases[] = {
 	KUNIT_CASE(random_streams),
 	KUNIT_CASE(cut_at_every_octet),
 	KUNIT_CASE(bad_lengths_are_refused),
-	KUNIT_CASE(what_a_marker_says_besides),
+	KUNIT_CASE(reserved_bits_of_a_marker_are_ignored),
 	KUNIT_CASE(fpdus_fill_segments),
 	{}
 };

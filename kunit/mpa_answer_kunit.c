@@ -301,7 +301,7 @@ static void every_refusal_is_of_the_requests_kind(struct kunit *test)
 		flags_of_bits(bits, &local, &req);
 		kiw_mpa_refuse(&local, &req, &reply);
 		KUNIT_ASSERT_TRUE(test, reply.reject);
-		/* RFC 5044 C.2.1: what is refused for being of revision 0 hears of 1 */
+		/* RFC 5044 C.2.1: if revision 0 is not spoken, the Reply is of revision 1 */
 		rev = req.rev < local.rev ? req.rev : local.rev;
 		if (!rev && !local.rdmac)
 			rev = 1;
@@ -453,7 +453,7 @@ static void set_order(struct kiw_mpa_local *local, u32 order)
 	local->rtr = local->rtr_order[0] | local->rtr_order[1] | local->rtr_order[2];
 }
 
-/* Not all depths with all flags, but all values of each, and each pair many times */
+/* Each set of flags is tried with every 7th pair of depths, and another 7th for the next set */
 #define STRIDE	7
 
 /* Every possible Reply, including those that no responder should send */

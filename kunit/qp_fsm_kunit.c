@@ -192,7 +192,7 @@ static void only_abort_fatal_and_loss_reset_the_stream(struct kunit *test)
 }
 
 /* ABORT and the loss of the stream end every connection at once */
-static void nothing_holds_a_qp_up(struct kunit *test)
+static void abort_and_loss_end_every_connection(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, kiw_qp_fsm(KIW_QPS_IDLE, KIW_QPE_ABORT).next, KIW_QPS_ERROR);
 	KUNIT_EXPECT_EQ(test, kiw_qp_fsm(KIW_QPS_RTS, KIW_QPE_LLP_LOST).next, KIW_QPS_ERROR);
@@ -256,7 +256,7 @@ static struct kunit_case qp_fsm_cases[] = {
 	KUNIT_CASE(illegal_pairs_change_nothing),
 	KUNIT_CASE(actions_belong_to_their_state),
 	KUNIT_CASE(only_abort_fatal_and_loss_reset_the_stream),
-	KUNIT_CASE(nothing_holds_a_qp_up),
+	KUNIT_CASE(abort_and_loss_end_every_connection),
 	KUNIT_CASE(rfc5040_6_2_1_terminate_actions),
 	KUNIT_CASE(values_outside_are_illegal),
 	KUNIT_CASE(names_differ),

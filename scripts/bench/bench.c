@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * bench OP [NAME=VALUE]...: measures one thing and prints what came out as one line of
- * JSON. Owns the clock (the TSC: asking the kernel for the time is dear in User Mode Linux),
- * and the line to the host (the terminal named by KIW_STAMPS), which says how much CPU time
- * the guest has had.
+ * bench OP [NAME=VALUE]...: makes one measurement and prints the result as one line of JSON. Owns
+ * the clock (the TSC, because asking the kernel for the time is expensive in User Mode Linux) and
+ * the connection to the host (the terminal named by KIW_STAMPS), which tells how much CPU time the
+ * guest has had.
  */
 #include "bench.h"
 
@@ -20,10 +20,10 @@ static double ticks_per_second;
 static int host = -1;
 
 /**
- * ticks_now() - the time, at no cost
+ * ticks_now() - read the TSC
  *
  * Context: user space.
- * Return: ticks, for seconds_of() a difference.
+ * Return: ticks; seconds_of() converts a difference.
  */
 __u64 ticks_now(void)
 {
@@ -31,7 +31,7 @@ __u64 ticks_now(void)
 }
 
 /**
- * seconds_of() - ticks in seconds
+ * seconds_of() - convert ticks to seconds
  * @ticks: a difference
  *
  * Context: user space.
@@ -53,7 +53,7 @@ static void host_open(const char *path)
 }
 
 /**
- * clock_start() - learn how fast the ticks are, and whether a host listens
+ * clock_start() - measure the frequency of the TSC, and connect to the host if it listens
  *
  * Context: user space.
  */
@@ -88,9 +88,10 @@ static void ask_host(char *line, size_t size)
 }
 
 /**
- * cpus_take() - how much each CPU of this guest had of the host so far
- * @numbers: filled in: of each, microseconds it ran, and was ready while something else ran
- * @count: how many numbers there is room for
+ * cpus_take() - ask the host how long each CPU of this guest has run
+ * @numbers: set to two numbers per CPU: microseconds for which it ran, and for which it was ready
+ *	while something else ran
+ * @count: size of @numbers
  *
  * Context: user space, in a guest with a host that answers so.
  * Return: how many numbers there are; 0 when no host listens.
@@ -112,8 +113,8 @@ __u32 cpus_take(double *numbers, __u32 count)
 }
 
 /**
- * stamp_take() - now, and how much of the host's CPU went by so far
- * @stamp: filled in
+ * stamp_take() - record the time, and how much of the host's CPU time the guest has had
+ * @stamp: set to these values
  *
  * Context: user space.
  */
@@ -132,14 +133,13 @@ void stamp_take(struct stamp *stamp)
 }
 
 /**
- * stamp_print() - what went on between two moments, a part of the JSON line
+ * stamp_print() - print the difference between two stamps as a part of the JSON line
  * @from: the first
  * @to: the second
  * @ops: operations done between them
  * @bytes: octets of payload moved by them
  *
- * What the guest took of the host while it asked the host is a constant that both
- * moments have.
+ * The CPU time that asking the host takes is a constant, which the difference does not contain.
  *
  * Context: user space.
  */
@@ -161,9 +161,9 @@ static int compare_ticks(const void *a, const void *b)
 }
 
 /**
- * print_latency() - of round trips the latency one way, a part of the JSON line
- * @ticks: of each; sorted afterwards
- * @count: how many
+ * print_latency() - print the one-way latency of round trips as a part of the JSON line
+ * @ticks: duration of each round trip; sorted afterwards
+ * @count: number of round trips
  *
  * Context: user space.
  */
@@ -177,7 +177,7 @@ void print_latency(__u64 *ticks, __u32 count)
 }
 
 /**
- * address_of() - of a host
+ * address_of() - get the address of a host
  * @o: what is to be measured
  * @ns: the network namespace of the host
  *
@@ -236,7 +236,7 @@ static const struct {
 };
 
 /**
- * arm_alarm() - whatever waits for too long ends the program
+ * arm_alarm() - set an alarm that ends the program if it takes too long
  * @o: what is to be measured
  *
  * Context: user space; each process that measures needs it.

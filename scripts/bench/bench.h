@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The traffic program of `make bench`: one measurement per run, with both ends of every
- * connection in one thread, so that one core does all there is to do for an operation.
+ * The traffic program of `make bench`: one measurement per run. Both ends of every connection are
+ * in one thread, so that one core does all the work of an operation.
  */
 #ifndef KIW_BENCH_H
 #define KIW_BENCH_H
@@ -18,16 +18,16 @@
  * struct options - what is to be measured
  * @op: name of the measurement
  * @size: octets of a message
- * @depth: messages on the way at most, per connection
+ * @depth: maximum number of messages in flight per connection
  * @batch: work requests per post, the last of them signaled
- * @conns: connections
+ * @conns: number of connections
  * @seconds: how long to measure
- * @ops: operations per connection; 0 when @seconds decide
- * @count: of connections to make one after another; 0 when time decides
- * @flows: of them how many at once, each with a process and a CPU of its own; 0 for one
- *	without such
- * @rounds: how often each number of flows is looked at
- * @flow: which of @flows this is: each has ports of its own
+ * @ops: operations per connection; 0: @seconds decides
+ * @count: number of connections to make one after the other; 0: @seconds decides
+ * @flows: number of flows at once, each with a process and a CPU of its own; 0: a single one in
+ *	this process
+ * @rounds: how often each number of flows is measured
+ * @flow: index of this flow; each has its own ports
  * @from: network namespace of the active end
  * @to: of the passive end; may be the same
  * @net: the first three bytes of the hosts' IPv4 addresses, as text
@@ -53,8 +53,8 @@ struct options {
  * struct stamp - a moment, as the guest and the host see it
  * @ticks: of the TSC
  * @run_us: host CPU time the guest has had
- * @user_us: spent in its own code, and @sys_us in the host's kernel: coarse, by ticks
- * @sys_us: see @user_us
+ * @user_us: part of it in user mode; coarse, because it is counted in ticks
+ * @sys_us: part of it in the host's kernel; likewise
  * @delay_us: how long it was ready to run while others ran
  */
 struct stamp {
@@ -66,10 +66,10 @@ struct stamp {
 };
 
 /**
- * struct task - what a flow can do
+ * struct task - a measurement that several flows can make at once
  * @op: name of the measurement
- * @start: makes what it needs
- * @slice: works for so many seconds; returns how many operations, and the ticks they took
+ * @start: allocates what it needs
+ * @slice: works for a number of seconds; returns the number of operations, and the ticks they took
  */
 struct task {
 	const char *op;

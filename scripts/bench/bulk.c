@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Many messages of one size, over one connection or over many: how fast, at what cost,
- * with how much memory per connection, how evenly, and whether the octets are right.
+ * Many messages of one size, over one or many connections. Measures throughput, cost, memory per
+ * connection and fairness between connections, and checks that the data is correct.
  *
- * A completion queue per end for all connections; the thread sleeps when both are empty.
+ * Each end has one completion queue for all connections; the thread sleeps while both are empty.
  */
 #include "flow.h"
 
@@ -13,7 +13,7 @@
 #define FAIR_SECONDS	0.002	/* per connection: many times what each posts at once */
 
 /**
- * struct bench - a measurement that goes on
+ * struct bench - a measurement in progress
  * @o: what is to be measured
  * @set: the connections
  * @opcode: of the work requests
@@ -96,7 +96,7 @@ static bool is_over(const struct bench *b, __u64 begin, double seconds)
 	       (b->opcode != IBV_WR_SEND || b->arrived >= b->target * b->o->conns);
 }
 
-/* Which end's completions to wait for: what arrives is what lets a sender go on */
+/* The end for whose completions to wait: those that allow the sender to continue */
 static int awaited(const struct bench *b)
 {
 	__u64 posted = 0;
@@ -108,7 +108,7 @@ static int awaited(const struct bench *b)
 	return b->arrived < posted;
 }
 
-/* Until @target operations per connection are done, or for so many seconds */
+/* Runs until @target operations per connection are done, or for @seconds */
 static void drive(struct bench *b, double seconds)
 {
 	__u64 begin = ticks_now();
@@ -126,7 +126,7 @@ static void drive(struct bench *b, double seconds)
 	}
 }
 
-/* What is on the way yet arrives */
+/* Waits until everything in flight has arrived */
 static void drain(struct bench *b)
 {
 	__u64 posted = 0;
@@ -154,7 +154,7 @@ static void restart(struct bench *b)
 	b->arrived = 0;
 }
 
-/* How many operations per connection take the time asked for */
+/* Estimates how many operations per connection take the requested time */
 static __u64 estimate(struct bench *b)
 {
 	double warm = b->o->seconds / 4;
@@ -171,7 +171,7 @@ static __u64 estimate(struct bench *b)
 	return each * (b->o->seconds / seconds_of(ticks_now() - begin));
 }
 
-/* A known number of operations */
+/* Measures a known number of operations */
 static void timed(struct bench *b, struct stamp *from, struct stamp *to)
 {
 	__u64 each = b->o->ops;
@@ -192,7 +192,7 @@ static void timed(struct bench *b, struct stamp *from, struct stamp *to)
 	stamp_take(to);
 }
 
-/* How evenly: what each connection got done while time decided */
+/* Measures fairness: how many operations each connection does in the same time */
 static void fairness(struct bench *b)
 {
 	__u64 min = ~0ULL, max = 0;
@@ -210,7 +210,7 @@ static void fairness(struct bench *b)
 	printf("\"min_ops\": %llu, \"max_ops\": %llu, ", min, max);
 }
 
-/* All of a region that was something else before */
+/* Checks all of a region, which had other contents before */
 static void check(struct bench *b)
 {
 	__u64 slots = b->set.region / b->o->size;
@@ -241,7 +241,7 @@ static void start(struct bench *b)
 }
 
 /**
- * bulk_start() - connections for bulk_slice()
+ * bulk_start() - make connections for bulk_slice()
  * @o: what is to be measured
  *
  * Context: user space.
@@ -259,13 +259,13 @@ void *bulk_start(const struct options *o)
 }
 
 /**
- * bulk_slice() - messages of one size and kind
- * @context: of bulk_start()
- * @seconds: for how long
- * @ticks: filled in: how long it was
+ * bulk_slice() - send messages of one size and kind for some time
+ * @context: from bulk_start()
+ * @seconds: how long
+ * @ticks: set to how long it took
  *
  * Context: user space.
- * Return: how many completed.
+ * Return: number of messages that completed.
  */
 __u64 bulk_slice(void *context, double seconds, __u64 *ticks)
 {
@@ -283,7 +283,7 @@ __u64 bulk_slice(void *context, double seconds, __u64 *ticks)
 }
 
 /**
- * bulk() - messages of one size and kind
+ * bulk() - measure messages of one size and kind
  * @o: what is to be measured
  *
  * Context: user space.

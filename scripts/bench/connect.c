@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Connections, one after another, each closed before the next: how many in a second, at
- * what cost, and how many of them fail that nothing stands in the way of.
+ * Makes connections one after the other, each closed before the next. Measures how many there are
+ * in a second, their cost, and how many fail, although none has a reason to.
  */
 #include "flow.h"
 
 /**
- * connect_rate() - connections per second
+ * connect_rate() - measure connections per second
  * @o: what is to be measured
  *
  * Context: user space.

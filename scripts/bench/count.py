@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """count.py [--renew] COUNTS OUTPUT BASELINE BUILD TOTALS
 
-Of the plugin's COUNTS and the guest's OUTPUT the instructions per operation, compared with
-BASELINE: those of the module, and those of the whole kernel with all modules. Counts of
-another BUILD (kernel and compiler) than the baseline's are shown and not judged.
+Computes the instructions per operation from the plugin's COUNTS and the guest's OUTPUT: those of
+the module, and those of the whole kernel with all modules. Compares them with BASELINE. If the
+baseline is of another BUILD (kernel and compiler), the counts are shown but not judged.
 """
 
 import json
 import re
 import sys
 
-# By how much a count may grow. The module's come out the same every time but for how many
-# segments a receiver finds at once; the kernel's have timers and interrupts in them.
+# By how much a count may grow. The module's counts vary only with the number of segments that a
+# receiver finds at once; the kernel's counts include timers and interrupts.
 TOLERANCE = {"module": 0.06, "kernel": 0.10}
 
 
@@ -25,7 +25,7 @@ def snapshots(path):
 
 
 def read_output(path):
-    """The module's first address and the one behind it, and (name, operations) of each row."""
+    """The module's address range (start, end), and (name, operations) of each measurement."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     size, base = re.search(r"^kiwarp (\d+) .* 0x([0-9a-f]+)", text, re.M).groups()
@@ -49,7 +49,8 @@ def measured(counts, output):
 
 
 def judge(result, baseline):
-    """Prints the rows; how many were within the tolerance, and how many not, are new, or gone."""
+    """Prints the rows. Returns how many are within the tolerance, and how many are not, are new or
+    are missing."""
     gone = [name for name in baseline if name not in result]
     for name in gone:
         print(f"FAIL count: not measured, but in the baseline: {name}")

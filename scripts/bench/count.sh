@@ -3,9 +3,9 @@
 #
 # count.sh [--renew] [--totals FILE]
 # Counts the instructions that a guest executes per operation, under QEMU with -icount: they
-# are the same however busy the machine is. Fails when the module, or the whole kernel, needs
-# more than in count/baseline.json by more than its tolerance. --renew writes that file. FILE
-# gets the totals, "passed failed skipped". Documentation/performance.rst says more.
+# are the same however busy the machine is. Fails if a count of the module, or of the whole kernel,
+# exceeds that in count/baseline.json by more than the tolerance. --renew writes that file. FILE
+# gets the totals, "passed failed skipped". See Documentation/performance.rst.
 
 set -u
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -46,8 +46,8 @@ build_all() {
 		"$(declare -f build_programs)")" build_programs) || die "no programs"
 }
 
-# try_boot: a guest that did not come to its end has counted nothing; whether the driver works
-# is for other tests to say. While it waits for its disk its clock leaps, over deadlines, too.
+# try_boot: boots the guest again if it did not finish, because other tests check whether the driver
+# works. While the guest waits for its disk, its clock jumps, and a deadline may pass.
 try_boot() {
 	local try
 	for try in 1 2 3; do
@@ -59,7 +59,7 @@ try_boot() {
 	return 1
 }
 
-# boot: one CPU, whose time is the number of its instructions.
+# boot: starts QEMU with one CPU, whose clock advances with each instruction (-icount).
 boot() {
 	local guest
 	JOB=$W/job

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Connections, and the posting of work on them. Owns all of their resources. One thread.
+ * Makes connections and posts work requests to them. Owns all of their resources. One thread.
  */
 #include "flow.h"
 
@@ -13,7 +13,7 @@
 #define LONG_CQ		32768
 #define GUARD		PAGE
 
-/* The sum of what stands behind a name in a file of /proc */
+/* The sum of the numbers that follow a name in a file of /proc */
 static double sum_of(const char *path, const char *name)
 {
 	FILE *file = fopen(path, "r");
@@ -30,7 +30,7 @@ static double sum_of(const char *path, const char *name)
 	return sum;
 }
 
-/* KiB; what each CPU keeps at hand of free pages, which can be megabytes, is no part of MemFree */
+/* In KiB. MemFree does not include the free pages that each CPU caches, which can be megabytes */
 static double memory_used(void)
 {
 	return -(sum_of("/proc/meminfo", "MemFree:") +
@@ -38,9 +38,9 @@ static double memory_used(void)
 }
 
 /**
- * set_sides() - the hosts
- * @set: the connections to be
- * @o: which
+ * set_sides() - open the device of each host
+ * @set: the connections to be made
+ * @o: what is to be measured
  *
  * Context: user space.
  */
@@ -55,8 +55,8 @@ void set_sides(struct set *set, const struct options *o)
 }
 
 /**
- * set_memory() - what messages are in, at both ends
- * @set: with its hosts
+ * set_memory() - register the memory of messages at both ends
+ * @set: after set_sides()
  * @size: octets of a message
  *
  * Context: user space.
@@ -86,7 +86,7 @@ static void make_cqs(struct set *set, __u32 entries)
 	}
 }
 
-/* How often it failed before there was one */
+/* Makes one connection; returns how often that failed before */
 static __u32 open_one(struct set *set, struct end *ends, const struct queues *queues)
 {
 	__u32 failed;
@@ -126,8 +126,8 @@ static void connect_all(struct set *set)
 }
 
 /*
- * libsiw takes a queue whose mapping has the offset 0x90000 for none. With many
- * connections, the completion queue, which comes first, lies across it.
+ * To libsiw, a mapping offset of 0x90000 means that there is no queue. With many connections, the
+ * completion queue is mapped first, so make it large enough to include this offset.
  */
 static __u32 cq_entries(const struct options *o)
 {
@@ -139,11 +139,11 @@ static __u32 cq_entries(const struct options *o)
 }
 
 /**
- * set_open() - hosts, memory and connections
- * @set: zero
- * @o: which
+ * set_open() - set up hosts, memory and connections
+ * @set: zeroed
+ * @o: what is to be measured
  *
- * Says what memory and time connections took.
+ * Prints how much memory and time the connections took.
  *
  * Context: user space.
  */
@@ -161,9 +161,9 @@ void set_open(struct set *set, const struct options *o)
 }
 
 /**
- * set_open_both() - the same for both ends to send and receive
- * @set: zero
- * @o: which
+ * set_open_both() - as set_open(), but both ends can send and receive
+ * @set: zeroed
+ * @o: what is to be measured
  *
  * Context: user space.
  */
@@ -174,8 +174,8 @@ void set_open_both(struct set *set, const struct options *o)
 }
 
 /**
- * set_close() - the reverse of set_open(), as far as it matters
- * @set: without work
+ * set_close() - undo set_open(), as far as that matters
+ * @set: the connections; no work requests are outstanding
  *
  * Context: user space.
  */
@@ -192,9 +192,9 @@ void set_close(struct set *set)
 }
 
 /**
- * set_arm() - the next completion is to wake the thread
+ * set_arm() - arm the completion queue of an end
  * @set: the connections
- * @end: of which end
+ * @end: the end
  *
  * Context: user space.
  */
@@ -204,9 +204,9 @@ void set_arm(struct set *set, int end)
 }
 
 /**
- * set_sleep() - until there is a completion, or there was one
- * @set: after set_arm() and another look
- * @end: of which end
+ * set_sleep() - sleep until a completion event arrives
+ * @set: the connections, after set_arm() and polling once more
+ * @end: the end
  *
  * Context: user space.
  */
@@ -229,10 +229,10 @@ static void await(struct set *set)
 }
 
 /**
- * set_flush() - all that was written has been placed
- * @set: connections without work
+ * set_flush() - wait until everything that was written has been placed
+ * @set: the connections; no work requests are outstanding
  *
- * A Read is answered after what came before it was placed.
+ * Posts a Read, because it is answered after the Writes before it have been placed.
  *
  * Context: user space.
  */
@@ -281,11 +281,11 @@ static struct ibv_sge slot_at(const struct set *set, int end, size_t at)
 }
 
 /**
- * flow_post() - messages
+ * flow_post() - post messages
  * @set: the connections
- * @f: the one
+ * @f: the connection to post to
  * @opcode: of the work requests
- * @batch: how many, up to MAX_BATCH; the last is signaled
+ * @batch: number of messages, up to MAX_BATCH; the last one is signaled
  *
  * With one connection, a Send is received into the slot at the same place.
  *
@@ -335,9 +335,9 @@ static void post_receives(struct set *set, struct flow *f, __u32 count)
 }
 
 /**
- * flow_offer() - a receive has completed, or none is posted yet
+ * flow_offer() - post receives after one has completed, or for the first time
  * @set: the connections
- * @f: the one
+ * @f: the connection to post to
  *
  * Receives are posted again a quarter of the queue at a time.
  *

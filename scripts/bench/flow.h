@@ -12,14 +12,14 @@
 
 /**
  * struct flow - a connection
- * @ends: the active one first
- * @index: among the others
+ * @ends: its two ends, the active one first
+ * @index: its index in &struct set.flows
  * @posted: operations posted
  * @done: operations completed
- * @offered: operations of the other end that receives were posted for
+ * @offered: operations of the other end for which receives were posted
  * @arrived: receives completed
  * @slot: of the next receive to be posted
- * @taken: receives completed since the last were posted
+ * @taken: receives completed since receives were last posted
  */
 struct flow {
 	struct end ends[2];
@@ -33,19 +33,19 @@ struct flow {
 };
 
 /**
- * struct set - connections
+ * struct set - all connections of a measurement, and what they share
  * @sides: the hosts; the second is the first when both ends are on one host
  * @passive: the host of the passive ends
- * @cq: of each end
- * @chan: where each tells that it is not empty
+ * @cq: completion queue of each end
+ * @chan: completion channel of each end
  * @data: memory of each end
- * @mr: the region of each
- * @region: its octets, as far as messages use it
+ * @mr: memory region of each end
+ * @region: octets of the region that messages use
  * @size: octets of a message
  * @depth: slots of each queue
- * @is_both: each end has both queues, not only the one that it needs
- * @conns: connections
- * @next: where in the region the next message is
+ * @is_both: both ends can send and receive
+ * @conns: number of connections
+ * @next: offset of the next message in the region
  * @flows: the connections
  */
 struct set {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""In the guest: goes through the plan, round by round, and prints a line of JSON for
-each measurement. Two network namespaces, joined by a cable, are the hosts."""
+"""Runs in the guest: measures what the plan lists, round by round, and prints a line of JSON for
+each measurement. The two hosts are network namespaces that are connected by a veth pair."""
 
 import json
 import os
@@ -15,11 +15,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MODULES = ["ib_core", "iw_cm", "rdma_cm", "rdma_ucm", "ib_uverbs"]
 MODULE_OF = {"rxe": "rdma_rxe"}
 PAIR = {"a": ("bencha", "eth0"), "b": ("benchb", "eth0")}
-# The module of an accelerated CRC, and what it is called: ours where the kernel has none
+# Module and driver name of an accelerated CRC32c; in User Mode Linux, which has none, our own
 CRC = {"uml": ("crc32c_hw", "crc32c-hw")}.get(os.environ["KIW_KERNEL"],
                                               ("crc32c_intel", "crc32c-intel"))
 OWN = {"init": ("bench0", "own0")}
-# How a tunnel is made over eth0: what comes after "ip link add tun0 type", and its module
+# For each kind of tunnel: the arguments of "ip link add tun0 type", and its module
 TUNNELS = {
     "kiwarp_ip": ("kiwarp_ip", ["link", "eth0", "name", "tun0", "type", "kiwarp_ip"]),
     "vxlan": ("vxlan", ["name", "tun0", "type", "vxlan", "id", "77", "dev", "eth0",
@@ -55,13 +55,13 @@ def setup_hosts():
         call("ip", "-n", host, "link", "set", "eth0", "up")
     for host, other, address in (("a", "b", "10.77.0.2"), ("b", "a", "10.77.0.1")):
         link = json.loads(call("ip", "-j", "-n", other, "link", "show", "eth0"))[0]
-        # Nothing that is measured waits for ARP.
+        # So that no measurement waits for ARP
         call("ip", "-n", host, "neigh", "replace", address, "lladdr", link["address"],
              "nud", "permanent", "dev", "eth0")
 
 
 def setup_own():
-    """The first namespace by name, too, and with a netdev of its own."""
+    """Gives the initial namespace a name and a netdev, for drivers that work only there."""
     with open("/run/netns/init", "w", encoding="ascii"):
         pass
     call("mount", "--bind", "/proc/1/ns/net", "/run/netns/init")
@@ -107,7 +107,7 @@ def devices_down(setting):
 
 
 def set_wireguard_peers():
-    """Each knows the other's key, address, and port."""
+    """Tells each end of the tunnel the other's key, address and port."""
     keys = {}
     for host in "ab":
         private = call("wg", "genkey").strip()
@@ -122,13 +122,13 @@ def set_wireguard_peers():
 
 
 def answers(count, *options):
-    """How long each of so many pings through the tunnel, or beside it, took, in microseconds"""
+    """Sends COUNT pings, through the tunnel or beside it; returns their times in microseconds."""
     said = inside("a", "ping", "-c", str(count), "-W", "1", *options, check=False)
     return [float(ms) * 1000 for ms in re.findall(r" time=([0-9.]+) ms", said)]
 
 
 def tunnel_up(kind):
-    """tun0 at both hosts, and packets go through it."""
+    """Creates tun0 at both hosts and waits until packets pass through it."""
     call("modprobe", TUNNELS[kind][0])
     for number, host in enumerate("ab", 1):
         inside(host, "ip", "link", "add", *TUNNELS[kind][1])
@@ -157,7 +157,7 @@ def tunnel_down():
 
 
 def measure_ping(setting, row):
-    """Round trips of pings, each sent when the last one was answered"""
+    """Measures the round trips of pings, each of which is sent after the previous answer."""
     net = TUNNEL_NET if setting["tunnel"] else "10.77.0"
     times = answers(PINGS, "-A", "-s", str(row["ping"]), f"{net}.2")
     if len(times) < PINGS:
@@ -203,7 +203,7 @@ def run_setting(setting, number):
 
 
 def grouped(settings):
-    """What is compared with each other, one after another."""
+    """Orders the settings so that those to be compared are measured one after the other."""
     groups = {}
     for setting in settings:
         groups.setdefault(setting["group"], []).append(setting)
@@ -211,7 +211,7 @@ def grouped(settings):
 
 
 def save_symbols():
-    """For a profile that is made on the host."""
+    """Saves the kernel's symbols for a profile that is made on the host."""
     with open("/proc/kallsyms", encoding="ascii") as file, \
             open("/out/kallsyms", "w", encoding="ascii") as out:
         out.write(file.read())

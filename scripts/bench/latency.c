@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * One small message at a time, there and back: by Sends, with a sleep until a completion
- * says that one has arrived, or by Writes, with a look at memory.
+ * Sends one small message at a time back and forth: with Sends, sleeping until a completion reports
+ * the arrival, or with Writes, polling memory.
  */
 #include "flow.h"
 
@@ -11,11 +11,11 @@
 #define WARM_TRIPS	50
 
 /**
- * struct game - ping and pong
+ * struct game - messages that go back and forth
  * @set: one connection
  * @op: IBV_WR_SEND or IBV_WR_RDMA_WRITE
- * @posted: messages, of each end
- * @done: of them completed
+ * @posted: messages posted by each end
+ * @done: how many of these have completed
  */
 struct game {
 	struct set set;
@@ -35,7 +35,7 @@ static void offer(struct game *g, int end)
 	MUST(!ibv_post_recv(g->set.flows->ends[end].id->qp, &wr, &bad));
 }
 
-/* Takes what there is of an end; whether a message has arrived */
+/* Takes the completions of an end; returns whether a message has arrived */
 static bool poll_end(struct game *g, int end)
 {
 	bool has_arrived = false;
@@ -111,7 +111,7 @@ static __u64 trip(struct game *g, __u32 number)
 }
 
 /**
- * pingpong() - the latency of small messages
+ * pingpong() - measure the latency of small messages
  * @o: what is to be measured
  *
  * Context: user space.

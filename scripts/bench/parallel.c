@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Several flows at once, each in a process of its own that is kept on a CPU of its own, with
- * both ends of its connection: how much more they do together than one alone.
+ * Measures how much more several flows do at once than one of them alone. Each flow is a process
+ * that is pinned to a CPU of its own and has both ends of its connection.
  *
- * Slices of time alternate: the first flow alone, then all of them together, and so on, so
- * that what else the host does meets both alike; what a CPU had to wait for the host is not
- * counted as time. Who has no slice sleeps. The processes share nothing but the devices;
- * pipes tell them to work, and carry what came out.
+ * Slices of time alternate between the first flow alone and all flows together, so that other
+ * activity of the host affects both alike. The time for which a CPU waited for the host is not
+ * counted. A flow without a slice sleeps. The processes share nothing but the devices; pipes tell
+ * them when to work, and return the results.
  */
 #include "bench.h"
 
@@ -26,9 +26,9 @@ static const struct task tasks[] = {
 };
 
 /**
- * struct result - of a slice
- * @ops: operations
- * @ticks: they took
+ * struct result - result of a slice
+ * @ops: number of operations
+ * @ticks: how long they took
  */
 struct result {
 	__u64 ops;
@@ -37,8 +37,8 @@ struct result {
 
 /**
  * struct worker - a flow, as the parent sees it
- * @go: tells it to work for a slice
- * @result: what came out
+ * @go: pipe that tells it to work for a slice
+ * @result: pipe with its results
  */
 struct worker {
 	int go;
@@ -62,7 +62,7 @@ static void keep_on(unsigned int cpu)
 	MUST(!sched_setaffinity(0, sizeof(set), &set));
 }
 
-/* The first result, of a warm-up, says that the flow is ready. */
+/* The child: works for each slice. The first result is that of a warm-up and reports readiness. */
 static void work(const struct options *o, __u32 number, int go, int out)
 {
 	const struct task *task = task_of(o->op);
@@ -112,16 +112,16 @@ static struct result result_of(const struct worker *worker)
 }
 
 /**
- * struct sum - of all slices with as many flows
+ * struct sum - sum over all slices with the same number of flows
  * @rate: operations per second
- * @run_us: that the CPUs ran
+ * @run_us: microseconds for which the CPUs ran
  */
 struct sum {
 	double rate;
 	double run_us;
 };
 
-/* Operations per second of so many flows at once */
+/* Measures the operations per second of @count flows at once */
 static void slice(const struct worker *workers, __u32 count, struct sum *sum)
 {
 	struct result results[MAX_FLOWS];
@@ -143,7 +143,7 @@ static void slice(const struct worker *workers, __u32 count, struct sum *sum)
 }
 
 /**
- * parallel() - several flows at once
+ * parallel() - measure several flows at once
  * @o: what is to be measured
  *
  * Context: user space.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""A picture of the results: a panel per group. Guest code per operation; where the rows are the
-MTUs of a tunnel, throughput."""
+"""Plots the results, a panel per group: CPU time of the guest per operation, or throughput if the
+rows are the MTUs of a tunnel."""
 
 import re
 

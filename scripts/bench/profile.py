@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""profile.py DIR: where the time of each measurement went, from DIR/samples (perf script),
+"""profile.py DIR: prints where each measurement spent its time, from DIR/samples (perf script),
 DIR/stamps (when the measurements began and ended), DIR/lines and the guest's symbols.
 
 An address of User Mode Linux's kernel is an address of its process on the host.
@@ -14,9 +14,9 @@ import sys
 
 HOST = 1 << 63
 SHOWN = 25
-# No symbol is longer: what is beyond is the C library of the process.
+# No function is longer. An address further behind a symbol belongs to the process's C library.
 LONGEST = 1 << 16
-# What a symbol is about, by the first that matches
+# Class of a symbol: the first pattern that matches decides
 CLASSES = (
     ("crc", r"crc32|hw_(update|digest)|chksum"),
     ("copy", r"memcpy|memmove|copy_(to|from|page)|csum_partial_copy|_copy_|memset"),

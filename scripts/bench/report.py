@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""What is measured, and what came out.
+"""The plan of the measurements, and the report of their results.
 
   report.py plan [--smp] --rounds N --ms N --rows REGEX    the plan, as JSON
-  report.py seconds PLAN                           about how long it takes
-  report.py follow                                 shows progress, from lines of results
-  report.py report DIR [--compare FILE]            of DIR/lines: results.json, table.txt, plot.png
+  report.py seconds PLAN                           estimates how long the plan takes
+  report.py follow                                 shows the progress, from lines of results
+  report.py report DIR [--compare FILE]            makes results.json, table.txt and plot.png of
+                                                   DIR/lines
 """
 
 import argparse
@@ -24,7 +25,7 @@ SETUP_SECONDS = 0.4
 TUNNEL_MTUS = (1280, 1500, 4092, 9000, 16384, 32768, 65520)
 CONNECTIONS = (1, 16, 256, 1000, 4000)
 SPURIOUS = 10000
-# What the columns of a row are compared with
+# Columns that the other columns of a row are compared with
 BASES = ("siw", "plain")
 
 
@@ -40,7 +41,7 @@ def bulk_rows(sizes=SIZES):
 
 
 def batched_rows(name):
-    """16 work requests per post."""
+    """The rows with 16 work requests per post."""
     return [{"row": f"{op} {name} x16", "arguments": [op, f"size={SIZES[name]}", "batch=16"]}
             for op in OPERATIONS]
 
@@ -79,7 +80,7 @@ def bulk_settings():
 
 
 def once(row, arguments, rounds=1):
-    """A row that takes long, or that says in one round what it has to say."""
+    """A row that takes long, or for which one round is enough."""
     return {"row": row, "arguments": arguments, "rounds": rounds}
 
 
@@ -111,7 +112,8 @@ def verify_settings():
 
 
 def rxe_settings():
-    """rxe works in the first namespace only: it and its like talk to their own address there."""
+    """rxe works only in the initial namespace. It, and what it is compared with, talk to their own
+    address there."""
     own = ["from=init", "to=init"]
     rows = [{"row": row["row"], "arguments": row["arguments"] + own} for row in bulk_rows()]
     for driver in ("kiwarp", "siw", "rxe"):
@@ -120,7 +122,7 @@ def rxe_settings():
 
 
 def ip_settings():
-    """IP over RDMA, beside what else carries packets between hosts"""
+    """IP over RDMA, compared with other ways to carry packets between hosts."""
     rows = [{"row": "tcp 64 KiB", "arguments": ["tcp", "size=65536"]},
             {"row": "tcp-lat", "arguments": ["tcp-lat", "size=64"]},
             {"row": "ping", "ping": 56}]
@@ -138,7 +140,7 @@ def ip_settings():
 
 
 def smp_settings(rounds):
-    """Two flows, each on a CPU of its own, and one of them alone: that many times each."""
+    """Two flows, each on a CPU of its own, compared with one of them alone."""
     def rows(*operations):
         return [{"row": f"{op} {name}", "arguments":
                  [op, f"size={SIZES[size]}", f"batch={batch}", "flows=2", f"rounds={rounds}"]}
@@ -191,7 +193,7 @@ def read_lines(path):
 
 
 def derive(line):
-    """Of a line of the traffic program, the numbers that are compared."""
+    """Computes the numbers that are compared from a line of the traffic program."""
     if "error" in line:
         return {}
     ops = line.get("ops") or 1
@@ -204,7 +206,7 @@ def derive(line):
         values["gain"] = line["ops_per_s"] / line["alone_ops_per_s"]
     if "wall_us" not in line:
         return values
-    # The time in which the guest could not run because others did is not its own.
+    # Do not count the time in which the guest was ready but other processes ran.
     busy = max(line["wall_us"] - line["delay_us"], line["run_us"], 1)
     values["ops_per_s"] = ops / busy * 1e6
     values["mb_per_s"] = line["bytes"] / busy
@@ -217,7 +219,7 @@ def derive(line):
 
 
 def spread(values):
-    """Half of the interquartile range, as a part of the median."""
+    """Half of the interquartile range, as a fraction of the median."""
     if len(values) < 3 or not statistics.median(values):
         return 0
     low, _, high = statistics.quantiles(values, n=4, method="inclusive")
@@ -225,7 +227,8 @@ def spread(values):
 
 
 def split(cell, values):
-    """Ticks are coarse: those of all rounds together say which part of the time is the guest's."""
+    """Splits the time into the guest's and the host kernel's part. As ticks are coarse, those of
+    all rounds are used."""
     user, system = sum(values.pop("user_ticks", [])), sum(values.pop("sys_ticks", []))
     if "host_us" in values and user + system:
         part = user / (user + system)
@@ -259,7 +262,7 @@ def summarise(lines):
 
 
 def headline(cell):
-    """What a row is about: its name, unit and value."""
+    """The main result of a row: its name, unit and value."""
     if "p50_us" in cell:
         return "us p50", cell["p50_us"]
     if cell.get("mb_per_s", [0])[0] >= 1 and cell["mb_per_s"][0] / cell["ops_per_s"][0] >= 0.004:
@@ -292,7 +295,7 @@ def describe(cell):
 
 
 def ratios(cell, other):
-    """Against another cell: throughput (or latency), and guest code per operation."""
+    """Ratios to another cell: of throughput (or latency), and of guest CPU time per operation."""
     if not other or cell["errors"] or other["errors"] or not headline(other)[1]:
         return ""
     text = f"{headline(cell)[1][0] / headline(other)[1][0]:6.2f}x"

@@ -5,10 +5,10 @@
 #        [--profile] [--smp]
 # Measures kiwarp beside siw, rxe and TCP in one UML guest that is pinned to one core
 # (Documentation/performance.rst), prints a table, and leaves results.json, table.txt and
-# plot.png in DIR (bench-out). REGEX is matched against "GROUP: ROW"; --quick are the rows of
-# 64 KiB at MTU 1500. FILE is the results.json of an earlier run. With
-# --profile the host's perf looks on, and DIR/profile.txt says where the time went. --smp are
-# other rows, in a guest with two CPUs (QEMU): two flows at once, and one of them alone.
+# plot.png in DIR (bench-out). REGEX is matched against "GROUP: ROW"; --quick selects the rows of
+# 64 KiB at MTU 1500. FILE is the results.json of an earlier run. With --profile, perf records on
+# the host, and DIR/profile.txt shows where the time was spent. --smp selects other rows, in a guest
+# with two CPUs (QEMU), which compare two flows at once with one of them alone.
 
 set -u
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -51,7 +51,7 @@ options() {
 	done
 }
 
-# build_siw DIR: siw's switches are constants; here they can be set.
+# build_siw DIR: builds siw with module parameters for its options, which are constants in siw.
 build_siw() {
 	local dir=$1 name
 	mkdir -p "$dir/src"
@@ -65,7 +65,7 @@ build_siw() {
 	build_module "$dir" siw CONFIG_RDMA_SIW=m
 }
 
-# build_module DIR NAME ARGS...: of DIR/src
+# build_module DIR NAME ARGS...: builds the module in DIR/src.
 build_module() {
 	local dir=$1 name=$2
 	shift 2
@@ -83,7 +83,7 @@ build_program() {
 		-lrdmacm -libverbs -lpthread
 }
 
-# build_all: sets MODULES, and fills the guest's job directory.
+# build_all: builds all modules and programs, sets MODULES, and fills the guest's job directory.
 build_all() {
 	local dir
 	need_packages gcc libc6-dev libibverbs-dev librdmacm-dev util-linux \
@@ -104,7 +104,7 @@ build_all() {
 		>"$OUT/job/plan.json" || die "no plan"
 }
 
-# boot: the guest, which goes through the plan.
+# boot: starts the guest, which measures what the plan lists.
 boot() {
 	G_JOB=$OUT/job
 	G_MODULES=("${MODULES[@]}")
@@ -117,7 +117,8 @@ boot() {
 	kill "$STAMPS"
 }
 
-# boot_uml: on its core, with a terminal to who knows what it has had of it.
+# boot_uml: starts the UML guest, pinned to a core, with a terminal to stamps.py, which tells the
+# guest how much CPU time it has had.
 boot_uml() {
 	mkfifo "$W/asked" "$W/answered"
 	exec 7<>"$W/asked" 8<>"$W/answered"
@@ -128,13 +129,13 @@ boot_uml() {
 	taskset -pc "$CPU" $$ >/dev/null || die "no core $CPU"
 	guest_start guest ssl0=fd:8,fd:7
 	taskset -pc "0-$(($(nproc --all) - 1))" $$ >/dev/null
-	# timeout has made itself the leader of a group, which all of the guest is in.
+	# timeout leads a process group to which all processes of the guest belong.
 	GUEST=$GUEST_PID
 	"$HERE/stamps.py" "$GUEST" "$W/asked" "$W/answered" "$OUT/stamps" &
 	STAMPS=$!
 }
 
-# boot_smp: two CPUs, emulated by two threads of QEMU, with such a terminal.
+# boot_smp: starts a guest with two CPUs, which two threads of QEMU emulate, with such a terminal.
 boot_smp() {
 	mkfifo "$W/host.in" "$W/host.out"
 	G_SMP=2
@@ -148,7 +149,7 @@ boot_smp() {
 	STAMPS=$!
 }
 
-# profile PID: the guest that is its child, until that ends.
+# profile PID: records the guest that is the child of PID, until it ends.
 profile() {
 	need_packages linux-perf || die "packages missing"
 	perf record -q -e cpu-clock -F 1999 -k CLOCK_MONOTONIC -o "$W/perf.data" \

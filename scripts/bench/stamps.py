@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """stamps.py [--cpus] PID FROM TO LOG: tells a guest how much of the host's CPU it has had.
 
-For each line that comes out of FROM, a line into TO, of four numbers: microseconds that
-the guest ran that is the child of PID, of these (by ticks, so coarse) in user mode and in
-the host's kernel, and how long they were ready while something else ran. LOG gets the
-time of each. With --cpus PID's child is QEMU, and the numbers are of each CPU of its guest
-how long it ran, and how long it was ready.
+For each line read from FROM, writes a line to TO. It has four numbers, in microseconds: how long
+the guest, the child of PID, has run; how much of that was in user mode, and how much in the host's
+kernel (both are counted in ticks, so they are coarse); and how long the guest was ready to run
+while something else ran. LOG gets the time of each line. With --cpus, the child of PID is QEMU, and
+there are two numbers for each CPU of its guest: how long it ran, and how long it was ready to run.
 """
 
 import os
@@ -30,7 +30,7 @@ def processes():
 
 
 def schedule(pid):
-    """Nanoseconds that the threads of a process ran, and waited for a CPU."""
+    """Nanoseconds for which the threads of a process ran, and for which they waited for a CPU."""
     ran = waited = 0
     for task in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as file:
@@ -52,7 +52,7 @@ def cpus(guest):
 
 
 def session(parent):
-    """The guest leads a session of its own, which all of its processes are in."""
+    """The session of the guest, which leads it and has all of its processes in it."""
     return next(name for name, fields in processes() if fields[1] == parent)
 
 

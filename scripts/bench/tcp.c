@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What TCP does in the same guest, with both ends in one thread: what it costs to move
- * the octets, alone and with a CRC32c computed over them by each end as iWARP does, and
- * what a CRC pass costs by itself.
+ * Measures TCP in the same guest, with both ends in one thread, for comparison: data without a CRC,
+ * data over which each end computes a CRC32c as iWARP does, and the CRC alone.
  */
 #include "bench.h"
 
@@ -21,13 +20,13 @@
 #define MAX_TRIPS	100000
 
 /**
- * struct pair - a TCP connection and what goes over it
+ * struct pair - a TCP connection and its data
  * @listener: at the passive end
  * @fd: both ends
- * @data: of both ends
+ * @data: memory of both ends
  * @size: octets of a message
  * @has_crc: each end computes a CRC
- * @crc: of both ends
+ * @crc: CRC of both ends
  */
 struct pair {
 	int listener;
@@ -164,7 +163,7 @@ static void stream_open(struct pair *p, const struct options *o)
 }
 
 /**
- * tcp_start() - a connection for tcp_slice()
+ * tcp_start() - make a connection for tcp_slice()
  * @o: what is to be measured
  *
  * Context: user space.
@@ -180,13 +179,13 @@ void *tcp_start(const struct options *o)
 }
 
 /**
- * tcp_slice() - messages of the same size, one at a time
- * @context: of tcp_start()
- * @seconds: for how long
- * @ticks: filled in: how long it was
+ * tcp_slice() - send messages of the same size, one at a time, for some time
+ * @context: from tcp_start()
+ * @seconds: how long
+ * @ticks: set to how long it took
  *
  * Context: user space.
- * Return: how many.
+ * Return: number of messages.
  */
 __u64 tcp_slice(void *context, double seconds, __u64 *ticks)
 {
@@ -198,7 +197,7 @@ __u64 tcp_slice(void *context, double seconds, __u64 *ticks)
 }
 
 /**
- * tcp_stream() - messages of the same size, one at a time
+ * tcp_stream() - measure messages of the same size, sent one at a time
  * @o: what is to be measured
  *
  * Context: user space.
@@ -224,7 +223,7 @@ void tcp_stream(const struct options *o)
 }
 
 /**
- * tcp_pingpong() - a message there and one back, and so on
+ * tcp_pingpong() - measure the latency of messages that go back and forth
  * @o: what is to be measured
  *
  * Context: user space.
@@ -260,7 +259,7 @@ void tcp_pingpong(const struct options *o)
 }
 
 /**
- * tcp_connect_rate() - connections, one after another
+ * tcp_connect_rate() - measure connections per second, made one after the other
  * @o: what is to be measured
  *
  * Context: user space.
@@ -288,8 +287,8 @@ void tcp_connect_rate(const struct options *o)
  * struct pass - CRCs over messages
  * @data: a region
  * @size: octets of a message
- * @at: where in the region the next is
- * @crc: so far
+ * @at: offset of the next message in the region
+ * @crc: the CRC computed so far
  */
 struct pass {
 	unsigned char *data;
@@ -307,7 +306,7 @@ static void crc_pass(struct pass *p)
 }
 
 /**
- * crc_start() - memory for crc_slice()
+ * crc_start() - allocate memory for crc_slice()
  * @o: what is to be measured
  *
  * Context: user space.
@@ -324,13 +323,15 @@ void *crc_start(const struct options *o)
 }
 
 /**
- * crc_slice() - CRCs, each over one message, in the cache as far as the region is
- * @context: of crc_start()
- * @seconds: for how long
- * @ticks: filled in: how long it was
+ * crc_slice() - compute CRCs, each over one message, for some time
+ * @context: from crc_start()
+ * @seconds: how long
+ * @ticks: set to how long it took
+ *
+ * The messages are in the CPU cache as far as the region fits into it.
  *
  * Context: user space.
- * Return: how many.
+ * Return: number of CRCs.
  */
 __u64 crc_slice(void *context, double seconds, __u64 *ticks)
 {
@@ -344,7 +345,7 @@ __u64 crc_slice(void *context, double seconds, __u64 *ticks)
 }
 
 /**
- * crc_rate() - what a CRC over one message costs
+ * crc_rate() - measure the cost of a CRC over one message
  * @o: what is to be measured
  *
  * Context: user space.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""The ratios that kiwarp is to reach, and where it is."""
+"""The ratios that kiwarp should reach, and those that were measured."""
 
 BULK = ("write 64 KiB", "read 64 KiB", "send 64 KiB")
 BATCHED = tuple(f"{row} x16" for row in BULK)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Messages of every small size, and some larger ones, at every offset around the end of a
- * page, at both ends: is what arrives what was sent, and is what is beside it untouched.
+ * Transfers messages of every small size, and some larger ones, at every offset around the end of a
+ * page, at both ends. Checks that the data arrives unchanged, and that the memory around it keeps
+ * its contents.
  */
 #include "flow.h"
 
@@ -18,8 +19,8 @@ static const __u32 sizes[] = {
  * struct work - transfers
  * @set: one connection
  * @op: of the work requests
- * @checked: transfers
- * @bad: those that were wrong
+ * @checked: number of transfers
+ * @bad: how many of them were wrong
  */
 struct work {
 	struct set set;
@@ -54,7 +55,7 @@ static void transfer(struct work *w, __u32 size, size_t at, size_t to)
 		set_flush(&w->set);
 }
 
-/* Is @size octets of the pattern at @at, and nothing else of the slot, changed? */
+/* Do the @size octets at @at have the pattern, and is the rest of the slot unchanged? */
 static bool is_right(const unsigned char *slot, size_t at, const unsigned char *wanted, __u32 size)
 {
 	if (memcmp(slot + at, wanted, size))
@@ -82,7 +83,7 @@ static void one(struct work *w, __u32 size, size_t from, size_t to)
 }
 
 /**
- * verify() - is what arrives what was sent
+ * verify() - check that data arrives as it was sent
  * @o: what is to be measured
  *
  * Context: user space.

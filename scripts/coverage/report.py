@@ -3,12 +3,12 @@
 """report.py --notes DIR [--info FILE] [--compare] [--record OF] COUNTS...
 
 Prints how many lines and branches of each file of the drivers were executed. DIR has the compiler's
-notes (*.gcno) of all modules, each COUNTS what one guest has counted (*.gcda) with these modules;
-scripts/vm says how they come about. The counts of all guests, and of all objects that a source is
-compiled into, are added.
+notes (*.gcno) of all modules. Each COUNTS is a directory with the counts (*.gcda) of one guest, as
+scripts/vm leaves them. The counts of all guests are added up, and those of all objects that a
+source is compiled into.
 
---info: FILE gets the counts as genhtml reads them. --compare: fails if a file is below its
-floor. --record: writes scripts/coverage/floor; OF says what was run. A floor is never lowered.
+--info: FILE gets the counts in genhtml's format. --compare: fails if a file is below its floor.
+--record: writes scripts/coverage/floor; OF describes what was run. A floor is never lowered.
 """
 
 import argparse
@@ -24,10 +24,10 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[2]
 FLOOR = TOP / "scripts/coverage/floor"
 PRODUCT = "drivers/"
-# Where build.sh compiles: paths in notes and counts begin with it, be it of this tree or of the one
-# that the build began with
+# Where build.sh compiles. Paths in notes and counts begin with such a directory: that of this tree,
+# or that of an older build from which objects were taken over.
 CLONE = re.compile(r".*/build-[\w.-]+-[0-9a-f]{16}/")
-# How many objects one gcov reads
+# Number of objects per run of gcov
 BATCH = 50
 
 
@@ -37,7 +37,7 @@ def relative(path):
 
 
 class Source:
-    """What was executed of one source file."""
+    """The counts of one source file."""
 
     def __init__(self):
         self.lines = {}         # line: count
@@ -59,22 +59,23 @@ class Source:
         known[1] += function["execution_count"]
 
     def taken(self):
-        """(line, counts of its branches). Objects can differ in how a line branches: the driver's own
-        count, in the form that has most branches, and others where they have the same number."""
+        """(line, counts of its branches). A line can have different numbers of branches in several
+        objects. Of the driver's objects, the form with the most branches is used; counts of other
+        objects are added if they have the same number of branches."""
         for (line, _), of in sorted(self.branches.items(), key=lambda item: str(item)):
             most = max(of.get(True) or of[False])
             forms = [form[most] for form in of.values() if most in form]
             yield line, [sum(counts) for counts in zip(*forms)]
 
     def figures(self):
-        """Lines, those executed, branches, those taken"""
+        """Number of lines, of lines executed, of branches, and of branches taken."""
         taken = [count for _, counts in self.taken() for count in counts]
         return (len(self.lines), sum(c > 0 for c in self.lines.values()),
                 len(taken), sum(c > 0 for c in taken))
 
 
 class Coverage:
-    """All sources of the drivers."""
+    """The counts of all sources of the drivers."""
 
     def __init__(self):
         self.sources = {}
@@ -96,7 +97,7 @@ class Coverage:
 
 
 def run_gcov(folder, names):
-    """What gcov says about objects whose notes and counts are in a folder, one at a time."""
+    """Runs gcov on objects whose notes and counts are in a folder; yields its results."""
     for first in range(0, len(names), BATCH):
         argv = ["gcov", "--json-format", "--stdout", "--branch-probabilities"]
         run = subprocess.run(argv + names[first:first + BATCH], cwd=folder, text=True, check=True,
@@ -109,7 +110,8 @@ def run_gcov(folder, names):
 
 
 def read_all(notes, counts):
-    """Notes alone first: what no guest has loaded counts as not executed."""
+    """Reads all notes and counts. Code that no guest has loaded counts as not executed, so notes are
+    also read without counts."""
     coverage = Coverage()
     notes = Path(notes).resolve()
     objects = sorted(str(path.relative_to(notes).with_suffix("")) for path in notes.rglob("*.gcno"))
@@ -176,7 +178,7 @@ def read_floor():
 
 
 def commit():
-    """That of the sources; what is not committed has none."""
+    """The commit of the sources, or nothing if there are uncommitted changes."""
     def git(*args):
         return subprocess.run(["git", "-C", str(TOP), *args], text=True, check=True,
                               stdout=subprocess.PIPE).stdout.strip()

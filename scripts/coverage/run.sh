@@ -6,10 +6,10 @@
 # uml-gcov, runs KUnit and the system tests, prints a line per file, and writes HTML to
 # DIR/html/index.html (DIR: coverage in the cache). A TEST is kunit, pairs (tests on two guests),
 # or the beginning of the name of a system test. Without any: KUnit, all system tests, pairs.
-#   --add      the counts of earlier runs in DIR stay; they have to be of the same modules
+#   --add      keeps the counts of earlier runs in DIR, which must be of the same modules
 #   --compare  fails if a file is below its floor in scripts/coverage/floor
 #   --record   writes scripts/coverage/floor
-# With neither, and with no TEST, the tests only have to pass.
+# Without --compare and --record, no floor is checked: it only matters that the tests pass.
 
 set -u
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -19,7 +19,8 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 # The environment of a calling make must not reach the kernel's make.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 KERNEL=uml-gcov
-# What pairs of guests execute that a single one does not. A guest that is killed leaves nothing.
+# Tests on pairs of guests that execute code which no other test does. A guest that is killed leaves
+# no counts.
 PAIRS=(015 330 340 500 505)
 OUT=$KIW_CACHE/coverage
 ADD=
@@ -51,7 +52,7 @@ options() {
 	[ -n "$KUNIT$WITH_PAIRS$SINGLE" ] || KUNIT=1 WITH_PAIRS=1 SINGLE=1
 }
 
-# collect DIR: the counts of all guests that left their results below DIR.
+# collect DIR: takes the counts of all guests that left their results below DIR.
 collect() {
 	local guest
 	while IFS= read -r -d '' guest; do
@@ -59,7 +60,7 @@ collect() {
 	done < <(find "$1" -type d -path '*/gcov/*' -prune -print0)
 }
 
-# ran WHAT CMD...: its results go to DIR/run; FAILED if it fails.
+# ran WHAT CMD...: runs CMD, whose results go to DIR/run; sets FAILED if it fails.
 ran() {
 	local what=$1
 	shift
@@ -79,7 +80,7 @@ run_tests() {
 		--kernel "$KERNEL+pair" "${PAIRS[@]}"
 }
 
-# start: DIR for these modules.
+# start: prepares DIR for these modules.
 start() {
 	mkdir -p "$OUT"
 	exec 8>"$OUT/lock"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Makes links of the names of documents, which are written for those who read plain text.
+"""Turns the names of documents into links.
 
-A document is named by its path, in a link (`text <policy.rst>`_) or in a sentence: policy.rst, or
-"policy.rst, Settings", which is a section of it. The path is relative to the document that names
-it, or to Documentation/. A name of no document, and a section that the document does not have, are
-warnings.
+The documents are written to be read as plain text, too. So a document is named by its path, in a
+link (`text <policy.rst>`_) or in a sentence: policy.rst, or "policy.rst, Settings" for a section.
+The path is relative to the document that names it, or to Documentation/. There is a warning if a
+document or a section does not exist.
 """
 
 import posixpath
@@ -18,15 +18,15 @@ LOG = logging.getLogger(__name__)
 ROOT = "Documentation/"
 SUFFIXES = (".rst", ".md")
 NAME = re.compile(r"(?<![\w./*-])((?:\.\./|\w[\w-]*/)*[\w-]+\.(?:rst|md))(?![\w/])")
-# After a name: something that is a title if it begins with a capital. A list of documents has a
-# name next, which does not.
+# What follows the name of a document: a section's title if it begins with a capital letter,
+# otherwise the next document of a list.
 SECTION = re.compile(r",\s+\"?(?=[A-Z])")
-# Words, in titles and after names, with blanks of any kind between them
+# Whitespace between the words of a title
 WORDS = re.compile(r"\s+")
 
 
 def find(app, docname, name):
-    """The document that NAME means in DOCNAME, or None."""
+    """The document to which NAME refers in DOCNAME, or None."""
     stem = name.rsplit(".", 1)[0]
     for base in (posixpath.dirname(docname), ROOT, ""):
         found = posixpath.normpath(posixpath.join(base, stem))
@@ -45,7 +45,7 @@ def titles(env, docname):
 
 
 def section_of(env, target, after):
-    """(length, id) of the title at the beginning of AFTER, or None: there is none"""
+    """(length, id) of the section title with which AFTER begins, or None."""
     after = WORDS.sub(" ", after)
     found = [title for title in titles(env, target) if after.startswith(title)]
     return (max(map(len, found)), titles(env, target)[max(found, key=len)]) if found else None
@@ -56,7 +56,7 @@ def link(app, docname, target, words, anchor=""):
 
 
 def pieces(app, docname, node):
-    """The nodes that replace a text: links, and what is between them."""
+    """The nodes that replace a text: links, and the text between them."""
     text, position = node.astext(), 0
     for match in NAME.finditer(text):
         target = find(app, docname, match[1])

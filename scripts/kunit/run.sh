@@ -4,8 +4,8 @@
 # run.sh [--kernel uml|uml-debug|uml-gcov] [--totals FILE] [--modules DIR] [--out DIR]: builds
 # the KUnit module, runs it in a UML guest, prints a line per suite and the totals of test cases.
 # Status 0 when something ran, nothing failed and the kernel log is clean.
-# --totals: FILE gets the totals, "passed failed skipped", in one line. --modules: DIR has the
-# module already. --out: DIR gets what the guest leaves.
+# --totals: FILE gets the totals, "passed failed skipped", in one line. --modules: uses the module
+# in DIR instead of building it. --out: DIR gets the results of the guest.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -29,7 +29,8 @@ options() {
 	done
 }
 
-# guest OUT MODULES: what is loaded is unloaded again, so that exit code runs.
+# guest OUT MODULES: runs the suites in a guest; unloads the modules again, so that their exit code
+# runs.
 guest() {
 	local m=kiwarp_kunit
 	"$KIW_VM/run.sh" --kernel "$KERNEL" --timeout 300 --modules "$2" \

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""The coverage that was recorded last: says how old it is; no file is below its floor.
+"""Reports how old the recorded coverage is, and checks that no file is below its floor.
 
-Nothing is measured here, `make coverage` does that. scripts/coverage/report.py has the format.
+`make coverage` measures; this only reads the record. scripts/coverage/report.py has the format.
 """
 
 import datetime

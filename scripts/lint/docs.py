@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Every non-static function has a kernel-doc block directly above its definition,
-and every lock in a structure has its line in one, saying what it protects. Who
-promises to be called with the socket lock held asserts it. The name of a static
-function of kiwarp.ko says which file it is in, so that a backtrace can be read.
+and every lock in a structure has its line in one, saying what it protects. A function
+whose kernel-doc requires the socket lock asserts it. The name of a static function of
+kiwarp.ko says which file it is in, so that a backtrace can be read.
 
 kernel-doc itself checks the blocks that exist; it never asks for one.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""No __force in the product: a cast that silences sparse hides what it would say."""
+"""No __force in the product: such a cast hides what sparse would report."""
 
 import re
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # The checks that build against a kernel, for check.sh, whose $root and $work they
-# use. Each kernel has its copy of the tree in $work. What was compiled there is kept when
-# there was nothing to say about it, so only what changed since then is compiled again.
+# use. Each kernel has its copy of the tree in $work. A build without warnings is kept, so that
+# only files that changed since then are compiled again.
 
 # Remarks of the kernel's build system about its own tree, not about our code.
 build_noise='the compiler differs from the one used to build the kernel|Skipping BTF generation'
@@ -28,14 +28,14 @@ make_copy() {
 	return "$rc"
 }
 
-# remove_others COPY - sources that are in the copy, and not in the tree any more
+# remove_others COPY - removes sources from the copy that are no longer in the tree
 remove_others() {
 	find "$1" -type f \( -name '*.[chS]' -o -name Kbuild -o -name Makefile \) ! -name '*.mod.c' \
 		-printf '%P\0' | sort -z | comm -z -23 - "$work/files" |
 		(cd "$1" && xargs -0 -r rm -f)
 }
 
-# keep_build NAME - as what the next one begins with
+# keep_build NAME - keeps a build, with which the next one begins
 keep_build() {
 	local kept dir
 

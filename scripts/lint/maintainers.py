@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Every file has an entry in MAINTAINERS, and no entry is of files that are gone."""
+"""Every file has an entry in MAINTAINERS, and every entry matches a file."""
 
 import re
 

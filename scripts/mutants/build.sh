@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # build.sh prepare KERNEL DIR: builds the modules of this tree against KERNEL in DIR/build, and
-# copies that to DIR/saved. Prints as compile does.
+# copies that to DIR/saved. Prints the same as compile.
 # build.sh compile KERNEL DIR: builds what was changed in DIR/build, and puts the modules into
-# DIR/modules. Prints a sum of the drivers' code.
+# DIR/modules. Prints a checksum of the drivers' code.
 # build.sh restore KERNEL DIR: undoes the change, without building again.
 
 set -u
@@ -13,8 +13,8 @@ set -u
 # shellcheck source=scripts/vm/guest.sh
 . "$KIW_VM/guest.sh"
 
-# What build.sh of scripts/vm has compiled of this tree is where to begin. Compiling again finds
-# nothing to do there, but writes down the paths of DIR.
+# Begin with what build.sh of scripts/vm has compiled from this tree. Running make on it compiles
+# nothing, but records the paths of DIR.
 prepare() {
 	local dir=$1 clone
 	"$KIW_VM/build.sh" "$2" >/dev/null || return 1
@@ -36,7 +36,8 @@ compile() {
 	sum "$1"
 }
 
-# sum DIR: of the drivers, but for what only names their sources, as a module's version does.
+# sum DIR: prints a checksum of the drivers' code. It is that of the .o files, because a .ko also
+# has a version that depends on the text of the sources.
 sum() {
 	cat "$1"/build/drivers/infiniband/*/*/kiwarp{,_ip}.o | sha256sum | cut -c1-16
 }

@@ -2,19 +2,19 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """operators.py FILE...: prints the mutants of C files, one a line, and their number by operator.
 
-A mutant is a small change to a function body. It is made of the text alone: the style of the
-kernel, which checkpatch sees to, makes operators, statements and functions easy to find. Lines
-keep their numbers. Some mutants do not compile, and some mean the same as before.
+A mutant is a small change to a function body. The text is changed without parsing C: kernel style,
+which checkpatch enforces, makes operators, statements and functions easy to find. Lines keep their
+numbers. Some mutants do not compile, and some mean the same as before.
 
 relation     < becomes <=, <= becomes <, > and >= likewise; == becomes != and the reverse
 logic        && becomes || and the reverse
 condition    if (X) becomes if (!(X)); while likewise
-constant     a number is one more, or one less; true becomes false and the reverse
+constant     a number becomes greater or less by one; true becomes false and the reverse
 error        a negative errno becomes 0
 arithmetic   + becomes -, & becomes |, << becomes >>, and the reverse; += and so on likewise
-call         a call that is a statement is gone
-lock         a lock is not taken in a function, nor released there
-barrier      a memory barrier is gone, or an access has none
+call         a call that is a statement is removed
+lock         a lock is neither taken nor released in a function
+barrier      a memory barrier is removed, or an access loses its ordering
 minmax       min() becomes max() and the reverse
 """
 
@@ -45,11 +45,11 @@ SWAPS = {
 NUMBER = re.compile(r"(?<![\w.])(0x[0-9a-f]+|\d+)([uUlL]*)\b")
 ERRNO = re.compile(r"-E[A-Z][A-Z0-9]+\b")
 CONDITION = re.compile(r"\b(?:if|while) (?=\()")
-# The other relation says the same as the negation.
+# In such a condition, the opposite relation means the same as negating the condition.
 ONE_EQUALITY = re.compile(r"[^&|?]* [!=]= [^&|?]*")
 STATEMENT = re.compile(r"(?<=[;{}):])\s*\n\t+((\w+)\()|(?<=else)\n\t+((\w+)\()")
 
-# What takes a lock, and what releases it
+# Functions that take a lock, and those that release it
 LOCKS = {
     "bh_lock_sock": "bh_unlock_sock", "dma_resv_lock": "dma_resv_unlock",
     "kiw_sock_lock": "kiw_sock_unlock", "local_bh_disable": "local_bh_enable",
@@ -63,7 +63,7 @@ LOCKS = {
 BARRIER = re.compile(r"\bsmp_(?:mb|rmb|wmb)\w*\(")
 ORDERED = re.compile(r"\b(smp_load_acquire|smp_store_release)\(|\b(atomic\w*)_(?:acquire|release)\(")
 
-# Statements that no test is to notice, and those that have an operator of their own
+# Calls that no test has to notice, and those that have an operator of their own
 NOT_DROPPED = re.compile(
     r"(trace_kiw_|lockdep_|WARN|BUG|BUILD_BUG|static_assert|might_sleep|pr_|ibdev_|netdev_|net_|"
     r"if$|while$|for$|switch$|return$|sizeof$|smp_|fallthrough)")
@@ -96,14 +96,14 @@ class Mutant:
 
 
 def blanked(text):
-    """Comments, strings and directives as blanks; every offset stays."""
+    """The text with comments, strings and directives replaced by blanks, so that offsets stay."""
     def blank(match):
         return re.sub(r"[^\n]", " ", match[0])
     return DIRECTIVE.sub(blank, COMMENT_OR_STRING.sub(blank, text))
 
 
 def closing(text, start):
-    """Offset behind the parenthesis that closes the one at an offset."""
+    """Offset after the parenthesis that closes the one at START."""
     depth = 0
     for offset in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[offset], 0)
@@ -137,7 +137,7 @@ def conditions(body):
 
 
 def statements(body):
-    """(name, start, end) of calls that are statements; end is that of the semicolon."""
+    """(name, start, end) of calls that are statements; END is the offset of the semicolon."""
     for match in STATEMENT.finditer(body):
         number = 1 if match[1] else 3
         end = closing(body, match.end(number) - 1)
@@ -146,7 +146,7 @@ def statements(body):
 
 
 def arguments(body, start, end):
-    """Of a call: its first argument, which says which lock it is."""
+    """The first argument of a call, which identifies the lock."""
     text = body[body.index("(", start) + 1:end - 2]
     return "".join(text.split(",")[0].split())
 
@@ -184,7 +184,7 @@ def barriers(body):
 
 
 def mutants(path, text):
-    """All mutants of a file, in lists of those of one place and operator."""
+    """All mutants of a file, in lists: one list per place and operator."""
     places = {}
     code = blanked(text)
     for match in BODY.finditer(code):

@@ -3,18 +3,18 @@
 """run.py --cache DIR [--number N] [--seed S] [--part I/N] [--files GLOB]... [--operators NAME]...
        [--kernels NAME]... [--limit SECONDS] [--again] [--list] [--report]
 
-Makes mutants of the drivers, one at a time, and runs the tests that the map names for the file
-until one fails. A mutant that does not compile, or whose code is what it was, does not count; there
-is another one for it. What became of each is written to a journal; a run that was ended goes on where
-it was. Prints a line per mutant, and at the end the figures and those that survived.
+Makes mutants of the drivers, one at a time, and runs the tests that the map lists for the file
+until one fails. A mutant that does not compile, or compiles to the same code, does not count, and
+another one takes its place. The result of each mutant is written to a journal; a run that was
+interrupted continues there. Prints a line per mutant and, at the end, totals and the survivors.
 
-N mutants (20) are drawn with seed S (1). A part has every Nth of them, so that several runs,
-at once or one after the other, make up all. --files, --operators: only of these files (below
-drivers/infiniband), of these operators (operators.py). --kernels: tests on these kernels only.
---limit: no further test of a mutant is begun after that time (1800). --again: those that survived
-are tried once more, when there are new tests. --list: prints the mutants and runs nothing.
---report: prints what is in the journals of all parts. Status 0 when all mutants of the part were
-judged; survivors are no failure.
+N mutants (20) are drawn with seed S (1). With --part I/N, only every Nth of them is tested, so that
+several runs, at once or one after the other, test all. --files, --operators: only mutants of these
+files (below drivers/infiniband) or operators (operators.py). --kernels: only tests on these
+kernels. --limit: starts no further test of a mutant after so many seconds (1800). --again: tests
+survivors again, after tests were added. --list: prints the mutants and runs nothing. --report:
+prints the journals of all parts. The status is 0 if all mutants of the part were tested, even if
+some survived.
 """
 
 import argparse
@@ -37,25 +37,25 @@ HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 BELOW = "drivers/infiniband/"
 MAP = HERE / "map"
-# Not the drivers': what older kernels do not have; what only describes trace events
+# Not mutated: compat code for older kernels, and the definitions of trace events
 NOT_MUTATED = re.compile(r"/compat/|/trace\.[ch]$")
-# A mutant may slow a test down. A test that takes longer than this many times what it took without a
-# mutant, and these seconds, has failed.
+# A mutant may slow a test down. The test has failed if it takes longer than SLOWER times its time
+# without a mutant plus MORE_SECONDS.
 SLOWER, MORE_SECONDS = 3, 60
-# What a test that failed has printed
+# Output of a test that has failed
 FAILED = re.compile(r" FAIL |^kunit: .* [1-9]\d* failed", re.M)
-# So many times in a row something else than the mutant is the reason.
+# After so many errors in a row, the cause is not the mutant.
 ERRORS = 3
 TIMEOUT = re.compile(r"^    failed: timeout$", re.M)
 JUDGED = ("killed", "survived", "unfinished")
 
 
 class Ended(Exception):
-    """Somebody wants this run to end."""
+    """The user has interrupted this run."""
 
 
 def source_texts(globs):
-    """{path: text} of what can be changed"""
+    """{path: text} of the files that can be mutated."""
     names = subprocess.run(["git", "-C", str(TOP), "ls-files", "-z", "--", BELOW + "*.[ch]"],
                            text=True, check=True, stdout=subprocess.PIPE).stdout.split("\0")
     return {name: (TOP / name).read_text(encoding="utf-8") for name in names
@@ -75,7 +75,7 @@ def read_map():
 
 
 def tests_of(lines, mutant):
-    """(kernel, name) of all tests for a mutant"""
+    """(kernel, name) of all tests for a mutant."""
     found = {}
     for operator, glob, tests in lines:
         if operator in (None, mutant.operator) and fnmatchcase(mutant.path[len(BELOW):], glob):
@@ -86,7 +86,7 @@ def tests_of(lines, mutant):
 
 
 class Tests:
-    """Runs tests, and knows how long each takes on the drivers as they are."""
+    """Runs tests, and knows how long each takes without a mutant."""
 
     def __init__(self, folder, out):
         self.file = folder / "baseline"
@@ -102,7 +102,7 @@ class Tests:
         return known
 
     def cost(self, test):
-        """By what tests are put in order: the slower kernel is last."""
+        """Sort key of a test: slower kernels come last."""
         kernel, name = test
         seconds = self.known().get(f"{kernel} {name}")
         if seconds is None:
@@ -110,7 +110,7 @@ class Tests:
         return ("uml", "uml-debug").index(kernel) if kernel in ("uml", "uml-debug") else 2, seconds
 
     def run(self, test, modules, limit):
-        """(outcome, what was printed, seconds); the outcome is passed, failed, timeout or error."""
+        """(outcome, output, seconds); the outcome is passed, failed, timeout or error."""
         kernel, name = test
         if name == "kunit":
             argv = [TOP / "scripts/kunit/run.sh"]
@@ -129,7 +129,8 @@ class Tests:
         return "failed" if FAILED.search(output) else "error", output, seconds
 
     def baseline(self, test, modules):
-        """Seconds of a test without a mutant, or None; measured once, by whichever part is first."""
+        """Seconds that a test takes without a mutant, or None if it fails. Measured once, by the
+        first part that needs it."""
         name = " ".join(test)
         with open(self.file, "a+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -155,7 +156,7 @@ def declared_seconds(name):
 
 
 def run_bounded(argv, seconds):
-    """(output, status or None); what takes longer is ended, with the guests that it has started."""
+    """(output, status); after a timeout, which also ends the guests it has started, status None."""
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace",
                           start_new_session=True) as process:
@@ -169,7 +170,7 @@ def run_bounded(argv, seconds):
 
 
 def end(process):
-    """What it has printed"""
+    """Ends a process; returns its output."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, sign)
@@ -186,7 +187,7 @@ def say(text):
 
 
 class Build:
-    """The modules for one kernel, in the copy that the mutants of this part are made in."""
+    """The build of the modules for one kernel, in the copy of the tree that this part mutates."""
 
     def __init__(self, kernel, folder):
         self.kernel = kernel
@@ -204,7 +205,7 @@ class Build:
         return run.stdout.strip() if run.returncode == 0 else None
 
     def mutate(self, mutant, text):
-        """Builds a mutant. "invalid", "identical" or None, which says that there are modules."""
+        """Builds a mutant. Returns "invalid", "identical", or None if there are modules to test."""
         self.script("restore")
         (self.folder / "build" / mutant.path).write_text(mutant.apply(text), encoding="utf-8")
         found = self.script("compile")
@@ -214,7 +215,7 @@ class Build:
 
 
 class Part:
-    """One run: mutants, and what became of them."""
+    """One run: its mutants and their results."""
 
     def __init__(self, args, texts):
         self.args = args
@@ -234,12 +235,12 @@ class Part:
         self.journal = read_journal(self.mine / "journal")
 
     def wanted(self):
-        """How many mutants this part is to judge"""
+        """Number of mutants that this part has to test."""
         part, parts = self.args.part
         return self.args.number // parts + (part <= self.args.number % parts)
 
     def mutants(self):
-        """Those of this part, in order; more than are wanted."""
+        """The mutants of this part in order, including spare ones."""
         part, parts = self.args.part
         found = [m for m in operators.sample(self.texts, self.args.seed)
                  if not self.args.operators or m.operator in self.args.operators]
@@ -255,7 +256,7 @@ class Part:
         return self.builds[kernel]
 
     def judge(self, mutant):
-        """A row of the journal, without what says which mutant it is"""
+        """Tests a mutant; returns its row of the journal, without the mutant's identity."""
         began = time.monotonic()
         kernels, ran = {}, []
         for test in sorted(self.tests_for(mutant), key=self.tests.cost):
@@ -285,7 +286,7 @@ class Part:
         return {"outcome": "identical" if "identical" in kernels.values() else "untested"}
 
     def run(self):
-        """Whether all were judged"""
+        """Tests all mutants; returns whether that was possible."""
         judged = errors = lost = 0
         for mutant in self.mutants():
             if judged >= self.wanted():
@@ -305,7 +306,7 @@ class Part:
         return lost == 0
 
     def add(self, mutant):
-        """Judges a mutant, and writes down what became of it."""
+        """Tests a mutant, and writes its result to the journal."""
         began = time.monotonic()
         row = self.judge(mutant)
         text = self.texts[mutant.path]
@@ -321,8 +322,8 @@ class Part:
 
 
 def read_journal(path):
-    """{identity: row}; of several rows of a mutant the last counts. A row that was being written when
-    the run was ended is none."""
+    """{identity: row}. If a mutant has several rows, the last one counts. Ignores an incomplete row,
+    which an interrupted run may leave."""
     rows = {}
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -335,14 +336,14 @@ def read_journal(path):
 
 
 def folder_of(args):
-    """Of all parts with this seed, of the drivers as they are"""
+    """The directory of all parts with this seed and the present state of the drivers."""
     texts = source_texts(())
     key = hashlib.sha256(json.dumps([args.seed, sorted(texts.items())]).encode()).hexdigest()[:16]
     return Path(args.cache) / f"mutants-{key}"
 
 
 def figures(rows, key):
-    """Lines of a table: of those judged, how many were killed, by what key() says of them"""
+    """Lines of a table: how many of the tested mutants were killed, grouped by key()."""
     groups = {}
     for row in rows:
         groups.setdefault(key(row), Counter())[row["outcome"]] += 1

@@ -101,10 +101,10 @@ def parser():
 
 
 class Case:
-    """One connection and what was seen of it."""
+    """One connection, and what was observed on it."""
 
     def __init__(self, opt, emit=print, sock=None):
-        """SOCK: connected already."""
+        """SOCK: a connected socket to use, or None: connect or listen."""
         self.opt, self.emit, self.sock = opt, emit, sock
         self.outcome = None         # in the terms of --expect
         self.term = None
@@ -128,7 +128,7 @@ class Case:
                                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def _accept(self):
-        """A connection; those that are not for us are closed, as RFC 6581 10 says."""
+        """Accepts a connection. Closes those that are not for this case, as in RFC 6581 10."""
         self.listener.settimeout(self.opt.timeout)
         while True:
             sock, _ = self.listener.accept()
@@ -158,7 +158,7 @@ class Case:
         self.stream = stream.Stream(sock, stream.Segments(opt.segments), opt.timeout)
 
     def _kill(self):
-        """The child, with what it has started if that is timeout's; its output."""
+        """Ends the child. If it is timeout(1), that ends its own child. Returns the output."""
         self.child.terminate()
         try:
             return self.child.communicate(timeout=5)[0]
@@ -167,7 +167,7 @@ class Case:
             return self.child.communicate()[0]
 
     def _reap(self):
-        """The child's status; one that is not asked for it is ended."""
+        """Checks the child's exit status; if none is expected, ends the child."""
         if not self.child:
             return None
         wanted = self.opt.status or ("ok" if self.opt.expect == "ok" else "any")
@@ -188,14 +188,14 @@ class Case:
 
     @staticmethod
     def _closed_its_channel(output):
-        """Is it rping, which has done all of its work: when it ends, it closes its event
-        channel while another of its threads may be about to read it. That thread, if it is
-        late, ends the process with 255."""
+        """Is this an rping that has succeeded, although its status is 255? At the end it closes its
+        event channel. If another of its threads reads the channel after that, the thread ends the
+        process with 255."""
         return b"rdma_get_cm_event: Bad file descriptor" in output and \
             not re.search(rb"mismatch|fail|error", output)
 
     def _miscounted(self, output):
-        """The child may say how many of its Sends and Writes have completed with success."""
+        """Compares the number of completed Sends and Writes, if the child prints it."""
         said = re.search(rb"completed (\d+)", output)
         if said and int(said[1]) != self.conn.whole + self.whole:
             return f"{int(said[1])} completed, {self.conn.whole + self.whole} have come"
@@ -220,7 +220,7 @@ class Case:
             raise rping.DataError(f"{verified} octets instead of {opt.count * opt.size}")
 
     def _drain(self):
-        """To the end of the other half of the stream, in order."""
+        """Reads until the other end closes its half of the stream in order."""
         try:
             while True:
                 self.conn.receive()
@@ -229,7 +229,7 @@ class Case:
                 raise
 
     def _observe(self):
-        """What the other end does about a fault: "close", "reset" or "timeout"."""
+        """Returns how the other end reacts to a fault: "close", "reset" or "timeout"."""
         reader = self.conn.rx if self.conn else None
         while True:
             try:
@@ -246,7 +246,7 @@ class Case:
                 self.log("unexpected", octets=data[:64].hex())
 
     def _look(self, reader):
-        """For a Terminate; other messages are let go."""
+        """Takes a Terminate from the reader, and ignores other messages."""
         for ulpdu in iter(reader.next, None):
             seg = ddp.decode(ulpdu)
             if self.term:
@@ -275,7 +275,7 @@ class Case:
         self.queued += self.stream.waiting()
 
     def _after(self):
-        """A fault is done: wait for its outcome."""
+        """Waits for the reaction to a fault."""
         if self.stream.sock.fileno() < 0:
             return "reset"
         self._hold()
@@ -288,7 +288,7 @@ class Case:
         return end
 
     def _attempt(self):
-        """Returns what was seen, in the terms of --expect."""
+        """Runs the connection; returns the result in the terms of --expect."""
         try:
             self._talk()
             return "ok"
@@ -342,7 +342,7 @@ class Case:
         return None
 
     def run(self):
-        """True when everything was as expected."""
+        """Runs the case; returns whether everything was as expected."""
         seen = None
         try:
             self._open()
@@ -363,7 +363,7 @@ class Case:
 
 
 def run_cases(lines, emit):
-    """Each as one test; "ok NAME", or what happened and "not ok NAME"."""
+    """Runs each line as a test; prints "ok NAME", or what happened and "not ok NAME"."""
     failed = 0
     for line in lines:
         if not line.strip() or line.lstrip().startswith("#"):
@@ -381,7 +381,7 @@ def run_cases(lines, emit):
 
 
 def in_threads(work, count):
-    """WORK() in COUNT threads at once, to their end."""
+    """Runs WORK() in COUNT threads at once, and waits for all of them."""
     threads = [threading.Thread(target=work) for _ in range(count)]
     for thread in threads:
         thread.start()

@@ -36,5 +36,5 @@ def crc32c(data):
 
 
 def field(data):
-    """The CRC of DATA as it stands on the wire: iSCSI's order, RFC 3720 B.4."""
+    """The CRC of DATA as it is sent: in the order of iSCSI, RFC 3720 B.4."""
     return struct.pack("<I", crc32c(data))

@@ -11,12 +11,13 @@ TAGGED_SIZE, UNTAGGED_SIZE = _TAGGED_HEAD.size, _UNTAGGED_HEAD.size
 
 
 class DdpError(Exception):
-    """What came is not a DDP segment."""
+    """The received octets are not a DDP segment."""
 
 
 @dataclass
 class Segment:
-    """One segment. STAG and TO of a tagged one; STAG (to invalidate), QN, MSN, MO else."""
+    """One segment. A tagged one has STAG and TO; an untagged one has STAG (to invalidate), QN, MSN
+    and MO."""
 
     opcode: int
     tagged: bool = False

@@ -22,7 +22,7 @@ FIRST, ASKED, TARGET = {}, {}, {}       # by what they need: nothing, a Read, an
 
 
 def fault(where, *names):
-    """Decorator: the function is called with each of NAMES, without its first word."""
+    """Decorator: registers the function in WHERE, for each of NAMES. It is called with the name."""
     def note(function):
         for name in names:
             where[name] = (function, name)
@@ -34,7 +34,7 @@ def number(name):
     return int(name.rsplit("-", 1)[1], 0)
 
 
-# Each returns (octets, ULPDUs to blame).
+# Each fault returns (octets, ULPDUs that a Terminate may blame).
 
 
 def one(conn, seg, **wrong):
@@ -67,7 +67,7 @@ def bad_length(conn, _, name):
 
 @fault(FIRST, "length-17")
 def short_header(conn, _, name):
-    """Long enough for a tagged header; but this one is not tagged."""
+    """An untagged segment that is only long enough for a tagged header."""
     ulpdu = send(conn).encode()[:number(name)]
     return conn.tx.encode(ulpdu), [ulpdu]
 
@@ -80,13 +80,13 @@ def marker_pointer(conn, _, __):
 
 @fault(FIRST, "marker-zero")
 def marker_zero(conn, _, __):
-    """Says that an FPDU begins where one is in progress."""
+    """A marker inside an FPDU that points to itself, as if the FPDU began there."""
     return one(conn, send(conn, payload=bytes(600)), marker=lambda _: bytes(4))
 
 
 @fault(FIRST, "marker-between")
 def marker_between(conn, _, __):
-    """Between FPDUs, but not 0."""
+    """A marker between two FPDUs that is not 0."""
     return one(conn, send(conn), marker=lambda ptr: struct.pack(">HH", 0, ptr or 8))
 
 
@@ -97,7 +97,7 @@ def marker_reserved(conn, _, __):
 
 @fault(FIRST, "marker-position")
 def marker_position(conn, _, __):
-    """Four octets too early."""
+    """A marker four octets too early."""
     conn.tx.pos += 4
     return one(conn, send(conn, payload=bytes(600)))
 
@@ -184,7 +184,7 @@ def too_long_later(conn, _, __):
 
 @fault(FIRST, "between-write", "between-read", "between-send", "between-send-se")
 def between(conn, _, name):
-    """A message inside of another one, of which the last segment has yet to come."""
+    """A message inside another one, whose last segment has not been sent yet."""
     begun = send(conn, payload=bytes(8), last=False)
     if name == "between-send":
         begun = conn.segment(rdmap.WRITE, last=False)
@@ -198,7 +198,7 @@ def between(conn, _, name):
     return first + second, blame
 
 
-# What is not as the segments before it let one expect
+# Fields in which the last segment does not continue those before it
 ON = {"on-mo": {"mo": 4}, "on-msn": {"msn": 9}, "on-qn": {"qn": 1}, "on-length": {"payload": bytes(12)},
       "on-opcode": {"opcode": rdmap.SEND_SOLICITED}, "on-version": {"ddp_version": 2},
       "on-rdmap-version": {"rdmap_version": 2}, "on-stag": {"stag": NO_STAG}, "on-to": {"to": 0},
@@ -209,8 +209,8 @@ ON = {"on-mo": {"mo": 4}, "on-msn": {"msn": 9}, "on-qn": {"qn": 1}, "on-length":
        "on-rdmap-version", "on-end")
 @fault(TARGET, "on-stag", "on-to", "on-response", "on-end-to")
 def goes_on(conn, target, name):
-    """Segments of a message, of the same size one after the other; only the last of them is wrong,
-    "end": because it lies behind the end of the memory."""
+    """Segments of the same size that continue a message. Only the last of them is wrong; with
+    "end", it exceeds the memory."""
     def segment(i):
         if target:
             size = target.size // 4
@@ -238,14 +238,14 @@ def write_stag(conn, _, __):
 
 @fault(FIRST, "first-of-two")
 def first_of_two(conn, _, __):
-    """RFC 5040 7.1 rule 4: two different faults, of which the first is the one to blame."""
+    """Two different faults. The Terminate must blame the first one, RFC 5040 7.1 rule 4."""
     first = conn.segment(rdmap.WRITE, stag=NO_STAG, to=0x1000, payload=bytes(64))
     second = send(conn, ddp_version=2)
     return conn.encode([first, second]), [first.encode()]
 
 
 def _at(target, name):
-    """STag, tagged offset and size of an access that is wrong in the way NAME ends."""
+    """STag, tagged offset and size of an access that is wrong as the end of NAME says."""
     how = name.split("-", 1)[1]
     return {"key": (target.stag ^ 1, target.to, 8),
             "index": (target.stag ^ 0x100, target.to, 8),
@@ -261,8 +261,8 @@ def _at(target, name):
        "write-wrap", "write-here")
 @fault(ASKED, "write-sink")
 def write(conn, target, name):
-    """"here" is right, but for memory that allows no such thing.
-    "sink": what a Read has exposed to its Response is exposed to nothing else."""
+    """With "here", the address is valid, but the memory must not be written to. With "sink", it is
+    the sink of a Read, which is exposed only to the Response."""
     stag, to, size = _at(target, name)
     return one(conn, conn.segment(rdmap.WRITE, stag=stag, to=to, payload=bytes(size)))
 
@@ -310,13 +310,13 @@ def read(conn, target, name):
 
 @fault(TARGET, "read-gone")
 def read_gone(conn, target, _):
-    """Right, but the memory goes while the answer is under way."""
+    """A valid Read whose memory becomes invalid while the Response is being sent."""
     return one(conn, _read(conn, target.stag, target.to, target.size))
 
 
 @fault(TARGET, "read-flood")
 def read_flood(conn, target, _):
-    """More Reads at once than were agreed on."""
+    """More outstanding Reads than were negotiated."""
     segments = [_read(conn, target.stag, target.to, target.size, n) for n in range(FLOOD)]
     return conn.encode(segments), [seg.encode() for seg in segments]
 
@@ -367,7 +367,7 @@ def terminate_short(conn, _, __):
 
 @fault(FIRST, "terminate")
 def terminate(conn, _, __):
-    """Not wrong: it is to be answered by a close and nothing else."""
+    """Not a fault: a Terminate, which must be answered by closing the stream and nothing else."""
     return one(conn, conn.segment(rdmap.TERMINATE, payload=bytes((0x12, 2, 0, 0))))
 
 
@@ -375,7 +375,7 @@ NAMES = {**FIRST, **ASKED, **TARGET}
 
 
 def inject(conn, name, target, opt):
-    """Do the fault NAME; notes in OPT which ULPDUs can be blamed for it."""
+    """Commits the fault NAME; records in OPT which ULPDUs can be blamed for it."""
     function, _ = NAMES[name]
     octets, opt.blame = function(conn, target, name)
     conn.stream.send(octets)
@@ -386,7 +386,7 @@ def inject(conn, name, target, opt):
 
 
 def _brought_up(request, done):
-    """RFC 5040 4.8: a Read Request of which DONE octets have been answered."""
+    """A Read Request, updated for DONE octets that have been answered, RFC 5040 4.8."""
     sink_stag, sink_to, size, src_stag, src_to = rdmap.decode_read(request)
     return rdmap.encode_read((sink_stag, sink_to + done, size - done, src_stag, src_to + done))
 
@@ -398,7 +398,7 @@ def _terminate(code, ulpdu, done):
         return bytes((layer << 4 | etype, value, 0, 0))
     size = ddp.head_size(ulpdu)
     is_read = not ulpdu[0] & ddp.TAGGED and ulpdu[1] & 0xf == rdmap.READ_REQUEST
-    # layer 0, type 1: only a Read Request has an RDMAP header to send along
+    # Layer 0, type 1: only a Read Request has an RDMAP header, which is included
     with_read = is_read and (layer, etype) == (0, 1)
     control = bytes((layer << 4 | etype, value, 0xe0 if with_read else 0xc0, 0))
     headers = struct.pack(">H", len(ulpdu)) + ulpdu[:size]
@@ -406,9 +406,9 @@ def _terminate(code, ulpdu, done):
 
 
 def contradiction(conn, term, code, blame, done=0):
-    """How the ULPDU of a Terminate is not, bit for bit, what RFC 5040 4.8 wants for CODE and one
-    of the ULPDUs to BLAME, or None. DONE: octets of the answer that had come to a Read Request
-    it is about."""
+    """Compares the ULPDU of a Terminate, bit for bit, with what RFC 5040 4.8 requires for CODE and
+    one of the ULPDUs to BLAME. Returns the difference, or None. DONE: octets of the Response that had
+    arrived, if the Terminate is about a Read Request."""
     payloads = {_terminate(code, ulpdu, done) for ulpdu in blame or [b""]}
     wanted = {conn.segment(rdmap.TERMINATE, payload=p).encode().hex() for p in payloads}
     if term["ulpdu"] in wanted:

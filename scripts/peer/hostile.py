@@ -19,7 +19,7 @@ VARIATIONS = ("--rev 2", "--rev 1", "--rev 2 --p2p", "--rev 2 --crc off", "--rev
 
 
 def _words(opt, number):
-    """The options of connection NUMBER: each fault in turn, then in another variation."""
+    """The options of connection NUMBER: all faults in turn, then all in another variation."""
     names = sorted((*startup.NAMES, *faults.FIRST))
     rand = random.Random(opt.seed * 1000003 + number)
     return ["client", opt.address, "--port", str(opt.port), "--timeout", "0.5", "--any-markers",
@@ -27,7 +27,7 @@ def _words(opt, number):
 
 
 class Storm:
-    """All the connections, and what became of them."""
+    """All the connections, and their results."""
 
     def __init__(self, opt):
         self.opt = opt

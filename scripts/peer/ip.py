@@ -27,11 +27,11 @@ ADDRESS = OWN = TO = FROM = None
 
 
 class Wrong(Exception):
-    """It did what it should not."""
+    """The other end did not behave as expected."""
 
 
 def case(name, **moves):
-    """A case, and by how much counters of kip0 move in it at least."""
+    """Decorator of a case; MOVES are the minimum increments of kip0's counters."""
     def add(run):
         CASES.append((name, run, moves))
         return run
@@ -68,7 +68,7 @@ def wait_moves(before, moves):
 
 
 def renew():
-    """No peer, no connection, and nothing that is put off."""
+    """Makes kip0 start anew, without peers, connections and backoff."""
     on_a("bash", "-c", f"echo {DEPTH} >/sys/class/net/kip0/kiwarp_ip/rx_depth")
     end = time.monotonic() + 10
     while not on_a("ss", "-Hltn", f"sport = :{PORT}"):
@@ -99,7 +99,7 @@ def checksum(octets):
 
 
 def echo(number):
-    """The 4 octets, and an echo request of IPv4."""
+    """The 4-octet header, and an echo request of IPv4."""
     body = struct.pack(">BBHHH", 8, 0, 0, 99, number) + b"x" * 20
     body = body[:2] + struct.pack(">H", checksum(body)) + body[4:]
     head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(body), number, 0, 64, 1, 0,
@@ -129,7 +129,7 @@ def quiet(*_args, **_fields):
 
 @contextlib.contextmanager
 def request(octets):
-    """A connection that is asked for with that private data, if it is accepted."""
+    """Requests a connection with that private data; returns it if it is accepted."""
     sock = stream.connect(ADDRESS, PORT, 5)
     try:
         yield startup.initiator(stream.Stream(sock), options("client", pdata=octets), quiet)
@@ -149,7 +149,7 @@ def rejected(octets, reason):
 
 
 def wait_send(conn, good):
-    """The next message that GOOD() is true of; the others are let go."""
+    """Waits for a message for which GOOD() is true; ignores others."""
     while True:
         conn.wait(lambda: conn.sends, 5)
         message = conn.sends.popleft()
@@ -158,7 +158,7 @@ def wait_send(conn, good):
 
 
 def burst(conn, *messages):
-    """Together, so that they are looked at together."""
+    """Sends messages in one piece, so that they are received together."""
     conn.stream.send(b"".join(conn.encode(conn.untagged(rdmap.SEND, m)) for m in messages))
 
 
@@ -182,7 +182,7 @@ def starts(conn):
 
 @contextlib.contextmanager
 def called(octets, **changes):
-    """A connection that kip0 asks for, answered with that private data."""
+    """Makes kip0 request a connection, and answers with that private data."""
     listener = stream.listen(OWN, PORT)
     ping = subprocess.Popen([*ON_A, "ping", "-q", "-c", "3", "-i", "0.3", "-W", "1", FROM],
                             stdout=subprocess.DEVNULL)
@@ -235,7 +235,7 @@ def small_mtu():
 @case("one node that claims to be hundreds leaves room for others", conn_accepted=32,
       conn_no_room=20)
 def many_qpns():
-    """They are kept open."""
+    """Connections from many QPNs, which are kept open."""
     with contextlib.ExitStack() as held:
         refused = 0
         for qpn in range(1, 61):
@@ -298,7 +298,7 @@ def no_credit():
         burst(conn, echo(1))
         wait_send(conn, lambda m: is_answer(m, 1))
         burst(conn, echo(2))
-        # More than may wait, from sockets that may each have some under way
+        # More packets than may wait, from several sockets, because each has a limit of its own
         on_a("python3", "-c", "import socket\n"
              "for _ in range(8):\n"
              "    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
@@ -341,7 +341,7 @@ def older_and_newer():
 
 
 def expect_end(before, name, other):
-    """It was counted as that, not as the other."""
+    """Checks that the end of the connection was counted by NAME and not by OTHER."""
     wait_moves(before, {name: 1})
     if moved(before, [other])[other]:
         raise Wrong(f"{other} moved, too")

@@ -24,12 +24,12 @@ MARKER = struct.Struct(">HH")
 
 
 class MpaError(Exception):
-    """What came is not what RFC 5044 allows."""
+    """The received octets violate RFC 5044."""
 
 
 @dataclass
 class Frame:
-    """A Request or Reply. rtr is a set of the names in RTR_BITS; ird is None: no S."""
+    """A Request or Reply. RTR is a set of names of RTR_BITS. Without S, IRD is None."""
 
     key: bytes = KEY_REQUEST
     rev: int = 2
@@ -52,7 +52,7 @@ class Frame:
                 (R if self.reject else 0) | (S if self.enhanced else 0) | self.reserved)
 
     def encode(self, pd_length=None):
-        """The octets; PD_LENGTH in place of the true length."""
+        """The octets of the frame, with PD_LENGTH instead of the correct length if it is given."""
         body = self.pdata
         if self.enhanced:
             ird = self.ird | (A if self.p2p else 0)
@@ -72,7 +72,7 @@ class Frame:
 
 
 def decode_head(head):
-    """Of the 20 octets: a Frame and PD_Length."""
+    """Decodes the fixed part of 20 octets: returns a Frame and PD_Length."""
     key, flags, rev, length = HEAD.unpack(head)
     if key not in (KEY_REQUEST, KEY_REPLY):
         raise MpaError(f"key {key!r}")
@@ -90,7 +90,7 @@ def decode_head(head):
 
 
 def decode_body(frame, body):
-    """Complete FRAME with what follows its head."""
+    """Completes FRAME with the octets after its fixed part."""
     if frame.enhanced:
         ird, ord_ = struct.unpack_from(">HH", body)
         frame.ird, frame.ord, frame.p2p = ird & DEPTH, ord_ & DEPTH, bool(ird & A)
@@ -103,9 +103,9 @@ def decode_body(frame, body):
 
 
 def layout(pos, size, markers):
-    """How SIZE octets of an FPDU lie in the stream from POS on: True for a marker, else
-    the number of octets of the FPDU, in order. Markers go before the octet of their
-    place, so none follows the last."""
+    """The layout of SIZE octets of an FPDU in the stream from POS on: a sequence of True, for a
+    marker, and of numbers of octets of the FPDU. A marker precedes the octet at its position, so
+    none follows the last octet."""
     if not markers:
         return [size]
     parts = []
@@ -121,20 +121,20 @@ def layout(pos, size, markers):
 
 
 def padded(ulpdu_len):
-    """Octets of length field, ULPDU and PAD."""
+    """Length of length field, ULPDU and PAD together, in octets."""
     return (2 + ulpdu_len + 3) & ~3
 
 
 class Writer:
-    """FPDUs to send. Its stream begins with full operation."""
+    """Encodes FPDUs to send. Its stream begins with full operation."""
 
     def __init__(self, crc=True, markers=False):
         self.crc, self.markers, self.pos = crc, markers, 0
 
     def encode(self, ulpdu, length=None, flip=None, marker=None):
-        """The FPDU of ULPDU. Wrong on purpose: LENGTH in the length field; the bit FLIP
-        inverted once the CRC is there, (octet of the body from the end if negative,
-        mask); MARKER(ptr) makes the octets in place of a marker."""
+        """The FPDU of ULPDU. Deliberate errors: LENGTH replaces the length; FLIP is (octet of the
+        body, counted from the end if negative; mask) of bits that are inverted after the CRC was
+        computed; MARKER(ptr) returns the octets that replace a marker."""
         body = struct.pack(">H", len(ulpdu) if length is None else length) + ulpdu
         body += bytes(-len(body) % 4)
         out, used, begin = bytearray(), 0, self.pos
@@ -154,7 +154,7 @@ class Writer:
 
 
 class Reader:
-    """FPDUs that come. feed() it octets, then take ULPDUs until next() gives None."""
+    """Decodes received FPDUs: feed() it octets, then take ULPDUs until next() returns None."""
 
     def __init__(self, crc=True, markers=False):
         self.crc, self.markers, self.pos, self.count = crc, markers, 0, 0

@@ -28,7 +28,7 @@ ENDS = (mpa.MpaError, ddp.DdpError, rdmap.RdmapError, startup.Stopped, rdmap.Ter
 
 
 class Fpdu:
-    """What is to be sent: a ULPDU, and how its FPDU is wrong."""
+    """A ULPDU to be sent, and the errors of its FPDU."""
 
     def __init__(self, ulpdu, **wrong):
         self.ulpdu, self.wrong = bytearray(ulpdu), wrong
@@ -53,7 +53,8 @@ def conversation(conn, grant, asked):
     return [Fpdu(seg.encode()) for seg in segments]
 
 
-# What can be done: to the list at a place in it. The CRC is right but where it is told not to be.
+# The mutations. Each changes the list of FPDUs at an index. The CRC stays correct, except where the
+# mutation is a wrong CRC.
 
 
 def _flip_header(fpdus, at, rand):
@@ -69,7 +70,7 @@ def _flip_any(fpdus, at, rand):
 
 
 def _field(fpdus, at, rand):
-    """A field of either kind of header, or of a Read Request, becomes something special."""
+    """Sets a field of a header, or of a Read Request, to a special value."""
     octets = fpdus[at].ulpdu
     place, size = rand.choice(((2, 4), (6, 4), (6, 8), (10, 4), (14, 4), (18, 4), (22, 8),
                                (30, 4), (34, 4), (38, 8)))
@@ -117,7 +118,7 @@ def _drop(fpdus, at, _):
 
 
 def _split(fpdus, at, rand):
-    """In two that mean the same: the one change that is none."""
+    """Splits a segment into two that mean the same: the only mutation that must have no effect."""
     octets = fpdus[at].ulpdu
     size = ddp.head_size(octets) if octets else 0
     if len(octets) <= size + 1 or octets[1] & 0xf == rdmap.READ_REQUEST:
@@ -142,7 +143,7 @@ def change(fpdus, rand):
 
 
 class Session:
-    """Number NUMBER of a seed."""
+    """Session NUMBER of a seed."""
 
     def __init__(self, opt, number):
         self.rand = random.Random(opt.seed * 1000003 + number)
@@ -158,7 +159,7 @@ class Session:
             self.grant = GRANT.unpack(bytes.fromhex(fields["pdata"]))
 
     def _begin(self, sock):
-        """Up to the Read of the other end, which it does when it is spoken to."""
+        """Connects, and runs the session up to the Read of the other end."""
         conn = startup.initiator(
             stream.Stream(sock, stream.Segments(self.opt.segments), self.opt.timeout), self.opt,
             self._log)
@@ -205,7 +206,7 @@ class Session:
 
 
 class Run:
-    """All the sessions, and what became of them."""
+    """All the sessions, and their results."""
 
     def __init__(self, opt):
         self.opt, self.next, self.lock = opt, opt.first, threading.Lock()

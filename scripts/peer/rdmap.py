@@ -18,7 +18,7 @@ _READ = struct.Struct(">IQIIQ")
 
 
 class RdmapError(Exception):
-    """What came breaks RFC 5040 or RFC 5041."""
+    """The other end has violated RFC 5040 or RFC 5041."""
 
 
 class Terminated(Exception):
@@ -34,7 +34,8 @@ def decode_read(octets):
 
 
 def decode_terminate(payload, ulpdu=b""):
-    """RFC 5040 4.8 as a dictionary; what is not whole raises RdmapError. ULPDU: it came in."""
+    """Decodes a Terminate (RFC 5040 4.8) to a dictionary; raises RdmapError if it is incomplete.
+    ULPDU: the whole ULPDU that contains it."""
     if len(payload) < 4:
         raise RdmapError(f"Terminate of {len(payload)} octets")
     bits, rest = payload[2], payload[4:]
@@ -62,7 +63,7 @@ def ends_own(seg):
 
 
 class Region:
-    """Memory the other end may use by STAG, from BASE on."""
+    """Memory that the other end may access by STAG; the first octet has the tagged offset BASE."""
 
     def __init__(self, stag, base, size):
         self.stag, self.base, self.data = stag, base, bytearray(size)
@@ -101,7 +102,7 @@ class Connection:
     # Sending
 
     def segment(self, opcode, **fields):
-        """A segment in the versions of this stream."""
+        """A segment with the DDP and RDMAP versions of this stream."""
         fields.setdefault("ddp_version", self.version)
         fields.setdefault("rdmap_version", self.version)
         fields.setdefault("tagged", opcode in TAGGED_OPCODES)
@@ -142,7 +143,7 @@ class Connection:
         self.stream.send(self.encode(self.tagged(WRITE, stag, to, payload)))
 
     def read(self, request):
-        """Ask for memory; the answer comes as any FPDU."""
+        """Sends a Read Request; receive() processes the Response."""
         self.reads.append([request, 0])
         self.stream.send(self.encode(self.untagged(READ_REQUEST, encode_read(request))))
 
@@ -158,7 +159,8 @@ class Connection:
     # Receiving
 
     def receive(self):
-        """Wait for an FPDU and do what it says; the Segment. Raises EOFError at the end."""
+        """Waits for an FPDU and processes it; returns its Segment. Raises EOFError at the end of
+        the stream."""
         while True:
             ulpdu = self.rx.next()
             if ulpdu is not None:
@@ -258,7 +260,7 @@ class Connection:
             self.reads.popleft()
 
     def wait(self, condition, seconds):
-        """Receive until CONDITION()."""
+        """Receives until CONDITION() is true."""
         end = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > end:

@@ -19,11 +19,11 @@ OWN_SIZE = 65536                # for what a client sends of itself
 
 
 class DataError(Exception):
-    """What came is not what was sent."""
+    """The received data differs from what was sent."""
 
 
 def pattern(size, ping):
-    """What rping's client has in its source."""
+    """The contents of the memory of rping's client."""
     head = b"rdma-ping-%d: " % ping
     letter = 65 + ping % 58
     data = bytearray(head[:size])
@@ -53,12 +53,12 @@ def source(opt):
 
 
 def early(opt):
-    """What the client's first SEND is made of."""
+    """The parameters of the client's first SEND."""
     return lambda conn: conn.encode(conn.untagged(rdmap.SEND, info(source(opt))))
 
 
 def _load_write(conn, opt):
-    """The first ping, until the server is in the middle of its RDMA Write."""
+    """Runs the first ping until the server is in the middle of its RDMA Write."""
     conn.send(info(conn.regions[SOURCE]))
     _next_send(conn, opt)
     conn.send(info(conn.regions[SINK]))
@@ -66,14 +66,14 @@ def _load_write(conn, opt):
 
 
 def _load_read(conn, target):
-    """The client is in the middle of the answer to a Read of all that it has announced."""
+    """Reads all memory that the client has announced, until it is in the middle of the Response."""
     conn.regions[OWN] = rdmap.Region(OWN, BASE, target.size)
     conn.read(rdmap.ReadRequest(OWN, BASE, target.size, target.stag, target.to))
     conn.receive()
 
 
 def _load_own(conn, target):
-    """The client hears of memory, and is in the middle of what it then sends of itself."""
+    """Announces memory to the client, until it is in the middle of its own transfer."""
     conn.regions[OWN] = rdmap.Region(OWN, BASE, OWN_SIZE)
     conn.send(info(conn.regions[OWN]))
     while conn.receive().last:
@@ -83,7 +83,7 @@ def _load_own(conn, target):
 
 
 def _stall(conn):
-    """Until nothing more comes, as nothing is received."""
+    """Receives nothing, and waits until the other end can send no more."""
     seen, same = -1, 0
     while same < STALLED:
         time.sleep(0.01)

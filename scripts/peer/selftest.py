@@ -29,7 +29,7 @@ def slow_crc(data):
 
 
 def slow_markers(stream, fpdus):
-    """Octet by octet: FPDUs (body without CRC, in plain) with markers, appended."""
+    """Reference code: appends FPDUs (bodies without CRC) with markers, octet by octet."""
     for body in fpdus:
         whole, start = bytearray(), None
         crc_at = len(body)
@@ -100,7 +100,7 @@ class Framing(unittest.TestCase):
             self.assertEqual(list(iter(reader.next, None)), ulpdus, got)
 
     def test_every_start(self):
-        """An FPDU at each place between two markers; the one before PAD and CRC included."""
+        """An FPDU at each position between two markers, also with a marker before PAD and CRC."""
         for start, size in itertools.product(range(0, 512, 4), (14, 15, 16, 17, 500, 1100)):
             writer, reader = mpa.Writer(True, True), mpa.Reader(True, True)
             writer.pos = reader.pos = start
@@ -155,7 +155,7 @@ class Startup(unittest.TestCase):
                 self.round_trip(mpa.Frame(key, 2, markers, crc, reject, depth, 7, True, rtr))
 
     def test_octets(self):
-        """RFC 5044 figure 8 and RFC 6581 figure 6, by hand."""
+        """The frames of RFC 5044 figure 8 and RFC 6581 figure 6, written out by hand."""
         frame = mpa.Frame(ird=3, ord=4, p2p=True, rtr=frozenset(("write",)), pdata=b"xy")
         self.assertEqual(frame.encode(), b"MPA ID Req Frame\x50\x02\x00\x06\x80\x03\x80\x04xy")
         frame = mpa.Frame(mpa.KEY_REPLY, rev=1, markers=True, crc=False, reject=True)
@@ -180,7 +180,7 @@ class Messages(unittest.TestCase):
         self.assertEqual(segs[1].encode().hex(), "8140" + "00000001" + "80" + "00" * 7)
 
     def test_terminates(self):
-        """RFC 5040 figures 7 and 8: octets that a machine's bit fields would swap."""
+        """RFC 5040 figures 7 and 8: octets in which a compiler might swap bit fields."""
         head = send_ulpdu(3, 0)
         term = rdmap.decode_terminate(bytes.fromhex("1202c000") + b"\x00\x22" + head)
         self.assertEqual((term["layer"], term["etype"], term["code"]), (1, 2, "02"))
@@ -208,7 +208,7 @@ class Messages(unittest.TestCase):
         self.assertIsNone(wrong(head + bytes.fromhex("20020000"), (2, 0, 2)))
 
     def test_blame_read(self):
-        """RFC 5040 4.8: with R, a Read Request is as of where its answer has come to."""
+        """RFC 5040 4.8: with R, the Read Request is advanced by the octets that were answered."""
         conn = rdmap.Connection(None)
         seg = conn.segment(rdmap.READ_REQUEST, payload=rdmap.encode_read((1, 2, 100, 3, 4)))
         ulpdu = seg.encode()
@@ -227,7 +227,7 @@ class Itself(unittest.TestCase):
     """Both roles over a socket pair."""
 
     def pair(self, client, server):
-        """Run both; what each has seen, and the log lines."""
+        """Runs both ends; returns their results and the log lines."""
         socks = socket.socketpair()
         said, cases = [], []
         for role, sock, words in (("client", socks[0], client), ("server", socks[1], server)):
@@ -300,7 +300,7 @@ class Itself(unittest.TestCase):
         self.pair("--fault extra", "")
 
     def test_refuses_what_is_wrong(self):
-        """The peer sees wrong frames for what they are."""
+        """The peer refuses wrong frames."""
         for name in ("bad-key", "wrong-role", "pd-513", "short-s", "reserved", "r-in-request"):
             with self.subTest(name), self.assertRaises(AssertionError):
                 self.pair(f"--fault {name} --expect ended", "")
@@ -320,13 +320,13 @@ class Itself(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline, "no FPDU of the client")
             time.sleep(0.01)
         there.send(conn.encode(conn.untagged(rdmap.TERMINATE, bytes.fromhex("11000000"))))
-        # Not read, which makes it a reset.
+        # Closing with unread data sends a reset.
         there.close()
         thread.join()
         self.assertIn("after the Terminate: reset", said[-1])
 
     def test_every_fault_is_made(self):
-        """Each makes octets, and what the reader takes of them is what is to be blamed."""
+        """Each fault returns octets, and the reader decodes the ULPDU to blame from them."""
         for name, (function, _) in faults.NAMES.items():
             if name.endswith("-idle"):
                 continue

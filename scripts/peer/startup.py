@@ -14,7 +14,7 @@ class Rejected(Exception):
 
 
 class Stopped(Exception):
-    """A fault has been done; what comes of it is to be observed on CONN if there is one."""
+    """A fault was committed. CONN, if any, is the connection on which to observe the reaction."""
 
     def __init__(self, what, conn=None):
         super().__init__(what)
@@ -52,7 +52,7 @@ def _short_enhanced(frame):
     return frame.encode()
 
 
-# A whole frame that is not what it should be; the startup goes on from there.
+# Faults in a complete frame; the startup continues after it.
 FRAME = {
     "bad-key": _flip_key,
     "wrong-role": _other_key,
@@ -70,8 +70,8 @@ FRAME = {
     "rev-0-reply": _with(rev=0, ird=None),
 }
 
-# Points at which the stream ends, or stalls: before, inside of and after the frame, and
-# after the other's frame. Each as fin-POINT, reset-POINT and stall-POINT.
+# Points at which the stream ends or stalls: before, inside and after the frame, and after the other
+# end's frame. The faults are named fin-POINT, reset-POINT and stall-POINT.
 POINTS = ("before", "in-frame", "in-pdata", "after", "after-reply")
 ENDS = {f"{how}-{point}": (how, point)
         for how in ("fin", "reset", "stall") for point in POINTS}
@@ -80,7 +80,7 @@ NAMES = (*FRAME, *ENDS, *OTHERS)
 
 
 def _end(stream, fault, point):
-    """The fault's end, if it is at POINT."""
+    """Ends or stalls the stream if the fault does so at POINT."""
     how, where = ENDS.get(fault, (None, None))
     if where != point:
         return
@@ -118,14 +118,14 @@ def _receive_frame(stream, key, log):
 
 
 def _check_markers(opt, asked):
-    """--markers says what the other end is to ask for, too."""
+    """Checks that the other end asks for markers as --markers says."""
     wanted = opt.markers in ("tx", "both")
     if opt.strict_markers and opt.rev and asked != wanted:
         raise mpa.MpaError(f"M is {asked}, not {wanted}")
 
 
 def _connection(stream, opt, own, other, log, **agreed):
-    # RFC 5044 C.2: of the RDMA Consortium there is one kind only
+    # RFC 5044 C.2: with revision 0, markers and CRCs are always used
     old = opt.rev == 0
     options = {"crc": old or own.crc or other.crc, "tx_markers": old or other.markers,
                "rx_markers": old or own.markers, "version": 0 if old else 1}
@@ -155,7 +155,7 @@ def _check_reply(request, reply):
         raise mpa.MpaError(f"A {reply.p2p}, RTR {sorted(reply.rtr)}")
     if request.p2p and not reply.rtr:
         raise mpa.MpaError("no kind of RTR is left")
-    # RFC 6581 9.1: what is left to the ULPs is left to them in the answer
+    # RFC 6581 9.1: a depth of 0x3fff is answered with 0x3fff
     for asked, told in ((request.ord, reply.ird), (request.ird, reply.ord)):
         if request.enhanced and asked == mpa.DEPTH and told != mpa.DEPTH:
             raise mpa.MpaError(f"depth {told} in answer to {asked:#x}")
@@ -170,22 +170,22 @@ def _send_rtr(conn, kind, fault):
         conn.stream.send(conn.encode(conn.tagged(rdmap.WRITE, 0x12345600, 0, bytes(16))))
         raise Stopped(fault, conn)
     if fault == "rtr-invalidate":
-        # Empty as an RTR is, but it is none: it asks for something
+        # Empty like an RTR, but not an RTR, because it has an STag to invalidate
         conn.stream.send(conn.encode(conn.untagged(rdmap.SEND_INVALIDATE, stag=0x12345600)))
         raise Stopped(fault, conn)
     if fault == "rtr-send":
-        # Whatever kind was agreed on
+        # Regardless of the kind that was negotiated
         conn.send(b"")
         raise Stopped(fault, conn)
     conn.send_rtr(kind)
 
 
 def initiator(stream, opt, log, early=None):
-    """Connect over STREAM. EARLY(conn): what to send along with the Request."""
+    """The initiator's startup on STREAM. EARLY(conn) returns octets to send with the Request."""
     request = _request(opt)
     more = b""
     if opt.fault == "extra":
-        # What it takes for granted: no markers, and CRC as asked for
+        # EARLY assumes no markers, and CRC as requested
         conn = rdmap.Connection(stream, crc=True, ulpdu=opt.fpdu)
         more = early(conn)
     _send_frame(stream, request, opt.fault, log, more)
@@ -228,7 +228,7 @@ def _check_request(opt, request):
 
 
 def responder(stream, opt, log):
-    """Accept, or reject, what comes over STREAM."""
+    """The responder's startup on STREAM: accepts or rejects the Request."""
     request = _receive_frame(stream, mpa.KEY_REQUEST, log)
     _check_request(opt, request)
     _check_markers(opt, request.markers)

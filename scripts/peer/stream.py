@@ -12,7 +12,7 @@ import time
 
 
 class Segments:
-    """Sizes to send in: "whole", "N", or "LOW-HIGH[:SEED]" for random ones."""
+    """Sizes of the pieces to send: "whole", "N" octets, or "LOW-HIGH[:SEED]" for random sizes."""
 
     def __init__(self, text="whole"):
         self.low = self.high = None
@@ -28,7 +28,7 @@ class Segments:
 
 
 class Stream:
-    """A connected socket. receive() waits until DEADLINE (monotonic seconds) at most."""
+    """A connected socket. receive() waits no longer than until DEADLINE (monotonic seconds)."""
 
     def __init__(self, sock, segments=None, seconds=10.0):
         self.sock = sock
@@ -60,7 +60,7 @@ class Stream:
             at += size
 
     def receive(self):
-        """Some octets; none at the end of the stream."""
+        """Receives some octets; returns none at the end of the stream."""
         if self.kept:
             data, self.kept = self.kept, b""
             return data
@@ -68,7 +68,7 @@ class Stream:
         return self.sock.recv(65536)
 
     def waiting(self):
-        """Octets that have come and were not received."""
+        """Number of octets that have arrived and were not received yet."""
         return struct.unpack("i", fcntl.ioctl(self.sock, termios.FIONREAD, bytes(4)))[0]
 
     def exactly(self, size):
@@ -82,7 +82,7 @@ class Stream:
         return data[:size]
 
     def finish(self):
-        """FIN, unless the other end has ended it all."""
+        """Sends FIN, unless the other end has reset the stream."""
         try:
             self.sock.shutdown(socket.SHUT_WR)
         except OSError as err:
@@ -90,7 +90,7 @@ class Stream:
                 raise
 
     def reset(self):
-        """RST."""
+        """Sends RST."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.sock.close()
 
@@ -106,7 +106,7 @@ def _options(sock, mss, room):
 
 
 def connect(addr, port, seconds, mss=None, room=None):
-    """A socket to ADDR; as long as nobody listens there, try again. ROOM: to receive."""
+    """Connects a socket to ADDR; tries again while nobody listens there. ROOM: receive buffer."""
     end = time.monotonic() + seconds
     while True:
         sock = socket.socket(socket.AF_INET6 if ":" in addr else socket.AF_INET)

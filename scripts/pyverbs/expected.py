@@ -2,18 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """expected.py LIST SIW KIWARP [--quick]
 
-Compares what suite.py wrote about two devices with each other and with LIST. Says what
-deviates, fails if anything does:
+Compares the results that suite.py wrote for two devices with each other and with LIST. Prints all
+deviations, and fails if there are any:
 
-- a test that passes on siw and not on kiwarp;
-- a test that fails or errs on kiwarp and does neither on siw;
-- a test that does not end on kiwarp as LIST says: what is not in it passes;
-- a line of LIST that is about no test;
+- a test that passes on siw but not on kiwarp;
+- a test that fails or ends with an error on kiwarp but not on siw;
+- a test whose result on kiwarp is not that of LIST; a test that is not in LIST must pass;
+- a line of LIST that matches no test;
 - a test that ran on one device only.
 
-A line of LIST is "TEST OUTCOME REASON"; TEST may have a * in it, and the first line
-that fits counts. OUTCOME is skip or error (or fail), and "skip,slow" for one that is left out
-of a quick run, "pass,slow" too.
+A line of LIST is "TEST OUTCOME REASON". TEST may contain *; the first line that matches counts.
+OUTCOME is skip, error or fail. A quick run leaves out tests with "skip,slow" or "pass,slow".
 """
 
 import collections
@@ -24,7 +23,7 @@ OUTCOMES = ("pass", "skip", "fail", "error")
 
 
 class List:
-    """The lines of a list, and which of them were of use."""
+    """The lines of a list, and which of them have matched a test."""
 
     def __init__(self):
         self.lines = {}
@@ -63,7 +62,7 @@ def read(path):
 
 
 def results(path):
-    """Of suite.py: name to outcome, and to the reason."""
+    """Reads the results of suite.py: {name: outcome}, {name: reason}."""
     found = {}
     with open(path, encoding="utf-8") as file:
         for line in file:
@@ -73,7 +72,7 @@ def results(path):
 
 
 def deviations(listed, siw, kiwarp):
-    """What is not as it should be, a line for each."""
+    """A line for each deviation."""
     for name in sorted(siw.keys() ^ kiwarp.keys()):
         yield f"{name}: ran on {'siw' if name in siw else 'kiwarp'} only"
     for name in sorted(siw.keys() & kiwarp.keys()):

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # run.sh [bookworm|trixie]...: rdma-core's own tests against siw and kiwarp in guests with
-# the rdma-core of Debian 12 and of Debian 13. Fails when a test passes on siw and not on
-# kiwarp, or does not end as the list beside this file says (expected-*.txt). PYVERBS_OUT
-# gets what each test said.
+# the rdma-core of Debian 12 and of Debian 13. Fails if a test passes on siw but not on
+# kiwarp, or if its result is not that of the list beside this file (expected-*.txt). PYVERBS_OUT
+# gets the output of each test.
 
 set -u
 HERE=$(cd "$(dirname "$0")" && pwd)

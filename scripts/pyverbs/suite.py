@@ -2,21 +2,21 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """suite.py DEVICE NETDEV LIST RESULTS [--quick]
 
-In a guest: runs rdma-core's own tests, as the distribution ships them, against DEVICE,
-and writes a line per test to RESULTS: its name, how it ended (pass, skip, fail, error), why.
-With --quick not those that LIST says are slow.
+Runs in a guest: runs rdma-core's own tests, as the distribution ships them, against DEVICE, and
+writes a line per test to RESULTS: its name, its result (pass, skip, fail, error), and the reason.
+With --quick, tests that LIST marks as slow are left out.
 
-The files of the suite are unmodified. What they take for granted and iWARP does not have
-is arranged from here:
+The files of the suite are unmodified. This program works around what they assume and an iWARP
+device does not have:
 
-- They find a device's address by its parent in sysfs, which devices on top of a netdev
-  do not have: they are told NETDEV.
-- They drop GIDs with a zero half, which those of iWARP have: they are told to use GID 0.
-- Some take their parameters at random: each test begins with a seed of its own, so that it
-  does the same to every device. With SEED those of RC QPs want nothing libsiw does not have.
-- A test that is skipped leaves cycles of objects behind. pyverbs crashes when the collector
-  happens to free a device before what was made on it: nothing is collected, not at the end either.
-- A test that does not end would keep all others from running: it has LIMIT seconds.
+- They look up a device's address by its parent in sysfs, which devices on top of a netdev do not
+  have. So they are given NETDEV.
+- They drop GIDs one half of which is zero, as in those of iWARP. So they are told to use GID 0.
+- Some choose parameters at random. So each test begins with its own seed, and does the same to
+  every device. SEED is such that the parameters of RC QPs are within the limits of libsiw.
+- A test that is skipped leaves reference cycles behind. pyverbs crashes if the garbage collector
+  frees a device before the objects made on it. So nothing is collected, not even at the end.
+- A test that hangs would keep all others from running. So each test has LIMIT seconds.
 """
 
 import gc
@@ -37,7 +37,7 @@ LIMIT = 40 * int(os.environ.get("KIW_SLOW", "1"))
 
 
 class Late(Exception):
-    """A test took more than its time."""
+    """A test has exceeded its time limit."""
 
 
 def too_late(*_):
@@ -45,7 +45,7 @@ def too_late(*_):
 
 
 def load(device, netdev):
-    """The suite as its own run_tests.py loads it, and told about the device."""
+    """Loads the suite as its own run_tests.py does, and tells it which device to use."""
     sys.path.insert(0, SUITE)
     sys.argv[1:] = ["--dev", device, "--gid", "0"]
     from args_parser import parser  # pylint: disable=import-error,import-outside-toplevel
@@ -71,7 +71,7 @@ def each(suite):
 
 
 class Result(unittest.TestResult):
-    """Writes down how each test ended."""
+    """Records the result of each test."""
 
     def __init__(self, file):
         super().__init__()

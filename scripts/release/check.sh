@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# make check-release: the packages as users have them, which takes too long for "make check".
+# make check-release: tests the packages as users install them; too long for "make check".
 #
 #   sources   a tarball is the same twice; the RPM spec and the PKGBUILD make packages of it;
 #             the documents can be rendered
 #   packages  in a guest with Debian 12 and systemd: apt installs the Debian packages, DKMS builds
 #             for 6.1 and 6.12, skips other kernels; purge leaves nothing
-#   units     that host after a reboot into the distribution's kernel 6.1: kiwarp@.service
+#   units     kiwarp@.service on that host, after a reboot into the distribution's kernel 6.1
 #
-# check.sh [--units KERNEL] [PART...]: these parts (all), the last on KERNEL: 6.1, 6.12, or uml
-# for those who change the unit: it boots in seconds, and gets its modules from build.sh.
+# check.sh [--units KERNEL] [PART...]: runs these parts (all). --units runs the last part on KERNEL:
+# 6.1, 6.12, or uml, which boots in seconds with modules from build.sh while the unit is changed.
 # Needs root for the guests' root file system, like all guests. KIW_RELEASE_OUT: a directory that keeps
 # what the guests left.
 
@@ -24,7 +24,7 @@ WORK=
 PASSED=0
 FAILED=0
 
-# case_of NAME CMD...: one test
+# case_of NAME CMD...: runs CMD as one test
 case_of() {
 	local name=$1
 	shift
@@ -54,7 +54,7 @@ rpms() {
 		grep -q '/kiwarp@.service$' "$WORK/rpm.files" && ! grep -E '/k(test|unit)/' "$WORK/rpm.files"
 }
 
-# makepkg wants pacman, to ask for dependencies, and not to be root.
+# makepkg asks pacman about dependencies, and refuses to run as root.
 arch_package() {
 	local dir=$WORK/arch
 	mkdir -p "$dir" && cp "$KIW_TOP/packaging/arch/PKGBUILD" "$WORK"/dist/*.tar.gz "$dir" &&
@@ -64,7 +64,7 @@ arch_package() {
 	bsdtar -tf "$dir"/*.pkg.tar* | grep -q '^usr/src/kiwarp-.*/dkms.conf$'
 }
 
-# A key of one's own, and the signature of a module that has one
+# Makes a key, signs the module with it by "make sign", and checks the signature
 signed() {
 	local k K_BUILD='' dir=$WORK/sign
 	k=$("$KIW_VM/kernel.sh" 6.1) || return 1
@@ -90,7 +90,7 @@ sources() {
 
 # --- guests ---------------------------------------------------------------------------
 
-# guest NAME PART KERNEL [OPTIONS...]: its KTAP, counted
+# guest NAME PART KERNEL [OPTIONS...]: runs PART in a guest, and counts its results
 guest() {
 	local name=$1 part=$2 kernel=$3 slow=1 out=${KIW_RELEASE_OUT:-$WORK}/$1 start=$SECONDS p f
 	shift 3
@@ -103,14 +103,14 @@ guest() {
 		-- bash /host/job/installed "$part" 2>&1 | tee "$WORK/$name.log"
 	p=$(grep -c -a '^ok ' "$WORK/$name.log")
 	f=$(grep -c -a '^not ok ' "$WORK/$name.log")
-	# No plan: it did not come to its end.
+	# Without a plan, the part did not finish.
 	grep -q -a '^1\.\.[1-9]' "$WORK/$name.log" || f=$((f + 1))
 	PASSED=$((PASSED + p)) FAILED=$((FAILED + f))
 	echo "# $name: $((SECONDS - start)) s"
 	OUT=$out
 }
 
-# headers NAME DIR: those of a stock kernel
+# headers NAME DIR: copies the headers of a stock kernel to DIR
 headers() {
 	local k K_RELEASE=
 	k=$("$KIW_VM/kernel.sh" "$1") || return 1

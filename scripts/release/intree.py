@@ -5,9 +5,9 @@
 KIWARP is this tree, SOURCE that of a kernel, which is only read. OUT gets the new files, and those
 of SOURCE that name them: Kconfig, Makefiles, MAINTAINERS. upstream.sh makes patches of it.
 
-The sources use compat/ where kernels differ. RULES below write what each use means in the kernel of
-SOURCE. Two headers of compat/ also have functions that no kernel has; they become headers of the
-driver. A use of compat/ without a rule is an error.
+The sources use compat/ where kernels differ. The rules below replace each use by what it means in
+the kernel of SOURCE. Two headers of compat/ also have functions that no kernel has; they become
+headers of the driver. A use of compat/ without a rule is an error.
 """
 
 import re
@@ -120,7 +120,7 @@ def registrations(version):
 
 
 class Failed(Exception):
-    """What cannot be done, and why."""
+    """The translation is not possible; the message says why."""
 
 
 def read(path):
@@ -146,7 +146,7 @@ def has(name, version):
 
 
 def evaluate(text, version):
-    """The text without what is for other kernels; other conditions stay."""
+    """The text without the code for other kernels; other conditions stay."""
     out, stack = [], []     # a condition of ours: is this branch taken; of others: None
     for line in text.splitlines(keepends=True):
         test = re.match(r"#if(n?)def (KIW_HAS_\w+)$", line.rstrip())
@@ -166,7 +166,7 @@ def evaluate(text, version):
 
 
 def drop_macros(text):
-    """Without the macros and the one-line function that RULES replace."""
+    """The text without the macros and the one-line function that the rules replace."""
     text = re.sub(r"(/\*(?:(?!\*/)[\s\S])*\*/\n)?(?:#define \w+\(.*\n)+\n", "", text)
     return re.sub(r"/\*(?:(?!\*/)[\s\S])*\*/\nstatic inline void kiw_compat_sk_no_task_frag\(.*\n"
                   r"\{\n(?:\t.*\n)*\}\n\n", "", text)
@@ -181,7 +181,7 @@ def header(text, path, what, version):
 
 
 def align(text):
-    """What follows a renamed function's open parenthesis keeps its column below it."""
+    """Aligns continuation lines with the open parenthesis of a function that was renamed."""
     out, shift = [], 0
     for line in text.split("\n"):
         if shift:
@@ -197,7 +197,7 @@ def align(text):
 
 
 def fit(text):
-    """Comments whose lines became too long: what is too much moves to the next line."""
+    """Wraps comments whose lines have become too long."""
     out, todo = [], text.split("\n")[::-1]
     while todo:
         line = todo.pop()
@@ -258,7 +258,7 @@ CONFIG_INFINIBAND_ADDR_TRANS=y
 
 
 class Tree:
-    """OUT, filled."""
+    """The tree in OUT."""
 
     def __init__(self, kiwarp, source, out):
         self.kiwarp, self.source, self.out = kiwarp, source, out
@@ -271,7 +271,7 @@ class Tree:
         path.write_text(text, encoding="utf-8")
 
     def put(self, name, text):
-        """A file of ours, with what it says about compat/ and documents translated."""
+        """Writes a file; translates its uses of compat/ and its names of documents."""
         self.write(name, translate(text, name, self.version, self.used))
 
     def sources(self):
@@ -320,7 +320,7 @@ class Tree:
             self.put(f"{SW}tests/vectors/{path.name}", read(path))
 
     def documents(self):
-        """Those that comments name, and an index of them."""
+        """Writes the documents that comments name, and an index of them."""
         text = "".join(read(path) for path in self.out.rglob("*.[ch]"))
         names = sorted(set(re.findall(re.escape(DOCS) + r"(\w+)\.rst", text)))
         for name in names:

@@ -21,7 +21,7 @@ WORK=
 OUT=
 FAILED=0
 
-# Of a machine: ARCH of the kernel's make, the prefix of its compiler, flavours of its kernels
+# For a machine: ARCH for the kernel's make, the prefix of the compiler, the flavours of the kernels
 arch_of() { case $1 in amd64) echo x86 ;; arm64) echo arm64 ;; s390x) echo s390 ;; esac; }
 prefix_of() {
 	case $1 in
@@ -38,14 +38,14 @@ flavours_of() {
 	esac
 }
 
-# refusal RELEASE: what has to be said about a kernel that must be refused
+# refusal RELEASE: prints the expected message if the kernel must be refused
 refusal() {
 	case $1 in *-rt-*) echo PREEMPT_RT ;; esac
 }
 
 # --- packages -------------------------------------------------------------------------
 
-# archive SUITE: where this machine's apt gets it from. A mirror has all suites.
+# archive SUITE: prints the archive from which this machine's apt gets it. A mirror has all suites.
 archive() {
 	local host=bookworm
 	case $1 in *-security) host=bookworm-security ;; esac
@@ -79,20 +79,20 @@ apt_of() {
 	echo "$dir/apt.conf"
 }
 
-# newest FLAVOUR: of the names of header packages, the newest of each line
+# newest FLAVOUR: selects, of the names of header packages, the newest of each kernel line
 newest() {
 	sed -n "s/^linux-headers-\([0-9]*\.[0-9]*\)\([^ ]*[0-9]\|[^ ]*+deb[0-9.]*\)\{0,1\}-$1\$/\1 &/p" |
 		sort -V | awk '{ last[$1] = $2 } END { for (line in last) print last[line] }' | sort -V
 }
 
-# list_rows: lines "RELEASE MACHINE DEBIAN", of all kernels that can be had
+# list_rows: prints lines "RELEASE MACHINE DEBIAN" for all kernels that are available
 list_rows() {
 	local debian machine flavour conf package
 	while read -r debian _; do
 		case $debian in '' | '#'*) continue ;; esac
 		for machine in "${MACHINES[@]}"; do
 			conf=$(apt_of "$debian" "$machine")
-			# An archive that cannot be had now is left out; the rows show it.
+			# An archive that cannot be reached now is left out, which the rows show.
 			APT_CONFIG=$conf apt-get -qq update >"$WORK/apt.log" 2>&1 ||
 				sed -n 's/^E: Failed/Failed/p' "$WORK/apt.log" >&2
 			APT_CONFIG=$conf apt-cache pkgnames linux-headers- >"$WORK/names" || continue
@@ -105,7 +105,7 @@ list_rows() {
 	done <"$LIST"
 }
 
-# depends CONF PACKAGE PATTERN: those of its dependencies that match
+# depends CONF PACKAGE PATTERN: prints the dependencies of PACKAGE that match
 depends() {
 	APT_CONFIG=$1 apt-cache depends "$2" | sed -n "s/^ *Depends: \($3\)\$/\1/p"
 }

@@ -39,7 +39,7 @@ room() {
 	patch_of "RDMA/kiwarp: Add $2" "$3" "$SW/$1"
 }
 
-# beside FOLDER: the files of a module that are in none of its folders
+# beside FOLDER: prints the files of a module that are in none of its folders
 beside() {
 	(cd "$WORK/new" && find "$1" -maxdepth 1 -type f)
 }
@@ -104,7 +104,7 @@ series() {
 		"${HOOKS[@]}"
 }
 
-# begin SOURCE: a repository that has what the last patch changes
+# begin SOURCE: makes a repository with the files that the last patch changes
 begin() {
 	local hook
 	mkdir -p "$WORK/tree"
@@ -117,7 +117,7 @@ begin() {
 	tree_git tag base
 }
 
-# cover: what the letter before the patches says
+# cover: prints the text of the cover letter
 cover() {
 	local letter
 	letter=("$1"/0000-*)

@@ -174,7 +174,7 @@ static double race_seconds(void)
 	return text ? atof(text) : 2;
 }
 
-/* What rdma resource says: the numbers of all objects there are */
+/* The output of rdma resource: the number of objects of each kind */
 static void objects(char *text, size_t size)
 {
 	FILE *f = popen("rdma resource show", "r");
@@ -219,7 +219,7 @@ static void fill(struct make *make, enum kind kind)
 	}
 }
 
-/* The errno of the call; the response goes to @response, wherever that is */
+/* Makes the call; returns its errno. @response may be an address that cannot be written to */
 static int make(enum kind kind, int fd, void *response)
 {
 	struct make cmd;
@@ -292,7 +292,7 @@ static int try(enum kind kind, void *response)
 	return err;
 }
 
-/* In each place the core's part, the driver's or both cannot be written */
+/* Tries addresses where the core's part of the response, the driver's or both cannot be written */
 static void undeliverable(enum kind kind, __u8 *p)
 {
 	const struct {
@@ -381,7 +381,7 @@ static int ioctl_qp(__u32 srq, void *driver)
 	return ioctl(w.fd, RDMA_VERBS_IOCTL, &call) ? errno : 0;
 }
 
-/* Nobody hears of a QP that never was: the event would outlive what it is about. */
+/* Checks that no event is raised for a QP whose creation failed: it would outlive the QP. */
 static void no_event_of_no_qp(__u8 *p)
 {
 	struct pollfd pfd = { .fd = w.async_fd, .events = POLLIN };
@@ -429,7 +429,7 @@ static void responses(void)
 
 /* --- mappings -------------------------------------------------------------------- */
 
-/* The errno of an attempt, which is undone */
+/* Tries to map; returns the errno. A successful mapping is undone */
 static int map(int fd, size_t bytes, int flags, __u64 key)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, key);
@@ -489,7 +489,7 @@ static void mappings(void)
 	destroy(CQ, cq.core.cq_handle);
 	refused("a ring that is gone", map(w.fd, bytes, MAP_SHARED, key), EINVAL);
 	memset(ring, 0x5a, bytes);
-	/* The next owner of that memory would see it */
+	/* The next owner of the memory would see it */
 	must_make(CQ, &cq);
 	moved = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, w.fd, cq.driver.cq_key);
 	MUST(moved != MAP_FAILED);
@@ -532,7 +532,7 @@ static void publish(int i, __u64 key, size_t bytes)
 	__atomic_store_n(&w.keys[i], key, __ATOMIC_RELEASE);
 }
 
-/* A key comes again at once, for a ring of another kind, too */
+/* A key is reused at once, also for a ring of another kind */
 static void mmap_destroy(void)
 {
 	struct srq_response srq;
@@ -633,7 +633,7 @@ static void numbers(void)
 		qp = ibv_create_qp(w.sides[0].pd, &attr);
 		MUST(qp);
 		sched_yield();
-		/* At times the one that is, at times the one that will be */
+		/* Either the number of this QP, or that of the next one */
 		__atomic_store_n(&w.guess, qp->qp_num + pick(2), __ATOMIC_RELAXED);
 		if (pick(2))
 			usleep(pick(2000));
@@ -761,7 +761,7 @@ static void reg_limited(void)
 	mr = ibv_reg_mr(pd, p, LOCKABLE, IBV_ACCESS_LOCAL_WRITE);
 	MUST(mr);
 	MUST(!ibv_reg_mr(pd, p + LOCKABLE, PAGE, IBV_ACCESS_LOCAL_WRITE) && errno == ENOMEM);
-	/* Counted per region: also what is locked already */
+	/* Memory counts once per region, even if it is locked already */
 	MUST(!ibv_reg_mr(pd, p, PAGE, IBV_ACCESS_LOCAL_WRITE) && errno == ENOMEM);
 	MUST(!ibv_dereg_mr(mr));
 	mr = ibv_reg_mr(pd, p, LOCKABLE / 2, IBV_ACCESS_LOCAL_WRITE);
@@ -788,7 +788,7 @@ static struct ibv_qp *some_qp(struct ibv_pd *pd)
 	return qp;
 }
 
-/* A child has a file from here on, until its parent ends */
+/* Forks a child that keeps a file open until its parent exits */
 static int fork_keeps(int fd)
 {
 	pid_t pid = fork();
@@ -802,7 +802,7 @@ static int fork_keeps(int fd)
 		pause();
 }
 
-/* Seconds in which the number of a QP of another file is refused; the least of a few tries */
+/* Seconds that the refusal of another file's QP number takes; the minimum of a few tries */
 static double refusal(struct rdma_event_channel *chan, __u32 qpn)
 {
 	struct rdma_conn_param param = { .qp_num = qpn };
@@ -833,8 +833,9 @@ static void must_connect(struct rdma_event_channel *chan, __u32 qpn)
 }
 
 /*
- * A number is refused with interrupts off, so it must not take longer the more files the caller
- * may have. The file is found where it was when the QP was created, or among the first 1024.
+ * A number is refused with interrupts off, so the time must not grow with the number of open files.
+ * The file is found under the descriptor that it had when the QP was created, or among the first
+ * 1024 files.
  */
 static void look_for_files(void)
 {
@@ -849,7 +850,7 @@ static void look_for_files(void)
 	MUST(other && !setns(w.sides[0].ns, CLONE_NEWNET) && !setrlimit(RLIMIT_NOFILE, &limit));
 	mine = some_qp(w.sides[0].pd)->qp_num;
 	others = some_qp(ibv_alloc_pd(other))->qp_num;
-	/* This process has the file of neither any more, but for one under a high number. */
+	/* This process has closed both files, except for one of them under a high descriptor. */
 	MUST(dup2(verbs->cmd_fd, LOW_FILES + 1000) >= 0);
 	MUST(dup2(0, verbs->cmd_fd) >= 0);
 	MUST(!fork_keeps(other->cmd_fd) && dup2(0, other->cmd_fd) >= 0);
@@ -886,7 +887,7 @@ static void files(void)
 	MUST(waitpid(pid, &status, 0) == pid && !status);
 }
 
-/* In a child: privileges do not come back */
+/* Runs in a child, because dropped privileges cannot be regained */
 static void memlock(void)
 {
 	pid_t pid = fork();
@@ -917,7 +918,7 @@ static void limits(void)
 			break;
 	}
 	refused("a PD too many", err, ENOMEM);
-	/* The program has made some before */
+	/* The program has created some PDs before */
 	if (count < attr.max_pd - 16)
 		fail("%d PDs of %d", count, attr.max_pd);
 	destroy(PD, w.pd);

@@ -91,14 +91,14 @@
 #define HONEST_USER	21000
 #define PEER_USER	22000
 
-/* Families listen at these ports of their host, TCP peers at those, a good server at this */
+/* First ports of a host: for listeners of families, for TCP peers, and for the good server */
 #define ATTACK_PORT	7900
 #define ATTACK_PORTS	6
 #define PEER_PORT	7950
 #define GOOD_PORT	7990
 #define HONEST_PORT	7991
 
-/* Calls that random has to try at least */
+/* Minimum number of calls that "random" has to try */
 #define RANDOM_CALLS	1000
 
 #define FAMILIES	5
@@ -291,8 +291,9 @@ static const char * const devices[2] = { "kiwa", "kiwb" };
 static int net[2];
 static __u64 base_seed = 5040;
 static unsigned int spared;
-/* Devices may be deleted at any time: there is nobody to be served, and the numbers of a new
- * device's QPs have had other owners
+/*
+ * Devices may be deleted at any time. Then the good server is not checked, and the QPs of a new
+ * device have numbers that belonged to other families before.
  */
 static bool devices_vanish;
 static unsigned int startup_ms = 10000;
@@ -607,7 +608,7 @@ static void become(int side, uid_t uid)
 	if (!uid)
 		return;
 	MUST(!setgroups(0, NULL) && !setresgid(uid, uid, uid) && !setresuid(uid, uid, uid));
-	/* /proc/self is root's otherwise */
+	/* Otherwise /proc/self would belong to root */
 	MUST(!prctl(PR_SET_DUMPABLE, 1));
 }
 
@@ -629,7 +630,7 @@ static void become_root_of_container(uid_t uid, int flags)
 #define GOOD_CONNS	24
 #define GOOD_RECVS	4
 #define GOOD_SIZE	2048
-/* Of a connection's memory: what is received, what is sent, what peers write to and read */
+/* Memory of a connection: for receives, for sends, and for the peer to write to and read */
 #define GOOD_ROOM	((2 * GOOD_RECVS + 1) * GOOD_SIZE)
 #define ALL_RIGHTS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
@@ -1092,7 +1093,7 @@ static __u32 accept_first(int fd, __u32 id, struct ibv_qp *qp, enum when when)
 	struct rdma_ucm_event_resp event;
 
 	MUST(!cm_accept(fd, id, 5, &param));
-	/* It may not come before the peer speaks: not wrong by itself */
+	/* A driver may report it only after the peer's first message, which is no fault */
 	if (when == ESTABLISHED && next_event(fd, &event, 2))
 		tell("no ESTABLISHED yet");
 	return id;
@@ -1141,7 +1142,7 @@ static void case_established_then_reject(void)
 	run_reject_accepted(ESTABLISHED);
 }
 
-/* Whose the number of a second accept is */
+/* Owner of the QP whose number is passed to the second accept */
 enum whose { OWN, FOREIGN, DEAD, ABSURD, WHOSE };
 
 struct again {
@@ -1200,7 +1201,7 @@ static void accept_again(int unused)
 		MUST(!ibv_destroy_qp(second));
 }
 
-/* Connected, and wants to stay so */
+/* A victim whose QP is connected and must stay connected */
 static void victim_connected(int side)
 {
 	struct client c;
@@ -1255,7 +1256,7 @@ static void case_accept_established_again(void)
 	}
 }
 
-/* Not connected yet: a receive is posted, for a message that only its peer may send */
+/* A victim whose QP is not connected yet: its receive must get a message of its own peer only */
 static void victim_idle(int side)
 {
 	struct client c;
@@ -1324,7 +1325,7 @@ static void thief_of(int thief)
 	become(1, USER);
 	if (thief == ROOT_OF_CONTAINER)
 		become_root_of_container(USER, 0);
-	/* With a file of the device, but not that one */
+	/* The thief has opened the device, but has another file than the victim */
 	v = verbs_open(1);
 	must_have_qp(&v);
 	try_connect(w->value[0]);
@@ -1404,7 +1405,7 @@ static void run_steal_known(void)
 	}
 }
 
-/* What was told by --qp */
+/* Tries the QPs that --qp has named */
 static void case_kernel(void)
 {
 	MUST(w->known_count);
@@ -1623,7 +1624,7 @@ static void case_root_by_number(void)
 	run_lending(BY_RIGHT);
 }
 
-/* The same user, who has not got the file */
+/* A process of the same user, which does not have the file */
 static void keep_idle(int unused)
 {
 	struct client c;
@@ -1730,7 +1731,7 @@ static void destroy_unread(int unused)
 	end_listener(fd, listener);
 }
 
-/* The listener moves to another file, with the event, the request does not. */
+/* Moves the listener, with the event, to another file, but not the request. */
 static void migrate_unread(int unused)
 {
 	__u32 listener;
@@ -1939,7 +1940,7 @@ static struct slot *hold_slot(struct thread *t, struct channel **chan)
 	*chan = s->is_used ? hold_channel(t, s->chan) : NULL;
 	if (*chan && (*chan)->generation == s->generation)
 		return s;
-	/* Its channel was closed, and it ended with that */
+	/* Its channel was closed, which has destroyed the identifier */
 	if (*chan) {
 		s->is_used = false;
 		drop_channel(*chan);
@@ -2025,7 +2026,7 @@ static __u32 any_qpn(struct thread *t)
 	}
 }
 
-/* A call took this number: whose is it? rdma_ucm looks at 24 bits. */
+/* Checks that a QP number which a call has accepted is the family's own. rdma_ucm uses 24 bits. */
 static void judge(struct thread *t, __u32 qpn, const char *what)
 {
 	const struct known *k;
@@ -2091,7 +2092,7 @@ static int do_listen(struct thread *t, struct slot *s, int fd)
 	return ret;
 }
 
-/* From now on, until the event */
+/* The identifier resolves from now on, until the event */
 static int do_resolve(struct thread *t, struct slot *s, int fd, enum op op)
 {
 	const char *addr = addrs[chance(t, 6) ? t->f->side : !t->f->side];
@@ -2138,8 +2139,9 @@ static int do_accept(struct thread *t, struct slot *s, int fd, struct note *note
 }
 
 /*
- * An order that crashes the kernel and is therefore left out. Those that are to listen may be
- * accepted and rejected, so they may not connect: the state that bind leaves allows that, too.
+ * Is this a sequence of calls that crashes the kernel, and is therefore left out? Identifiers that
+ * will listen may be accepted and rejected, so they must not connect, which is possible after bind,
+ * too.
  */
 static bool is_spared(const struct slot *s, enum op op)
 {
@@ -2246,7 +2248,7 @@ static enum op any_slot_op(struct thread *t)
 	return some[choose(&t->rng, ARRAY_SIZE(some))];
 }
 
-/* Return: whether it is held alone now; if not, it is not held at all */
+/* Takes the slot's lock for writing. Return: false: the slot is not held at all any more */
 static bool hold_alone(struct slot *s, struct channel *chan)
 {
 	pthread_rwlock_unlock(&s->lock);
@@ -2299,7 +2301,7 @@ static void create_op(struct thread *t)
 	int count = 0, i, ret;
 	__u32 id;
 
-	/* Some are left for requests */
+	/* Leave some slots for requests */
 	for (i = 0; i < SLOTS; i++)
 		count += t->f->slots[i].is_used;
 	chan = count < SLOTS * 2 / 3 ? hold_channel(t, number) : NULL;
@@ -2399,7 +2401,7 @@ static void strange_op(struct thread *t)
 	drop_channel(chan);
 }
 
-/* With all that is pending in it */
+/* Closes a channel with all that is pending in it */
 static void close_op(struct thread *t)
 {
 	struct channel *chan = &t->f->channels[choose(&t->rng, CHANNELS)];
@@ -2621,7 +2623,10 @@ static void family_init(struct family *f, int number)
 		init_lock(&f->places[i].lock);
 }
 
-/* Users: 0 and 3 the same, 1 another, 2 root of a user namespace, 4 of network and user ones */
+/*
+ * Users of the families: 0 and 3 have the same user, 1 another one; 2 is root of a user namespace,
+ * 4 root of a user namespace and a network namespace.
+ */
 static void family_become(const struct family *f)
 {
 	uid_t uid = USER + (f->number == 3 ? 0 : f->number);
@@ -2730,7 +2735,7 @@ static void any_end(struct peer *p, int fd)
 	tcp_close(fd, choose(&p->rng, 2));
 }
 
-/* A peer that was called */
+/* A peer that has accepted a connection */
 static void answer(struct peer *p, int fd)
 {
 	__u8 octets[600], frame[MPA_FRAME];
@@ -2764,7 +2769,7 @@ static void answer(struct peer *p, int fd)
 	any_end(p, fd);
 }
 
-/* One that calls the attackers' listeners */
+/* A peer that connects to the attackers' listeners */
 static void say_hello(struct peer *p, int fd)
 {
 	__u8 frame[MPA_FRAME], reply[64];
@@ -2783,7 +2788,7 @@ static void say_hello(struct peer *p, int fd)
 		garbage(p, fd);
 		break;
 	case 4:
-		/* No RTR that anybody could send */
+		/* Peer-to-peer mode without any RTR */
 		mpa_frame(frame, "MPA ID Req Frame", 0, MPA_A | 1, 1);
 		send(fd, frame, sizeof(frame), MSG_NOSIGNAL);
 		break;
@@ -2824,7 +2829,7 @@ static void *peer_main(void *arg)
 	return NULL;
 }
 
-/* Fewer callers on a slow machine: the families have to get at the CPU, too. */
+/* Fewer peers that connect on a slow machine, so that the families get CPU time, too. */
 static void peers_main(int side)
 {
 	struct peer peers[PEER_KINDS + PEER_CALLERS];
@@ -2965,7 +2970,7 @@ static bool family_has_begun(const struct family *f)
 	return false;
 }
 
-/* On a slow machine it goes on until enough was tried. */
+/* On a slow machine, continues until enough calls were tried. */
 static int run_random(double seconds)
 {
 	struct rng rng = rng_of(9999, 0);
@@ -2988,7 +2993,7 @@ static int run_random(double seconds)
 	       !w->wrong && !bad) {
 		pause_ms(100 + choose(&rng, 300));
 		i = choose(&rng, FAMILIES);
-		/* Or else a slow machine would kill all of them before they do anything */
+		/* Otherwise, families would be killed on a slow machine before they do anything */
 		if (!family_has_begun(&w->families[i]) && choose(&rng, 16))
 			continue;
 		bad = !family_kill(&w->families[i]);
@@ -3015,7 +3020,7 @@ static int run_random(double seconds)
 
 /* The honest pair */
 
-/* SIGTERM is blocked, so that it cuts no wait for an event short */
+/* Blocks SIGTERM, so that it does not interrupt a wait for an event */
 static void hold_end(void)
 {
 	sigset_t set;
@@ -3039,9 +3044,9 @@ static void serve_honestly(int side)
 }
 
 /*
- * A connection of one round. The server ends it when its first message does not come before the
- * deadline of the startup, which only a machine that is too busy can cause.
- * Return: it was in time
+ * Makes a connection for one round. The server ends it if the first message does not arrive before
+ * the deadline of the startup, which happens only if the machine is too busy.
+ * Return: false: it was too late
  */
 static bool connect_briefly(__u32 round)
 {
@@ -3059,7 +3064,7 @@ static bool connect_briefly(__u32 round)
 	return !status;
 }
 
-/* One connection that lasts, and one after the other that does not */
+/* Keeps one connection open, and makes short ones, one after the other */
 static int be_honest(void)
 {
 	double until = now() + patience();

@@ -66,7 +66,7 @@ static void open_sides(void)
 	side_open(&sides[1], "b", ADDR_B, PORT);
 }
 
-/* On side b: TCP completes the handshake with who connects, and nobody says a word */
+/* On side b: a listener with which TCP completes the handshake, but which never sends anything */
 static int mute_listener(void)
 {
 	struct sockaddr_in sin = address(ADDR_B, MUTE_PORT);
@@ -106,7 +106,7 @@ static void await(struct rdma_event_channel *chan, enum rdma_cm_event_type type)
 	rdma_ack_cm_event(event);
 }
 
-/* An identifier with a route to @port of side b, from where we are: on side a */
+/* An identifier with a route to @port of side b; the caller is on side a */
 static struct rdma_cm_id *with_route(struct rdma_event_channel *chan, __u16 port)
 {
 	struct sockaddr_in sin = address(ADDR_B, port);
@@ -120,7 +120,7 @@ static struct rdma_cm_id *with_route(struct rdma_event_channel *chan, __u16 port
 	return id;
 }
 
-/* An identifier that connects to somebody who never replies, with a QP by number */
+/* An identifier that connects to a peer that never replies; it names a QP by number */
 static struct rdma_cm_id *connecting(__u32 qp_num)
 {
 	struct rdma_event_channel *chan = rdma_create_event_channel();
@@ -162,7 +162,7 @@ static void accept_connecting(void)
 	rdma_destroy_id(id);
 }
 
-/* MPA revision 2, peer-to-peer, RTR by Send: a Request of a peer that has yet to say RTR */
+/* A peer that has sent a Request (revision 2, peer-to-peer, RTR by Send), but not its RTR */
 static int raw_caller(void)
 {
 	static const char request[] = "MPA ID Req Frame\x50\x02\x00\x04\x80\x01\x40\x01";
@@ -197,7 +197,7 @@ static void await_reply(int fd)
 	MUST(read(fd, reply, sizeof(reply)) > 0);
 }
 
-/* Ends that stream, and with it the wait for ESTABLISHED, in one way or another */
+/* Ends the stream of raw_caller(), which also ends the wait for ESTABLISHED */
 static void end_raw(int fd)
 {
 	MUST(!shutdown(fd, SHUT_RDWR));
@@ -205,7 +205,7 @@ static void end_raw(int fd)
 	sleep(2);
 }
 
-/* Accepted, and ESTABLISHED has not come yet: to iw_cm the identifier is still to be answered */
+/* Rejects after accepting, before ESTABLISHED: to iw_cm the request has not been answered yet */
 static void reject_accepted(void)
 {
 	struct rdma_conn_param param = { .responder_resources = 1, .initiator_depth = 1 };
@@ -241,7 +241,7 @@ static void accept_twice(void)
 	MUST(!rdma_destroy_id(id));
 }
 
-/* Two QPs, one identifier: what iw_cm counts for the first is never given back, so its end waits */
+/* Accepts with two QPs: iw_cm never drops its reference to the first, so destroying that hangs */
 static void accept_other(void)
 {
 	struct rdma_conn_param param = { .responder_resources = 1, .initiator_depth = 1 };
@@ -266,7 +266,7 @@ static void accept_other(void)
 	MUST(!ibv_destroy_qp(second));
 }
 
-/* A QP belongs to who made it; another user's process names it */
+/* A process of another user connects a QP by its number */
 static void foreign_qp(void)
 {
 	__u32 victim;
@@ -295,7 +295,7 @@ static void foreign_qp(void)
 	MUST(!WEXITSTATUS(status));
 }
 
-/* Without a neighbour's entry: the answer comes at once, over a veth */
+/* Resolves without a neighbour entry, over a veth, where the answer arrives at once */
 static void neighbour(void)
 {
 	struct rdma_event_channel *chan = rdma_create_event_channel();
@@ -362,7 +362,7 @@ static int objects(const char *cache)
 	return n;
 }
 
-/* A second context of one file is refused, and keeps the task that asked */
+/* A second context for a file is refused, but a reference to the calling task is leaked */
 static void context_leak(void)
 {
 	char path[96];
@@ -416,7 +416,7 @@ static void *get_event(void *arg)
 	return page;
 }
 
-/* One process stops in GET_EVENT; then two others, on other devices' files, want to connect */
+/* One process hangs in GET_EVENT; then two others, with files of their own, try to connect */
 static void get_event_stall(void)
 {
 	struct pollfd pfd = { .events = POLLIN };
@@ -430,12 +430,12 @@ static void get_event_stall(void)
 	int fd, i;
 
 	open_sides();
-	/* The attacker has two identifiers on one file: an event is there, another is to come */
+	/* The attacker has two identifiers on one file: one event is there, another will follow */
 	pid = fork();
 	if (!pid) {
 		fd = mute_listener();
 		enter(0);
-		/* rdma_ucm serves only who has opened the file. */
+		/* rdma_ucm serves only the process that has opened the file. */
 		chan = rdma_create_event_channel();
 		MUST(chan);
 		pfd.fd = chan->fd;
@@ -465,7 +465,7 @@ static void get_event_stall(void)
 	printf("others connect\n");
 }
 
-/* A CQ that is armed again and again, and events that nobody reads: of 56 octets each */
+/* Arms a CQ again and again without reading its events, each of which takes 56 bytes */
 static void comp_events(void)
 {
 	struct ibv_comp_channel *channel;
@@ -496,7 +496,7 @@ static void comp_events(void)
 		fail("%d objects more for %d events that nobody has read", after - before, EVENTS);
 }
 
-/* A process without privileges says hello as the iWARP port mapper, and the kernel answers */
+/* An unprivileged process registers as the iWARP port mapper, and the kernel answers */
 static void port_mapper(void)
 {
 	struct {
@@ -537,9 +537,9 @@ static void *bind_in_vain(void *arg)
 }
 
 /*
- * A bind that fails because the port is in use has had the device for a moment. Another thread that
- * asks for the attributes of a QP just then goes on when there is no device any more. That takes
- * two CPUs.
+ * A bind that fails because the port is in use sets the identifier's device for a moment. Another
+ * thread that asks for QP attributes at that moment continues when the device is no longer set.
+ * This takes two CPUs.
  */
 static void bind_and_ask(void)
 {

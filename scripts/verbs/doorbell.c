@@ -73,7 +73,7 @@ static void take(struct writer *w, __u32 value)
 	MUST(wc.status == IBV_WC_SUCCESS && wc.wr_id == value);
 }
 
-/* A completion says that TCP has it; it arrives soon. No pause: what comes next comes at once. */
+/* Waits for data that TCP has taken. Does not sleep, so that the next Write is posted at once. */
 static void arrives(const struct writer *w, __u32 slot, __u32 value)
 {
 	double end = now() + patience();

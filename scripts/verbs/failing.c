@@ -108,7 +108,7 @@ static void inject(int nth)
 	MUST(pwrite(w.fail_nth, text, strlen(text), 0) == (ssize_t)strlen(text));
 }
 
-/* Nothing fails from here on; how many allocations would not have failed yet? */
+/* Stops the failures. Returns after how many more allocations one would have failed */
 static int pause_failing(void)
 {
 	char text[16] = "";
@@ -130,7 +130,7 @@ static int step(void)
 	return text ? atoi(text) : 1;
 }
 
-/* What rdma resource says, in @text: with the numbers of all objects there are */
+/* Sets @text to the output of rdma resource: the number of objects of each kind */
 static void objects(char *text, size_t size)
 {
 	FILE *f = popen("rdma resource show", "r");
@@ -215,7 +215,7 @@ static int err_of(const void *p)
 	return p ? 0 : errno ? : -1;
 }
 
-/* Of those that return an errno or -1 */
+/* The errno of a call that returns an errno or -1 */
 static int err_or(int ret)
 {
 	return ret == -1 ? errno : ret;
@@ -319,7 +319,7 @@ static int unmake_mr(void)
 	return err_or(ibv_dereg_mr(w.mr));
 }
 
-/* The stock provider has no call for this: of @w.mr, which stays the object */
+/* Re-registers @w.mr, which stays the object. The stock provider has no call for this */
 static int rereg(__u64 addr, __u64 length)
 {
 	struct {
@@ -405,7 +405,7 @@ static void make_dmabuf(void)
 	MUST(w.dmabuf >= 0);
 }
 
-/* What comes later needs what was made before */
+/* Each operation needs the objects of those before it */
 static void verbs(void)
 {
 	static const struct op ops[] = {
@@ -450,7 +450,7 @@ static int make_end(struct end *end, int side)
 	return err_or(rdma_create_qp(end->id, w.sides[side].pd, &attr));
 }
 
-/* Closes what there is of an end; an errno when it is not all gone: then again */
+/* Closes what exists of an end; on failure returns an errno, and has to be called again */
 static int unmake_end(struct end *end)
 {
 	int err = 0;
@@ -493,7 +493,7 @@ static bool is_failure(enum rdma_cm_event_type type)
 	       type == RDMA_CM_EVENT_UNREACHABLE || type == RDMA_CM_EVENT_REJECTED;
 }
 
-/* What comes to either end; sets in *@seen that an event of @w.ends came */
+/* Handles an event of either end; records in *@seen that an end of @w.ends has received it */
 static int on_event(struct rdma_cm_event *event, unsigned int *seen)
 {
 	enum rdma_cm_event_type type = event->event;
@@ -512,7 +512,7 @@ static int on_event(struct rdma_cm_event *event, unsigned int *seen)
 	return err;
 }
 
-/* Until @type has come to all of @who, a mask of ends */
+/* Waits until all ends of the mask @who have received an event of @type */
 static int await(enum rdma_cm_event_type type, unsigned int who, unsigned int *seen)
 {
 	struct pollfd pfds[2] = {
@@ -672,7 +672,7 @@ static struct message message(int op)
 	return m;
 }
 
-/* Of the device of make_link(), -1 if there is none */
+/* The index of make_link()'s device, or -1 if there is none */
 static int link_index(void)
 {
 	int left = pause_failing();
@@ -687,7 +687,7 @@ static int link_index(void)
 	return index;
 }
 
-/* When the answer got lost: @wanted: there is such a device now */
+/* The result of a request whose answer was lost: success if the device exists as @wanted */
 static int judge_link(int err, bool wanted)
 {
 	if (err != ENOBUFS)
@@ -718,7 +718,7 @@ static void links(void)
 {
 	static const struct op op = { OP("device", link) };
 
-	/* The socket is made before anything fails */
+	/* Create the socket before any allocation fails */
 	MUST(link_index() < 0 && !make_link() && !unmake_link());
 	walk(&op);
 }
@@ -740,7 +740,7 @@ static int run_case(void)
 	return err;
 }
 
-/* What the case found wrong: that there was no memory, in any of the words that there are */
+/* Checks that the case has failed for lack of memory, in any wording */
 static void check_log(int nth, bool hit)
 {
 	static const struct op op = { .others = { ENFILE, EADDRINUSE, ENOBUFS } };
@@ -791,7 +791,7 @@ static void set_file(const char *path, const char *text)
 		fail("%s: %s", path, strerror(errno));
 }
 
-/* Workers run work items of anybody: allocations of all of them may fail now, or not. */
+/* Sets whether allocations of workers may fail: all workers, as any may run the work items. */
 static void workers_may_fail(const char *value)
 {
 	char path[300], comm[16];
@@ -814,7 +814,7 @@ static void workers_may_fail(const char *value)
 	closedir(dir);
 }
 
-/* The one that was to fail did */
+/* Has the selected allocation failed? */
 static bool worker_has_failed(void)
 {
 	FILE *f = fopen(FAILSLAB "times", "r");
@@ -825,7 +825,7 @@ static bool worker_has_failed(void)
 	return !left;
 }
 
-/* The allocation of a worker fails by which more than @octets bytes are allocated */
+/* Runs a case; the allocation with which workers exceed @octets bytes in total fails */
 static int run_failing_work(int octets, bool *hit)
 {
 	char text[16];
@@ -843,8 +843,8 @@ static int run_failing_work(int octets, bool *hit)
 }
 
 /*
- * Calls of their own do not fail, so nobody is told of a lack of memory: a case may fail in any
- * way, but it ends, and once there is memory again it passes.
+ * No system call fails, so nobody is told that memory is short. A case may fail in any way, but it
+ * must end, and it must pass when there is memory again.
  */
 static void work_items(void)
 {
@@ -871,7 +871,7 @@ static void work_items(void)
 	printf("%s: memory was short in work items of %d runs, %d failed\n", ktest_case, runs, bad);
 }
 
-/* Of what cannot wait, one in so many fails, whoever asks: in percent, "0" for an end */
+/* Makes a percentage of all atomic allocations fail; "0": none any more */
 static void fail_often(const char *percent)
 {
 	set_file(FAILSLAB "probability", percent);
@@ -920,7 +920,7 @@ static void first_reads(const struct ibv_mr *from, const struct ibv_mr *to)
 	set_file(FAILSLAB "times", "-1");
 }
 
-/* An open connection goes on, and all data is right: TCP sends again what it could not */
+/* An open connection keeps working, and all data is correct: TCP retries what it could not send */
 static void traffic(void)
 {
 	struct ibv_mr *mr[2], *back;

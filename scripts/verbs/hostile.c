@@ -45,7 +45,7 @@ struct ring {
 	size_t bytes;
 };
 
-/* Memory that the rings may name: what it is, and what may be done to it */
+/* Memory that the rings may refer to, by the access that is allowed */
 enum room { OPEN, READ_ONLY, OTHER_PD, UNKNOWN, ROOMS };
 
 /**
@@ -94,7 +94,7 @@ static enum ring_kind kind_of(size_t bytes)
 	return NO_RING;
 }
 
-/* The kernel may join what lies side by side only if it is one file at one offset: it is not */
+/* Adjacent mappings of rings are listed separately, because their offsets are not consecutive */
 static void find_rings(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -359,7 +359,7 @@ static __u64 bad_number(void)
 	return numbers[any(ARRAY_SIZE(numbers))];
 }
 
-/* Something that could almost be meant */
+/* Fills in an SGE that is nearly valid */
 static void likely_sge(struct kiwarp_sge *sge)
 {
 	static const __u32 lengths[] = { 0, 1, 16, 1000, PAGE, 40000, ROOM, ROOM + 1, 0x7fffffff };
@@ -400,7 +400,7 @@ static void likely_rqe(struct kiwarp_rqe *to)
 	*to = rqe;
 }
 
-/* A process that takes its completions, now and then one that does not */
+/* Acts as a process that mostly takes its completions, but sometimes leaves them */
 static void spoil_cq(struct ring *ring)
 {
 	struct kiwarp_cqe *cqe = (void *)ring->at;
@@ -458,7 +458,7 @@ static void *second_thread(void *unused)
 
 /* The first thread */
 
-/* Entries as a program would write them, wherever the provider thinks it is */
+/* Posts entries as a program would, at the position that the provider has recorded */
 static void post(int who)
 {
 	struct ibv_sge sge = { (unsigned long)w.room[OPEN], 1 + pick(3000), w.mr[who][OPEN]->lkey };

@@ -70,7 +70,7 @@ static struct ibv_qp *make_qp(const struct side *side)
 	return qp;
 }
 
-/* An event of @chan: its type, or -1; *@id is whose, if wanted */
+/* Takes an event of @chan; returns its type, or -1. Sets *@id to its identifier, unless NULL */
 static int next_event(struct rdma_event_channel *chan, double seconds, struct rdma_cm_id **id)
 {
 	struct pollfd pfd = { .fd = chan->fd, .events = POLLIN };
@@ -114,7 +114,7 @@ static bool ask(struct end *end)
 	return !rdma_connect(end->id, &param);
 }
 
-/* The Request, if one comes, or NULL; the ends of others come on the same channel */
+/* Waits for a Request; NULL: none. Ignores the ends of other connections on the same channel */
 static struct rdma_cm_id *request(void)
 {
 	double end = now() + 1;
@@ -127,7 +127,7 @@ static struct rdma_cm_id *request(void)
 	return NULL;
 }
 
-/* A connection begins, and ends in whatever way it does. */
+/* Makes a connection, which ends in any way. */
 static void connect_once(void)
 {
 	struct rdma_conn_param param = param_of(1);

@@ -95,7 +95,7 @@ static void fill(void)
 	}
 }
 
-/* @from and @to are what has gone where, or NULL: nothing has changed */
+/* Was @from copied to @to and nothing else changed? NULL: nothing may have changed */
 static bool is_as_expected(const __u8 *from, const __u8 *to)
 {
 	int who, i;
@@ -246,7 +246,7 @@ static void try_deal(const struct deal *d)
 	MUST(!ibv_dereg_mr(mr));
 }
 
-/* Of a use that the QP's rights do not matter for, only once */
+/* Tries a use with all rights of the QP, or with one value only if they do not matter for it */
 static int try_use(enum use use, int rights, int active)
 {
 	static const int qp_rights[] = {

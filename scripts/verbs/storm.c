@@ -321,7 +321,7 @@ static void handle_received(int who, struct op *op, const struct ibv_wc *wc)
 	int conn = op->conn != NOBODY ? op->conn : conn_of(who, wc->qp_num);
 	struct conn *c = &conns[conn];
 
-	/* Of a QP that is destroyed by now nothing but its receives is known */
+	/* If the QP was destroyed, only receives of a shared queue may complete successfully */
 	MUST(conn != NOBODY || wc->status != IBV_WC_SUCCESS || op->conn == NOBODY);
 	if (wc->status != IBV_WC_SUCCESS && conn != NOBODY && !c->is_doomed)
 		fail("status %d of a receive", wc->status);
@@ -410,7 +410,7 @@ static void receive(int conn, int who)
 	}
 }
 
-/* Messages that are under way to this end */
+/* Number of messages in flight to this end */
 static __u32 under_way(const struct conn *c, int who)
 {
 	return c->halves[!who].number - c->halves[who].expected;
@@ -496,7 +496,7 @@ static void do_read(int conn, int who)
 	post(op, op->remote, hosts[!who].mr->rkey);
 }
 
-/* A message, of a Write before it if there was one */
+/* Sends a message, which announces the Write before it if there is one */
 static void do_send(int conn, int who, int slot, const struct op *write)
 {
 	struct half *h = &conns[conn].halves[who];
@@ -560,7 +560,7 @@ static void begin(int conn)
 	memset(c, 0, sizeof(*c));
 	for (i = 0; i < 2; i++) {
 		c->halves[i].srq = pick(2) ? (int)pick(SRQS) : NOBODY;
-		/* The first is of the end that asks */
+		/* The first entry is for the end that connects */
 		queues[i ^ from] = (struct queues) {
 			.scq = hosts[i].cqs[pick(CQS)], .rcq = hosts[i].cqs[pick(CQS)],
 			.srq = c->halves[i].srq == NOBODY ? NULL : hosts[i].srqs[c->halves[i].srq],
@@ -576,7 +576,7 @@ static void begin(int conn)
 		receive(conn, i);
 }
 
-/* All that is in the completion queues; nothing more comes of what is destroyed. */
+/* Takes all completions from the queues; QPs that were destroyed cause no more. */
 static void take_all(void)
 {
 	while (poll_all())
@@ -633,7 +633,7 @@ static void trespass(int conn, int who)
 	post(op, 0, hosts[!who].mr->rkey ^ 0x5a00);
 }
 
-/* So much, and then a part of it arrives, that a message is likely to be cut in the middle */
+/* Posts much and lets a part of it arrive, so that a message is likely to be cut in the middle */
 static void busy(int conn, int who)
 {
 	struct conn *c = &conns[conn];
@@ -667,7 +667,7 @@ static void end_one(int conn)
 		break;
 	case 2:
 		trespass(conn, who);
-		/* What comes is up to the peer, unless it is told to */
+		/* What follows depends on the peer, unless it is moved to the error state */
 		to_error(c, pick(2));
 		break;
 	default:

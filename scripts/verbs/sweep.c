@@ -72,7 +72,7 @@ static struct world {
 	__u64 done;
 } w;
 
-/* Octets that differ from each other at any distance that a mistake is likely to have */
+/* The pattern: octets at any distance by which data is likely to be misplaced differ */
 static __u8 octet(__u64 number, __u32 at)
 {
 	return (number * 31 + at) * 0x9e3779b1 >> 22;
@@ -110,7 +110,7 @@ static void fill_source(const struct ibv_sge *sge, int count, __u64 number)
 			((__u8 *)(unsigned long)sge->addr)[i] = octet(number, at++);
 }
 
-/* Makes the memory of one operation: source and sink, by who is which. */
+/* Prepares source and sink of one operation. */
 static void prepare(struct op *op, int lane)
 {
 	int source = op->kind == READ ? !w.active : w.active;

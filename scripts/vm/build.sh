@@ -6,7 +6,7 @@
 # It builds in a copy in the cache, so that builds for several kernels can run at once and the
 # tree stays clean. Only changed files are compiled again; in a new tree, those that differ from
 # the tree that was built last. For uml-gcov the directory also has gcno/, the compiler's notes,
-# which the counts of the same modules can be read with.
+# which are needed to read the counts of these modules.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -14,7 +14,7 @@ set -u
 # shellcheck source=scripts/vm/guest.sh
 . "$KIW_VM/guest.sh"
 
-# Without -t: a file gets a new time exactly when its content is new.
+# rsync without -t, so that a file gets a new time exactly when its contents change
 copy_tree() {
 	[ -e "$KIW_TOP/Kbuild" ] || die "no Kbuild in $KIW_TOP"
 	mkdir -p "$1"

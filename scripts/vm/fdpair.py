@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """fdpair.py N CMD...: runs CMD with N connected socket pairs open.
 
-Their numbers are in KIW_FDS, "A1 B1 A2 B2 ...". They are the cables between two
-UML guests: packet sockets, reliable, and with no name that could clash.
+Their numbers are in KIW_FDS, "A1 B1 A2 B2 ...". They connect the interfaces of two UML guests:
+they keep packets apart, lose none, and have no names that could clash.
 """
 
 import os

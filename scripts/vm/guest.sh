@@ -5,7 +5,7 @@
 # waits for it and evaluates its result. Source after lib.sh.
 # shellcheck disable=SC2034,SC2054 # variables for others; commas of QEMU
 
-# What the options of run.sh and pair.sh set.
+# Variables that the options of run.sh and pair.sh set
 G_KERNEL=uml
 G_SMP=1
 G_MEM=1024
@@ -76,7 +76,7 @@ build_xstate() {
 	gcc -Wall -O2 -shared -fPIC -o "$1/um-xstate.so" "$KIW_VM/um-xstate.c"
 }
 
-# xstate_library: what User Mode Linux needs on hosts with AMX, or nothing.
+# xstate_library: prints the library that User Mode Linux needs on hosts with AMX, or nothing.
 xstate_library() {
 	local dir
 	grep -qw amx_tile /proc/cpuinfo || return 0
@@ -84,7 +84,7 @@ xstate_library() {
 		build_xstate) && echo "$dir/um-xstate.so"
 }
 
-# guest_prepare: everything that all guests of this run share.
+# guest_prepare: prepares everything that all guests of this run share.
 guest_prepare() {
 	need_packages cpio kmod python3 || die "packages missing"
 	load_kernel "$G_KERNEL"
@@ -98,8 +98,8 @@ guest_prepare() {
 	W=$(mktemp -d "$KIW_CACHE/run.XXXXXX") || die "no working directory"
 }
 
-# pack_extra_modules FILE DIR...: modules of DIRs, with the lists of depmod
-# over them and those of the image, as the guest lays them over the image.
+# pack_extra_modules FILE DIR...: packs the modules in DIRs into FILE, with lists that depmod makes
+# of them and of the image's modules. The guest lays the contents over the image.
 pack_extra_modules() {
 	local file=$1 stage=$W/stage top=$W/stage/lib/modules/$K_RELEASE
 	shift
@@ -115,7 +115,7 @@ pack_extra_modules() {
 	rm -rf "$stage"
 }
 
-# guest_dir NAME HOST: the directories of one guest; HOST is a, b or nothing.
+# guest_dir NAME HOST: makes the directories of one guest; HOST is a, b or empty.
 guest_dir() {
 	local in=$W/$1/in v
 	mkdir -p "$in/job" "$W/$1/out"
@@ -127,7 +127,7 @@ guest_dir() {
 	[ "${#G_MODULES[@]}" = 0 ] || pack_extra_modules "$in/modules.tar" "${G_MODULES[@]}"
 	[ "$K_TYPE" = uml ] || : >"$in/modprobe-net"
 	{
-		# To tests, uml-gcov is uml.
+		# Tests do not distinguish uml-gcov from uml.
 		printf 'export KIW_KERNEL=%q KIW_HOST=%q KIW_MTU=%q\n' \
 			"${G_KERNEL%-gcov}" "$2" "$G_MTU"
 		# Another driver can stand in for ours, to try the test bed itself.
@@ -137,7 +137,7 @@ guest_dir() {
 	: >"$W/$1/out/stdout"
 }
 
-# guest_command NAME CMD...: what the guest is to run.
+# guest_command NAME CMD...: sets the command that the guest runs.
 guest_command() {
 	local in=$W/$1/in
 	shift
@@ -152,7 +152,7 @@ uml_line() {
 		loglevel=5 log_buf_len=4M "kiw.disk=ubd" "kiw.share=$W/$1")
 }
 
-# What emulates on its own (KIW_ACCEL) may have another counter.
+# Another accelerator (KIW_ACCEL) may have a counter of its own.
 qemu_line() {
 	local tsc=
 	[ -n "${KIW_ACCEL:-}" ] || tsc=$("$KIW_VM/tsc.py")
@@ -171,8 +171,8 @@ qemu_line() {
 		-device virtio-9p-pci,fsdev=f1,mount_tag=out)
 }
 
-# guest_start NAME ARGS...: the guest in the background, ARGS added to its
-# command line. Its process (timeout, which bounds it) is GUEST_PID.
+# guest_start NAME ARGS...: starts the guest in the background, with ARGS added to its command line.
+# GUEST_PID is the process of timeout, which limits its time.
 guest_start() {
 	local name=$1
 	shift
@@ -187,7 +187,7 @@ guest_follow() {
 	tail -q -n +1 -s 0.1 -f --pid="$2" "$W/$1/out/stdout"
 }
 
-# console_tail FILE: from where the trouble began, else the end.
+# console_tail FILE: prints the log from the first kernel report on, or else its end.
 console_tail() {
 	local first
 	first=$(grep -a -n -m 1 -E 'Kernel panic|Oops|BUG:|general protection' "$1" |
@@ -199,9 +199,9 @@ console_tail() {
 	fi
 }
 
-# guest_verdict NAME WAITSTATUS: the exit status of the command; 124 after a
-# timeout, 125 when the guest ended without an answer, or did not power off in order: it panicked,
-# or its emulator was ended. QEMU says that, and ends with status 0 even then.
+# guest_verdict NAME WAITSTATUS: the exit status of the command; 124 after a timeout; 125 if the
+# guest ended without a status or did not power off: it panicked, or its emulator was terminated.
+# QEMU prints that it was terminated, but its exit status is 0 even then.
 guest_verdict() {
 	local dir=$W/$1
 	cp "$dir/console" "$dir/out/console"

@@ -35,7 +35,7 @@ check_config() {
 	return $bad
 }
 
-# What building a module against the tree needs not.
+# Removes what is not needed to build a module against the tree.
 trim_build() {
 	find "$1" \( -name '*.o' -o -name '*.a' -o -name '*.ko' -o -name '*.mod*' \
 		-o -name '.*.cmd' \) ! -path "$1/scripts/*" ! -name module.lds \
@@ -53,7 +53,7 @@ own_make() {
 	make -C "$SRC" ARCH="$ARCH" O="$BUILD" "$@"
 }
 
-# join_fragments FRAGMENT...: of several lines about one symbol the last counts.
+# join_fragments FRAGMENT...: joins fragments; of several lines for a symbol, the last one counts.
 join_fragments() {
 	awk -F= '/^CONFIG_/ { line[$1] = $0 } END { for (s in line) print line[s] }' "$@" | sort
 }

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """ktap.py selftest OUT NAME LABEL | kunit LOG SUITES
 
-Judges what a guest left and prints what a person wants to see of it, then, as
-the last line, "TOTALS passed failed skipped". A case may be skipped only for a reason
-that is in scripts/selftests/skips.
+Evaluates the results of a guest and prints a summary and, as the last line, "TOTALS passed failed
+skipped". A case may be skipped only for a reason that is in scripts/selftests/skips.
 """
 
 import os
@@ -60,7 +59,7 @@ class Result:
                 self.failures.append(line)
 
     def judge(self, result, dmesg, died):
-        """What makes a test fail although all its cases passed."""
+        """Finds reasons for which a test fails although all its cases passed."""
         ran = self.passed + self.skipped + len(self.failures)
         status = result[0] if result else None
         if status is None:
@@ -89,7 +88,7 @@ def indent(text, limit=80):
 
 
 def indent_reports(text, limit=80):
-    """What is wrong comes first, the whole log behind it: the ends of both."""
+    """Indents TEXT. If it is long, keeps its beginning (the reports) and its end (of the log)."""
     lines = ["    | " + l for l in text.splitlines()]
     if len(lines) > limit:
         lines[limit // 2:-limit // 2] = ["    | ..."]
@@ -99,7 +98,7 @@ def indent_reports(text, limit=80):
 def selftest(out, name, label):
     base = os.path.join(out, name)
     ktap, dmesg = read(base + ".ktap") or "", read(base + ".dmesg")
-    # Status and seconds; nothing, or less, of a guest that died before or meanwhile
+    # Status and seconds; missing or incomplete if the guest died before or during the test
     done = (read(base + ".result") or "").split()
     done = done if len(done) == 2 else None
     result = Result()
@@ -150,7 +149,7 @@ class Kunit:
 
 
 def kunit(log, suites):
-    """SUITES: how many there are; those that the log is too short for are missed."""
+    """SUITES: the number of suites; those that are not in the log have failed."""
     parser = Kunit()
     for line in (read(log) or "").splitlines():
         parser.line(line)

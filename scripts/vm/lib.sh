@@ -16,7 +16,7 @@ die() {
 	exit 1
 }
 
-# Root wherever it is needed and not had already.
+# as_root CMD...: runs CMD as root, with sudo if necessary.
 as_root() {
 	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
@@ -51,13 +51,13 @@ run_logged() {
 	fi
 }
 
-# entries KIND: names, those used last first.
+# entries KIND: prints the names of entries, the most recently used first.
 entries() {
 	find "$KIW_CACHE" -mindepth 1 -maxdepth 1 -type d -printf '%T@ %f\n' 2>/dev/null |
 		grep -E " $1-[0-9a-f]{16}\$" | sort -rn | cut -d' ' -f2
 }
 
-# forget NAME MINUTES: remove an entry that nobody used for so long, nor is at now.
+# forget NAME MINUTES: removes an entry that is not in use and was not used for so long.
 forget() {
 	local dir=$KIW_CACHE/$1
 	(
@@ -67,8 +67,8 @@ forget() {
 	) 8>"$KIW_CACHE/locks/$1"
 }
 
-# prune KIND: forget what nobody used for a month, of more than 20 what nobody used for
-# half a day, and what a crash left.
+# prune KIND: removes entries that were not used for a month; if there are more than 20, those not
+# used for half a day; and what a crash left.
 prune() {
 	local name
 	local -a all
@@ -115,10 +115,11 @@ cached() {
 	echo "$dir"
 }
 
-# built_with KERNEL_DIR: what objects depend on beside their sources.
+# built_with KERNEL_DIR: prints what objects depend on besides their sources.
 built_with() { gcc --version | head -n 1; echo "$1"; }
 
-# copy_build FROM TO: with the times of all files. What kbuild has noted there has paths.
+# copy_build FROM TO: copies a build with the times of its files, and adapts the paths that kbuild
+# has recorded.
 copy_build() {
 	rm -rf "$2" "$2.new"
 	cp -a "$1" "$2.new" &&
@@ -127,9 +128,9 @@ copy_build() {
 		mv -T "$2.new" "$2"
 }
 
-# seed_build DIR KERNEL_DIR KIND: unless there is DIR, makes it of the newest build of that KIND
-# against the same kernel, whatever tree that was of. Times are kept, and paths are those of
-# DIR, so what the tree has the same is not compiled again.
+# seed_build DIR KERNEL_DIR KIND: if DIR does not exist, makes it from the newest build of that KIND
+# against the same kernel, of any tree. Times are kept and paths are adapted to DIR, so files that
+# are the same in the new tree are not compiled again.
 seed_build() {
 	local dir=$1 from
 	[ ! -d "$dir" ] || return 0

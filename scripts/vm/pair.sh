@@ -15,7 +15,7 @@ set -u
 # shellcheck source=scripts/vm/guest.sh
 . "$KIW_VM/guest.sh"
 
-# How many seconds b gets to power off
+# Seconds that b has to power off
 B_ENDS=120
 
 # The second cable is the control network: tests may do anything to eth0.
@@ -45,7 +45,7 @@ start_a() {
 	PID_A=$GUEST_PID
 }
 
-# boot_b: a guest that knows nothing of those that were b before.
+# boot_b: boots a new guest as b, without the state of an earlier b.
 boot_b() {
 	rm -rf "$W/b/out" "$W/b/uml"
 	mkdir "$W/b/out"
@@ -76,7 +76,7 @@ kill_emulator() {
 	done
 }
 
-# kill_b: what the guest has said is left where host a finds it.
+# kill_b: kills b, and leaves its output where host a finds it.
 kill_b() {
 	LIVES=$((LIVES + 1))
 	kill_emulator
@@ -85,16 +85,16 @@ kill_b() {
 	cp "$W/b/out/dmesg" "$W/a/out/b-killed.$LIVES.dmesg"
 }
 
-# do_requests: what host a asks for, by files; each is removed when it has been done.
+# do_requests: executes host a's requests, which are files; removes each file when that is done.
 do_requests() {
 	local out=$W/a/out
 	if [ -e "$out/b-kill" ]; then kill_b; rm "$out/b-kill"; fi
 	if [ -e "$out/b-boot" ]; then boot_b; rm "$out/b-boot"; fi
 }
 
-# end_b STATUS: of host a, which has told b to end, unless its own guest did not last. A b that
-# does not end is hung. It is killed, which is its verdict: an emulator that is asked to end would
-# do so with status 0.
+# end_b STATUS: waits for the end of b. STATUS is that of host a, which has told b to power off
+# unless a itself died. If b hangs, it is killed, which counts as a failure: an emulator that is
+# asked to terminate would exit with status 0.
 end_b() {
 	local seconds=$B_ENDS
 	case $1 in 124 | 125) seconds=1 ;; esac

@@ -10,7 +10,7 @@ set -u
 # shellcheck source=scripts/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Kconfig and Makefiles stay, kbuild wants them; only the C goes.
+# Folders whose C files are left out. Their Kconfig and Makefiles stay, because kbuild needs them.
 UNWANTED="drivers/gpu drivers/media drivers/net/ethernet drivers/net/wireless
 drivers/staging drivers/iio drivers/comedi drivers/accel sound
 drivers/clk drivers/pinctrl drivers/infiniband/hw drivers/regulator"
@@ -29,7 +29,7 @@ unpack() {
 		--wildcards "${skip[@]}" && mend "$dir" "${@:3}"
 }
 
-# mend DIR PATCH...
+# mend DIR PATCH...: applies patches to the source in DIR.
 mend() {
 	local dir=$1 p
 	shift

@@ -21,7 +21,7 @@ stock_packages() {
 		sed -n 's/^ *Depends: \(linux-kbuild-.*\)$/\1/p'
 }
 
-# download PACKAGE...: here; lists that are too old name files that are gone.
+# download PACKAGE...: downloads to the current directory; updates package lists that are too old.
 download() {
 	apt-get -qq download "$@" || { apt_update && apt-get -qq download "$@"; }
 }

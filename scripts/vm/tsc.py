@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Prints "tsc_early_khz=N", for the command line of an emulated guest: what this machine's time
-stamp counter, which is the guest's, does in a millisecond.
+"""Prints "tsc_early_khz=N", for the command line of an emulated guest: the frequency of this
+machine's time stamp counter, which is also the guest's.
 
-A guest that measures it by its timer chip gets it wrong when the machine is busy at that moment.
-One in a hundred took 2.6 GHz for 0.5, and its clock went five times too fast: all its timeouts
-were over long before their time. Prints nothing where there is no such counter.
+A guest that measures the frequency with its timer chip gets it wrong if the machine is busy at that
+moment. One guest in a hundred measured 0.5 GHz instead of 2.6. Its clock then ran five times too
+fast, and its timeouts expired early. Prints nothing if the machine has no such counter.
 """
 
 import ctypes
@@ -18,14 +18,14 @@ RDTSC = b"\x0f\x31\x48\xc1\xe2\x20\x48\x09\xd0\xc3"
 
 
 def counter(page):
-    """A function in that page which reads it."""
+    """A function, in that page, that reads the counter."""
     page.write(RDTSC)
     code = ctypes.addressof(ctypes.c_char.from_buffer(page))
     return ctypes.CFUNCTYPE(ctypes.c_uint64)(code)
 
 
 def moment(read):
-    """(ns, ticks) of one moment: of some tries that which was interrupted least."""
+    """(ns, ticks) at one moment; of several tries, the one that was interrupted least."""
     tries = []
     for _ in range(20):
         before = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)

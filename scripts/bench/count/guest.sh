@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# In the guest of count.sh: a fixed number of operations of each kind. Before each is said
-# what it is; where the module is, too.
+# Runs in the guest of count.sh: does a fixed number of operations of each kind. Prints where the
+# module is in memory and, before each measurement, its name.
 
 # shellcheck source=scripts/selftests/lib/rc
 . /host/selftests/lib/rc
 
-# While the guest waits for its disk its clock leaps from timer to timer, so that a minute
-# may pass there: only the time that the host allows bounds anything.
+# While the guest waits for its disk, its clock jumps from timer to timer, so a minute may pass at
+# once. Allow for that: the host limits the time instead.
 export KIW_SLOW=1000
 
 # count NAME OPS ARGS...

@@ -5,7 +5,7 @@
  * instruction MARK, which does nothing, it writes a line with the counts so far to the file
  * given as out=FILE: user, kernel without modules, and PAGE:COUNT of each page in use.
  *
- * One virtual CPU: counters are plain.
+ * There is only one virtual CPU, so the counters need not be atomic.
  */
 #include "qemu.h"
 
@@ -25,7 +25,7 @@
 
 EXPORT int qemu_plugin_version = API;
 
-/* nopl of an address that spells KIW1, as bench.c has it */
+/* A nopl whose address spells KIW1, as in bench.c */
 static const unsigned char mark[] = { 0x0f, 0x1f, 0x84, 0x00, 'K', 'I', 'W', '1' };
 
 static __u64 user, kernel, modules[PAGES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What plugin.c uses of QEMU's interface for TCG plugins, API 1: there is no package with
- * the header.
+ * The part of QEMU's interface for TCG plugins (API 1) that plugin.c uses. No package has the
+ * original header.
  */
 #ifndef KIW_COUNT_QEMU_H
 #define KIW_COUNT_QEMU_H

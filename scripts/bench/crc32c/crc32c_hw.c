@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * An accelerated crc32c for User Mode Linux, which has only the generic one where a
- * kernel on hardware has one that is much faster. Loaded before anything that asks the crypto
- * API for crc32c, so that all drivers that are measured use it. Owns nothing but the
- * algorithm's registration; any context, no locks.
+ * An accelerated crc32c for User Mode Linux, which has only the generic one. On hardware, kernels
+ * have one that is much faster. The module is loaded before anything that asks the crypto API for
+ * crc32c, so all measured drivers use it. Owns nothing but the algorithm's registration; any
+ * context, no locks.
  */
 #include <linux/module.h>
 #include <linux/unaligned.h>

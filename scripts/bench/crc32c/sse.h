@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * The CRC32c of a buffer by the crc32 instruction of x86-64's SSE4.2, which needs none of
- * the FPU's registers. One stream, eight octets at a time. For the module beside this file and
- * for what it is compared with in user space: both are the same code.
+ * the FPU's registers. One stream, eight octets at a time. The module beside this file and the
+ * traffic program in user space use the same code.
  */
 #ifndef KIW_BENCH_SSE_H
 #define KIW_BENCH_SSE_H

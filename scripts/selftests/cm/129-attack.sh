@@ -5,7 +5,7 @@
 # KERNELS: uml uml-debug 6.1 6.12 smp-kcsan
 # CHECK-KERNELS: uml-debug 6.12
 #
-# Orders that stop the kernel whatever the driver does are left out (SPARE): see the head of
+# Sequences that crash the kernel whatever the driver does are left out (SPARE): see the head of
 # scripts/verbs/attack.c, and Documentation/kernel-faults.rst.
 # shellcheck disable=SC2119 # no arguments meant
 # shellcheck source=scripts/selftests/lib/rc
@@ -17,12 +17,12 @@
 # shellcheck source=scripts/selftests/lib/rc-nfs
 . "$SELFTESTS/rc-nfs"
 
-# Milliseconds: that a case waits for, and that nothing may wait for
+# Milliseconds: a startup deadline for which a case waits, and one for which nothing may wait
 SHORT_MS=$((400 * KIW_SLOW))
 LONG_MS=$((3000 * KIW_SLOW))
 ATTACK_S=${KIW_SOAK:-4}
-# What stops this kernel with any driver. UML does not survive a process that is killed in fork().
-# Kernels that the test bed builds have the patch for attributes.
+# Sequences that crash this kernel with any driver. UML does not survive if a process is killed in
+# fork(). Kernels that the test bed builds have the patch for attributes.
 SPARE=(connecting unread)
 case $KIW_KERNEL in
 uml*) SPARE+=(fork) ;;
@@ -36,7 +36,7 @@ startup_is() {
 	done
 }
 
-# known_qps: options that tell of the QPs there are, of the kernel and of the honest pair
+# known_qps: prints options that name the existing QPs, of the kernel and of the honest pair
 known_qps() {
 	rdma res show qp | awk -v a="$DEV_A" '{
 		for (i = 1; i < NF; i++)
@@ -80,7 +80,7 @@ honest_start() {
 	wait_for 20 _says_ready || { spawn_log honest; return 1; }
 }
 
-# Its connection has lasted, and every octet was right.
+# The honest pair's connection still exists, and all its data was right.
 honest_stop() {
 	local status=0
 	kill "$(cat "$T_DIR/honest.pid")" || status=1
@@ -146,7 +146,7 @@ unload_meanwhile() {
 	return "$status"
 }
 
-# none_stuck: all have ended; who waits in the kernel for what does not come is shown
+# none_stuck: all processes have ended; prints those that wait in the kernel forever
 _attackers() { pgrep -x attack; }
 none_stuck() {
 	local pid

@@ -30,7 +30,7 @@ OTHER_PORT=7021
 unanswered() { spawn "$1" "$2" env PYTHONDONTWRITEBYTECODE=1 python3 "$SELFTESTS/unanswered.py" "${@:3}"; }
 says() { wait_for "${3:-10}" grep -q "$2" "$T_DIR/$1.log" || { spawn_log "$1"; return 1; }; }
 
-# Many more than may be unanswered call one listener, while a Request waits at the other.
+# One listener gets many more connections than may be unanswered, while a Request waits at another.
 flood_of_another() {
 	local status=0
 	echo 60000 >"/sys/class/infiniband/$DEV_B/policy/startup_ms" || return 1

@@ -6,8 +6,8 @@
 # CHECK-KERNELS: uml
 # DMESG-ALLOW: traps: ib_
 #
-# Not where lockdep watches: siw takes sk_callback_lock with softirqs enabled, which it
-# reports, and then it watches nothing any more.
+# Not on kernels with lockdep: siw takes sk_callback_lock with softirqs enabled. lockdep reports
+# that, and is disabled by its first report.
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/verbs.sh
@@ -32,7 +32,7 @@ with_crc() {
 	echo "$1" >"/sys/module/$KIW_LINK_TYPE/parameters/crc" && devices
 }
 
-# Short pings cross no page: rping's buffers are inside of its own structure.
+# Short pings do not cross a page boundary: rping's buffers are inside its own structure.
 pings() {
 	rping_to b "$B4" -v -C 20 -S 100 && rping_to a "$A4" -v -C 20 -S 100 &&
 		rping_to b "$B6" -v -C 5 -S 20000 && rping_to a "$A6" -v -C 5 -S 20000
@@ -42,7 +42,7 @@ bandwidth() {
 	perf "$1" "ib_$2_bw" "$3" 50 -s 16384
 }
 
-# round NAME TOOL...: all kinds of work, with the devices as they are.
+# round NAME TOOL...: transfers data in all ways, with the present settings of the devices.
 round() {
 	local name=$1 op
 	shift

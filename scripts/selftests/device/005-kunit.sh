@@ -6,10 +6,10 @@
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 
-# What KUnit has said, without the times
+# The output of KUnit, without the times
 said() { dmesg_since | sed -n 's/^\[ *[0-9.]*\] //p'; }
 
-# wrong NAME: what a suite has found, behind its heading
+# wrong NAME: prints the failures of a suite, after its heading
 wrong() { said | sed -n "/^    # Subtest: $1\$/,/^\(not \)\?ok /p" | grep -v '^    *ok ' | tail -n 60; }
 
 suites() {

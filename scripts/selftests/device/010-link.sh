@@ -76,7 +76,7 @@ unprivileged() {
 
 # --- kinds of netdevs ------------------------------------------------------------
 
-# serves NETDEV: a link can be added, and goes.
+# serves NETDEV: a link can be added and removed.
 serves() {
 	link_add kiw1 "$1" && link_shows kiw1 "netdev $1( |\$)" && ibv_devinfo -d kiw1 &&
 		rdma link delete kiw1 && ! link_exists kiw1
@@ -132,7 +132,7 @@ strange() {
 
 # --- limits ---------------------------------------------------------------------
 
-# What device.h says, and nothing where there is nothing.
+# The limits are those of device.h, and 0 for what is not supported.
 limits() {
 	local name value bad=0
 	ibv_devinfo -v -d kiw0 >"$T_DIR/devinfo" || return 1
@@ -173,7 +173,7 @@ limits() {
 	return "$bad"
 }
 
-# They are true: what is within can be had, what is beyond is refused.
+# The limits are real: values up to them are granted, larger ones are refused.
 true_limits() {
 	python3 - kiw0 <<-'END'
 	import sys
@@ -230,7 +230,7 @@ true_limits() {
 
 # --- module parameters ------------------------------------------------------------
 
-# What each must not be, and how the log puts it.
+# Values that each parameter refuses, and the message in the log.
 bad_params() {
 	cat <<-'END'
 	mpa_rev 0 from 1 to 2

@@ -6,9 +6,9 @@
 # TOPOLOGY: pair
 # DMESG-ALLOW: kiwarp-test: WARNING: on purpose
 #
-# The peer says nothing, and TCP's keepalive notices: a connection to it ends although nothing is
-# under way. Of the test bed itself: the logs of the killed guest are looked at, and its disk is
-# what it was.
+# The peer is silent, and TCP's keepalive notices: a connection to it ends although nothing is in
+# flight. Also tests the test bed: the logs of the killed guest are checked, and its disk keeps its
+# contents.
 # shellcheck disable=SC2119 # no arguments meant
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
@@ -38,7 +38,7 @@ killed() {
 		must_fail on_a ping -q -c 1 -W 1 "$B4"
 }
 
-# What the killed guest had said is a report, unless it is allowed.
+# Messages in the log of the killed guest count as reports, unless they are allowed.
 report_is_seen() {
 	must_fail _check_killed '' && _check_killed 'WARNING: on purpose'
 }

@@ -20,7 +20,7 @@ watch() {
 
 saw() { grep -q -E -e "$1" "$T_DIR/watch.log"; }
 
-# expect EVENT CMD...: CMD works, and the watching program is told EVENT.
+# expect EVENT CMD...: CMD succeeds, and the watching program gets EVENT.
 expect() {
 	local event=$1 before
 	shift
@@ -105,7 +105,7 @@ follows_name() {
 
 gone() { ! link_exists "$1"; }
 
-# A program that watches does not delay it, and is told.
+# A program that waits for events does not delay the removal, and gets an event.
 follows_namespace() {
 	ip netns add c && set_a netns c && wait_for 5 gone "$DEV_A" || return 1
 	wait_for 5 saw DEVICE_FATAL || { spawn_log watch; return 1; }
@@ -136,7 +136,7 @@ comes_again() {
 
 PORT=7010
 
-# A process without rights, with a wildcard listener whose port it holds for TCP as well
+# An unprivileged process with a wildcard listener, whose port it also occupies for TCP
 holds_port() {
 	chmod 666 /dev/infiniband/rdma_cm
 	PYTHONPATH=$SELFTESTS PYTHONDONTWRITEBYTECODE=1 \
@@ -153,7 +153,7 @@ time.sleep(60)" >"$T_DIR/holder.log" 2>&1 </dev/null &
 
 listens_there() { ss -Hltn "sport = :7174" | grep -q "10.80.0.1:"; }
 
-# Others use the device. Otherwise rdma_cm does not know it.
+# Others can use the device. If adding the listener failed, rdma_cm would not know the device.
 listener_in_the_way() {
 	local status=0
 	log_mark

@@ -19,10 +19,10 @@ watching() {
 
 listening() { spawn server a rping -s -a "$A4" -V && wait_listen a 7174; }
 
-# More than N FPDUs have come to DEV.
+# DEV has received more than N FPDUs.
 received() { [ "$(counter "$1" rx_fpdus)" -gt "$2" ]; }
 
-# flows DEV: data comes in.
+# flows DEV: DEV receives data.
 flows() {
 	wait_for 10 received "$1" "$(($(counter "$1" rx_fpdus) + 20))" ||
 		{ echo "nothing comes to $1"; return 1; }
@@ -32,13 +32,13 @@ connected() {
 	listening && spawn client b rping -c -a "$A4" -V && flows "$DEV_A"
 }
 
-# A bandwidth test that does not end by itself in time.
+# A bandwidth test that runs for longer than the case.
 under_traffic() {
 	spawn server a ib_write_bw -R -F -d "$DEV_A" -D 120 && wait_listen a 18515 &&
 		spawn client b ib_write_bw -R -F -d "$DEV_B" -D 120 "$A4" && flows "$DEV_A"
 }
 
-# ends NAME...: by themselves, in bounded time.
+# ends NAME...: the programs end by themselves, in bounded time.
 ends() {
 	local name
 	for name in "$@"; do
@@ -47,7 +47,7 @@ ends() {
 	done
 }
 
-# fails NAME...: the same, and not as if all was well.
+# fails NAME...: the same, with a status other than 0.
 fails() {
 	local name status
 	for name in "$@"; do
@@ -58,7 +58,7 @@ fails() {
 	done
 }
 
-# killed NAME...: without a chance to clean up.
+# killed NAME...: kills the programs, which have no chance to clean up.
 killed() {
 	local name
 	for name in "$@"; do
@@ -155,7 +155,7 @@ still_works() { rping_to a "$A4" -C 3 && nothing_left "$DEV_A" "$DEV_B"; }
 
 # --- netdev -----------------------------------------------------------------------
 
-# A short outage is TCP's business.
+# TCP bridges a short outage.
 survives_outage() {
 	connected && ip -n a link set "$NETDEV" down && wait_gone 5 rdma_is_active a &&
 		ip -n a link set "$NETDEV" up && wait_for 5 rdma_is_active a &&

@@ -22,7 +22,7 @@ sockets() {
 
 none() { ! "$@" | grep .; }
 
-# The checks below must see something while there is something.
+# The checks below must find objects while objects exist.
 sees_objects() {
 	spawn server a rping -s -a "$A4" && wait_listen a 7174 || return 1
 	if ! threads || ! sockets | grep :7174 || no_objects "$DEV_A" || is_balanced "$DEV_A"; then
@@ -58,7 +58,7 @@ nothing_of_it() {
 
 load_and_add() { load_kiwarp && rdma_up; }
 
-# What a second round would find is told by a kernel that looks for leaks.
+# A kernel with kmemleak reports what a second round would find.
 ROUNDS=(1)
 [ ! -w $KMEMLEAK ] || ROUNDS=(1 2)
 

@@ -40,7 +40,7 @@ resources() {
 	nothing_left "$DEV_A" "$DEV_B" && return "$status"
 }
 
-# tells KIND DEV NAME=REGEX...: the driver's details of one object of KIND have all of them.
+# tells KIND DEV NAME=REGEX...: one object of KIND has driver details that match all of them.
 tells() {
 	local kind=$1 dev=$2 wanted
 	shift 2
@@ -58,7 +58,7 @@ tells() {
 	done
 }
 
-# details: what the driver tells of the objects of connected programs.
+# details: the driver's details of the objects of connected programs are right.
 details() {
 	tells qp "$DEV_A" kiwarp_state=RTS role=responder ddp_version=1 crc=1 tx_markers=0 \
 		rx_markers=0 ird='[1-9][0-9]*' ord='[1-9][0-9]*' emss='[1-9][0-9]*' \
@@ -72,7 +72,7 @@ details() {
 		tells cm_id "$DEV_B" ep='[1-9][0-9]*' ep_state=OPEN mpa_revision=2 p2p=1
 }
 
-# lists: of connected programs, each with its owner.
+# lists: the objects of connected programs are listed, each with its owner.
 lists() {
 	shows cm_id "$DEV_A" "state LISTEN ps TCP $server src-addr $A4:7174" &&
 		shows cm_id "$DEV_A" "qp-type RC state CONNECT .* $server src-addr $A4:7174 dst-addr $B4:" &&
@@ -87,7 +87,7 @@ lists() {
 
 # --- counters -------------------------------------------------------------------
 
-# Every counter of the documentation is there, and every one that is there is documented.
+# Every documented counter exists, and every counter is documented.
 # shellcheck disable=SC2016 # of literals, no commands
 names() {
 	local shown wanted
@@ -96,7 +96,7 @@ names() {
 	diff <(echo "$wanted") <(echo "$shown")
 }
 
-# readings ARRAY DEV: ARRAY[DEV.COUNTER] becomes what it shows.
+# readings ARRAY DEV: sets ARRAY[DEV.COUNTER] to the value of each counter.
 # shellcheck disable=SC2034 # a reference
 readings() {
 	local -n into=$1
@@ -111,10 +111,10 @@ readings() {
 declare -A BEFORE NOW
 snapshot() { readings BEFORE "$1"; }
 
-# since DEV.COUNTER: what it moved by, as of the last reading.
+# since DEV.COUNTER: prints by how much it had increased at the last reading.
 since() { echo "$((NOW[$1] - BEFORE[$1]))"; }
 
-# moved DEV COUNTER BY...: since the snapshot.
+# moved DEV COUNTER BY...: each counter has increased by BY since the snapshot.
 moved() {
 	local dev=$1 bad=0
 	readings NOW "$dev"
@@ -150,7 +150,7 @@ rping_counts() {
 	return "$bad"
 }
 
-# agree WHAT SENDER RECEIVER: what one says to have sent, the other has received.
+# agree WHAT SENDER RECEIVER: the sender's counter and the receiver's counter agree.
 agree() {
 	[ "$(since "$2.tx_$1")" = "$(since "$3.rx_$1")" ] && return 0
 	echo "$1 from $2 to $3: sent $(since "$2.tx_$1"), received $(since "$3.rx_$1")"
@@ -185,8 +185,8 @@ trace_off() {
 	echo >"$TRACING"/trace
 }
 
-# ways EVENT DEV KEY: of each object, its states, as "ID A B C ...". A step that
-# does not begin where the last one ended is a "?".
+# ways EVENT DEV KEY: prints the states of each object, as "ID A B C ...". A step that
+# does not begin where the last one ended is shown as "?".
 ways() {
 	awk -v event="$1:" -v dev="dev=$2" -v key="$3=" '
 		{
@@ -208,7 +208,7 @@ ways() {
 		END { for (id in way) print id, way[id] }' "$T_DIR/trace"
 }
 
-# goes EVENT DEV KEY REGEX: one object took exactly this way.
+# goes EVENT DEV KEY REGEX: the states of one object match REGEX exactly.
 goes() {
 	local got
 	got=$(ways "$1" "$2" "$3" | cut -d' ' -f2-)
@@ -235,8 +235,8 @@ states() {
 		grep -E 'kiw_sock_close: lport=7174 rport=[1-9][0-9]* closed err=0' "$T_DIR/trace"
 }
 
-# fault WHAT ANSWER COUNTER EVENT REGEX [CLASS]: a peer does WHAT; it is told ANSWER, the
-# counter, and that of the class, move by one and nothing else does, the event says REGEX.
+# fault WHAT ANSWER COUNTER EVENT REGEX [CLASS]: a peer commits the fault WHAT and gets ANSWER.
+# COUNTER, and that of the class, increase by one and no other does; the event matches REGEX.
 fault() {
 	local what=$1 answer=$2 counter=$3 event=$4 regex=$5 class=${6:-} status
 	snapshot "$DEV_A"
@@ -255,7 +255,7 @@ fault() {
 CLASSES=(rx_stag rx_stag_assoc rx_bounds rx_to_wrap rx_access rx_invalidate rx_version rx_opcode
 	rx_response rx_malformed rx_qn rx_msn rx_mo rx_too_long rx_no_buffer)
 
-# only COUNTER CLASS: of those of errors.
+# only COUNTER CLASS: of the error counters, only these have increased.
 only() {
 	local name
 	local -a others=()

@@ -9,14 +9,14 @@
 
 SYS=/sys/class/infiniband
 
-# What each file is the sum of, and the bytes of its unit.
+# For each file: the counters that it adds up, and its unit in bytes.
 FILES="port_xmit_data:tx_bytes:4 port_rcv_data:rx_bytes:4
 	port_xmit_packets:tx_fpdus:1 port_rcv_packets:rx_fpdus:1
 	unicast_xmit_packets:tx_fpdus:1 unicast_rcv_packets:rx_fpdus:1
 	port_xmit_discards:tx_discarded:1
 	port_rcv_errors:rx_crc_errors+rx_mpa_errors+rx_ddp_errors+rx_rdmap_errors:1"
 
-# value DEV SUM: of `rdma statistic`, once it is no longer one of 10 ms ago.
+# value DEV SUM: prints a sum of counters of `rdma statistic`, which caches values for 10 ms.
 value() {
 	_pause
 	rdma statistic show link "$1/1" | awk -v names="+$2+" '{
@@ -34,7 +34,7 @@ agrees() {
 	[ "$shown" = "$wanted" ] || { echo "$1 $2 is $shown, $3 / $4 is $wanted"; return 1; }
 }
 
-# all_agree: on both devices, and of nothing that is not in FILES is there a file.
+# all_agree: all FILES agree with the counters on both devices, and there are no other files.
 all_agree() {
 	local dev file name sum unit bad=0
 	for dev in "$DEV_A" "$DEV_B"; do
@@ -78,7 +78,7 @@ errors_counted() {
 	is_counter "$DEV_A" port_rcv_errors $((before + 2)) && all_agree
 }
 
-# One of node_exporter of Debian 12 gives up on all devices if it cannot read these of each.
+# node_exporter of Debian 12 gives up on all devices if it cannot read these files of each.
 names_there() {
 	local dev file
 	for dev in "$DEV_A" "$DEV_B"; do
@@ -89,7 +89,7 @@ names_there() {
 	done
 }
 
-# readers: of all files there are
+# readers: reads all files
 readers() {
 	local n
 	for ((n = 0; n < 20; n++)); do

@@ -14,12 +14,12 @@ CONF=$KIWARP_CONF_DIR/$NETDEV.conf
 SYS=/sys/class/infiniband
 mkdir "$KIWARP_CONF_DIR"
 
-# link VERB: on host a
+# link VERB: runs kiwarp-link on host a
 link() { on_a $LINK "$1" "$NETDEV"; }
 
 policy() { cat "$SYS/$1/policy/$2"; }
 
-# conf LINE...: the file
+# conf LINE...: writes the configuration file
 conf() { printf '%s\n' "$@" >"$CONF"; }
 
 defaults() {
@@ -35,7 +35,7 @@ settings() {
 		[ "$(policy kiwx max_half_open)" = 7 ] && [ "$(policy kiwx markers)" = N ]
 }
 
-# Once more changes settings only, as "set" does; what the file does not name stays.
+# A second run only changes settings, as "set" does. Settings that are not in the file stay.
 again() {
 	conf 'name = other' 'markers = y'
 	link add && [ "$(policy kiwx markers)" = Y ] && [ "$(policy kiwx crc)" = N ] &&
@@ -44,7 +44,7 @@ again() {
 	link set && [ "$(policy kiwx startup_ms)" = 500 ]
 }
 
-# It is found by its interface, whatever its name has become.
+# The device is found by its interface, even if it was renamed.
 renamed() {
 	rdma dev set kiwx name kiwy && link delete && [ ! -e "$SYS/kiwy" ] && link delete &&
 		must_fail link set
@@ -63,7 +63,7 @@ all_settings() {
 		<(sed -n 's/ = .*//p' "$CONF" | grep -v '^name$' | sort)
 }
 
-# refused REGEX LINE...: such a file, what is said, and no device
+# refused REGEX LINE...: a file with these lines is refused with that message, and no device exists
 refused() {
 	local regex=$1
 	shift
@@ -74,7 +74,7 @@ refused() {
 	[ "$status" = 0 ] && grep -q -E "$regex" "$T_DIR/said" && [ ! -e "$SYS/kiwx" ]
 }
 
-# check_only REGEX LINE...: the file is read, and nothing else happens
+# check_only REGEX LINE...: the file is checked, and nothing else happens
 check_only() {
 	local regex=$1
 	shift

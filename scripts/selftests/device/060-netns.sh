@@ -15,19 +15,19 @@ in_c() { nsenter --net=/run/netns/c -- "$@"; }
 
 # --- adding ---------------------------------------------------------------------
 
-# As a person would do it, with the other /sys that ip mounts.
+# As an administrator would do it: ip mounts another /sys.
 add_in_netns() {
 	ip netns exec a rdma link add kiwx type "$KIW_LINK_TYPE" netdev x0 &&
 		ip netns exec a rdma link show kiwx/1 | grep -q 'netdev x0' && rdma link delete kiwx
 }
 
-# The caller's namespace is where the netdev is looked for.
+# The netdev is looked up in the caller's namespace.
 not_from_outside() {
 	refused 'No such device' '' rdma link add kiwx type "$KIW_LINK_TYPE" netdev x0 &&
 		refused 'No such device' '' on_b rdma link add kiwx type "$KIW_LINK_TYPE" netdev x0
 }
 
-# Names of devices are one for all, as long as namespaces share them.
+# As long as namespaces share devices, the name of a device is unique in all of them.
 names_are_global() {
 	refused 'File exists' '' on_a rdma link add "$DEV_B" type "$KIW_LINK_TYPE" netdev x0
 }
@@ -84,7 +84,7 @@ third() {
 
 idle_end() { third && ip netns del c && wait_for 10 gone kiwc; }
 
-# What is in use lives on without its name, and goes with its last user.
+# A namespace that is in use exists without its name, until its last user is gone.
 used_end() {
 	third && spawn server c rping -s -a 10.79.0.1 && wait_for 5 has_objects kiwc cm_id &&
 		ip netns del c && link_exists kiwc || return 1

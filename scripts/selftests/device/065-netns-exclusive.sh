@@ -38,7 +38,7 @@ move() { rdma dev set "$1" netns "$2"; }
 
 move_back() { within "$1" rdma dev set "$2" netns first; }
 
-# begin NAME NAMESPACE CMD...: as spawn, with the namespace's /sys.
+# begin NAME NAMESPACE CMD...: as spawn, but with the namespace's /sys.
 begin() {
 	ip netns exec "$2" "${@:3}" >"$T_DIR/$1.log" 2>&1 </dev/null &
 	echo $! >"$T_DIR/$1.pid"
@@ -46,7 +46,7 @@ begin() {
 
 listens() { within "$1" ss -Hltn "sport = :$2" | grep -q .; }
 
-# serves NAMESPACE PORT CMD...: as "server", and listens.
+# serves NAMESPACE PORT CMD...: starts CMD as "server", and waits until it listens.
 serves() {
 	begin server "$1" timeout 60 "${@:3}"
 	wait_for 10 listens "$1" "$2" || { spawn_log server; spawn_stop server; return 1; }
@@ -83,7 +83,7 @@ together() {
 		cannot_use first "$DEV_A" && pings b a "$B4" && pings a b "$A4"
 }
 
-# Whoever uses it is told, and the device can be used again at once.
+# Its users get an event, and the device can be used again at once.
 moves_while_watched() {
 	begin watch a stdbuf -oL ibv_asyncwatch -d "$DEV_A"
 	wait_for 10 grep -q "$DEV_A" "$T_DIR/watch.log" && move_back a "$DEV_A" &&
@@ -103,7 +103,7 @@ moves_under_load() {
 	fails server && fails client && move "$DEV_A" a && is_only_in a "$DEV_A" && pings b a "$B4"
 }
 
-# fails NAME: by itself, in bounded time.
+# fails NAME: the program fails by itself, in bounded time.
 fails() {
 	local status=0
 	spawn_wait "$1" 20 || status=$?
@@ -125,7 +125,7 @@ renamed_in_use() {
 	within a rdma dev set other name "$DEV_A" && return "$status"
 }
 
-# The netdev leaves: its device goes, from wherever it is.
+# When the netdev leaves its namespace, its device is removed, in whichever namespace it is.
 netdev_leaves() {
 	local status
 	ip netns add c && ip -n a link set "$NETDEV" netns c && wait_for 10 nowhere "$DEV_A" &&
@@ -137,7 +137,7 @@ netdev_leaves() {
 	rdma_add a && move "$DEV_A" a && is_only_in a "$DEV_A" && return "$status"
 }
 
-# Both at once: whoever comes first, a device never stays on a netdev that has moved on.
+# Both at once, in any order: no device stays on a netdev that has moved.
 both_move() {
 	local round mover
 	ip netns add c
@@ -155,7 +155,8 @@ both_move() {
 	ip netns del c
 }
 
-# A namespace ends: the core takes the device back to the first, and it goes with its netdev.
+# When a namespace ends, the core moves the device to the initial one, and it is removed with its
+# netdev.
 namespace_ends() {
 	local pids
 	ip netns add c && ip -n c link add d0 type dummy && ip -n c addr add 10.79.0.1/24 dev d0 &&

@@ -12,7 +12,7 @@
 
 listens_nowhere() { ! is_listening a "$1" && ! is_listening b "$1"; }
 
-# waits NAME CMD...: in the background, until it has a listener of rdma_cm.
+# waits NAME CMD...: starts CMD in the background, and waits until it has an rdma_cm listener.
 waits() {
 	local name=$1 before
 	shift
@@ -26,7 +26,7 @@ listeners() { rdma res show cm_id | grep -c 'state LISTEN'; }
 
 more_listeners() { [ "$(listeners)" -gt "$1" ]; }
 
-# calls a|b ADDRESS [PORT]: from there, and is served.
+# calls a|b ADDRESS [PORT]: a client on that host connects and is served.
 calls() {
 	local status=0
 	on "$1" timeout 30 rping -c -a "$2" -p "${3:-7174}" -C 2 >"$T_DIR/calls.log" 2>&1 || status=$?
@@ -66,7 +66,7 @@ same_port_twice() {
 	return "$status"
 }
 
-# Where TCP has the port, rdma_cm fails for all devices; where it has it elsewhere, it does not.
+# If TCP uses the port in this namespace, listening fails for all devices; elsewhere it does not.
 port_of_another() {
 	local status=0
 	spawn tcp b python3 -c "import socket, time
@@ -113,8 +113,8 @@ likeness() {
 		exec "$@"' - "$(on_a ip -o link show "$NETDEV" | sed 's/.*link.ether \([^ ]*\).*/\1/')" "$A4" "$@"
 }
 
-# fails_as_likeness CMD...: and not for want of a likeness. rping does not always end when it could
-# not connect.
+# fails_as_likeness CMD...: CMD fails with the look-alike interface, and not because that could not
+# be made. rping does not always end when it cannot connect.
 fails_as_likeness() {
 	local status=0
 	(likeness "$@") >"$T_DIR/likeness" 2>&1 || status=$?
@@ -130,7 +130,7 @@ is_found() { case $KIW_KERNEL in 6.1) return 0 ;; esac; return 1; }
 
 refusals() { counter "$DEV_A" conn_other_netns; }
 
-# is_refused BEFORE: by the driver, where rdma_cm comes to it.
+# is_refused BEFORE: the driver has refused it, if rdma_cm has called the driver at all.
 is_refused() {
 	echo "$(refusals) refused after $1"
 	if is_found; then [ "$(refusals)" -gt "$1" ]; else [ "$(refusals)" = "$1" ]; fi

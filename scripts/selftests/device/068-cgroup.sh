@@ -22,7 +22,7 @@ spawn_grouped() {
 	spawn "$1" "$2" bash -c 'echo $$ >"$1"/cgroup.procs && shift && exec "$@"' - "$GROUP" "${@:3}"
 }
 
-# calls [OPTIONS...]: from host b, and is served.
+# calls [OPTIONS...]: a client on host b connects and is served.
 calls() {
 	local status=0
 	on_b timeout 30 rping -c -a "$A4" -C 2 "$@" >"$T_DIR/calls.log" 2>&1 || status=$?
@@ -78,7 +78,7 @@ detach() {
 	wait_gone 10 kill -0 "$BPF" && cat "$T_DIR/bpf.log"
 }
 
-# denied TEXT HOST CMD...: where the cgroup's program denies sockets.
+# denied TEXT HOST CMD...: CMD fails with TEXT because the cgroup's program denies sockets.
 denied() {
 	local status=0 text=$1
 	shift
@@ -103,7 +103,7 @@ asks_bpf() {
 	return "$status"
 }
 
-# Streams of the driver are its own: no program gets hold of one, and all works as without.
+# No BPF program can take a stream of the driver, and connections work as without one.
 sockmap() {
 	local status=0 n
 	attach sockmap || { skip_this "no BPF"; return; }

@@ -6,7 +6,7 @@
 PCAP=$T_DIR/wire.pcap
 MARK=7999	# nobody listens there
 
-# Packets as they would be on a cable: no more than the MTU, with checksums.
+# Turn offloads off, so that packets are as on a cable: not longer than the MTU, with checksums.
 plain_netdevs() {
 	local host
 	for host in a b; do
@@ -23,7 +23,7 @@ capture() {
 
 marked() { tcpdump -r "$PCAP" "tcp port $MARK and tcp[tcpflags] & tcp-rst != 0" | grep -q .; }
 
-# Whatever came before the mark has been written when the mark has.
+# Once the mark is in the file, all packets before it are, too.
 capture_end() {
 	must_fail on_a nc -z -w 5 "$B4" "$MARK" || return 1
 	wait_for 10 marked || { echo "the mark is not in the capture"; return 1; }

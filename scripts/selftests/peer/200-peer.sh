@@ -11,7 +11,7 @@
 # shellcheck source=scripts/selftests/lib/peer.sh
 . "$SELFTESTS/peer.sh"
 
-# sizes REV CRC: FPDUs of the least size there is, of one segment, of the most there is.
+# sizes REV CRC: FPDUs of the smallest size, of one segment, and of the largest size.
 sizes() {
 	local fpdu segments name
 	for fpdu in 128 1444 64768; do
@@ -75,7 +75,7 @@ no_crc() {
 	sizes 2 off
 }
 
-# Which is not peer-to-peer: the driver's ULP must speak first.
+# Without peer-to-peer mode: the driver's consumer must send first.
 rev_1() {
 	sizes 1 on
 	# RFC 6581 10: such a Request is malformed

@@ -89,7 +89,7 @@ counters_moved() {
 	done
 }
 
-# A pair that behaves, after all that.
+# Afterwards, a connection without faults works.
 { load_kiwarp && topo_up 1500; } || bail "no two hosts"
 t_run "a deadline of $DEADLINE_MS ms" policy "startup_ms=$DEADLINE_MS"
 peer_cases < <(frames_to_server; rtr)

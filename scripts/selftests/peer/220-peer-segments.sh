@@ -37,7 +37,7 @@ anytime() {
 	END
 }
 
-# In the middle of a message, after segments that were as expected: in what differs.
+# Faults in the middle of a message, after valid segments; the names say which field is wrong.
 going_on() {
 	cat <<-END
 		term:1/2/03 on-msn
@@ -49,7 +49,7 @@ going_on() {
 	END
 }
 
-# While a Read of the driver is outstanding. What it has exposed is for its Response only.
+# Faults while a Read of the driver is outstanding, whose sink is exposed only to its Response.
 asked() {
 	cat <<-END
 		term:1/1/00 write-sink response-stag
@@ -75,7 +75,7 @@ target() {
 	END
 }
 
-# With memory that does not allow it: what victim.py advertises.
+# Faults on memory without the right, which victim.py advertises.
 forbidden() {
 	local memory expected fault
 	while read -r memory fault expected; do
@@ -91,7 +91,7 @@ forbidden() {
 	END
 }
 
-# Memory that goes in the middle of an answer: the Terminate says where.
+# Memory that becomes invalid in the middle of a Response: the Terminate says at which offset.
 going() {
 	to_victim "memory goes while it is read" "going --file $T_DIR/gone" --fault read-gone \
 		--hold "$T_DIR/gone" --expect term:0/1/00
@@ -106,7 +106,7 @@ a_few() {
 	END
 }
 
-# A header that comes in pieces of one byte, and says that less is to come than has come, or more.
+# A header that arrives byte by byte, whose length is less, or more, than what arrives.
 lengths() { echo "term:2/0/03 length-0 length-1 length-17 length-64769 length-65535"; }
 
 moved() {

@@ -27,8 +27,8 @@ storm() {
 	good_beside hostile $((100 * SLOW)) $((2 * SLOW))
 }
 
-# TCP has words of its own for a flood of connections.
-# What the test, TCP and a slow machine's timers say is not the driver's.
+# TCP has a message of its own for a flood of connections. Messages of the test, of TCP and about
+# slow timers are not the driver's.
 others() { grep -v -e 'kiwarp-test: ' -e 'TCP: ' -e 'hrtimer: interrupt took'; }
 
 silent() { ! dmesg_since | others | tail -n +"$1" | grep .; }

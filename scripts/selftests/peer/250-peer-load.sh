@@ -11,7 +11,7 @@
 . "$SELFTESTS/peer.sh"
 
 TABLE_SIZE=65535
-# How long it takes is not looked at, but how much comes before it
+# Checks not how long the Terminate takes, but how much data precedes it
 WITHIN="--timeout 40"
 
 # EXPECTED NAME: RFC 5044 8, RFC 5041 8, RFC 5040 4.8 figure 9.
@@ -54,7 +54,8 @@ a_few() {
 	END
 }
 
-# One FPDU may come after what TCP had: the rest of that which was begun. So may the Terminate.
+# After the data that TCP had, only the rest of an FPDU that was begun, and the Terminate, may
+# follow.
 CUT=$((1460 + 80))
 
 # cut_short OPTIONS...: the lines are EXPECTED FAULT MEMORY [OPTIONS]: what victim.py has
@@ -102,7 +103,7 @@ tiny() {
 	t_run "Sends of a few octets were discarded" discards "$1"
 }
 
-# discards BEFORE: without any nothing was shown.
+# discards BEFORE: FPDUs were discarded; otherwise the test would have shown nothing.
 discards() {
 	local now
 	now=$(counter "$DEV_A" tx_discarded)

@@ -10,20 +10,20 @@
 # shellcheck source=scripts/selftests/lib/rc-device
 . "$SELFTESTS/rc-device"
 
-# How many may linger, and how many call
+# How many streams may linger, and how many peers connect
 if [ -n "${KIW_SOAK:-}" ]; then
 	LIMIT=1024 CALLERS=20000
 else
 	LIMIT=20 CALLERS=200
 fi
-# Half-open ones, the listener, and what is being released
+# Sockets that are half-open, of the listener, or being released
 MORE=40
 
 sockets() {
 	echo $(($(counter "$DEV_A" sock_created) - $(counter "$DEV_A" sock_destroyed)))
 }
 
-# flood: the callers, while their sockets on the other side are counted. MOST: the most.
+# flood: runs the peers, and counts their sockets on the other host. MOST: the maximum.
 flood() {
 	local now
 	MOST=0
@@ -57,7 +57,7 @@ small_buffers() {
 	grep -c rb "$T_DIR/lingering" && ! grep -v -E '^[0-9]|,rb2[0-9]{3},' "$T_DIR/lingering"
 }
 
-# Who calls beside them is served.
+# Other clients are served meanwhile.
 serves() { on_b timeout 60 rping -c -a "$A4" -C 2 -V; }
 
 all_rejected() {

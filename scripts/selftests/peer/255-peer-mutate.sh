@@ -19,7 +19,7 @@ target() {
 	wait_listen a 7174
 }
 
-# While they run, the connection that behaves goes on and no memory changes that may not.
+# Meanwhile, a valid connection keeps working, and no memory without access rights changes.
 mutate() {
 	spawn mutate b env "PYTHONPATH=$SELFTESTS/../.." python3 -m peer mutate "$A4" \
 		--seed "$KIW_SEED" --sessions "$SESSIONS" --seconds "${KIW_SOAK:-0}" \

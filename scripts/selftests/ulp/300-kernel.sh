@@ -24,7 +24,7 @@ trace() {
 		echo "$1" >"$TRACING/tracing_on"
 }
 
-# What the cases before have done to memory, and to a completion queue
+# Checks the trace events of what earlier cases have done to memory and to a completion queue
 traced() {
 	local what
 	trace 0
@@ -37,7 +37,7 @@ traced() {
 		{ echo "no trace event of the overrun"; return 1; }
 }
 
-# What only kernel consumers can do has been counted.
+# Checks the counters of what only kernel consumers can do.
 counted() {
 	local name
 	for name in fast_registered fast_invalidated rx_invalidates wc_mem_op; do
@@ -48,7 +48,7 @@ counted() {
 
 qp_is_up() { rdma resource show qp link "$(dev_of "$1")/1" | grep -q 'state RTS'; }
 
-# removal a|b: the device goes from under a connection with traffic, and comes back.
+# removal a|b: the device is deleted while a connection has traffic, and added again.
 removal() {
 	local status
 	run removal &

@@ -39,8 +39,8 @@ end_processes() {
 writes() { on_a cat "/sys/class/infiniband/$DEV_A/ports/1/hw_counters/tx_writes"; }
 _reset() { [ "$(reserve a resets)" -gt "$1" ]; }
 
-# The peer hears nothing: a stream that was cut in the middle of an FPDU is reset by its QP, one
-# that was not after a while, because its FIN is not acknowledged.
+# The peer receives nothing. A stream that was cut in the middle of an FPDU is reset by its QP;
+# another one is reset after a while, because its FIN is not acknowledged.
 resets() {
 	local before status=0
 	before=$(reserve a resets)

@@ -8,7 +8,7 @@
 # CHECK-PAIRS: none
 # TOPOLOGY: any
 #
-# Of the versions some on each kernel; all with KIW_SOAK, whose seconds they share.
+# Each kernel runs some of the versions; with KIW_SOAK all, which share its seconds.
 # shellcheck disable=SC2086,SC2119 # names without blanks; no arguments meant
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
@@ -31,12 +31,12 @@ esac
 LAST=${VERSIONS[-1]}
 [ -z "${KIW_SOAK:-}" ] || VERSIONS=(3 4.0 4.1 4.2) BIG=30000000 RANDOM_OPS=2000
 
-# options VERSION: no rpcbind for a client's locks of version 3 on a
+# options VERSION: prints the mount options; host a has no rpcbind, which locks of version 3 need
 options() {
 	case $1 in 3) echo vers=3,nolock ;; *) echo "vers=$1" ;; esac
 }
 
-# Large, small, of a size that is no multiple of anything, empty; and a tree of sources.
+# Files: large, small, empty, and of a size that is no multiple of anything; and a source tree.
 files() {
 	local opts
 	opts=$(options "$1")
@@ -64,11 +64,11 @@ direct_io() {
 
 is_held() { grep -q held "$T_DIR/hold.log"; }
 
-# can_lock HOST DIR [START LENGTH]: whether a process there can, now
+# can_lock HOST DIR [START LENGTH]: whether a process on HOST can get the lock now
 can_lock() { on "$1" "$SELFTESTS/fileops.py" try "$2/lock" "${@:3}"; }
 
-# locks HOST DIR: what a process has locked another cannot, with the same file in DIR of HOST;
-# neither in part, nor by flock.
+# locks HOST DIR: while a process has a lock, no other process can lock the same file in DIR of
+# HOST, neither a part of it nor with flock.
 locks() {
 	local status=1
 	: >"$NFS_MNT/lock"
@@ -79,7 +79,7 @@ locks() {
 	wait_for 10 on "$1" flock -n "$2/lock" true && return $status
 }
 
-# What one client has closed the other finds.
+# When one client has closed a file, the other sees its content.
 two_clients() {
 	local status=1
 	nfs_mount2 "$(options "$1")" || return 1
@@ -89,7 +89,7 @@ two_clients() {
 	nfs_umount2 && return $status
 }
 
-# lock_is_granted: the second client has the lock that the first waits for, and gives it back.
+# lock_is_granted: the second client releases a lock that the first waits for; the first gets it.
 lock_is_granted() {
 	local status=1
 	spawn hold b timeout 200 "$SELFTESTS/fileops.py" hold "$NFS_MNT2/lock"
@@ -99,8 +99,8 @@ lock_is_granted() {
 	spawn_wait waiting 60 && grep granted "$T_DIR/waiting.log" && return $status
 }
 
-# Version 3's locks are a protocol of its own (NLM), over TCP, for which both clients need some
-# daemons. In one guest these are in each other's way.
+# Version 3 has a separate protocol for locks (NLM), over TCP, for which both clients need daemons.
+# In one guest these would conflict.
 nlm() {
 	local d status=1
 	rpcbind -w && rpc.statd --no-notify && nfs_mount vers=3 && nfs_mount2 vers=3 || return 1
@@ -110,8 +110,8 @@ nlm() {
 	return $status
 }
 
-# One client, two mounts with a cache each, on one connection: what is closed by one is there by
-# the other, and locks are between processes, not mounts.
+# One client, two mounts with a cache each, on one connection: when a file was closed on one mount,
+# the other shows its content. Locks exclude processes, not mounts.
 two_mounts() {
 	local status=1 again=$NFS_MNT-again
 	nfs_mount vers=$LAST && nfs_mount vers=$LAST,nosharecache "$again" || return 1
@@ -124,12 +124,12 @@ two_mounts() {
 	nfs_umount "$again" && cmp "$T_DIR/twice" "$NFS_MNT/twice" && nfs_umount && return $status
 }
 
-# transports: of each connection of the mounts how many requests it has sent
+# transports: prints for each connection of the mounts how many requests it has sent
 transports() { on_a ss -Htn state established "dport = :$NFS_PORT"; }
 _sent() { awk '$1 == "device" { mine = $5 == "'"$NFS_MNT"'" } mine && $1 == "xprt:" { print $8 }' /proc/self/mountstats; }
 
-# With nconnect there are several connections, and all of them are used. Version 4 on 6.1 has
-# one, whatever it is told.
+# With nconnect there are several connections, and all of them are used. Version 4 on 6.1 has only
+# one, regardless of the option.
 many_connections() {
 	local status=1 version=$LAST sent
 	[ "$KIW_KERNEL" != 6.1 ] || version=3,nolock
@@ -140,7 +140,7 @@ many_connections() {
 	nfs_umount && return $status
 }
 
-# round VERSION SEED: everything with a version
+# round VERSION SEED: all checks with one version
 round() {
 	local v="version $1"
 	t_run "$v: mount" nfs_mount "$(options "$1")"
@@ -151,7 +151,7 @@ round() {
 	t_run "$v: unmount" nfs_umount
 }
 
-# What is dirty is written back, and read again, at the min watermark.
+# Dirty pages are written back and read again while the client is at the min watermark.
 writeback() {
 	nfs_mount "vers=$LAST" && starved a _writeback && nfs_same_sum dirty && nfs_umount
 }
@@ -161,7 +161,7 @@ _writeback() {
 		dd if="$NFS_MNT/dirty" bs=64k iflag=direct status=none | cmp - "$T_DIR/big"
 }
 
-# _used DEV: on the host that has it
+# _used DEV COUNTER: whether DEV has counted COUNTER, and no fault; on the host of DEV
 _used() {
 	[ "$(counter "$1" wr_invalid)" = 0 ] || { echo "$1: invalid work"; return 1; }
 	[ "$(counter "$1" tx_terminates)" = 0 ] || { echo "$1: faults"; return 1; }
@@ -173,10 +173,10 @@ memory() {
 		on_b bash -c ". $SELFTESTS/rc; . $SELFTESTS/rc-device; $(declare -f _used); _used $DEV_B fast_registered"
 }
 
-# The client's device goes in the middle of a file, and comes back: the file is whole. An
-# operation may fail with EINVAL: the client connects again at once, and when rdma_cm forgets
-# the device between two of the client's calls, the latter has that error, which is none that
-# NFS tries again for.
+# The client's device is deleted while a file is written, and added again; the file must be correct.
+# An operation may fail with EINVAL: the client connects again at once, and if rdma_cm drops the
+# device between two of the client's calls, the second call fails with EINVAL, on which NFS does not
+# retry.
 device_goes() {
 	local status=1
 	nfs_mount vers=4.2 || return 1

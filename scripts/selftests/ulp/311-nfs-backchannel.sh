@@ -7,9 +7,9 @@
 # CHECK-PAIRS: 6.1
 # TOPOLOGY: any
 #
-# A client has a delegation, a second client wants the file, the server recalls what the first
-# has: CALL and REPLY of that against the direction of all else, on one RDMA connection. It is
-# looked for in the trace events of both ends and, on uml, in what was on the wire.
+# A client has a delegation; a second client wants the file, so the server recalls the delegation.
+# CALL and REPLY of the recall go in the opposite direction of all others, on the same RDMA
+# connection. The test looks for them in the trace events of both ends and, on uml, on the wire.
 # shellcheck disable=SC2086,SC2119 # names without blanks; no arguments meant
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
@@ -29,7 +29,7 @@ EVENTS_A=(rpcrdma:xprtrdma_cb_call rpcrdma:xprtrdma_cb_reply nfs4:nfs4_cb_recall
 	nfs4:nfs4_delegreturn_exit)
 EVENTS_B=(nfsd:nfsd_deleg_read nfsd:nfsd_cb_recall nfsd:nfsd_cb_setup)
 
-# _trace EVENT...: of this host, from now on
+# _trace EVENT...: enables these trace events of this host, and clears the buffer
 _trace() {
 	local event
 	echo 0 >"$TRACING/tracing_on"
@@ -54,10 +54,10 @@ trace_end() {
 	_no_trace && { ! is_pair || on_b_here _no_trace; }
 }
 
-# traced EVENT [TEXT]: on either host
+# traced EVENT [TEXT]: prints such events of both hosts; fails if there is none
 traced() { { cat "$TRACING/trace"; on_other cat "$TRACING/trace"; } | grep -e " $1: .*${2:-}"; }
 
-# connections: how many there are to the server's port, as host a sees it
+# connections: prints how many connections host a has to the server's port
 connections() { on_a ss -Htn state established "dport = :$NFS_PORT" | wc -l; }
 one_connection() { [ "$(connections)" = 1 ] || { on_a ss -tn; return 1; }; }
 
@@ -65,7 +65,7 @@ one_connection() { [ "$(connections)" = 1 ] || { on_a ss -tn; return 1; }; }
 _delegations() { grep -l 'type: deleg' /proc/fs/nfsd/clients/*/states; }
 has_delegation() { on_b bash -c "$(declare -f _delegations); _delegations" | grep -q .; }
 
-# The file is opened again and again: the server gives a delegation when it likes to.
+# Opens the file repeatedly, because the server decides when it grants a delegation.
 delegated() {
 	local i
 	for i in {1..20}; do
@@ -78,7 +78,7 @@ delegated() {
 	return 1
 }
 
-# recall NAME: the second client writes to what the first has a delegation of.
+# recall NAME: the second client writes to a file of which the first has a delegation.
 recall() {
 	local status=1
 	echo "before" >"$NFS_MNT/$1" && delegated "$1" && trace_start &&
@@ -90,7 +90,8 @@ recall() {
 	one_connection && return $status
 }
 
-# recalled: the CALL came to the client by RDMA, and its REPLY went back with the same XID.
+# recalled: whether the CALL reached the client over RDMA, and its REPLY went back with the same
+# XID.
 recalled() {
 	local xid
 	traced nfsd_cb_recall && traced nfs4_cb_recall 'error=0' || return 1
@@ -100,7 +101,7 @@ recalled() {
 	return 1
 }
 
-# with_traffic NAME: while the client writes and reads something else
+# with_traffic NAME: recalls a delegation while the client writes and reads another file
 with_traffic() {
 	local status=1
 	truncate -s 256K "$NFS_MNT/traffic" &&
@@ -109,7 +110,7 @@ with_traffic() {
 	return $status
 }
 
-# On uml, what goes over the cable is looked at. Frames that tshark can decode: as on a cable.
+# Whether to capture the traffic: on uml only. Offloads are off then, so that tshark can decode it.
 captured() { [ "$KIW_KERNEL" = uml ] && ! is_pair; }
 
 recall_captured() {
@@ -124,10 +125,10 @@ recall_captured() {
 	capture_end && return $status
 }
 
-# _rpcs: of each RPC message over RDMA the sender, its port and the other, the XID, the
-# credits, 0 for CALL or 1 for REPLY, and the program; not of CALLs with chunks, which tshark
-# shows where their last RDMA Read Response is. Heuristics first: the port of the client may be
-# one that tshark takes for another protocol's.
+# _rpcs: prints for each RPC message over RDMA the sender, both ports, the XID, the credits, 0 for
+# CALL or 1 for REPLY, and the program. CALLs with chunks are left out: tshark shows them at their
+# last RDMA Read Response. Heuristics come first, because the client's port may be one that tshark
+# knows from another protocol.
 _rpcs() {
 	tshark -o tcp.try_heuristic_first:TRUE -r "$PCAP" -Y "rpcordma.xid && rpc.msgtyp" -T fields -E occurrence=f -e ip.src -e tcp.srcport -e tcp.dstport \
 		-e rpcordma.xid -e rpcordma.flow_control -e rpc.msgtyp -e rpc.program
@@ -159,7 +160,7 @@ on_the_wire() {
 
 two_mounts() { nfs_mount "vers=$VERSION" && nfs_is_rdma && nfs_mount2 "vers=$VERSION"; }
 
-# The connection is lost; there is another one, and the server uses it.
+# The connection is lost; the client makes another one, and the server uses that.
 reconnect() {
 	device_again a && timeout $((60 * ${KIW_SLOW:-1})) ls "$NFS_MNT" && one_connection
 }

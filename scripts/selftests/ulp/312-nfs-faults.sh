@@ -6,10 +6,10 @@
 # SOAK-ONLY: uml 6.1 6.12 uml+pair 6.1+pair 6.12+pair
 # TOPOLOGY: any
 #
-# All of it while files are written and read, each octet verified, no operation may fail: one past
-# the page cache, and one in all ways there are. A lock is held all the time, which no other client
-# may get. In a soak, again and again; there the server of a pair has its files on a disk, and is
-# killed.
+# During each fault two files are written and read, one with direct I/O, and one in all ways there
+# are. Every byte is verified, and no operation may fail. A lock is held all the time, and no other
+# client may get it. A soak repeats the faults; with a pair, the server has its files on a disk
+# then, and is killed, too.
 # shellcheck disable=SC2119 # no arguments meant
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
@@ -29,8 +29,9 @@ DISK=
 
 is_held() { grep -q held "$T_DIR/hold.log"; }
 
-# On 6.1 a thread of the server waits for what it reads from a client, and all that wants to end
-# the connection, such as its device when it goes, waits for that thread: until TCP gives up.
+# On 6.1 a thread of the server waits while it reads data from a client. Whoever ends the
+# connection, such as the removal of the device, waits for that thread, until TCP gives up: so TCP
+# gives up soon.
 begin() {
 	is_pair || tcp_waits b 4 1 4 5 || return 1
 	nfs_mount "vers=$VERSION" && nfs_is_rdma || return 1
@@ -39,7 +40,7 @@ begin() {
 	wait_for 100 is_held && truncate -s 2M "$NFS_MNT/file" && io_start "$NFS_MNT/file" 2M --block 16K
 }
 
-# _random TOOL FILE STOP: one series of operations after another, each verified at its end
+# _random TOOL FILE STOP: runs series of operations until STOP exists; each is verified at its end
 _random() {
 	local seed=$KIW_SEED
 	until [ -e "$3" ]; do
@@ -48,7 +49,7 @@ _random() {
 	done
 }
 
-# random_stop: none of its operations failed, and none was wrong.
+# random_stop: ends the series; fails if an operation failed or read wrong data.
 random_stop() {
 	: >"$T_DIR/random.stop"
 	spawn_wait random 120 || { spawn_log random; return 1; }
@@ -57,41 +58,41 @@ random_stop() {
 
 server_restarts() { nfs_stop && nfs_start; }
 
-# As when b is switched off: nothing is said to anybody, and then it knows of nothing but
-# what is in its file system and what nfsdcld has kept.
+# Simulates that b is switched off and on: its peers get no packet, and then the server has only its
+# file system and the records of nfsdcld.
 server_dies() {
 	peer_dies b && nfs_stop && _stay "$FAULT_S" && peer_returns b && nfs_start
 }
 
-# The client's own records, and what it had not committed, are all that is left beside the disk.
+# Kills the server. What is left is its disk, and what the client knows and has not committed yet.
 server_killed() { killed_for "$FAULT_S" && at_b _nfs_serve "$DISK"; }
 
-# The lock outlived it all.
+# Whether the lock is still held after all faults
 still_locked() {
 	nfs_mount2 "vers=$VERSION" || return 1
 	must_fail on_b "$TOOL" try "$NFS_MNT2/lock" && spawn_running hold && spawn_stop hold &&
 		wait_for 10 on_b "$TOOL" try "$NFS_MNT2/lock"
 }
 
-# The second client has been here, and the first reads everything anew.
+# Ends I/O and compares everything, also after the first client has read it from the server again.
 all_right() {
 	io_stop && random_stop && nfs_same_sum && nfs_remount "vers=$VERSION" && nfs_same_sum
 }
 
-# fault NAME CMD...: and how long it was until I/O went on
+# fault NAME CMD...: the test case of a fault; in a soak prints how long it took until I/O went on
 fault() {
 	local began=$SECONDS
 	t_run "$1" under "${@:2}"
 	[ -z "${KIW_SOAK:-}" ] || diag "$((SECONDS - began)) s"
 }
 
-# The quick form, on uml-debug, has two of them only.
+# Without a soak there are only the first two.
 faults() {
 	fault "the server's threads end and start again" server_restarts
 	fault "the server's device is deleted and added" device_again b
 	[ -n "${KIW_SOAK:-}" ] || return 0
 	fault "the link is down for $FAULT_S s" link_down_for "$FAULT_S"
-	fault "1 % of the packets are lost, others overtaken" loss_for "$FAULT_S"
+	fault "1 % of the packets are lost, others reordered" loss_for "$FAULT_S"
 	fault "nothing arrives for $FAULT_S s" silence_for "$FAULT_S"
 	if [ -n "$DISK" ]; then
 		fault "the server's guest is killed and boots again" server_killed

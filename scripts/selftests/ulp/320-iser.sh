@@ -34,12 +34,12 @@ target_ends() {
 		on_b rmdir $TPG/lun/lun_0 $TPG ${TPG%/*} $LIO/iscsi && lio_disk_ends
 }
 
-# LIO listens on the portal by TCP first, then by iSER on the same port.
+# LIO listens on the portal's port over TCP first, and then over RDMA.
 portal() { have b "$NP" && rdma_portal 1 && put b 1 $TPG/enable; }
 portal_ends() { put b 0 $TPG/enable && rdma_portal 0 && on_b rmdir "$NP"; }
 rdma_portal() { put b "$1" "$NP/iser"; }
 
-# Without the port mapper: the listener of TCP is in a namespace that nobody else uses.
+# Without the port mapper, the TCP listener is in a network namespace that nothing else uses.
 elsewhere() {
 	on_b ip netns add lio && on_b ip -n lio link set lo up &&
 		on_b ip -n lio addr add "$B4/32" dev lo &&
@@ -54,7 +54,7 @@ admin() { on_a timeout $((60 * ${KIW_SLOW:-1})) iscsiadm -m node -T $IQN -p "$B4
 
 setting() { admin -o update -n "$1" -v "$2"; }
 
-# It notices a dead peer in seconds, and then tries for longer than any fault lasts.
+# The initiator detects a dead peer in seconds, and then retries for longer than any fault lasts.
 initiator() {
 	on_a sh -c 'modprobe -q sd_mod || :'
 	[ -s /etc/iscsi/initiatorname.iscsi ] ||
@@ -75,11 +75,11 @@ logged_in() { [ "$(sessions)" = LOGGED_IN ]; }
 login() { admin --login && wait_for 10 disk && logged_in; }
 logout() { admin --logout && wait_gone 10 disk && ! sessions; }
 
-# --- what is to be seen --------------------------------------------------------------
+# --- ports ----------------------------------------------------------------------------
 
 in_use() { ! rdma_portal 1; }
 
-# Without the port mapper; the portal of TCP stays as it is.
+# Without the port mapper iSER is refused; the portal still serves TCP.
 refused_portal() {
 	local status=1
 	have b "$NP" && in_use && on_b ss -Hltn "sport = :$PORT" | grep . && status=0
@@ -95,12 +95,12 @@ ports() {
 
 served() { login && fio_verify "$(disk)" 8M; }
 
-# --- what happens ---------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------
 
-# The portal is gone with the device, so it is made again, as an administrator would.
+# The RDMA listener is gone with the device, so it is made again, as an administrator would do.
 portal_again() { rdma_portal 0 && rdma_portal 1; }
 
-# A device that is added anew has the policy that the module has for it.
+# A device that is added again starts with the module parameters.
 map_again() { [ -z "$MAPPED" ] || mapping "$1" y; }
 
 target_device_again() { device_again b && map_again b && portal_again; }
@@ -137,7 +137,7 @@ io_with_faults() {
 	io_ends
 }
 
-# Each fault once, whatever time a soak has.
+# Each fault once, regardless of the duration of a soak.
 io_with_each_fault() {
 	local KIW_SOAK=1
 	io_with_faults

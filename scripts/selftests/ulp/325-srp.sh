@@ -16,7 +16,7 @@
 . "$SELFTESTS/rc-ulp"
 
 PORT=5555
-# What an initiator is called: what it says of itself, and of its GID what an iWARP device has 0 of
+# Name of an initiator: its initiator_ext, and the half of its GID that is 0 for an iWARP device
 EXT=000000000000000a
 NAME=0x${EXT}0000000000000000
 TPG=
@@ -50,7 +50,7 @@ target_ends() { unserve && lio_disk_ends; }
 
 # --- initiator ----------------------------------------------------------------------
 
-# The module calls the target by the number of the first device that it saw.
+# The target module derives the target's number from the first device that it has found.
 service_guid() { printf %016x "$(on_b cat /sys/module/ib_srpt/parameters/srpt_service_guid)"; }
 
 login() {
@@ -60,27 +60,27 @@ login() {
 		/sys/class/infiniband_srp/srp-$DEV_A-1/add_target && wait_for 10 disk && tune
 }
 
-# It tries again after a second, and for longer than any fault lasts.
+# The initiator retries after a second, and for longer than any fault lasts.
 tune() {
 	local port
 	port=$(echo /sys/class/srp_remote_ports/*)
 	put a off $port/fast_io_fail_tmo && put a 600 $port/dev_loss_tmo && put a 1 $port/reconnect_delay
 }
 
-# What the disk has in its cache is written when it is no more to be seen. If the target went before
-# that, this would be tried for as long as any I/O is.
+# The disk's cached data is written back after the disk has become invisible. If the target went
+# before that, this would be retried as long as any other I/O.
 logout() { put a 1 /sys/class/srp_remote_ports/*/delete && wait_gone 10 has_host; }
 
 has_host() { grep -q -s -x ib_srp /sys/class/scsi_host/host*/proc_name; }
 
-# --- what happens ---------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------
 
-# The module does not take a device for the one that has gone: the target is made anew.
+# The module does not recognise the new device as the old one, so the target is made again.
 target_device_again() { device_again b && unserve && serve; }
 
 killed_and_returns() { killed_for "$FAULT_S" && target; }
 
-# The disk goes with the initiator's device.
+# The disk is removed with the initiator's device.
 device_goes() {
 	on_a timeout 60 rdma link delete $DEV_A && wait_gone 10 disk && rdma_add a &&
 		wait_for 5 rdma_is_active a && login && fio_verify "$(disk)" 2M

@@ -19,15 +19,15 @@
 CFG=/sys/kernel/config
 NVMET=$CFG/nvmet
 NQN=kiwarp
-# Of namespaces in the target: 1 is a file, 2 a block device, of a pair one that outlives b
+# Namespaces of the target: 1 is a file, 2 a block device, with a pair one that outlives b
 SIZE=$((128 << 20))
 BLOCK=/dev/ram0
 ! is_pair || BLOCK=$DISK_B
 
 # --- target -------------------------------------------------------------------------
 
-# namespace ID PATH [BUFFERED]: a host drops one that has another identity than it knows, so
-# that is said, and not invented anew when the target is.
+# namespace ID PATH [BUFFERED]: makes a namespace. Its identity is set, because the target would
+# generate a new one each time, and a host drops a namespace whose identity has changed.
 namespace() {
 	local dir=$NVMET/subsystems/$NQN/namespaces/$1
 	have b "$dir" && put b "$2" "$dir/device_path" &&
@@ -79,7 +79,7 @@ nvme_connect() {
 		--hostid 7d1a6a6e-9d2b-4b52-9b16-0d8f5f4b6a10 --reconnect-delay 1 "$@"
 }
 
-# disk NSID: the one that can be used, not those of single paths.
+# disk NSID: prints the disk that can be used, not those of single paths.
 disk() {
 	local d
 	for d in /sys/block/nvme*n*; do
@@ -104,7 +104,8 @@ detach() {
 		[ -z "$(controllers)" ]
 }
 
-# As many queues as were asked for, but no more than CPUs; and that of the administrator.
+# Whether there are as many I/O queues as were asked for, but not more than CPUs; and the admin
+# queue
 queues() {
 	local got want
 	want=$(nproc)
@@ -117,9 +118,9 @@ reset() { on_a nvme reset "/dev/$(basename "$(controllers)")"; }
 
 again() { unserve 1 && serve 1; }
 
-# lockdep has one class for the identifier that listens, which is destroyed under the lock of the
-# configuration, and for those of connections, whose first command takes that lock: it would
-# report nvmet and be silent from then on.
+# lockdep has one class for the listening identifier, which is destroyed under nvmet's configuration
+# lock, and those of connections, whose first command takes that lock. It would report nvmet, and
+# then be disabled.
 has_lockdep() { [ -e /proc/lockdep ]; }
 
 target_again() {
@@ -127,10 +128,10 @@ target_again() {
 	again
 }
 
-# After its device has come back, a port has to be told to listen again.
+# After its device was added again, a port does not listen by itself.
 target_device_again() { device_again b && again; }
 
-# By the rules of NVMe the controllers go with the host's device.
+# The rules of NVMe: the controllers are deleted with the host's device.
 device_goes() {
 	on_a timeout 60 rdma link delete $DEV_A && wait_gone 10 disk 1 && [ -z "$(controllers)" ] &&
 		rdma_add a && wait_for 5 rdma_is_active a && attach "$B4"
@@ -159,20 +160,20 @@ path_is_not() { ! path_is "$1" "$2"; }
 drop() { on_b nft "add table inet kiw; add chain inet kiw in { type filter hook input priority 0; };
 	add rule inet kiw in ip6 saddr $A6 drop"; }
 
-# I/O goes over the path that remains.
+# I/O continues over the other path.
 path_fails() {
 	drop && wait_for 30 path_is_not "$B6" live && io_moves && path_is "$B4" live &&
 		on_b nft delete table inet kiw && wait_for 30 path_is "$B6" live && io_moves
 }
 
-# Two paths, two addresses, of which one goes silent.
+# Two paths to two addresses, one of which becomes silent.
 two_paths() {
 	has_paths || { skip_this "no NVME_MULTIPATH"; return; }
 	on_a ping -q -c 1 "$B6" && port 2 ipv6 "$B6" && attach "$B4" --keep-alive-tmo 2 && attach "$B6" --keep-alive-tmo 2 &&
 		io_start "$(disk 2)" 8M && path_fails && io_stop && detach
 }
 
-# Not each buffer is registered, but all memory: what remote peers may do is said by one key.
+# Buffers are not registered; one key gives the target access to all memory.
 global_key() {
 	local p=/sys/module/nvme_rdma/parameters/register_always
 	modprobe -r nvme-rdma && modprobe nvme-rdma register_always=N && [ "$(cat $p)" = N ] &&
@@ -191,12 +192,12 @@ faults() {
 	t_killed "the target's guest is killed and boots" under killed_and_returns
 }
 
-# Nothing is lost to the disk at the min watermark, neither requests nor a new connection.
+# At the min watermark, requests and a new connection succeed.
 at_min_watermark() { io_moves && reset && io_moves; }
 
 io_done() { _io_count && echo "$IO_COUNT"; }
 
-# Memory that a process does not get is at the target: the host must not need any for that.
+# A process with less memory than it uses, so that it swaps to the target
 swap_in() {
 	local group=/sys/fs/cgroup/swap
 	echo +memory >/sys/fs/cgroup/cgroup.subtree_control && mkdir -p $group &&

@@ -15,11 +15,11 @@
 # shellcheck source=scripts/selftests/lib/rc-reserves
 . "$SELFTESTS/rc-reserves"
 
-# Pages can only go if acknowledgements of those on their way can be received. For that the socket may
-# use the reserves of memory, and the netdev's driver has to: UML's does not, and such a guest can
-# stand still for ever.
+# Pages can be written out only if acknowledgements of earlier ones are received. For this the
+# socket may use the memory reserves, and the netdev's driver has to use them, too: UML's does not,
+# so such a guest can hang forever.
 
-# What is left to processes, and what one of them needs, MiB
+# Memory that is left to processes, and what one of them needs, in MiB
 LEFT=64
 NEEDED=96
 
@@ -48,7 +48,7 @@ swap_on() {
 		mkswap "$(disk)" && swapon "$(disk)" && shorten
 }
 
-# shorten: nearly all memory is taken away; what follows depends on the disk.
+# shorten: takes nearly all memory away; from then on everything depends on the disk.
 shorten() {
 	local available
 	sync
@@ -59,7 +59,7 @@ shorten() {
 
 pages() { awk -v name="$1" '$1 == name { print $2 }' /proc/vmstat; }
 
-# A process gets each page back as it was, and TCP drops no segment from the reserves.
+# Whether a process gets each page back intact, and TCP drops no segment from the reserves
 swapped() {
 	local in out before status=0 end=$((SECONDS + ${KIW_SOAK:-0}))
 	in=$(pages pswpin) out=$(pages pswpout) before=$(drops a)

@@ -17,12 +17,12 @@ SHARE=$T_DIR/share
 MNT=$T_DIR/mnt
 CONF=$T_DIR/ksmbd.conf
 USERS=$T_DIR/ksmbdpwd.db
-# The client's own sizes are as large as the device can register, and memory that does not
-# begin with a page takes one page more: such an operation it tries for ever.
+# By default the client uses the largest size that the device can register. Memory that is not
+# page-aligned then needs a page more, and the client retries such an operation forever.
 SIZES=rsize=1048576,wsize=1048576
 is_kiwarp || SIZES=rsize=524288,wsize=524288
 
-# Over iWARP SMB Direct has a port of its own, 5445, as that of SMB over TCP is taken.
+# Over iWARP, SMB Direct has its own port, 5445, because SMB over TCP has the usual one.
 server() {
 	on_b mkdir -p "$SHARE" && on_b mount -t tmpfs tmpfs "$SHARE" && put b "[global]
 	netbios name = KIW
@@ -49,7 +49,7 @@ files() {
 		cmp "$T_DIR/big" "$MNT/big" && same_sum "$(sha256sum <"$T_DIR/big")"
 }
 
-# The client registers; the server reads and writes.
+# Whether the client has registered memory, and the server has read and written it
 over_rdma() {
 	dmesg | grep -q 'RDMA transport established' || { echo "not over RDMA"; return 1; }
 	is_kiwarp || return 0
@@ -67,13 +67,13 @@ faults() {
 	t_on "" "silence" under silence_for "$FAULT_S"
 }
 
-# A connection ends between operations, the client makes another. Not with operations under
-# way, nor without a goodbye: what cifs of 6.12 then does is in Documentation/ulp/smb.rst.
+# A connection ends between operations, and the client makes another. It must not end during
+# operations or silently: Documentation/ulp/smb.rst has what cifs of 6.12 does then.
 ends() {
 	"$@" && wait_for 60 cmp "$T_DIR/big" "$MNT/big" && fio_verify "$MNT/fio" 1M --bsrange=4k-128k
 }
 
-# Half of a soak's time is for either.
+# Each gets half of a soak's time.
 half() {
 	local KIW_SOAK=${KIW_SOAK:+$((KIW_SOAK / 2))}
 	again_and_again "$@"

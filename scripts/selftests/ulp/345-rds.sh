@@ -12,8 +12,8 @@
 # shellcheck source=scripts/selftests/lib/rc-ulp
 . "$SELFTESTS/rc-ulp"
 
-# rds_bind [TRANSPORT]: an RDS socket to a's address, with SO_RDS_TRANSPORT of SOL_RDS; says the
-# errno's name, or "bound"
+# rds_bind [TRANSPORT]: binds an RDS socket to a's address, with SO_RDS_TRANSPORT of SOL_RDS if
+# TRANSPORT is given; prints "bound" or the errno's name
 RDS_TRANS_IB=0
 rds_bind() {
 	on_a python3 - "$A4" "$@" <<-'END'

@@ -14,11 +14,11 @@
 . "$SELFTESTS/rc-ulp"
 
 PRELOAD=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so
-# Connections at a time; how often in a soak: 10,000 altogether
+# Connections at a time; rounds in a soak, 10,000 connections in all
 STORM=250
 STORMS=${KIW_SOAK:+40}
 
-# is_slow: where what spins on a CPU that it shares takes too long for every day.
+# is_slow: whether programs that poll take too long for a short run, because they share a CPU.
 is_slow() { [ "$KIW_KERNEL" != uml ] && [ -z "${KIW_SOAK:-}" ]; }
 
 # --- a server on b, a client on a ------------------------------------------------------
@@ -32,21 +32,21 @@ serve() {
 	[ "$1" = - ] || wait_listen b "$1" || { spawn_log stack; spawn_stop stack; return 1; }
 }
 
-# client COMMAND...: its output is in client.log.
+# client COMMAND...: runs the client on a; its output is in client.log.
 client() {
 	on_a timeout $((60 * ${KIW_SLOW:-1})) "$@" >"$T_DIR/client.log" 2>&1 </dev/null ||
 		{ echo "client: $?"; cat "$T_DIR/client.log"; spawn_log stack; return 1; }
 	cat "$T_DIR/client.log"
 }
 
-# pair PORT CLIENT...: both end, both with status 0.
+# pair PORT CLIENT...: whether server and client end, both with status 0.
 pair() {
 	serve "$1" || return 1
 	client "${@:2}" || { spawn_stop stack; return 1; }
 	spawn_wait stack 10 || { echo "server: $?"; spawn_log stack; return 1; }
 }
 
-# forever PORT CLIENT...: the server is for many clients, and is ended.
+# forever PORT CLIENT...: like pair, but the server does not end by itself, and is stopped.
 forever() {
 	local status=0
 	serve "$1" || return 1
@@ -56,7 +56,8 @@ forever() {
 	return $status
 }
 
-# cannot REASON CMD...: says why, and neither crashes nor waits for ever. Some end with 255.
+# cannot REASON CMD...: whether CMD fails with REASON, and neither crashes nor hangs. Some end with
+# 255.
 cannot() {
 	local reason=$1 status=0
 	shift
@@ -68,7 +69,7 @@ cannot() {
 
 # --- rsockets ----------------------------------------------------------------------------
 
-# stream TOOL ADDRESS OPTIONS...: every octet verified on both ends.
+# stream TOOL ADDRESS OPTIONS...: transfers data; every byte is verified on both ends.
 stream() {
 	local tool=$1 addr=$2
 	shift 2
@@ -89,7 +90,7 @@ copied() {
 	forever 7427 rcopy "$T_DIR/from" "$B4:$T_DIR/to" && cmp "$T_DIR/from" "$T_DIR/to"
 }
 
-# A program of TCP sockets, as it is.
+# An unmodified program that uses TCP sockets
 preloaded() {
 	SERVER=(env "LD_PRELOAD=$PRELOAD" python3 "$SELFTESTS/stacks.py" server "$B4" 5003)
 	pair 5003 env "LD_PRELOAD=$PRELOAD" python3 "$SELFTESTS/stacks.py" client "$B4" 5003 &&
@@ -113,8 +114,8 @@ simple() {
 established() { counter "$DEV_A" conn_established; }
 failures() { counter "$DEV_A" conn_failed; }
 
-# storm: STORM connections at a time, and each of them is made. cmtime itself does not mind
-# those that are not.
+# storm: makes STORM connections at a time, and checks that all succeed: cmtime itself does not
+# report those that fail.
 storm() {
 	local i made failed
 	SERVER=(cmtime -c "$STORM")
@@ -133,8 +134,8 @@ storm() {
 
 # --- measuring tools ---------------------------------------------------------------------
 
-# qperf TEST...: its server tells the client the port before it listens there, so the client
-# is refused at times, and may try again. "failed" of a result is one, too.
+# qperf TEST...: its server tells the client the port before it listens there, so the client is
+# sometimes refused, and may try again. A result that says "failed" is a failure, too.
 qperf_of() {
 	local t try status=0
 	SERVER=(qperf)
@@ -170,8 +171,8 @@ pingpong() {
 	pair 47592 fi_pingpong "${common[@]}" -d $DEV_A "$B4"
 }
 
-# ofi_rxm 1.17 may crash when it closes what the other end has closed, after all is done:
-# then there are the results of all sizes.
+# ofi_rxm 1.17 may crash at the very end, when it closes a connection that the other end has closed.
+# That is accepted if the results of all sizes are there.
 datagram_pingpong() {
 	pingpong 'verbs;ofi_rxm' rdm && return
 	grep -q '^1m .* =5 ' "$T_DIR/stack.log" && grep -q '^1m .* =5 ' "$T_DIR/client.log"
@@ -182,8 +183,8 @@ providers() {
 	grep -q 'FI_PROTO_IWARP$' "$T_DIR/info" && grep -q 'FI_PROTO_RXM' "$T_DIR/info"
 }
 
-# mpi RANKS: all of them on one host, with no way between them but that of libfabric. For
-# what may happen when ofi_rxm closes see above.
+# mpi RANKS: runs all ranks on one host, with libfabric as their only transport. ofi_rxm may crash
+# at the end, see above.
 mpi() {
 	is_slow && { skip_this "its ranks spin"; return; }
 	on_a env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
@@ -220,14 +221,14 @@ without_cm() {
 	grep -q 'Failed to modify QP to RT[RS]' "$T_DIR/pp.log"
 }
 
-# left: neither objects nor connections.
+# left: whether programs have left neither objects nor connections.
 left() {
 	is_kiwarp && { nothing_left $DEV_A $DEV_B; return; }
 	wait_for 10 no_objects $DEV_A && wait_for 10 no_objects $DEV_B
 }
 
 hosts() {
-	# libfabric asks for the address of the host's name, MPI for 127.0.0.1.
+	# libfabric resolves the host's name, MPI needs 127.0.0.1.
 	echo "$A4 $(hostname)" >>/etc/hosts && on_a ip link set lo up
 }
 

@@ -75,7 +75,7 @@ own_address() {
 		ping_pong b b "$B6" "$B6" -C 5
 }
 
-# Nothing of the programs remains.
+# The programs leave no objects behind.
 nothing_left() {
 	local kind
 	for kind in qp cq mr cm_id; do
@@ -86,7 +86,7 @@ nothing_left() {
 	done
 }
 
-# objects_of HOST KIND: those of programs.
+# objects_of HOST KIND: prints the objects of programs.
 objects_of() { on "$1" rdma resource show "$2" | grep -w pid; }
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"

@@ -19,8 +19,8 @@ CASES=(send_sizes write_sizes read_sizes send_back server_first multi_sge read_i
 	rereg rereg_writable dereg dereg_midway regions_in_turn changing_memory states
 	limits)
 
-# dereg_midway has a stream that never pauses: with KASAN a tick is over before softirqs have
-# used what came in it. Nothing else would run, were the engines not left to a work item.
+# The stream of dereg_midway never pauses: with KASAN, softirqs need more than a tick to process
+# what arrives in a tick. If the engines were not left to a work item, nothing else would run.
 gave_way() { [ $(($(counter "$DEV_A" run_deferred) + $(counter "$DEV_B" run_deferred))) -gt 0 ]; }
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"

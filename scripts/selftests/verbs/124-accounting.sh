@@ -9,7 +9,7 @@
 
 GROUP=/sys/fs/cgroup/accounting
 
-# in_group ARGUMENT...: of accounting.py
+# in_group ARGUMENT...: runs accounting.py in the cgroup
 in_group() {
 	echo max >"$GROUP/memory.max" || return 1
 	bash -c 'echo $BASHPID >"$1" && shift && exec nsenter --net=/run/netns/a -- \
@@ -24,7 +24,7 @@ costs() {
 	[ "$cost" -ge 300 ]
 }
 
-# A process makes as many as it can: it gets no more, or is killed.
+# A process creates as many objects as it can: further ones fail, or the process is killed.
 exhausts() {
 	local status
 	in_group exhaust mr

@@ -12,7 +12,7 @@ sweep() {
 	"$PROGRAMS/sweep" "$1" ${2:+"$2"}
 }
 
-# policy NAME VALUE: of both devices, for the connections to come.
+# policy NAME VALUE: sets the policy of both devices for later connections.
 policy() {
 	echo "$2" >/sys/class/infiniband/$DEV_A/policy/"$1" &&
 		echo "$2" >/sys/class/infiniband/$DEV_B/policy/"$1"

@@ -24,7 +24,7 @@ fi
 # storm CONNECTIONS SECONDS
 storm() { KIW_SEED=$RANDOM "$PROGRAMS/storm" "$@"; }
 
-# What is sent in segments of their own, and waits for its turn, is under way for a while.
+# Messages in segments of their own wait for their turn, so they are in flight for a while.
 slow_link() {
 	local host
 	for host in a b; do

@@ -20,7 +20,7 @@ refused() {
 	[ $((after - before)) = 31 ] || { echo "wr_invalid: $before, then $after"; return 1; }
 }
 
-# The neighbour's data is verified all along.
+# The data of another connection is verified during all of this.
 attack() {
 	local status=0
 	"$PROGRAMS/sweep" 97 "$ATTACK" >"$T_DIR/neighbour.log" 2>&1 &

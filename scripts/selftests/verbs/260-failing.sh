@@ -14,7 +14,7 @@
 FAILSLAB=/sys/kernel/debug/failslab
 FAILPAGE=/sys/kernel/debug/fail_page_alloc
 
-# set_all FILE VALUE: of both kinds of allocations.
+# set_all FILE VALUE: sets FILE for both kinds of allocations.
 set_all() { echo "$2" >"$FAILSLAB/$1" && echo "$2" >"$FAILPAGE/$1"; }
 
 settings() {
@@ -32,15 +32,15 @@ failing() {
 
 is_old() { [ "$SECONDS" -gt $(($1 + 6)) ]; }
 
-# leaks [ALLOWED]: of what is gone by now. kmemleak says nothing of what is younger than 5 s. What
-# is allowed is forgotten, as the check of the next test would find it.
+# leaks [ALLOWED]: checks for leaks. kmemleak reports none that is younger than 5 s. Clears allowed
+# leaks, because the check of the next test would find them.
 leaks() {
 	local since=$SECONDS
 	[ -w "$KMEMLEAK" ] && wait_for 10 is_old "$since" && kmemleak_check "${1:-}" &&
 		echo clear >"$KMEMLEAK"
 }
 
-# Of what cannot wait, whoever asks for it; TCP sends again.
+# Atomic allocations of all callers fail; TCP retransmits.
 traffic() {
 	set_all ignore-gfp-wait 1 && set_all times -1 && "$PROGRAMS/failing" traffic
 }
@@ -90,7 +90,7 @@ caller() {
 		[ "$reply" = "MPA ID Rep Frame" ]' caller "$STREAM_CACHE"
 }
 
-# A caller is not lost when there is no memory for a moment.
+# A connection attempt is not lost if memory is short for a moment.
 callers_wait() {
 	local status
 	spawn server b rping -s -a "$B4" && wait_listen b 7174 || return 1
@@ -101,13 +101,13 @@ callers_wait() {
 	return "$status"
 }
 
-# Of both hosts: it is a matter of chance which has something to send.
+# On both hosts, because it is random which one has something to send.
 tries() { echo $(($(counter "$DEV_A" tx_blocked) + $(counter "$DEV_B" tx_blocked))); }
 _tries_beyond() { [ "$(tries)" -gt "$1" ]; }
 pings() { grep -c '^ping data' "$T_DIR/client.log"; }
 _pings_beyond() { [ "$(pings)" -gt "$1" ]; }
 
-# TCP has nothing under way and no memory for more: it is tried again now and then, not all
+# TCP has nothing in flight and no memory to send more: the driver tries again at intervals, not all
 # the time.
 tries_again() {
 	local before begin rate status=1 cache=skbuff_fclone_cache

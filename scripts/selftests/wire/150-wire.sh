@@ -12,7 +12,7 @@
 # shellcheck source=scripts/selftests/lib/capture.sh
 . "$SELFTESTS/capture.sh"
 
-# counts: NAME=VALUE of the counters, of both devices together.
+# counts: prints NAME=VALUE of the counters, added up over both devices.
 counts() {
 	local name path dev sum value
 	for name in rx_sends rx_writes rx_read_requests rx_read_responses tx_terminates tx_fpdus; do
@@ -26,7 +26,7 @@ counts() {
 	done
 }
 
-# decoded CRC: CRC is "crc" when all FPDUs must have good ones.
+# decoded CRC: checks the capture; CRC is "crc" if all FPDUs must have valid CRCs.
 decoded() {
 	local -a counts
 	mapfile -t counts < <(counts)
@@ -68,7 +68,7 @@ with_markers() {
 	done
 }
 
-# What is written in many segments, as "wire_check.py aligned" reads it
+# A Write of many segments, for "wire_check.py aligned"
 aligned() {
 	local name=$1
 	shift

@@ -19,7 +19,7 @@ policy() {
 	if [ $# -gt 2 ]; then bash -c "echo '$3' >$file"; else cat "$file"; fi
 }
 
-# policies DEV: all in one line.
+# policies DEV: prints all settings in one line.
 policies() {
 	local name
 	for name in crc markers p2p rtr mpa_rev rdmac startup_ms max_half_open \
@@ -108,7 +108,7 @@ refuses() {
 	policies_are "$DEV_A" "$before"
 }
 
-# Thirty mistakes at once: each has its line in the log.
+# Thirty invalid values at once: each has its line in the log.
 each_is_told() {
 	local n
 	log_mark
@@ -143,7 +143,7 @@ parameters_are_defaults() {
 
 # --- what they do -----------------------------------------------------------------
 
-# Host a to what answers for host b.
+# Connects from host a to the program that answers for host b.
 cannot_connect() { ! on_a timeout 30 rping -c -a "$B4" -C 1 >/dev/null 2>&1; }
 
 # request_of_a NUMBER: host b waits for a Request and shows so many octets of it, from its
@@ -366,8 +366,8 @@ while c.recv(1000): pass'
 	[ "$(counter "$DEV_A" conn_timeout)" -gt "$before" ]
 }
 
-# half_open SETTING VALUE DEFAULT EVICTED: silent callers, more than there is room for. The
-# oldest go, EVICTED at the least, and whoever comes is served.
+# half_open SETTING VALUE DEFAULT EVICTED: more silent peers connect than the setting allows. The
+# oldest are evicted, at least EVICTED of them, and another client is served.
 half_open() {
 	local setting=$1 before gone
 	before=$(counter "$DEV_A" conn_limited)
@@ -393,7 +393,7 @@ time.sleep(20)'
 	[ "$status" = 0 ] && [ "$gone" -gt "$4" ]
 }
 
-# The type of service of a listener is that of what it accepts.
+# Accepted connections have the type of service of their listener.
 service_type() {
 	local addr=$1 status
 	spawn listener a timeout 60 python3 -c "

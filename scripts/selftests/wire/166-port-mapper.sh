@@ -31,7 +31,7 @@ poser_begins() {
 
 poser_ends() { spawn_stop poser; grep asked "$T_DIR/poser.log"; }
 
-# It is asked, and what it says is not done.
+# The mapper is asked, but its answer is ignored.
 false_mapper() {
 	local status=0
 	mappings n n && poser_begins || return 1
@@ -56,7 +56,7 @@ let_go() { spawn_stop holder; wait_gone 10 is_listening b $PORT; }
 cm_ids() { on "$1" rdma res show cm_id | grep "^link $(dev_of "$1")/"; }
 listens() { cm_ids b | grep -q "state LISTEN .*:$PORT "; }
 
-# server [OPTIONS of rping]: it listens, as it understands it, on its port.
+# server [OPTIONS of rping]: starts a server, which listens on what it sees as its port.
 server() {
 	spawn rping b timeout 60 rping -s -V "$@"
 	wait_for 10 listens || { spawn_log rping; spawn_stop rping; return 1; }
@@ -67,7 +67,7 @@ server_ends() {
 	wait_gone 10 listens
 }
 
-# client ADDRESS: data is verified.
+# client ADDRESS: connects and verifies data.
 client() {
 	local status=0
 	on_a timeout 50 rping -c -a "$1" -V -C 3 >"$T_DIR/client.log" 2>&1 || status=$?
@@ -78,7 +78,7 @@ client() {
 	wait_gone 10 listens
 }
 
-# is_real, is_mapped: what TCP calls the only listener.
+# is_real, is_mapped: the TCP port of the only listener is the consumer's, or the mapper's.
 is_real() { kernel_listens b && kernel_listens b | grep -q ":$PORT\$"; }
 is_mapped() { kernel_listens b && ! kernel_listens b | grep -q ":$PORT\$"; }
 
@@ -87,7 +87,7 @@ in_use() {
 		grep 'rdma_listen: Address already in use' "$T_DIR/in_use"
 }
 
-# as_ever: its own port is what it listens on, and one that TCP has is refused.
+# as_ever: a server listens on its own port, and a port that TCP uses is refused.
 as_ever() {
 	server -a "$B4" && is_real && client "$B4" && hold && in_use && let_go
 }
@@ -111,7 +111,7 @@ watch() {
 	wait_for 10 grep -q 'listening on' "$T_DIR/dump.log"
 }
 
-# The mapper of the other host was asked, then TCP was given the port that it said.
+# The other host's mapper was asked, and TCP connects to the port that it has answered.
 on_the_wire() {
 	local port=$1
 	wait_for 10 grep -q "IP $A4.* > $B4\.3935: UDP" "$T_DIR/dump.log" &&
@@ -119,7 +119,7 @@ on_the_wire() {
 		! grep "\.$PORT:" "$T_DIR/dump.log"
 }
 
-# A connection that stays, looked at from all sides.
+# A lasting connection, as TCP and both consumers see it.
 served() {
 	local port status=1
 	hold && watch && mappings y y && server -a "$B4" && is_mapped || return 1
@@ -139,7 +139,7 @@ served() {
 	let_go && return $status
 }
 
-# b calls a's port what a calls it, though that is mapped, too.
+# b sees the port that a sees, although that port is mapped, too.
 both_agree() {
 	local ours
 	ours=$(cm_ids a | sed -n "s/.*src-addr \($A4:[0-9]*\) dst-addr $B4:$PORT .*/\1/p")
@@ -161,7 +161,7 @@ version6() {
 	mappings y y && server -a "$B6" && is_mapped && client "$B6"
 }
 
-# What began before the setting changes is not affected.
+# A change of the setting does not affect existing listeners and connections.
 changes() {
 	local n status=0
 	mappings y y && server -a "$B4" -P && is_mapped || return 1

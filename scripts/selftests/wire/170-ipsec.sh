@@ -18,7 +18,7 @@ BETWEEN="((host $A4 and host $B4) or (host $A6 and host $B6))"
 
 # --- what the hosts are told ------------------------------------------------------
 
-# key OCTETS: new in every call.
+# key OCTETS: prints a new random key.
 key() { printf '0x'; od -An -N"$1" -tx1 /dev/urandom | tr -d ' \n'; }
 
 # algorithms FAMILY: one algorithm of each kind.
@@ -29,7 +29,7 @@ algorithms() {
 	esac
 }
 
-# one_state FROM TO SPI FAMILY: the same on both hosts.
+# one_state FROM TO SPI FAMILY: adds a state, the same on both hosts.
 one_state() {
 	local -a how
 	read -ra how < <(algorithms "$4")
@@ -66,7 +66,7 @@ policies_down() { on "$1" ip xfrm policy flush; }
 
 both_up() { states_up 70 && policies_up a && policies_up b; }
 
-# sa HOST FROM TO WHAT: packets, or how many were not authentic.
+# sa HOST FROM TO WHAT: prints a counter of a state: packets, or packets that were not authentic.
 sa() {
 	on "$1" ip -s xfrm state get src "$2" dst "$3" proto esp \
 		spi "$(on "$1" ip xfrm state list src "$2" dst "$3" | sed -n 's/.*spi \(0x[0-9a-f]*\).*/\1/p')" |
@@ -108,7 +108,7 @@ capture_end() {
 	grep -q '^0 packets dropped by kernel' "$T_DIR/tcpdump.log"
 }
 
-# captured CMD...: what is on the wire meanwhile.
+# captured CMD...: runs CMD, and captures what is on the wire meanwhile.
 captured() {
 	local status=0
 	capture || return 1
@@ -143,7 +143,7 @@ clear_is_found() {
 pings() { rping_to b "$B4" -C 10 -S 5000 && rping_to a "$A4" -C 10 -S 60000; }
 pings6() { rping_to b "$B6" -C 10 -S 5000 && rping_to a "$A6" -C 10 -S 60000; }
 
-# unreachable ADDRESS: the server is there, the caller is told that it failed.
+# unreachable ADDRESS: the server listens, but the client's connect fails.
 unreachable() {
 	local status
 	spawn server b timeout 80 rping -s -a "$1" -P
@@ -161,7 +161,7 @@ no_states() {
 	states_down && captured all_unreachable && no_clear && ! seen esp | grep .
 }
 
-# Host a is not told to encrypt: host b does not take what it sends.
+# Host a does not encrypt, so host b drops its packets.
 clear_is_not_taken() {
 	local status=0
 	policies_down a || return 1
@@ -195,7 +195,7 @@ moves() {
 
 stands_still() { moves; ! wait_for 1 moves; }
 
-# RFC 5044 9.4: an SA that ends is no reason to end a stream; the next one serves it.
+# RFC 5044 9.4: the expiry of an SA does not end a stream, which uses the next SA.
 new_keys() {
 	local status=1
 	spawn server b timeout 60 rping -s -a "$B4" -S 100

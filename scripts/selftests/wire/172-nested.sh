@@ -7,8 +7,8 @@
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 
-# A tunnel in a tunnel, each with more room than what is below it: a segment of the inner one
-# becomes packets of the outer one that IP cuts in pieces, and those again.
+# A tunnel in a tunnel, each with a larger MTU than the one below: IP fragments the packets of the
+# inner tunnel in the outer one, and fragments these fragments again.
 OUTER_MTU=4000 INNER_MTU=9000
 
 # tunnels_up HOST: outer 10.78.0.N, inner 10.79.0.N
@@ -39,7 +39,7 @@ policy() {
 		echo "$2" >/sys/class/infiniband/$DEV_B/policy/"$1"
 }
 
-# cross: pings of many segments, verified at both ends
+# cross: sends pings of many segments, which both ends verify
 cross() {
 	local before host
 	before=$(reassembled)

@@ -8,7 +8,7 @@ One request per connection, a line of text:
   err ID         what the script wrote to stderr, once it has ended
   status ID      its exit status, once it has ended
   ping           answers "pong"
-  end            this guest has done its duty
+  end            powers this guest off
 """
 
 import base64
@@ -23,7 +23,7 @@ import threading
 
 
 class Job:
-    """A script, from its start until somebody asked how it ended."""
+    """A script, from its start until its exit status has been requested."""
 
     def __init__(self):
         self.ended = threading.Event()
@@ -55,7 +55,7 @@ class Job:
 
 
 class Agent:
-    """The jobs, and what can be asked about them."""
+    """All jobs, and the requests about them."""
 
     def __init__(self):
         self.jobs = {}

@@ -52,7 +52,7 @@ static LIST_HEAD(devices);
 /* Unregisters devices whose netdev goes away; drained at module exit */
 static struct workqueue_struct *leave_wq;
 
-/* It carries IP and has no usable hardware address */
+/* Does the netdev carry IP without having a usable hardware address? */
 static bool device_is_addressless(const struct net_device *ndev)
 {
 	switch (ndev->type) {
@@ -72,8 +72,8 @@ static bool device_is_addressless(const struct net_device *ndev)
 }
 
 /*
- * The traffic of a port belongs to its bond, team, bridge or switch. The port has no IP
- * address that rdma_cm could match, so a device on it would never be found, or be found
+ * Is the netdev a port of a bond, team, bridge or switch, to which its traffic belongs? Such a port
+ * has no IP address that rdma_cm could match, so a device on it would never be found, or be found
  * instead of its master's. A port of a VRF keeps its addresses.
  */
 static bool device_is_port_of_another(const struct net_device *ndev)
@@ -101,8 +101,8 @@ static int device_check_netdev(const struct net_device *ndev)
 }
 
 /*
- * rdma_cm of Linux 6.1 expects GID 0 to be the hardware address, zero padded. Later versions
- * only require that it is not zero.
+ * Make GID 0: the hardware address, zero padded, or a random one if there is none. rdma_cm of Linux
+ * 6.1 expects the hardware address. Later versions only require that the GID is not zero.
  */
 static void device_make_gid(const struct net_device *ndev, union ib_gid *gid)
 {
@@ -129,7 +129,7 @@ static __be64 device_make_guid(const struct kiw_device *dev)
 	return cpu_to_be64(get_unaligned_be64(guid));
 }
 
-/* The netdev is going away, see device_leave(). Holds a reference to the device's memory */
+/* Unregister a device whose netdev is going away; owns a reference taken by device_leave(). */
 static void device_leave_work(struct work_struct *work)
 {
 	struct kiw_device *dev = container_of(work, struct kiw_device, leave_work);
@@ -227,7 +227,7 @@ static const struct ib_device_ops device_end_ops = {
 	.dealloc_driver = device_dealloc,
 };
 
-/* The living device on @ndev */
+/* Find the device on @ndev, unless it has been taken down */
 static struct kiw_device *device_find(const struct net_device *ndev)
 {
 	struct kiw_device *dev;
@@ -462,7 +462,7 @@ static void device_follow_address(struct kiw_device *dev)
 {
 	union ib_gid gid;
 
-	/* A random GID stays */
+	/* Without a hardware address the GID is random, and does not change */
 	if (device_is_addressless(dev->ndev))
 		return;
 	device_make_gid(dev->ndev, &gid);
@@ -514,9 +514,9 @@ static struct notifier_block netdev_notifier = {
 };
 
 /*
- * A network namespace is being destroyed. Its virtual netdevs and the devices on them are gone
- * by now. But nothing waited for the device of a netdev that was moved out: it may still have
- * sockets here.
+ * Take down the devices that still have sockets in a network namespace that is being destroyed.
+ * The namespace's virtual netdevs, and the devices on them, are gone by now. A netdev that can
+ * outlive the namespace has been moved out of it, and nothing has waited for its device to end.
  */
 static void __net_exit device_namespace_exit(struct net *net)
 {

@@ -40,7 +40,7 @@ struct kiw_uapi_ops;
  * @link: in the module's list, for the netdev notifier
  * @ndev: the netdev; held; NULL once the device has been taken down
  * @ndev_tracker: tracks the reference to @ndev
- * @adder: the task that is registering the device, else NULL; compared, never followed
+ * @adder: the task that is registering the device, else NULL; only compared, never dereferenced
  * @is_leaving: the netdev is going away, so the device must, too
  * @leave_work: unregisters the device when the netdev goes away
  * @is_active: state of the port that consumers were last told
@@ -55,12 +55,12 @@ struct kiw_uapi_ops;
  * @mrs: all memory regions
  * @qps: all queue pairs
  * @stats: counters
- * @half_open_lock: protects @half_open, @num_half_open, @num_half_listeners and, of listeners,
+ * @half_open_lock: protects @half_open, @num_half_open, @num_half_listeners and each listener's
  *	&struct kiw_ep.num_half_open; innermost
- * @half_open: connections to listeners that their consumers have not answered, in the order in
- *	which they began or, from then on, their Request arrived
+ * @half_open: incoming connections that no consumer has answered yet. A new one joins at the end,
+ *	and moves to the end again when its Request is delivered
  * @num_half_open: length of @half_open
- * @num_half_listeners: listeners to which these connections were made
+ * @num_half_listeners: number of listeners with a connection in @half_open
  * @startups_lock: protects the list of startups of each QP; innermost
  * @num_pd: protection domains, against %KIW_MAX_PD
  * @num_mr: memory regions, against %KIW_MAX_MR
@@ -106,7 +106,7 @@ static inline struct kiw_device *to_kiw_device(struct ib_device *ibdev)
 	return container_of(ibdev, struct kiw_device, ib);
 }
 
-/* The port is up if the netdev is up and has a carrier */
+/* Is the port up? It is if the netdev is up and has a carrier. */
 static inline bool kiw_device_is_active(const struct kiw_device *dev)
 {
 	return netif_running(dev->ndev) && netif_carrier_ok(dev->ndev);

@@ -28,7 +28,7 @@ static void __exit kiw_exit(void)
 {
 	kiw_netlink_uninit();
 	kiw_device_module_exit();
-	/* Batches are freed with their QPs, so none is being built now */
+	/* All QPs are gone, so the transmit engine no longer uses its pages */
 	kiw_txbuf_module_exit();
 }
 

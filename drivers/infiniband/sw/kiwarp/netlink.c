@@ -2,9 +2,9 @@
 /*
  * rdma link add NAME type kiwarp netdev DEV
  *
- * Owns: the link type, which stands for a user ABI. The core loads this module when the type is
- * requested, looks the netdev up in the caller's namespace, requires CAP_NET_ADMIN, and handles
- * `rdma link delete` by itself. Process context.
+ * Owns: the link type, which also selects the user ABI of its devices. The core loads this module
+ * when the type is requested, looks the netdev up in the caller's namespace, requires
+ * CAP_NET_ADMIN, and handles `rdma link delete` by itself. Process context.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -21,8 +21,8 @@
 #include "verbs/uapi_siw.h"
 
 /*
- * The name becomes a directory in sysfs and a word in users' commands. The core refuses
- * only '%' and the empty name, and silently turns '/' into '!'.
+ * Can the name be a directory in sysfs and a word in a command? The core itself refuses only '%'
+ * and the empty name, and silently turns '/' into '!'.
  */
 static bool netlink_is_good_name(const char *name)
 {

@@ -23,8 +23,8 @@
  * @KIW_POLICY_RDMAC: also speak revision 0
  * @KIW_POLICY_STARTUP_MS: deadline for the whole startup of a connection, milliseconds
  * @KIW_POLICY_MAX_HALF_OPEN: connections in startup per listener beyond its backlog
- * @KIW_POLICY_MAX_HALF_OPEN_TOTAL: connections to listeners of a device that are not answered yet
- * @KIW_POLICY_MAX_LINGERING: streams of rejected startups that wait for the peer to close
+ * @KIW_POLICY_MAX_HALF_OPEN_TOTAL: incoming connections per device that no consumer has answered
+ * @KIW_POLICY_MAX_LINGERING: rejected streams per device that wait for the peer to close
  * @KIW_POLICY_PORT_MAPPER: have the iWARP port mapper choose TCP ports
  * @KIW_POLICY_COUNT: number of the above
  */

@@ -42,8 +42,8 @@ static ssize_t policy_show(struct device *device, struct device_attribute *attr,
 }
 
 /*
- * The file mode is not enough: in another network namespace the files belong to that
- * namespace's root, and the device may be shared with others.
+ * Requires CAP_NET_ADMIN over the host. The file mode is not enough: in another network namespace
+ * the files belong to that namespace's root, and the device may be shared with other namespaces.
  */
 static ssize_t policy_store(struct device *device, struct device_attribute *attr,
 			    const char *buf, size_t count)

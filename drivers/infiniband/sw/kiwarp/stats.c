@@ -63,7 +63,7 @@ int kiw_stats_init(struct kiw_stats *stats)
 
 /**
  * kiw_stats_uninit() - free a device's counters
- * @stats: nothing counts any more; zeroed but never initialized is fine
+ * @stats: no longer in use; may be zeroed and never initialized
  *
  * Context: process.
  */

@@ -98,8 +98,8 @@ DECLARE_EVENT_CLASS(kiw_perr_class,
 );
 
 /*
- * This end cannot continue: a fault of the peer, or a local one, such as invalid memory of the
- * consumer or a CQ overrun. The Terminate reports it, if one can be sent
+ * A fault ends the stream: one of the peer, or a local one, such as invalid memory of the consumer
+ * or a CQ overrun. A Terminate reports it to the peer, if one can be sent.
  */
 DEFINE_EVENT(kiw_perr_class, kiw_perr_tx,
 	TP_PROTO(const char *dev, u32 qpn, const char *perr, u8 layer, u8 etype, u8 code,
@@ -207,7 +207,7 @@ DECLARE_EVENT_CLASS(kiw_queue_class,
 	TP_printk("dev=%s id=%u", __get_str(dev), __entry->id)
 );
 
-/* A completion found no room; the queue is dead */
+/* A completion did not fit into the queue, which takes no more completions */
 DEFINE_EVENT(kiw_queue_class, kiw_cq_overrun,
 	TP_PROTO(const char *dev, u32 id),
 

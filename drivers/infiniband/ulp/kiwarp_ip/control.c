@@ -28,7 +28,7 @@
 /* Long enough for the previous listener to end, which still occupies the port */
 #define RELISTEN_MIN		(HZ / 32)
 #define RELISTEN_MAX		HZ
-/* A silent peer is probed, then given up. RFC 4755 7.1 wants less than TCP's first timeout, 1 s */
+/* A silent peer is probed, then given up. The link is TCP itself, so not within RFC 4755 7.1 */
 #define PROBE_AFTER		(2 * HZ)
 #define SILENT_AFTER		(5 * HZ)
 #define STALLED_AFTER		(5 * HZ)

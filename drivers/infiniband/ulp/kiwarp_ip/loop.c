@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Finds packets that belong below the interface.
+ * Recognises packets that are TCP segments of the interface's own connections.
  *
  * If the route to a peer leads through the interface itself, the TCP segments of the connection to
  * that peer arrive here. TCP sends them with its socket locked, and a software driver locks the
- * same socket to post: such a segment must never be posted. It is known by its addresses, or, where
- * a tunnel in between has wrapped it, by those of the socket that it came from.
+ * same socket to post, so such a segment must never be posted. Its addresses and ports show what it
+ * is or, if a tunnel in between has wrapped it, those of the socket that sent it.
  */
 #include "loop.h"
 
@@ -58,7 +58,7 @@ static bool loop_flow_of_ports(struct loop_flow *flow, const struct sk_buff *skb
 	return true;
 }
 
-/* Of the packet behind the wire header */
+/* Get the flow of the packet that follows the wire header. */
 static bool loop_flow_of_packet(struct loop_flow *flow, const struct sk_buff *skb)
 {
 	const int at = sizeof(struct kip_wire_hdr);

@@ -29,7 +29,7 @@ static bool peer_is_foreign(const struct kip_dev *dev)
 	return dev->net->user_ns != &init_user_ns;
 }
 
-/* May there be another peer? */
+/* Takes room for another peer; false: there is none */
 static bool peer_take_room(struct kip_dev *dev)
 {
 	if (READ_ONCE(dev->nr_peers) >= KIP_MAX_PEERS)

@@ -278,7 +278,7 @@ static struct sk_buff *rx_message(struct kip_dev *dev, struct kip_conn *conn,
 }
 
 /* Prepares a packet for the stack; the skb starts at the 4-octet header */
-static void rx_dress(struct kip_dev *dev, struct sk_buff *skb)
+static void rx_prepare(struct kip_dev *dev, struct sk_buff *skb)
 {
 	const u16 type = kip_msg_type(skb->data);
 
@@ -299,7 +299,7 @@ static void rx_dress(struct kip_dev *dev, struct sk_buff *skb)
  */
 void kip_rx_packet(struct kip_dev *dev, struct sk_buff *skb)
 {
-	rx_dress(dev, skb);
+	rx_prepare(dev, skb);
 	netif_rx(skb);
 }
 
@@ -360,7 +360,7 @@ static struct kip_conn *rx_next_ready(struct kip_poller *poller)
 }
 
 static void rx_one(struct kip_dev *dev, struct kip_conn *conn, const struct ib_wc *wc,
-		   struct sk_buff_head *came, struct sk_buff_head *sent)
+		   struct sk_buff_head *received, struct sk_buff_head *sent)
 {
 	struct sk_buff *skb;
 
@@ -373,18 +373,19 @@ static void rx_one(struct kip_dev *dev, struct kip_conn *conn, const struct ib_w
 	if (wc->opcode == IB_WC_RECV) {
 		skb = rx_message(dev, conn, wc);
 		if (skb)
-			__skb_queue_tail(came, skb);
+			__skb_queue_tail(received, skb);
 	} else {
 		kip_tx_done(conn, wc, sent);
 	}
 }
 
-static void rx_deliver(struct kip_dev *dev, struct kip_poller *poller, struct sk_buff_head *came)
+static void rx_deliver(struct kip_dev *dev, struct kip_poller *poller,
+		       struct sk_buff_head *received)
 {
 	struct sk_buff *skb;
 
-	while ((skb = __skb_dequeue(came))) {
-		rx_dress(dev, skb);
+	while ((skb = __skb_dequeue(received))) {
+		rx_prepare(dev, skb);
 		/* The sender computed all checksums, and MPA's CRC is stronger than they are */
 		if (dev->netdev->features & NETIF_F_RXCSUM)
 			skb->ip_summed = CHECKSUM_UNNECESSARY;
@@ -398,11 +399,11 @@ static int rx_poll_conn(struct kip_poller *poller, struct kip_conn *conn, int ro
 	struct kip_dev *dev = netdev_priv(poller->napi.dev);
 	const int most = min(room, KIP_RX_BATCH);
 	struct kip_peer *peer = conn->peer;
-	struct sk_buff_head came, sent;
+	struct sk_buff_head received, sent;
 	struct sk_buff *skb;
 	int nr, i;
 
-	__skb_queue_head_init(&came);
+	__skb_queue_head_init(&received);
 	__skb_queue_head_init(&sent);
 	nr = ib_poll_cq(conn->cq, most, conn->wc);
 	spin_lock(&peer->lock);
@@ -410,14 +411,14 @@ static int rx_poll_conn(struct kip_poller *poller, struct kip_conn *conn, int ro
 		/* Posting a receive may open TCP's window and so send a window update */
 		this_cpu_write(*dev->is_posting, true);
 		for (i = 0; i < nr; i++)
-			rx_one(dev, conn, &conn->wc[i], &came, &sent);
+			rx_one(dev, conn, &conn->wc[i], &received, &sent);
 		this_cpu_write(*dev->is_posting, false);
 		kip_tx_run(dev, peer);
 	}
 	spin_unlock(&peer->lock);
 	while ((skb = __skb_dequeue(&sent)))
 		napi_consume_skb(skb, room);
-	rx_deliver(dev, poller, &came);
+	rx_deliver(dev, poller, &received);
 	if (nr == most ||
 	    ib_req_notify_cq(conn->cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0)
 		rx_make_ready(conn);

@@ -107,7 +107,7 @@ static void tx_fragment(struct kip_dev *dev, struct sk_buff *skb, u32 mtu)
 	}
 }
 
-/* To one node, or to all of them if @lladdr is NULL */
+/* Sends a packet as a datagram to one node, or to all of them if @lladdr is NULL */
 static void tx_datagram(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
 {
 	const u32 mtu = READ_ONCE(dev->settings.dgram_mtu);
@@ -174,8 +174,8 @@ static bool tx_map(struct kip_conn *conn, struct kip_tx_slot *slot)
 	return true;
 }
 
-/* Linearizes a packet that has too many pieces for the device */
-static bool tx_is_mappable(struct kip_dev *dev, struct kip_conn *conn, struct sk_buff *skb)
+/* Linearizes a packet that has too many pieces for the device; false: no memory */
+static bool tx_make_mappable(struct kip_dev *dev, struct kip_conn *conn, struct sk_buff *skb)
 {
 	if (!skb_has_frag_list(skb) && skb_shinfo(skb)->nr_frags + 1 <= conn->max_sge)
 		return true;
@@ -183,7 +183,7 @@ static bool tx_is_mappable(struct kip_dev *dev, struct kip_conn *conn, struct sk
 	return !skb_linearize(skb);
 }
 
-/* After a failure the slots that were not posted are freed with the connection */
+/* Posts Sends. After a failure the slots that were not posted are freed with the connection. */
 static bool tx_post(struct kip_conn *conn, const struct ib_send_wr *wr)
 {
 	if (!ib_post_send(conn->id->qp, wr, NULL))
@@ -198,7 +198,7 @@ static struct kip_tx_slot *tx_fill_slot(struct kip_dev *dev, struct kip_conn *co
 {
 	struct kip_tx_slot *slot = &conn->tx[conn->tx_head % KIP_TX_RING];
 
-	if (!tx_is_mappable(dev, conn, skb)) {
+	if (!tx_make_mappable(dev, conn, skb)) {
 		tx_drop(dev, skb, KIP_STAT_TX_NO_MEMORY);
 		return NULL;
 	}

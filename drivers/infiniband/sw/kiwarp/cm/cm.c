@@ -8,13 +8,13 @@
  *
  * The QP. iw_cm takes a reference to the QP before connect and accept, and drops it on a
  * failed CONNECT_REPLY or on CLOSE. Destroying a QP waits for that reference, so it first
- * ends any startup for the QP (kiw_cm_forget_qp()). The endpoint's own reference is dropped
- * no later. A QP that moves to ERROR during the startup does not take the stream, and the
+ * ends any startup for the QP (kiw_cm_forget_qp()), which also drops the endpoint's own
+ * reference. A QP that moves to ERROR during the startup does not take the stream, and the
  * connection fails. qp/caller.c decides which caller may use which QP.
  *
  * Accepting. iw_cm has no state for a connection that is accepted but whose ESTABLISHED
- * event is not yet processed. In between it lets the consumer accept again or reject, and
- * the event that follows stops the kernel. So when a process accepts, accept returns only
+ * event is not yet processed. Until then it lets the consumer accept again or reject, and
+ * hits a BUG_ON() when it processes the event. So when a process accepts, accept returns only
  * after iw_cm has taken the event (cm_accept_waiting()). For a kernel consumer it returns at
  * once: many accept in iw_cm's own work item, which processes the event later.
  */

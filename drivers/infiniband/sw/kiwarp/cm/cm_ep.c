@@ -208,7 +208,7 @@ void kiw_ep_arm(struct kiw_ep *ep, unsigned int timeout_ms)
 	mod_timer(&ep->deadline, jiffies + msecs_to_jiffies(timeout_ms));
 }
 
-/* Afterwards the timer queues nothing, so flushing the workqueue waits for the last run. */
+/* Stop the deadline. Afterwards flushing the workqueue waits for the last run. */
 static void ep_disarm(struct kiw_ep *ep)
 {
 	if (kiw_compat_timer_delete_sync(&ep->deadline))
@@ -251,9 +251,10 @@ const struct kiw_conn_ops kiw_ep_conn_ops = {
 /* Upcalls to iw_cm */
 
 /*
- * rdma_cm passes event.ird to the consumer as initiator_depth, which is what the consumer may
- * have outstanding: our ORD. It passes event.ord as responder_resources: our IRD. In connect
- * and accept the names are the other way around.
+ * Set the depths of an event: event.ird from our ORD, because rdma_cm passes it to the consumer as
+ * initiator_depth, which is what the consumer may have outstanding; and event.ord from our IRD,
+ * because that becomes responder_resources. In connect and accept the names are the other way
+ * around.
  */
 static void ep_set_depths(struct iw_cm_event *event, u16 ird, u16 ord)
 {
@@ -272,8 +273,8 @@ static int ep_upcall(struct kiw_ep *ep, struct iw_cm_id *id, struct iw_cm_event 
 }
 
 /*
- * ESTABLISHED and CLOSE carry no private data, and iw_cm has reserved memory for them, so
- * they cannot fail.
+ * Report ESTABLISHED or CLOSE. This cannot fail, because these events carry no private data, and
+ * iw_cm has reserved memory for them.
  */
 static void ep_upcall_plain(struct kiw_ep *ep, enum iw_cm_event_type type)
 {
@@ -299,8 +300,9 @@ static int ep_upcall_reply(struct kiw_ep *ep, int status, const void *pdata, u8 
 }
 
 /*
- * iw_cm waits for this event, so deliver it without private data if iw_cm has no memory for
- * that. A good Reply that could not be delivered has no private data left by now.
+ * Report that connecting failed. iw_cm waits for this event, so if it has no memory for the private
+ * data, deliver the event without them. There are none, and no startup, if this follows an
+ * accepting Reply that could not be delivered: that has ended the startup.
  */
 static void ep_upcall_reply_fail(struct kiw_ep *ep, int status)
 {
@@ -313,8 +315,9 @@ static void ep_upcall_reply_fail(struct kiw_ep *ep, int status)
 }
 
 /*
- * A connection is half-open until the consumer has answered its Request. From the Request on it
- * counts as a new one, so that silent peers are evicted before.
+ * Update the device's list of half-open connections after a step. A connection is half-open until
+ * the consumer has answered its Request. When the Request is delivered, it moves to the end of the
+ * list, so that connections whose peer is silent are evicted first.
  */
 static void ep_update_half_open(struct kiw_ep *ep)
 {
@@ -339,7 +342,7 @@ static void ep_update_half_open(struct kiw_ep *ep)
 	kiw_ep_put(ep);
 }
 
-/* The consumer has been told of the connection, or it ends. */
+/* Remove a connection from its listener: the consumer has been told of it, or it has ended. */
 static void ep_leave_listener(struct kiw_ep *ep)
 {
 	struct kiw_ep *listener = ep->listener;
@@ -355,7 +358,7 @@ static void ep_leave_listener(struct kiw_ep *ep)
 	kiw_ep_put(ep);
 }
 
-/* Under @half_lock: no upcall runs once the listener is stopped. */
+/* Deliver a Request. Holds @half_lock, so that no upcall runs once the listener is stopped. */
 static int ep_upcall_request(struct kiw_ep *ep)
 {
 	struct kiw_ep *listener = ep->listener;
@@ -380,7 +383,10 @@ static int ep_upcall_request(struct kiw_ep *ep)
 	return ret;
 }
 
-/* Return: 0, or -errno if iw_cm did not take a Request or a good Reply. */
+/*
+ * Make the upcalls of a step.
+ * Return: 0, or -errno if iw_cm did not take a Request or an accepting Reply.
+ */
 static int ep_tell(struct kiw_ep *ep, u16 actions, int status)
 {
 	int ret = 0;
@@ -417,7 +423,7 @@ void kiw_ep_join_qp(struct kiw_ep *ep)
 	spin_unlock(&ep->dev->startups_lock);
 }
 
-/* Endpoints join and leave under their lock, so one outside the list stays outside. */
+/* Leave the QP's list of startups. @ep's lock, under which it joins, protects the check. */
 static void ep_leave_qp(struct kiw_ep *ep)
 {
 	lockdep_assert_held(&ep->lock);
@@ -472,7 +478,7 @@ static void ep_release(struct kiw_ep *ep)
 
 static void ep_end_stream(struct kiw_ep *ep, bool in_order)
 {
-	/* There is none if the QP has it, or if it was never created. */
+	/* The endpoint has no stream if the QP has taken it, or if it was never created. */
 	if (!ep->ks)
 		return;
 	if (in_order)

@@ -112,8 +112,8 @@ struct kiw_ep_accept {
  * @num_children: listener: length of @children
  * @num_half_open: listener: its connections in the device's @half_open; protected by its lock
  * @backlog: listener: connections the consumer allows for; the policy adds to it
- * @half_lock: listener: protects @children, @num_children, @is_stopped and the upcall of a
- *	Request
+ * @half_lock: listener: protects @children, @num_children and @is_stopped; held during the upcall
+ *	of a Request
  * @is_stopped: listener: takes no more children, and @cm_id must not be called any more
  */
 struct kiw_ep {

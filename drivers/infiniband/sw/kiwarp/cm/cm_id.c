@@ -2,7 +2,7 @@
 /*
  * What an endpoint takes from its iw_cm_id: a reference, the addresses, the network namespace.
  *
- * Owns nothing of its own. Works on endpoints in process context with their lock held.
+ * Owns nothing. Works on endpoints in process context with their lock held.
  */
 #include "cm_ep.h"
 

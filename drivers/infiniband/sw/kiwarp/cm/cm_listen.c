@@ -3,8 +3,8 @@
  * The provider side of iw_cm: listeners, and the connections that iw_cm has not been told of.
  *
  * Owns: the list of a listener's children, and the device's list of half-open connections. A child
- * joins both when TCP has a connection. It leaves the first when its Request has been delivered,
- * the second when the consumer has answered, and both when it ends (cm_ep.c).
+ * joins both when its connection has been accepted from TCP. It leaves the first when its Request
+ * has been delivered and the second when the consumer has answered, or both when it ends (cm_ep.c).
  *
  * cm_ep.c calls kiw_ep_try_accept() from a listener's work item. This file reports what it finds to
  * the children as events (kiw_ep_step()).
@@ -18,8 +18,8 @@
  * Wildcards. For a wildcard address, rdma_cm listens once on each device. Such a socket is
  * bound to the device's netdev, so that the sockets of several devices do not collide.
  * Connections from this host to the netdev's own addresses still reach it: they pass through
- * lo, but TCP treats them as received by the interface that has the address. On a device in
- * another network namespace than the listener's no socket is created.
+ * lo, but TCP treats them as received by the interface that has the address. No socket is created
+ * on a device whose network namespace is not that of the listener.
  *
  * Context: process, with the endpoint's lock held. Nothing here waits for a peer.
  */
@@ -38,7 +38,7 @@
 /* Streams accepted in one run of a listener's work item */
 #define LISTEN_BUDGET 64
 
-/* Return: false if the listener is stopped. */
+/* Add a child to both lists. Return: false: the listener is stopped. */
 static bool listen_join(struct kiw_ep *ep, struct kiw_ep *listener)
 {
 	struct kiw_device *dev = ep->dev;
@@ -79,7 +79,7 @@ static struct kiw_ep *listen_first_child(struct kiw_ep *listener)
 	return ep;
 }
 
-/* Does @ep's listener have as many half-open connections as the average one, or more? */
+/* Does @ep's listener have at least as many half-open connections as the average listener? */
 static bool listen_has_many(const struct kiw_ep *ep)
 {
 	const struct kiw_device *dev = ep->dev;
@@ -91,7 +91,7 @@ static bool listen_has_many(const struct kiw_ep *ep)
 
 /*
  * The connection to evict, referenced, or NULL: the oldest one of the listeners that have at least
- * their share. Callers of one listener do not drive out those of others.
+ * their share. So the peers of one listener cannot evict those of another.
  */
 static struct kiw_ep *listen_next_victim(struct kiw_device *dev)
 {
@@ -115,7 +115,7 @@ static unsigned int listen_max_children(const struct kiw_ep *listener)
 	       kiw_policy_get(&listener->dev->policy, KIW_POLICY_MAX_HALF_OPEN);
 }
 
-/* Close a connection whose Request has not arrived, unless it has in the meantime. */
+/* Close a connection if its Request has still not arrived. */
 static void listen_evict_silent(struct kiw_ep *ep)
 {
 	lockdep_assert_held(&ep->lock);
@@ -126,7 +126,7 @@ static void listen_evict_silent(struct kiw_ep *ep)
 	kiw_ep_step(ep, KIW_CME_DESTROY, 0);
 }
 
-/* The same, and one that the consumer has not answered yet */
+/* Close a connection if its Request has not arrived, or has not been answered. */
 static void listen_evict_half_open(struct kiw_ep *ep)
 {
 	lockdep_assert_held(&ep->lock);
@@ -147,10 +147,10 @@ static void listen_evict(struct kiw_ep *ep, void (*evict)(struct kiw_ep *ep))
 }
 
 /*
- * Silent peers must not keep others out, nor may a consumer that does not answer, so evict the
- * oldest connections. The loops end: a silent connection is no longer a child afterwards,
- * whichever way it went, and one whose Request arrived in the meantime moves to the end of the
- * device's list.
+ * Evict the oldest connections until the listener and the device are below their limits, so that
+ * neither silent peers nor a consumer that does not answer can keep others out. Both loops end:
+ * listen_evict_silent() leaves no connection a child, because it closes the connection or delivers
+ * its Request; and a connection whose Request is delivered moves to the end of the device's list.
  */
 static void listen_make_room(struct kiw_ep *listener)
 {
@@ -174,7 +174,7 @@ static void listen_make_room(struct kiw_ep *listener)
 	}
 }
 
-/* To rdma_cm, an IPv4 connection to a dual-stack listener has IPv4 addresses. */
+/* Convert an IPv4-mapped address to IPv4, which rdma_cm expects also from a dual-stack listener. */
 static void listen_unmap_address(struct sockaddr_storage *addr)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
@@ -223,9 +223,9 @@ static void listen_take_stream(struct kiw_ep *listener, struct kiw_sock *ks)
  * kiw_ep_try_accept() - accept the streams that TCP has for a listener
  * @listener: endpoint in LISTENING
  *
- * TCP drops a stream that ended before it was accepted, and the queue moves on. For lack of
- * memory a stream may stay in the queue. There is no second notification for it, so the
- * deadline is armed to try again.
+ * A stream that ended before it was accepted is dropped by TCP, and the next one is accepted. If
+ * memory is short, a stream stays in TCP's queue and is not announced again, so the deadline is
+ * armed to try later.
  *
  * Context: process, may sleep; @listener's lock held.
  */
@@ -252,9 +252,9 @@ void kiw_ep_try_accept(struct kiw_ep *listener)
 }
 
 /*
- * Once @is_stopped is set, the listener's cm_id gets no further event. A child that is
- * delivering its Request right now has finished, and left the list, by the time its lock
- * is acquired here.
+ * Stop a listener and close its children. Once @is_stopped is set, the listener's cm_id gets no
+ * further event. A child that is delivering its Request at this moment has finished, and left the
+ * list, by the time its lock is acquired here.
  */
 static void listen_stop(struct kiw_ep *listener)
 {
@@ -277,8 +277,9 @@ static void listen_stop(struct kiw_ep *listener)
 }
 
 /*
- * For a wildcard address rdma_cm listens on all devices, and fails if one of them fails. A device
- * in another namespace has nothing to listen for, so this succeeds without a socket.
+ * Listen on a device in another network namespace than the listener's. For a wildcard address this
+ * succeeds, but without a socket: rdma_cm listens on all devices and fails if one of them fails,
+ * and there is nothing to listen for on this one. Any other address is refused.
  */
 static int listen_elsewhere(struct kiw_ep *ep)
 {
@@ -289,9 +290,10 @@ static int listen_elsewhere(struct kiw_ep *ep)
 }
 
 /*
- * rdma_cm calls for each wildcard listener when a device is registered, and if one of them fails it
- * does not use the device at all. Any process could keep everybody from a new device that way, by
- * holding the TCP port of its own listener. So this succeeds without a socket, too.
+ * The listening socket could not be created. While the device is being registered, a wildcard
+ * listener succeeds nevertheless, without a socket. rdma_cm then listens for each existing wildcard
+ * listener, and does not use the device at all if one of them fails. So a process could prevent the
+ * use of a new device by occupying the TCP port of its own listener.
  */
 static int listen_without(struct kiw_ep *ep, int err)
 {
@@ -314,8 +316,8 @@ static int listen_start(struct kiw_ep *ep, int backlog, bool v6only)
 	if (!kiw_ep_is_at_home(ep))
 		return listen_elsewhere(ep);
 	/*
-	 * Make TCP's accept queue as large as the largest burst we allow. A connection that
-	 * does not fit loses its SYN, and a second until the SYN is sent again.
+	 * Make TCP's accept queue as large as the largest burst we allow. If a connection does
+	 * not fit, its SYN is dropped, and the peer sends it again only after a second.
 	 */
 	ep->backlog = backlog;
 	ks = kiw_sock_listen(&ep->dev->socks, &local, listen_max_children(ep), v6only,

@@ -6,7 +6,7 @@
  * cm_ep.c calls the functions here from an endpoint's work item and for the actions of its state
  * table. They report what they find as an event to kiw_ep_step().
  *
- * Owns nothing of its own. Works on endpoints in process context with their lock held.
+ * Owns nothing. Works on endpoints in process context with their lock held.
  * Nothing here waits for the peer: incoming data is peeked at until a frame is complete,
  * and then exactly that frame is consumed. Whatever follows the frame belongs to the next
  * phase and stays in TCP's queue.
@@ -255,8 +255,9 @@ static bool mpa_read_frame(struct kiw_ep *ep, bool reply, struct kiw_mpa_frame *
 }
 
 /*
- * Keep the frame's private data for the upcall. A frame can carry 512 octets, iw_cm only 255.
- * Truncated data would be something the peer never said.
+ * Keep the frame's private data for the upcall. A frame can have 512 octets of them, but iw_cm can
+ * carry only 255. Longer data are not truncated, because that would be data the peer never sent.
+ * Return: false: they are too long.
  */
 static bool mpa_take_pdata(struct kiw_ep *ep, const struct kiw_mpa_frame *frame)
 {
@@ -302,8 +303,8 @@ static void mpa_start(struct kiw_ep *ep)
 }
 
 /*
- * RFC 6581 9.1 to 9.3: the peer considers the connection established, so tell it with a Terminate
- * why it is not. If that cannot be sent, only close the stream.
+ * Send a Terminate that says why there is no connection, which the peer considers established (RFC
+ * 6581 9.1 to 9.3). If it cannot be sent, only close the stream.
  */
 static void mpa_disagree(struct kiw_ep *ep, enum kiw_perr perr, int status)
 {

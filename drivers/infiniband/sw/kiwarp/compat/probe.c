@@ -4,8 +4,8 @@
  * defines the name of each probe in which the compiler finds no error. A probe is what follows a
  * line marker, up to the next one; the marker makes the compiler name the probe in its messages.
  *
- * Distributions backport interfaces, so the number of a release does not tell. The releases below
- * are those of kernel.org.
+ * The number of a release does not tell which interfaces a kernel has, because distributions
+ * backport them. The releases in the comments are the first ones of kernel.org with the interface.
  */
 #include <linux/dma-buf.h>
 #include <linux/hrtimer.h>
@@ -31,7 +31,7 @@
 	static_assert(__builtin_types_compatible_p(typeof(what), type))
 #define PROBE_OP(op, type...) PROBE_TYPE(((const struct ib_device_ops *)0)->op, type)
 
-/* A control: no kernel has this */
+/* Checks the probing itself: no kernel has this */
 # 1 "KIW_HAS_NOTHING"
 static void probe_nothing(void) { kiw_compat_no_such_function(); }
 

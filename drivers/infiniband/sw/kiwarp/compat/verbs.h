@@ -84,7 +84,10 @@ static struct ib_mr *name(struct ib_pd *pd, u64 offset, u64 length, u64 virt_add
 }
 #endif
 
-/* Since 7.2 consumers in the kernel cannot resize a queue; only mapped rings could be resized */
+/*
+ * Set the operation that resizes a queue. Since 7.2 there is none for kernel consumers, and this
+ * driver cannot resize a ring that a process has mapped.
+ */
 static inline void kiw_compat_resize_cq(struct ib_device *ibdev,
 					int (*resize)(struct ib_cq *ibcq, int cqe,
 						      struct ib_udata *udata))
@@ -122,7 +125,10 @@ static inline void kiw_compat_vma_flags(struct vm_area_struct *vma, unsigned lon
 #endif
 }
 
-/* udev renames a device unless a user chose its name, which kernels before 6.11 cannot say */
+/*
+ * Mark the device's name as chosen by the user, so that udev does not rename the device. Kernels
+ * before 6.11 have no such mark.
+ */
 static inline void kiw_compat_name_by_user(struct ib_device *ibdev)
 {
 #ifdef KIW_HAS_NAME_BY_USER

@@ -4,9 +4,9 @@
  *
  * Owns: &struct kiw_dmabuf: the reference to the buffer, and its mapping. There is no device
  * that does DMA, hence no attachment: the CPU copies to and from the buffer through a mapping
- * made by the exporter, which also pins the memory in place. CPU access is announced to the
- * exporter once, for as long as the region is registered, because a peer may access it at any
- * time.
+ * made by the exporter, which also pins the memory in place. dma_buf_begin_cpu_access() is called
+ * when the region is registered and dma_buf_end_cpu_access() when it is deregistered, because a
+ * peer may access the memory at any time in between.
  *
  * The mapping pins the whole buffer, however small the registered part is, and keeps it pinned
  * after the process has closed it. So the whole buffer counts against RLIMIT_MEMLOCK, once for

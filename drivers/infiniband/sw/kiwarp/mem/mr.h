@@ -3,9 +3,10 @@
  * Registered memory: the STag table, and access to memory by STag.
  *
  * Owns: the table, the STags, and the guarantee that nothing touches memory after its registration
- * has ended. The data path looks STags up and copies inside one read-side section of the table's
- * SRCU (kiw_mr_enter() .. kiw_mr_leave()). Retracting an MR unlinks it and waits until those
- * sections have ended, so the data path writes no reference count.
+ * has ended. The data path looks an STag up and copies inside one read-side critical section of
+ * the table's SRCU, from kiw_mr_enter() to kiw_mr_leave(), below called a section. Retracting an MR
+ * removes it from the table and waits until the sections that may have found it have ended. So the
+ * data path needs no reference count.
  */
 #ifndef KIW_MR_H
 #define KIW_MR_H
@@ -85,7 +86,7 @@ struct kiw_mr {
  * @mrs: table index (not STag) to &struct kiw_mr
  * @next: where the search for a free index continues
  * @key: scrambles indices into STags, so that they cannot be guessed
- * @srcu: read-side sections of the data path
+ * @srcu: protects MRs in the sections of the data path
  */
 struct kiw_mr_table {
 	struct xarray mrs;
@@ -170,19 +171,19 @@ static inline void kiw_mr_done(struct kiw_mr *mr)
 		kiw_mr_done_fast(mr);
 }
 
-/* [@addr, @addr + @len) extends beyond 2^64; ending there is fine */
+/* Does [@addr, @addr + @len) extend beyond 2^64? Ending there is fine. */
 static inline bool kiw_mr_wraps(u64 addr, u64 len)
 {
 	return len && addr + (len - 1) < addr;
 }
 
-/* The kernel's whole address space, which has no bounds */
+/* Is it a DMA region, that is, the kernel's whole address space? */
 static inline bool kiw_mr_is_dma(const struct kiw_mr *mr)
 {
 	return !mr->umem && !mr->dmabuf && !mr->fast;
 }
 
-/* Adds nothing, so nothing can overflow */
+/* Is the range inside the region? Adds nothing, so nothing can overflow. */
 static inline bool kiw_mr_in_bounds(const struct kiw_mr *mr, u64 addr, u64 len)
 {
 	u64 offset = addr - mr->base;

@@ -14,7 +14,7 @@
 #include "dmabuf.h"
 #include "mr_fast.h"
 
-/* DMA memory: the device "does DMA" to kernel addresses */
+/* In a DMA region, a tagged offset is a kernel virtual address (ib_uses_virt_dma()). */
 static void *mr_kernel_address(u64 addr)
 {
 	return (void *)(uintptr_t)addr;

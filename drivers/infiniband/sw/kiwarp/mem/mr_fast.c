@@ -191,8 +191,9 @@ enum kiw_mem_fault kiw_fast_register(struct kiw_mr_table *table, const struct ib
 }
 
 /*
- * The consumer may post an invalidation before it learns that the peer has already invalidated
- * the STag. Then there is nothing to do, and no error. For a peer it is an error, RFC 5040 7.2.
+ * Has the STag that the consumer invalidates been invalidated already? That is no error: the peer
+ * may have done so, and the consumer may post its own invalidation before it learns of that. For a
+ * peer it is an error, RFC 5040 7.2.
  */
 static bool fast_is_revoked(const struct kiw_mr *mr, u32 stag, int rights)
 {
@@ -200,9 +201,9 @@ static bool fast_is_revoked(const struct kiw_mr *mr, u32 stag, int rights)
 }
 
 /*
- * Other QPs of the protection domain can share an STag. A peer that could invalidate it would
- * do so for all of them: RFC 5040 8.1.1 (7). So a peer may invalidate only a registration that
- * its own QP has made.
+ * Invalidate @stag and wait for its users. A peer may invalidate only a registration that its own
+ * QP has made: other QPs of the protection domain can share the STag, and would lose it, too,
+ * RFC 5040 8.1.1 (7).
  */
 static enum kiw_mem_fault fast_revoke(struct kiw_mr *mr, u32 qpn, u32 stag, int rights)
 {

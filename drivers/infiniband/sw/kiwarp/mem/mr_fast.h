@@ -16,16 +16,16 @@
 /**
  * struct kiw_fast - the part of a region that fast registration needs
  * @lock: serialises registering and invalidating; taken with BHs off; innermost
- * @last: STag of the last registration, in force or not; 0: there was none
+ * @last: STag of the last registration, valid or not; 0: there was none
  * @qpn: QP whose work request made the last registration
  * @users: number of users that have entered the region and are not yet done with it
- * @page_size: of the registration in force, in bytes, a power of two
- * @first_offset: offset of the registration in force in its first page, in bytes
+ * @page_size: of the current registration, in bytes, a power of two
+ * @first_offset: offset of the current registration in its first page, in bytes
  * @max_pages: capacity of @mapped and of @pages
  * @num_mapped: pages in @mapped
  * @mapped_offset: offset of the first byte in the first page of @mapped
  * @mapped: kernel addresses for the next registration; the consumer may change them
- * @pages: kernel addresses of the registration in force
+ * @pages: kernel addresses of the current registration
  */
 struct kiw_fast {
 	spinlock_t lock;

@@ -41,10 +41,10 @@ struct kiw_sgl {
 /* Within @section, any context */
 enum kiw_mem_fault kiw_sgl_check(const struct kiw_sgl *sgl, int access);
 
-/* Pure */
+/* Any context, also outside of a section */
 void kiw_sgl_seek(struct kiw_sgl *sgl, u32 offset);
 
-/* The lkey with which kernel consumers refer to any kernel address; it has no MR */
+/* Is it the lkey with which kernel consumers refer to any kernel address? That has no MR. */
 static inline bool kiw_sgl_is_dma_lkey(const struct kiw_sgl *sgl, u32 lkey)
 {
 	return sgl->is_kernel && lkey == sgl->dma_lkey;

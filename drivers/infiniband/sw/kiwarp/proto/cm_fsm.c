@@ -32,7 +32,7 @@
  *	f  UPCALL_REPLY_FAIL, DROP
  *	q  ABORT_QP: accept fails, and then iw_cm must not get an event
  *	r  SEND_REJECT, LINGER: a reset must not overtake the Reply
- *	t  UPCALL_REPLY_FAIL, LINGER: nor the Terminate; and a rejection is an orderly end
+ *	t  UPCALL_REPLY_FAIL, LINGER: a reset must not overtake a Terminate of ours either
  *	u  UPCALL_REPLY_FAIL, ABORT_QP
  *
  * Every step to CLOSED also has RELEASE.
@@ -45,7 +45,7 @@
  * events that may arrive late are legal there.
  *
  * Why ESTABLISHED does not wait for the peer's first FPDU: until iw_cm has taken ESTABLISHED,
- * it lets the consumer accept again or reject, and the event that follows stops the kernel.
+ * it lets the consumer accept again or reject, and hits a BUG_ON() when it processes the event.
  * Nothing is sent too early: what the consumer posts waits in the QP until the peer's first
  * FPDU has arrived (RFC 5044 7.1.2).
  */

@@ -41,8 +41,9 @@ static enum kiw_mpa_verdict neg_check_key(const u8 *buf, size_t len, bool reply)
 }
 
 /*
- * Treat a Request above our revision as malformed, like an implementation that does not know that
- * revision (RFC 6581 10). A Request of revision 0 is always read, because it gets an answer.
+ * Does this end read frames of that revision? A Request above our revision is malformed, as it is
+ * to an implementation that does not know the revision (RFC 6581 10). A Request of revision 0 is
+ * always read, because it gets an answer.
  */
 static bool neg_is_spoken(u8 rev, bool reply, const struct kiw_mpa_local *local)
 {

@@ -55,7 +55,8 @@ enum kiw_qp_event {
 	KIW_QPE_COUNT,
 };
 
-/* Actions of a step, in the order in which the QP's work item executes them. What depends on
+/*
+ * Actions of a step, in the order in which the QP's work item executes them. What depends on
  * the state alone is not an action: see kiw_qp_state_places() and kiw_qp_state_sends().
  */
 #define KIW_QPA_CLEAN		BIT(0)	/* forget the stream, drop what was posted */
@@ -78,6 +79,7 @@ struct kiw_qp_step {
 };
 
 struct kiw_qp_step kiw_qp_fsm(enum kiw_qp_state state, enum kiw_qp_event event);
+
 /**
  * kiw_qp_state_places() - may received data be placed in this state?
  * @state: state of the QP

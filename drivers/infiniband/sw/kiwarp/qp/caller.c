@@ -46,7 +46,10 @@
 #define CALLER_FILES	1024
 #define CALLER_NUMBERS	0x40000
 
-/* Does this descriptor refer to that uverbs file? No other file has it as private data. */
+/*
+ * Does descriptor @fd of the current process refer to @uverbs_file? No other struct file has this
+ * address as its private data.
+ */
 static bool caller_has_at(const void *uverbs_file, unsigned int fd)
 {
 	struct files_struct *files = current->files;
@@ -58,8 +61,9 @@ static bool caller_has_at(const void *uverbs_file, unsigned int fd)
 	file = files_lookup_fd_raw(files, fd);
 	has = file && READ_ONCE(file->private_data) == uverbs_file;
 	/*
-	 * If another thread closes the file, the object can become the file of another process
-	 * before its private data is read. Then the object is no longer in this table.
+	 * If another thread closes the file, the struct file can be reused for another process
+	 * before its private data is read. In that case it is no longer in this table, so look
+	 * again.
 	 */
 	smp_rmb();
 	has = has && files_lookup_fd_raw(files, fd) == file;

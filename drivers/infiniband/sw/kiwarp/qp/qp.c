@@ -70,7 +70,7 @@ void kiw_qp_todo(struct kiw_qp *qp, unsigned long todo)
 
 	spin_lock_irqsave(&qp->lock, flags);
 	qp->todo |= todo;
-	/* Under the lock: a caller that sees the bits can wait for the work item. */
+	/* Under the lock, so that whoever sees the bits can flush the work item. */
 	queue_work(qp->wq, &qp->work);
 	spin_unlock_irqrestore(&qp->lock, flags);
 }
@@ -106,8 +106,8 @@ int kiw_qp_handle_event(struct kiw_qp *qp, enum kiw_qp_event event)
 		qp_set_state(qp, step.next);
 	qp->todo |= step.actions;
 	/*
-	 * Under the lock: a reader of the state can wait for the work item, and steps are traced
-	 * in order.
+	 * Under the lock, so that whoever sees the new state can flush the work item, and steps
+	 * are traced in order.
 	 */
 	if (step.actions)
 		queue_work(qp->wq, &qp->work);
@@ -119,9 +119,9 @@ int kiw_qp_handle_event(struct kiw_qp *qp, enum kiw_qp_event event)
 }
 
 /*
- * The asynchronous event for a fault that this end found: the peer lacks an access right, or its
- * request makes no sense, or anything else. A fault in the Response to one of our Reads does not
- * concern a request of the peer.
+ * Choose the asynchronous event for a fault that this end found. The verbs have one for a peer that
+ * lacks an access right, one for an invalid request of the peer, and one for anything else. A fault
+ * in the Response to one of our Reads is of the last kind, as that is not a request of the peer.
  */
 static enum ib_event_type qp_fault_event(enum kiw_wcs wcs, u8 opcode)
 {
@@ -144,8 +144,9 @@ static enum ib_event_type qp_fault_event(enum kiw_wcs wcs, u8 opcode)
  * @head: the offending FPDU, starting at its ULPDU_Length, or NULL
  * @head_len: bytes in @head
  *
- * The Terminate is sent behind the batch (RFC 5040 7.1). A caller that wants to send no FPDUs
- * beyond those TCP has started calls kiw_tx_discard() first. Nothing is placed after this.
+ * The Terminate is sent after the FPDUs that have been built already (RFC 5040 7.1). To send only
+ * those of them that TCP has begun to take, call kiw_tx_discard() first. Nothing is placed after
+ * this.
  *
  * Context: socket lock held, BHs off.
  */

@@ -111,7 +111,7 @@ void kiw_qp_table_release(struct kiw_qp_table *table, struct kiw_qp *qp)
 	xa_erase(&table->qps, qp->ib.qp_num);
 }
 
-/* May the caller find or use this QP? Counts refusals. */
+/* Count a refusal if @is_allowed is false. Return: @is_allowed. */
 static bool qp_table_allows(struct kiw_qp *qp, bool is_allowed)
 {
 	if (!is_allowed)

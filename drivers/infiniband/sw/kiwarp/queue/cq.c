@@ -211,7 +211,10 @@ void kiw_cq_forget_qp(struct kiw_cq *cq, struct ib_qp *qp)
 	spin_unlock_irqrestore(&cq->lock, flags);
 }
 
-/* Return: the ring that is unused now: the old one, or @ring if it is too small */
+/*
+ * Move all completions to @ring, unless it is too small.
+ * Return: the ring that is not used now: the old one, or @ring.
+ */
 static struct kiw_wc *cq_move_locked(struct kiw_cq *cq, struct kiw_wc *ring, u32 size)
 {
 	struct kiw_wc *old = cq->ring;

@@ -49,8 +49,8 @@ struct kiw_cq;
  * @take_arm: whether the queue is armed for a completion that is @solicited (or failed);
  *	if so, disarms it; &struct kiw_cq.lock held, after @put
  * @is_unread: whether the consumer has not yet taken the completion written last; a hint,
- *	any context; user ABI only. Called without &struct kiw_cq.lock, which is right only if the
- *	ring is never replaced: a format with rings that can be resized takes the lock
+ *	any context; user ABI only. Called without &struct kiw_cq.lock: a format whose rings can be
+ *	resized has to take it
  */
 struct kiw_cq_ops {
 	bool (*put)(struct kiw_cq *cq, const struct kiw_wc *wc);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The pend ring, the queue of outstanding Reads (ORQ) and the queue of inbound Reads of a QP.
+ * Three queues of a QP: the work requests that were started and have not completed (pend ring), its
+ * outstanding Reads (ORQ), and the peer's Reads (inbound Reads).
  *
  * Context: set up in process context; used under the socket lock, which protects
  * everything here.
@@ -24,7 +25,7 @@ static int readq_init(size_t bytes, bool is_memalloc, void **slots)
 }
 
 /*
- * Charge @memcg in any context: softirq has no memory cgroup, and a kworker has the system's.
+ * Allocate a ring, charged to @memcg: softirq has no memory cgroup, and a kworker has the system's.
  * Allocations that may sleep are not charged here, because the task that exceeds memory.high sleeps
  * for up to two seconds, and that must not be a kworker.
  */
@@ -255,7 +256,9 @@ bool kiw_pend_is_empty(const struct kiw_pend_ring *ring)
  * @wqe: the work request
  * @is_signaled: report success as well
  *
- * Context: serialised by the caller. Its counter is @ring->put - 1 afterwards.
+ * Afterwards @ring->put - 1 is the counter of the work request, for kiw_pend_at().
+ *
+ * Context: serialised by the caller.
  */
 void kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool is_signaled)
 {
@@ -286,7 +289,7 @@ struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos)
 
 /**
  * kiw_pend_is_sent() - has TCP taken all of a work request?
- * @pend: the work request; done, or younger than 2^31 bytes
+ * @pend: the work request; unless it is done, its end is less than 2^31 bytes from @end
  * @end: how much of the stream TCP has taken, as &struct kiw_tx.offset counts
  *
  * Context: serialised by the caller.
@@ -298,9 +301,12 @@ bool kiw_pend_is_sent(const struct kiw_pend *pend, u32 end)
 }
 
 /**
- * kiw_pend_cut() - account for FPDUs that were discarded
+ * kiw_pend_cut() - account for FPDUs that were discarded from the end of the stream
  * @ring: the ring
- * @end: end of the remaining stream, as &struct kiw_tx.offset counts; other data will follow
+ * @end: end of what remains of the stream, as &struct kiw_tx.offset counts
+ *
+ * Other data will take the place of these FPDUs. So a work request that has lost FPDUs no longer
+ * counts as built, and will not count as sent.
  *
  * Context: serialised by the caller.
  */

@@ -108,8 +108,8 @@ int kiw_srq_fetch(struct kiw_srq *srq, struct kiw_rwqe *wqe)
  * @limit: raise the event once when a message leaves fewer receives than this in the queue;
  *	0: disarm
  *
- * Fewer may be queued already when the limit is set: consumers set it before they post the
- * first receive. So only a message that needs a receive raises the event.
+ * Setting the limit does not raise the event even if fewer receives are queued, because consumers
+ * set the limit before they post the first receive. Only a message that needs a receive raises it.
  *
  * Context: any; takes @srq->rq.lock.
  * Return: 0, or -EINVAL: more than the queue can hold; nothing has changed.

@@ -189,7 +189,7 @@ int kiw_sq_post(struct kiw_sq *sq, const struct ib_send_wr *wr)
 	spin_lock_irqsave(&sq->lock, flags);
 	if (!kiw_ring_full(sq->put, sq->get, sq->size))
 		ret = wr_translate_send(sq, &ring[kiw_ring_slot(sq->put, sq->size)], wr);
-	/* has() reads it without the lock. */
+	/* wr_sq_has() reads it without the lock. */
 	if (!ret)
 		WRITE_ONCE(sq->put, sq->put + 1);
 	spin_unlock_irqrestore(&sq->lock, flags);

@@ -23,7 +23,10 @@
 #include "qp/qp.h"
 #include "qp_post.h"
 
-/* A process that rings less often waits for each entry; allows for the time of a long message */
+/*
+ * Maximum time between two doorbells of a process that has several entries in flight, long enough
+ * for a long message. A process that rings less often is taken to wait for each entry.
+ */
 #define DOORBELL_STREAM_NS	NSEC_PER_MSEC
 
 /* Maximum delay: time for a few system calls on any machine */
@@ -63,7 +66,7 @@ void kiw_doorbell_init(struct kiw_doorbell *db)
 }
 
 /**
- * kiw_doorbell_stop() - cancel a delayed look into the send queue
+ * kiw_doorbell_stop() - cancel a delayed doorbell
  * @db: the QP's doorbell
  *
  * The next doorbell may arm the timer again.
@@ -85,7 +88,7 @@ static u64 doorbell_since(struct kiw_doorbell *db)
 	return now - last;
 }
 
-/* A single entry is there, more are likely to follow, and the process does not wait for it yet. */
+/* May the entry wait? Yes, if it is the only one and the process does not wait for it yet. */
 static bool doorbell_may_wait(struct kiw_doorbell *db)
 {
 	struct kiw_qp *qp = doorbell_qp(db);
@@ -100,7 +103,7 @@ static bool doorbell_may_wait(struct kiw_doorbell *db)
 }
 
 /**
- * kiw_doorbell_ring() - a process has posted to its send queue
+ * kiw_doorbell_ring() - process the doorbell of a process that has posted to its send queue
  * @db: the QP's doorbell
  *
  * Context: process; no lock of this driver held.

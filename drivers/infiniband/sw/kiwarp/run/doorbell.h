@@ -8,7 +8,7 @@
 
 /**
  * struct kiw_doorbell - doorbell of a QP whose rings a process has mapped
- * @timer: looks into the send queue after a delay
+ * @timer: runs the transmit engine after a delay
  * @last: time of the previous doorbell, ktime_get_ns()
  * @prompt: number of doorbells still to be answered at once
  *

@@ -123,7 +123,7 @@ static void qp_async_event(struct kiw_qp *qp, enum ib_event_type type)
 		qp->ib.event_handler(&event, qp->ib.qp_context);
 }
 
-/* A CQ of this QP was overrun. Without a stream or a socket, the event alone ends the QP. */
+/* End a QP whose CQ was overrun. Without a stream or a socket, the event alone ends it. */
 static void qp_fatal(struct kiw_qp *qp)
 {
 	if (qp->ks && kiw_sock_lock(qp->ks)) {
@@ -191,7 +191,7 @@ static void qp_report(struct kiw_qp *qp, bool reset)
 	qp->conn.ops->closed(qp->conn.conn);
 }
 
-/* A consumer that drains a QP with a shared receive queue waits for this event. */
+/* Raise the event for which a consumer waits that drains a QP with a shared receive queue. */
 static void qp_last_wqe(struct kiw_qp *qp)
 {
 	if (!qp->srq || qp->has_left_srq)
@@ -241,7 +241,7 @@ static void qp_forget_stream(struct kiw_qp *qp)
 }
 
 /*
- * A reset drops work requests that were posted but not started, without completions. A process
+ * For a reset, drop work requests that were posted but not started, without completions. A process
  * may continue to post, so the loops are bounded.
  */
 static void qp_drop_posted(struct kiw_qp *qp)
@@ -316,8 +316,9 @@ static void qp_close_timer(struct work_struct *work)
 }
 
 /*
- * Either the engines lacked memory or, in ERROR, a process may have posted receives. The stock
- * provider rings no doorbell for receives, so without this they would never complete.
+ * Tell the work item that the delay is over. Either the engines lacked memory or, in ERROR, a
+ * process may have posted receives. The stock provider rings no doorbell for receives, so without
+ * this they would never complete.
  */
 static void qp_again(struct work_struct *work)
 {
@@ -476,12 +477,12 @@ void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq)
 /*
  * Stop everything that was started for this QP, for good. The order matters:
  *
- * 1. New activity. The doorbell's timer is the last to act for a consumer. @is_ending keeps the
- *    work item from arming @again, and stopped engines do not arm it either. Only the socket's
- *    callbacks could schedule the tasklet, and they have been removed.
+ * 1. What could start something new. Nothing but the doorbell's timer still acts for the consumer.
+ *    @is_ending keeps the work item from arming @again, and stopped engines do not arm it either.
+ *    Only the socket's callbacks could schedule the tasklet, and they have been removed.
  * 2. The timers. They only queue the work item.
- * 3. The tasklet. It may have been scheduled by the end of the stream, which TCP announces. All it
- * can still do is to queue the work item.
+ * 3. The tasklet. A callback of TCP may have scheduled it when the stream ended. It can still queue
+ *    the work item, but nothing else.
  * 4. The work item, which no longer starts anything.
  */
 static void qp_quiesce(struct kiw_qp *qp)
@@ -497,7 +498,7 @@ static void qp_quiesce(struct kiw_qp *qp)
 	flush_work(&qp->work);
 }
 
-/* After qp_quiesce() nothing may be pending. */
+/* Is nothing pending? Must be so after qp_quiesce(). */
 static bool qp_is_quiet(const struct kiw_qp *qp)
 {
 	return !test_bit(TASKLET_STATE_SCHED, &qp->bh.state) && !work_pending(&qp->work) &&

@@ -107,7 +107,10 @@ static enum kiw_mem_fault rx_place_sgl(struct kiw_qp *qp, struct kiw_rx_cursor *
 	return KIW_MEM_OK;
 }
 
-/* The caller passes *@mr to kiw_mr_done(), even after a fault. Inline: runs per segment. */
+/*
+ * Find the region that a segment targets, and check whether the peer may access it. The caller
+ * passes *@mr to kiw_mr_done(), even after a fault. Inline: runs per segment.
+ */
 static inline enum kiw_mem_fault rx_find_target(struct kiw_qp *qp, u32 stag, int access, u64 to,
 						u64 len, struct kiw_mr **mr)
 {
@@ -180,7 +183,7 @@ static void rx_complete_read(struct kiw_qp *qp, struct kiw_read *read, enum kiw_
 	kiw_tx_complete(qp);
 }
 
-/* The sink of our Read is bad. The completion says why; the peer gets a generic error. */
+/* Fail a Read whose sink is bad. Its completion says why; the peer gets a generic error. */
 static enum kiw_perr rx_sink_fault(struct kiw_qp *qp, struct kiw_read *read, enum kiw_wcs status,
 				   const char *what)
 {
@@ -193,7 +196,7 @@ static enum kiw_perr rx_sink_fault(struct kiw_qp *qp, struct kiw_read *read, enu
 	return KIW_PERR_RDMAP_CATASTROPHIC;
 }
 
-/* All of the Response was placed. Invalidate the sink first if the consumer asked for that. */
+/* Complete a Read whose Response was placed. First invalidate the sink if that was asked for. */
 static enum kiw_perr rx_read_done(struct kiw_qp *qp, struct kiw_read *read)
 {
 	if (read->with_inv && rx_invalidate_stag(qp, read->sge[0].lkey, 0) != KIW_MEM_OK)
@@ -203,7 +206,7 @@ static enum kiw_perr rx_read_done(struct kiw_qp *qp, struct kiw_read *read)
 	return KIW_PERR_NONE;
 }
 
-/* The consumer's receive is bad. The completion says why; the peer gets a generic error. */
+/* Fail a receive that is bad. Its completion says why; the peer gets a generic error. */
 static enum kiw_perr rx_own_fault(struct kiw_qp *qp, enum kiw_wcs status, const char *what)
 {
 	kiw_count(qp->stats, KIW_STAT_WR_INVALID);
@@ -349,7 +352,7 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, struct kiw_rx_run *run,
 	return KIW_PERR_NONE;
 }
 
-/* A Response must match the request exactly: RFC 5040 5.5. */
+/* Check a segment of a Response against the request, which it must match exactly: RFC 5040 5.5. */
 static enum kiw_perr rx_match_response(const struct kiw_read *read, const struct kiw_ddp_seg *seg)
 {
 	if (!read)
@@ -434,8 +437,9 @@ static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 }
 
 /*
- * RFC 5041 5.3: a source sends one message after the other, so the end of a message means that
- * all earlier ones have arrived. Only a Terminate may cut a message short, RFC 5040 4.8.
+ * Check that no message begins inside another one. A source sends one message after the other (RFC
+ * 5041 5.3), so the end of a message means that all earlier ones have arrived. Only a Terminate may
+ * cut a message short, RFC 5040 4.8.
  */
 static enum kiw_perr rx_check_order(const struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
 {

@@ -34,7 +34,7 @@ struct kiw_rx_run {
 	bool is_short;
 };
 
-/* Nothing is placed before a QP is connected, nor after it has ended. */
+/* May received data be placed? Not before a QP is connected, nor after it has ended. */
 static inline bool kiw_rx_may_place(const struct kiw_qp *qp)
 {
 	return kiw_qp_state_places(kiw_qp_state(qp));

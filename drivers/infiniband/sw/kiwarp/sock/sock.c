@@ -65,8 +65,8 @@ static void sock_state_change(struct sock *sk)
 }
 
 /*
- * A child that was not accepted yet has inherited this callback and the user data. Only a
- * listener may follow the pointer: see sock_install().
+ * Also called for a child that was not accepted yet, because it has inherited this callback and the
+ * user data. Only a listener's user data may be dereferenced: see sock_install().
  */
 static void sock_listen_ready(struct sock *sk)
 {
@@ -86,9 +86,10 @@ static void sock_listen_ready(struct sock *sk)
 /* Creation */
 
 /*
- * A socket with user data cannot be put into a sockmap, which would replace its callbacks and its
- * protocol. A BPF program may try that as soon as TCP has a connection. So the children of a
- * listener inherit the user data, but only as a mark: nothing follows the pointer.
+ * Install our callbacks and @ks as the socket's user data. A socket with user data cannot be put
+ * into a sockmap, which would replace its callbacks and its protocol. A BPF program may try that as
+ * soon as TCP has a connection, so the children of a listener inherit the user data. In a child it
+ * is only a mark, and nothing dereferences it.
  */
 static void sock_install(struct kiw_sock *ks)
 {
@@ -132,7 +133,7 @@ static struct kiw_sock *sock_make(struct kiw_sock_pool *pool, bool is_listener,
 	return ks;
 }
 
-/* From here on @sock belongs to @ks. */
+/* Give a stream its socket, which belongs to it from then on. */
 static void sock_wrap(struct kiw_sock *ks, struct socket *sock)
 {
 	struct kiw_sock_pool *pool = ks->pool;
@@ -165,9 +166,10 @@ static void sock_clear_port(struct sockaddr_storage *addr)
 }
 
 /*
- * An operation that waits for the peer, such as an RDMA Read, has no timeout. With keepalive, TCP
- * checks the peer from time to time, as set by the host's tcp_keepalive_* sysctls. Without it, a
- * peer that was switched off would go unnoticed if there is nothing left to send.
+ * Switch off the Nagle algorithm, and enable keepalive. With keepalive, TCP checks the peer from
+ * time to time, as set by the host's tcp_keepalive_* sysctls. Without it, a peer that was switched
+ * off would go unnoticed if there is nothing left to send: an operation that waits for the peer,
+ * such as an RDMA Read, has no timeout.
  */
 static void sock_set_options(struct sock *sk)
 {
@@ -186,8 +188,9 @@ static void sock_set_tos(struct socket *sock, int tos)
 }
 
 /*
- * The port mapper reserves a port by binding a socket to it that is never used. The only way to
- * bind to such a port is the one meant for streams that are migrated from another host.
+ * Allow the reuse of a local port. The port mapper reserves a port by binding a socket to it. A
+ * second socket can be bound to such a port only with SK_FORCE_REUSE, which is meant for streams
+ * that are migrated from another host.
  */
 static void sock_set_reuse(struct sock *sk, bool is_reserved)
 {
@@ -221,10 +224,9 @@ static int sock_new(struct kiw_sock_pool *pool, const struct kiw_sock_local *loc
 }
 
 /*
- * rdma_cm chose the local port from its own space. If TCP already uses that port, the stream
- * takes another one instead of failing. That one must be unused: if ports could be reused, TCP
- * might choose the port of another of our streams to the same peer, and only the connect would
- * fail.
+ * Bind to @local, or to another port if TCP already uses that one: rdma_cm has chosen it from a
+ * port space of its own. The other port must be unused. If ports could be reused, TCP might choose
+ * that of another of our streams to the same peer, and only the connect would fail.
  */
 static int sock_bind_local(struct socket *sock, const struct sockaddr_storage *local)
 {
@@ -407,8 +409,9 @@ err_free:
 }
 
 /*
- * A stream is accepted in a work item, and would belong to root. TCP looks up its routes for this
- * user ID (ip rule uidrange), and ss shows that of the inode.
+ * Make a user the owner of an accepted stream, which would belong to root otherwise, because a work
+ * item accepts it. TCP looks up routes for the user ID of the socket (ip rule uidrange), and ss
+ * shows that of the inode.
  */
 static void sock_set_uid(struct socket *sock, kuid_t uid)
 {
@@ -572,8 +575,8 @@ bool kiw_sock_is_memalloc(const struct kiw_sock *ks)
  * @arg: passed to @fn
  *
  * Context: BHs off.
- * Return: true: @fn was called. false: the socket was released, or a process owns it. The owner
- * runs TCP's callbacks when it releases the socket, but the caller must defer its own work.
+ * Return: true: @fn was called. false: the socket was released, or a process holds the socket lock.
+ * That process runs TCP's callbacks when it drops the lock, but the caller must defer its own work.
  */
 bool kiw_sock_run_bh(struct kiw_sock *ks, void (*fn)(void *arg), void *arg)
 {

@@ -60,7 +60,10 @@ void kiw_sock_put(struct kiw_sock *ks)
 
 /* Release */
 
-/* Remove the owner: TCP's callbacks cannot reach it any more. */
+/*
+ * Remove the owner, which TCP's callbacks cannot reach any more.
+ * Return: the struct socket, for the caller to release.
+ */
 static struct socket *sock_detach(struct kiw_sock *ks)
 {
 	struct socket *sock;
@@ -77,7 +80,7 @@ static struct socket *sock_detach(struct kiw_sock *ks)
 	return sock;
 }
 
-/* No effect on a stream that is not on the list. */
+/* Remove a stream from the list of lingering streams, if it is there. */
 static void sock_uncount_lingering(struct kiw_sock *ks)
 {
 	struct kiw_sock_pool *pool = ks->pool;

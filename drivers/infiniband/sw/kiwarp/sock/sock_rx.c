@@ -6,8 +6,8 @@
  * Owns: nothing; the caller owns its &struct kiw_rx_cursor. A position is a buffer of the receive
  * queue and a place in it: the linear part or a fragment, of the buffer itself or of a buffer in
  * the frag_list that GRO has built. A position only moves forward, and a copy of it continues
- * from where it was made. So bytes far back in a large buffer cost no more than others. The
- * address is cached: moving within one place only changes counters.
+ * from where it was made. So reaching bytes far back in a large buffer takes no longer than
+ * reaching others. The address is cached: moving within one place only changes counters.
  *
  * Buffers in a frag_list may have a frag_list themselves: IP fragments that consist of fragments,
  * as tunnels produce them. This is rare, so these are searched from the start each time.
@@ -181,7 +181,7 @@ static const u8 *sock_rx_place(struct kiw_rx_cursor *cur, u32 off, u32 *len)
 	return data;
 }
 
-/* The stream cannot be read any further. */
+/* Mark the stream as unreadable from here on. Return: false. */
 static bool sock_rx_lost(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 {
 	cur->skb = NULL;
@@ -286,7 +286,8 @@ void kiw_sock_rx_consume(struct kiw_sock *ks, u32 len)
  * @ks: the stream
  * @len: bytes from the oldest that was not consumed
  *
- * TCP makes the window large enough for that, and calls earlier if it cannot wait.
+ * TCP makes the receive window large enough for that. It calls @readable with less data if memory
+ * is short or the window is nearly closed.
  *
  * Context: socket lock held, BHs off.
  */

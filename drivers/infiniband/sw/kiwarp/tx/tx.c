@@ -35,7 +35,7 @@
 /* STag for an RTR: some RNICs refuse 0 even if nothing is accessed */
 #define TX_RTR_STAG	1
 
-/* RFC 5040 4.8: one segment on queue 2, and nothing after it. */
+/* Append the Terminate: one segment on queue 2, and nothing after it, RFC 5040 4.8. */
 static bool tx_add_terminate(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
@@ -76,7 +76,7 @@ static bool tx_add_rtr_read(struct kiw_qp *qp)
 	return true;
 }
 
-/* RFC 6581 9.2: a zero-length message that tells the peer that this end is in full operation. */
+/* Append the RTR, RFC 6581 9.2: a zero-length message that says "in full operation". */
 static bool tx_add_rtr(struct kiw_qp *qp)
 {
 	enum kiw_stat stat = KIW_STAT_TX_WRITES;
@@ -103,8 +103,8 @@ static bool tx_add_rtr(struct kiw_qp *qp)
 }
 
 /*
- * The consumer's own memory or work request is bad. Its completion says why; the peer gets a
- * generic error.
+ * End the stream because the consumer's own memory or work request is bad. The completion of the
+ * work request says why; the peer gets a generic error.
  */
 static void tx_fail_current(struct kiw_qp *qp, enum kiw_wcs status)
 {
@@ -230,7 +230,7 @@ static bool tx_add_wr(struct kiw_qp *qp, const struct kiw_tx_room *room)
 	return true;
 }
 
-/* The memory that the peer reads has become invalid. */
+/* End the stream because the memory that the peer reads has become invalid. */
 static void tx_response_fault(struct kiw_qp *qp, const struct kiw_peer_read *read,
 			      enum kiw_mem_fault fault)
 {
@@ -266,9 +266,9 @@ static bool tx_add_response(struct kiw_qp *qp, const struct kiw_tx_room *room)
 }
 
 /*
- * RFC 5040 4.4. The sink is a private STag that stands only for this Response. It is in no table,
- * so the peer cannot use it to write there in any other way. Offset 0 tells the peer nothing
- * about our addresses.
+ * Append a Read Request, RFC 5040 4.4. The sink is a private STag that stands only for this
+ * Response. It is in no table, so the peer cannot use it to write there in any other way. Offset 0
+ * tells the peer nothing about our addresses.
  */
 static bool tx_add_read_request(struct kiw_qp *qp)
 {
@@ -297,7 +297,7 @@ static bool tx_add_read_request(struct kiw_qp *qp)
 
 /* Choosing the next message */
 
-/* The pend ring is full, or it has no slots yet because this is the first work request. */
+/* If the pend ring only counts as full because it has no slots yet, allocate them. */
 static bool tx_make_pend(struct kiw_qp *qp)
 {
 	struct kiw_pend_ring *ring = &qp->tx.pend;
@@ -333,8 +333,8 @@ static bool tx_have_wqe(struct kiw_qp *qp)
 }
 
 /*
- * The work request must wait for outstanding Reads: for all of them (fence), or for a free slot
- * in the ORQ; or there is no memory for the ORQ's slots.
+ * Must the work request wait? For all outstanding Reads (fence), for a free slot in the ORQ, or for
+ * memory for the ORQ's slots.
  */
 static bool tx_wqe_waits(struct kiw_qp *qp)
 {
@@ -370,7 +370,7 @@ static bool tx_memory_ok(struct kiw_qp *qp)
 }
 
 /*
- * A work request that sends nothing. It takes effect now, so later ones see the result; it
+ * Execute a work request that sends nothing. It takes effect now, so later ones see the result; it
  * completes after the work requests before it.
  */
 static bool tx_local(struct kiw_qp *qp)
@@ -473,8 +473,8 @@ static u32 tx_batch_size(struct kiw_qp *qp, u32 full)
 }
 
 /*
- * The rest of the current message fits into one segment, and nothing else is queued. TCP needs
- * another buffer for it anyway, but adding it to the batch saves a call.
+ * Does the rest of the current message fit into one segment, and is nothing else queued? TCP needs
+ * another buffer for this segment anyway, but adding it to the batch saves a call.
  */
 static bool tx_is_rest(struct kiw_qp *qp, u32 full)
 {
@@ -556,7 +556,7 @@ static int tx_push(struct kiw_qp *qp)
 	return ret;
 }
 
-/* All that can be sent has been sent: an orderly close need not wait any longer. */
+/* Has everything been sent that an orderly close has to wait for? */
 static bool tx_is_drained(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;

@@ -36,8 +36,8 @@ struct txbuf_pool {
 static DEFINE_PER_CPU(struct txbuf_pool, txbuf_pool);
 
 /*
- * Only the pool holds the chunk, so it may be written to from its beginning again. Pages from the
- * memory reserves are not reused but given back, as are small chunks, which were allocated when
+ * Can the chunk be written to from its beginning again, because only the pool holds it? Pages from
+ * the memory reserves are not reused but given back, as are small chunks, which were allocated when
  * memory was short.
  */
 static bool txbuf_chunk_is_free(const struct page_frag *chunk)
@@ -84,7 +84,7 @@ static struct page_frag *txbuf_next_chunk(struct txbuf_pool *pool, u32 want, boo
 	return may_reserve && txbuf_refill_reserve(chunk) ? chunk : NULL;
 }
 
-/* Pages from the memory reserves are only for batches that may use them. */
+/* May a batch use the chunk? Only with @may_reserve if its page is from the memory reserves. */
 static bool txbuf_may_use(const struct page_frag *chunk, bool may_reserve)
 {
 	return chunk->page && (may_reserve || !page_is_pfmemalloc(chunk->page));
@@ -100,7 +100,7 @@ static struct page_frag *txbuf_chunk(struct txbuf_pool *pool, u32 want, bool may
 	return txbuf_next_chunk(pool, want, may_reserve);
 }
 
-/* The next write is contiguous with the last fragment. */
+/* Will the next write be contiguous with the last fragment? */
 static bool txbuf_is_contiguous(const struct kiw_txbuf *buf, const struct page_frag *chunk)
 {
 	const struct bio_vec *last;
@@ -154,7 +154,7 @@ void kiw_txbuf_commit(struct kiw_txbuf *buf, u32 len)
 	chunk->offset += len;
 }
 
-/* TCP has taken @len bytes. */
+/* Account for @len bytes that TCP has taken. */
 static void txbuf_advance(struct kiw_txbuf *buf, u32 len)
 {
 	struct bio_vec *bv;

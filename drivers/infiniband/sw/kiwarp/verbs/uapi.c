@@ -38,8 +38,9 @@ struct uapi_ring {
 };
 
 /*
- * Most rings of a QP fit into a page, which needs no kernel mapping. For the others,
- * vmalloc_user() is not used because the memory must be charged to the process's cgroup.
+ * Allocate zeroed memory for a ring. Most rings of a QP fit into a page, which needs no kernel
+ * mapping. The others do not use vmalloc_user(), because the memory must be charged to the
+ * process's cgroup.
  */
 static void *uapi_alloc_pages(size_t bytes)
 {
@@ -347,7 +348,7 @@ int kiw_uapi_make_qp(struct kiw_qp *qp, struct ib_udata *udata)
 	return ib_copy_to_udata(udata, resp, uapi->qp_resp_bytes);
 }
 
-/* A request that is shorter than the ABI's counts as followed by zeroes; a longer one must be. */
+/* A request may be shorter or longer than the ABI's. What is missing counts as zeroes. */
 static int uapi_check_mr(const struct kiw_uapi_ops *uapi, struct ib_udata *udata)
 {
 	size_t bytes = uapi->mr_req_bytes;

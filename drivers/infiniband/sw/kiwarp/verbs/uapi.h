@@ -5,7 +5,7 @@
  *
  * Owns: &struct kiw_uapi_ops. A table has the formats of one ABI and nothing else. It neither
  * allocates nor copies to or from the process; the one exception is the content of rings, which
- * its queue formats read and write. A device has one table, which its link type names (netlink.c).
+ * its queue formats read and write. A device has one table; its link type selects it (netlink.c).
  * No code outside a table depends on which table it is.
  */
 #ifndef KIW_UAPI_H
@@ -49,8 +49,8 @@ struct kiw_srq;
  * @srq_resp: write the response of create_srq; likewise
  * @qp_resp: write the response of create_qp; the queues of @qp have been set up; @rq_key is 0 if
  *	it has a shared receive queue
- * @mr_req_is_good: does the request of reg_mr have no fault; @req is a private copy, zeroed beyond
- *	what the process passed
+ * @mr_req_is_good: is the request of reg_mr valid; @req is a private copy, zeroed beyond what the
+ *	process passed
  * @mr_resp: write the response of reg_mr
  *
  * The functions outside of @sq, @rq and @cq are called in process context. @resp is zeroed and has

@@ -189,7 +189,7 @@ static int siw_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 	return siw_translate_sqe(sq, wqe, &sqe);
 }
 
-/* Entries are posted in order: if the last of @n is there, all are. */
+/* Are there @n entries? They are posted in order: if the last of them is there, all are. */
 static bool siw_sq_has(const struct kiw_sq *sq, u32 n)
 {
 	/* Acquire: as in siw_sq_fetch() */
@@ -246,7 +246,7 @@ static int siw_rq_fetch(struct kiw_rq *rq, struct kiw_rwqe *wqe)
 	return siw_translate_rqe(rq, wqe, &rqe);
 }
 
-/* Entries are posted in order: if the last of @n is there, all are. */
+/* Are there @n entries? They are posted in order: if the last of them is there, all are. */
 static bool siw_rq_has(struct kiw_rq *rq, u32 n)
 {
 	const struct kiwarp_rqe *slot = siw_rq_slot(rq, rq->get + n - 1);
@@ -310,9 +310,9 @@ static bool siw_cq_put(struct kiw_cq *cq, const struct kiw_wc *wc)
 }
 
 /*
- * The consumer arms, then polls once more. The driver writes the completion, then checks whether
- * the CQ is armed. With a full barrier in between on both sides, at least one side sees what the
- * other has done.
+ * Is the queue armed for this completion? If so, disarm it. The consumer arms, then polls once
+ * more. The driver writes the completion, then checks whether the queue is armed. With a full
+ * barrier in between on both sides, at least one side sees what the other has done.
  */
 static bool siw_cq_take_arm(struct kiw_cq *cq, bool solicited)
 {
@@ -397,8 +397,8 @@ static void siw_qp_resp(void *resp, const struct kiw_qp *qp, u64 sq_key, u64 rq_
 }
 
 /*
- * The driver chooses the key byte itself (see kiw_mr_publish()) and ignores the one asked for, so
- * check only what must be zero.
+ * Is the request valid? Only what must be zero is checked: the driver chooses the key byte itself
+ * (see kiw_mr_publish()) and ignores the one asked for.
  */
 static bool siw_mr_req_is_good(const void *req)
 {

@@ -23,8 +23,8 @@ int kiw_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata)
 	int ret;
 
 	/*
-	 * uverbs leaves the module reference to us, because the device can be taken away
-	 * from a process. The module cannot: while a process uses it, unloading is refused.
+	 * Keep the module loaded while a process has the device open. uverbs takes no reference
+	 * to the module of a driver that has disassociate_ucontext.
 	 */
 	if (!try_module_get(THIS_MODULE))
 		return -ENODEV;

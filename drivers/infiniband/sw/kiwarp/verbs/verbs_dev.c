@@ -25,8 +25,9 @@
 #include "uapi.h"
 
 /*
- * Applications take 0 as "not known", and rdma-core's tests take it as an error. There is no
- * vendor: "kiw" has the bit set that means "locally administered" in an OUI.
+ * "kiw" instead of the OUI of a vendor, which there is none of; in it the bit is set that means
+ * "locally administered". 0 would mean "not known" to applications, and is an error to rdma-core's
+ * tests.
  */
 #define VENDOR_ID	0x6b6977
 
@@ -83,8 +84,9 @@ int kiw_query_device(struct ib_device *ibdev, struct ib_device_attr *attr, struc
 }
 
 /*
- * Reading the speed takes the RTNL, and the core logs a message if the netdev does not know its
- * speed. So the result is cached until the link may have changed (see device.c).
+ * Read the speed of the netdev, unless the cached one is still valid: the link has not changed
+ * since then (see device.c). Reading takes the RTNL, and the core logs a message if the netdev does
+ * not know its speed.
  */
 static void verbs_ask_speed(struct kiw_device *dev, u32 port)
 {

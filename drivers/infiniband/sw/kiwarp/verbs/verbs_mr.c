@@ -99,7 +99,7 @@ struct ib_mr *kiw_get_dma_mr(struct ib_pd *ibpd, int access)
 	return mr_add(dev, mr, 0);
 }
 
-/* [@virt_addr, @virt_addr + @length) is not a range */
+/* Is [@virt_addr, @virt_addr + @length) empty, or does it wrap? */
 static bool mr_is_bad_range(u64 length, u64 virt_addr)
 {
 	return !length || virt_addr + (length - 1) < virt_addr;

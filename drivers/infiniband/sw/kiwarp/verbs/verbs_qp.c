@@ -280,7 +280,7 @@ int kiw_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 	struct kiw_qp *qp = to_kiw_qp(ibqp);
 	int ret;
 
-	/* The last of these asks for an event of a send queue that can be resumed. Ours cannot. */
+	/* Neither resizing nor an event of the drained send queue, which cannot be resumed. */
 	if (mask & (~IB_QP_ATTR_STANDARD_BITS | IB_QP_CAP | IB_QP_EN_SQD_ASYNC_NOTIFY))
 		return -EOPNOTSUPP;
 	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != qp_ib_state(qp))

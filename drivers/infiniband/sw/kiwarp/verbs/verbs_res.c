@@ -66,7 +66,10 @@ static bool res_put_terminate(struct sk_buff *msg, const struct kiw_qp *qp)
 					   FIELD_GET(KIW_QP_TERM_CODE, term));
 }
 
-/* The mutex keeps the stream and the engines' queues alive; the socket lock stops the engines. */
+/*
+ * Take a snapshot of a QP's stream and of what was negotiated for it. The mutex keeps the stream
+ * and the engines' queues alive; no engine runs while the socket lock is held.
+ */
 static void res_qp_stream(struct kiw_qp *qp, struct res_stream *stream,
 			  struct kiw_conn_params *conn)
 {
@@ -260,8 +263,9 @@ static bool res_is_addr(const struct sockaddr_storage *a, const struct sockaddr_
 }
 
 /*
- * Only rdma_cm can find the iw_cm_id of an rdma_cm_id, and this module does not depend on rdma_cm.
- * So compare addresses: a device has one endpoint for each pair of addresses.
+ * Does an endpoint belong to the rdma_cm_id with these addresses? A device has one endpoint for
+ * each pair of addresses. Only rdma_cm can find the iw_cm_id of an rdma_cm_id, and this module does
+ * not depend on rdma_cm.
  */
 static bool res_ep_is_of(const struct kiw_ep *ep, const struct rdma_addr *addr)
 {

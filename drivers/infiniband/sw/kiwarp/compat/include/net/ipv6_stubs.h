@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Before 7.2 IPv6 could be a module, whose functions are reached through the table that the
- * kernel's header of this name declares. The kernel's own directories come first on the include
- * path, so those kernels never see this file. Newer ones have no such header.
+ * Stands in for a header that 7.2 removed. Before, IPv6 could be a module, and the kernel's header
+ * of this name declares the table through which its functions are reached. The kernel's own
+ * directories come first on the include path, so kernels that have the header never see this file.
  */
 #ifndef KIW_COMPAT_NET_IPV6_STUBS_H
 #define KIW_COMPAT_NET_IPV6_STUBS_H
