@@ -267,6 +267,13 @@ def write(conn, target, name):
     return one(conn, conn.segment(rdmap.WRITE, stag=stag, to=to, payload=bytes(size)))
 
 
+@fault(TARGET, "crc-write")
+def crc_write(conn, target, _):
+    """Right but for its CRC: nothing of it may be placed."""
+    seg = conn.segment(rdmap.WRITE, stag=target.stag, to=target.to, payload=bytes(32))
+    return one(conn, seg, flip=(-10, 0x80))
+
+
 # --- RDMAP -------------------------------------------------------------------
 
 

@@ -225,6 +225,34 @@ def overrun_shared(l, r, addr):
         disconnect(neighbour)
 
 
+def overrun_fenced(l, r, addr):
+    """A QP whose initiator has not sent anything yet sends nothing, not even a Terminate, when its
+    CQ is overrun: RFC 5044 7.1.2."""
+    with buffers(l, r, PAGE) as (lmr, rmr):
+        r.listen(addr)
+        first = connect(l, r, addr, {}, {"one_cq": True, "cqe": 1})
+        raw = l.tcp_connect(addr)
+        l.tcp_send(raw, REQUEST)
+        rc, _ = r.request()
+        r.accept(rc, {"cq_of": first.rc})
+        r.child_event("ESTABLISHED")
+        reply = l.tcp_recv(raw, 24)
+        expect(reply[:16], b"MPA ID Rep Frame", "Reply")
+        receives(first, rmr, 3)
+        with counted(r, cq_overruns=1, tx_terminates=1):
+            for i in range(2):
+                send(first, lmr, i)
+            expect(r.async_wait(3), ["CQ_ERR", "QP_FATAL", "QP_FATAL"], "events there")
+            expect(l.async_wait(1), ["QP_FATAL"], "events here")
+            expect(l.tcp_recv(raw, 1), b"", "what follows the Reply")
+        l.tcp_close(raw)
+        ended(first)
+        r.child_event("DISCONNECTED")
+        expect(r.state(rc), "ERR", "state")
+        r.close(rc)
+        finish(first)
+
+
 def overrun_destroyed(l, r, addr):
     """QPs that are destroyed, reset and connected while the overrun of their CQ ends them."""
     with buffers(l, r, PAGE) as (lmr, rmr):

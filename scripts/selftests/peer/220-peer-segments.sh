@@ -75,7 +75,7 @@ target() {
 	END
 }
 
-# Faults on memory without the right, which victim.py advertises.
+# What must not be done to the memory that victim.py advertises.
 forbidden() {
 	local memory expected fault
 	while read -r memory fault expected; do
@@ -88,6 +88,7 @@ forbidden() {
 		other-pd read-here term:0/1/03
 		gone write-here term:1/1/00
 		gone read-here term:0/1/00
+		plain crc-write term:2/0/02
 	END
 }
 

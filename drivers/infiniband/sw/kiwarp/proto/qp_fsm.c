@@ -30,7 +30,7 @@
  * SQD (our CLOSING) is reached from RTS only. A QP can be reset only in IDLE or ERROR; to reset it
  * in another state, abort it first. In ERROR the stream may not have ended yet, so its events are
  * legal there. FATAL is raised after FAULT. If FAULT has led to TERMINATE, FATAL changes nothing;
- * otherwise it ends the QP, which has no stream or socket on which to send a Terminate.
+ * otherwise it ends the QP, which has no stream on which it could send a Terminate.
  */
 #include "qp_fsm.h"
 

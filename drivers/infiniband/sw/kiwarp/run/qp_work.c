@@ -123,12 +123,16 @@ static void qp_async_event(struct kiw_qp *qp, enum ib_event_type type)
 		qp->ib.event_handler(&event, qp->ib.qp_context);
 }
 
-/* End a QP whose CQ was overrun. Without a stream or a socket, the event alone ends it. */
+/*
+ * A CQ of this QP was overrun. Without a stream or a socket, the event alone ends the QP. It also
+ * does if the peer has not sent anything: a responder sends no FPDU before that (RFC 5044 7.1.2).
+ */
 static void qp_fatal(struct kiw_qp *qp)
 {
 	if (qp->ks && kiw_sock_lock(qp->ks)) {
 		local_bh_disable();
-		kiw_qp_fault(qp, KIW_PERR_RDMAP_CATASTROPHIC, NULL, 0);
+		if (!qp->tx.awaits_first_fpdu)
+			kiw_qp_fault(qp, KIW_PERR_RDMAP_CATASTROPHIC, NULL, 0);
 		local_bh_enable();
 		kiw_sock_unlock(qp->ks);
 	}
