@@ -74,6 +74,12 @@ rejects() {
 	[ "$IO" = 0 ] && return "$status"
 }
 
+# Nobody else in this guest lends pages to TCP.
+unshared() {
+	echo "$(reserve a paged) segments with fragments, $(reserve a shared) may be modified"
+	[ "$(reserve a paged)" -gt 100 ] && [ "$(reserve a shared)" = 0 ]
+}
+
 nobody() { [ "$(reserve a memalloc)" = 0 ]; }
 
 if ! load_kiwarp || ! topo_up || ! rdma_up || ! modprobe kiwarp_ktest || ! modprobe kiwarp_reserves; then
@@ -90,6 +96,7 @@ t_run "rejected streams are reset without I/O" rejects
 exec 8<&- 9<&-
 rdma_down
 t_run "nobody may use the reserves any more" nobody
+t_run "the stack does not have to copy what is sent" unshared
 modprobe -r kiwarp_ktest kiwarp_reserves
 topo_down
 t_run "unload" unload_kiwarp
