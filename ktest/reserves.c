@@ -6,7 +6,8 @@
  * such a buffer unless the socket may use the reserves. This module simulates the shortage: it
  * marks IPv4 TCP segments that arrive on interface `ifindex`, in any network namespace. It also
  * counts resets sent from process context, and those of them whose allocations could have
- * triggered reclaim by I/O.
+ * triggered reclaim by I/O; and TCP segments with fragments, and those of them that the stack copies
+ * because somebody might write to the fragments.
  *
  * For a real shortage, write to `take` how many MiB of memory to allocate and keep.
  *
@@ -25,6 +26,7 @@
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sizes.h>
+#include <linux/skbuff.h>
 #include <linux/tcp.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
@@ -44,6 +46,14 @@ MODULE_PARM_DESC(resets, "sent from process context");
 static unsigned int resets_io;
 module_param(resets_io, uint, 0444);
 MODULE_PARM_DESC(resets_io, "those of them without memalloc_noio_save()");
+
+static unsigned int paged;
+module_param(paged, uint, 0444);
+MODULE_PARM_DESC(paged, "TCP segments sent with fragments");
+
+static unsigned int shared;
+module_param(shared, uint, 0444);
+MODULE_PARM_DESC(shared, "those of them whose fragments may be modified");
 
 static int memalloc_get(char *buffer, const struct kernel_param *kp)
 {
@@ -121,16 +131,24 @@ static unsigned int mark_segment(void *priv, struct sk_buff *skb,
 	return NF_ACCEPT;
 }
 
-/* Counts resets. At this hook, the context is still that of the code that made the segment. */
-static unsigned int count_reset(void *priv, struct sk_buff *skb,
-				const struct nf_hook_state *state)
+/* Counts resets. Up to this hook, the context is that of the code that made the segment. */
+static void count_reset(const struct sk_buff *skb)
 {
-	if (ip_hdr(skb)->protocol != IPPROTO_TCP || in_serving_softirq() ||
-	    !tcp_hdr(skb)->rst)
-		return NF_ACCEPT;
+	if (in_serving_softirq() || !tcp_hdr(skb)->rst)
+		return;
 	resets++;
 	if (!(current->flags & (PF_MEMALLOC | PF_MEMALLOC_NOIO)))
 		resets_io++;
+}
+
+static unsigned int count_segment(void *priv, struct sk_buff *skb,
+				  const struct nf_hook_state *state)
+{
+	if (ip_hdr(skb)->protocol != IPPROTO_TCP)
+		return NF_ACCEPT;
+	count_reset(skb);
+	paged += skb_is_nonlinear(skb);
+	shared += skb_has_shared_frag(skb);
 	return NF_ACCEPT;
 }
 
@@ -141,7 +159,7 @@ static const struct nf_hook_ops hooks[] = {
 		.hooknum = NF_INET_PRE_ROUTING,
 		.priority = NF_IP_PRI_LAST,
 	}, {
-		.hook = count_reset,
+		.hook = count_segment,
 		.pf = NFPROTO_IPV4,
 		.hooknum = NF_INET_LOCAL_OUT,
 		.priority = NF_IP_PRI_FIRST,

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""refused.py ADDRESS PORT COUNT: callers whose Request no consumer hears of.
+"""refused.py ADDRESS PORT COUNT [plain]: callers whose Request no consumer hears of.
+
+plain: callers with a Request for a consumer, which rejects it.
 
 Each sends its Request, reads the rejection to its FIN, and keeps its own half open. They all
 stay until standard input ends. Says "N rejected" then, counting those that could read it all.
@@ -19,13 +21,14 @@ from peer import mpa    # noqa: E402 pylint: disable=wrong-import-position
 NO_RTR = mpa.Frame(p2p=True, ird=1, ord=1).encode()
 # More private data than iw_cm can carry
 LONG = mpa.Frame(rev=1, pdata=bytes(300)).encode()
+PLAIN = mpa.Frame(rev=1).encode()
 
 
-def call(address, number):
+def call(address, request):
     """A caller and whether it was rejected in order."""
     sock = socket.create_connection(address)
     sock.settimeout(20)
-    sock.sendall(LONG if number % 2 else NO_RTR)
+    sock.sendall(request)
     said = b""
     try:
         while part := sock.recv(100):
@@ -39,7 +42,8 @@ def call(address, number):
 def main():
     address, count = (sys.argv[1], int(sys.argv[2])), int(sys.argv[3])
     resource.setrlimit(resource.RLIMIT_NOFILE, (count + 100, count + 100))
-    callers = [call(address, number) for number in range(count)]
+    requests = [PLAIN] if sys.argv[4:] else [NO_RTR, LONG]
+    callers = [call(address, requests[number % len(requests)]) for number in range(count)]
     print("done", flush=True)
     sys.stdin.read()
     print(sum(rejected for _, rejected in callers), "rejected")

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Requests that wait for an answer.
+"""Requests that wait for an answer, and those that are rejected.
 
     unanswered.py answer DEVICE ADDRESS PORT FILE    listen; accept the first when there is FILE
     unanswered.py ignore DEVICE ADDRESS PORT         listen; answer none
+    unanswered.py reject DEVICE ADDRESS PORT         listen; reject all
     unanswered.py call ADDRESS PORT COUNT            callers: plain TCP, a Request each
 
 Say "listens", "asked", "accepted" and "called"; the callers then count those that got a Reply or
@@ -46,6 +47,19 @@ def ignore(_device, addr, port):
     time.sleep(120)
 
 
+def reject(_device, addr, port):
+    import rdmacm  # pylint: disable=import-outside-toplevel
+    chan = rdmacm.Channel()
+    ident = rdmacm.Id(chan)
+    ident.listen(addr, int(port), 16)
+    print("listens", flush=True)
+    while True:
+        conn = rdmacm.Id(chan, chan.event().id)
+        conn.reject()
+        print("rejected", flush=True)
+        conn.close()
+
+
 def call(addr, port, count):
     # There is a peer.py beside this, too.
     sys.path[0] = os.path.join(sys.path[0], "..", "..")
@@ -76,4 +90,4 @@ def call(addr, port, count):
     time.sleep(60)
 
 
-{"answer": answer, "ignore": ignore, "call": call}[sys.argv[1]](*sys.argv[2:])
+{"answer": answer, "ignore": ignore, "reject": reject, "call": call}[sys.argv[1]](*sys.argv[2:])

@@ -53,6 +53,33 @@ resets() {
 	[ "$(reserve a resets_io)" = 0 ] && return $status
 }
 
+_is_done() { grep -q 'done' "$T_DIR/callers.log"; }
+
+# A consumer rejects callers that do not close, of which only one may linger: it resets the others.
+rejects() {
+	local before status=1 limit=/sys/class/infiniband/$DEV_B/policy/max_lingering
+	on_b sh -c "echo 1 >$limit" || return 1
+	spawn server b env PYTHONDONTWRITEBYTECODE=1 python3 "$SELFTESTS/unanswered.py" \
+		reject "$DEV_B" "$B4" 7175
+	wait_listen b 7175 || return 1
+	before=$(reserve b resets) IO=$(reserve b resets_io)
+	mkfifo "$T_DIR/hold"
+	spawn callers a sh -c 'PYTHONDONTWRITEBYTECODE=1 exec python3 "$@" 0<>"$0"' "$T_DIR/hold" \
+		"$SELFTESTS/refused.py" "$B4" 7175 5 plain
+	wait_for 10 _is_done && wait_for 10 _reset $((before + 3)) && status=0
+	IO=$(($(reserve b resets_io) - IO))
+	echo "$(($(reserve b resets) - before)) resets, $IO with leave for I/O"
+	spawn_stop callers
+	spawn_stop server
+	[ "$IO" = 0 ] && return "$status"
+}
+
+# Nobody else in this guest lends pages to TCP.
+unshared() {
+	echo "$(reserve a paged) segments with fragments, $(reserve a shared) may be modified"
+	[ "$(reserve a paged)" -gt 100 ] && [ "$(reserve a shared)" = 0 ]
+}
+
 nobody() { [ "$(reserve a memalloc)" = 0 ]; }
 
 if ! load_kiwarp || ! topo_up || ! rdma_up || ! modprobe kiwarp_ktest || ! modprobe kiwarp_reserves; then
@@ -65,9 +92,11 @@ t_run "processes" begin_processes
 t_run "a process does not use the reserves" starves a pings
 t_run "streams are reset without I/O" resets
 end_processes
+t_run "rejected streams are reset without I/O" rejects
 exec 8<&- 9<&-
 rdma_down
 t_run "nobody may use the reserves any more" nobody
+t_run "the stack does not have to copy what is sent" unshared
 modprobe -r kiwarp_ktest kiwarp_reserves
 topo_down
 t_run "unload" unload_kiwarp

@@ -92,13 +92,19 @@ static void sock_uncount_lingering(struct kiw_sock *ks)
 	pool->num_lingering--;
 }
 
+/*
+ * Also in calls of consumers: one that rejects or destroys a QP may be what memory reclaim waits
+ * for, and the reset may allocate memory.
+ */
 static void sock_release_now(struct kiw_sock *ks)
 {
 	struct kiw_sock_pool *pool = ks->pool;
 	struct socket *sock;
+	unsigned int noio;
 
 	if (test_and_set_bit(KIW_SOCKF_RELEASED, &ks->flags))
 		return;
+	noio = memalloc_noio_save();
 	sock = sock_detach(ks);
 	trace_kiw_sock_close(ntohs(inet_sk(ks->sk)->inet_sport),
 			     ntohs(inet_sk(ks->sk)->inet_dport),
@@ -108,6 +114,7 @@ static void sock_release_now(struct kiw_sock *ks)
 	if (!ks->is_listener)
 		sock_no_linger(sock->sk);
 	sock_release(sock);
+	memalloc_noio_restore(noio);
 	/* Not earlier: packets from the memory reserves in the backlog need the flag. */
 	if (sock_flag(ks->sk, SOCK_MEMALLOC))
 		sk_clear_memalloc(ks->sk);
@@ -122,11 +129,8 @@ static void sock_release_now(struct kiw_sock *ks)
 static void sock_end_work(struct work_struct *work)
 {
 	struct kiw_sock *ks = container_of(to_delayed_work(work), struct kiw_sock, end_work);
-	/* Memory reclaim may wait for this workqueue, and the reset may allocate memory. */
-	unsigned int noio = memalloc_noio_save();
 
 	sock_release_now(ks);
-	memalloc_noio_restore(noio);
 	kiw_sock_put(ks);
 }
 
