@@ -55,6 +55,21 @@ round() {
 	done
 }
 
+device_removed() { spawn_log server | grep -q 'device removal'; }
+
+# siw's module takes the devices of kiwarp with it (kernel-faults.rst). Whoever uses one is told, as
+# if its link was deleted. Links can be added again.
+siw_goes() {
+	rdma_add a && wait_for 5 rdma_is_active a || return 1
+	spawn server a rping -s -a "$A4"
+	wait_listen a 7174 && unload_module siw && wait_gone 10 rdma_is_active a &&
+		wait_for 10 device_removed
+	local status=$?
+	spawn_log server
+	spawn_stop server
+	[ "$status" = 0 ] && rdma_up && rping_to b "$B4" -C 5
+}
+
 { load_kiwarp && load_module siw && topo_up 1500; } || bail "no two hosts"
 t_run "no connection is in the way of the next" no_time_wait
 t_run "kiwarp on a, siw on b" devices
@@ -63,7 +78,8 @@ rdma_down
 t_run "kiwarp asks for no CRC" with_crc N
 round "CRC off"
 rdma_down
+t_run "siw goes, and kiwarp's devices with it" siw_goes
+rdma_down
 topo_down
-t_run "unload siw" unload_module siw
 t_run "unload" unload_kiwarp
 done_testing

@@ -90,12 +90,18 @@ kind() {
 	ip link set "$name" up && serves "$name" && ip link del "$name"
 }
 
-bond() {
-	modprobe bonding max_bonds=0 && ip link add bo0 type bond mode active-backup && ip link add p0 type dummy &&
-		ip link set p0 master bo0 && ip link set bo0 up || return 1
+# master NETDEV KIND...: serves it, but not its port
+master() {
+	local name=$1
+	shift
+	ip link add "$name" type "$@" && ip link add p0 type dummy &&
+		ip link set p0 master "$name" && ip link set "$name" up || return 1
 	refused 'not supported' 'p0: is a port of another interface' link_add kiw1 p0 &&
-		serves bo0 && ip link del bo0 && ip link del p0
+		serves "$name" && ip link del "$name" && ip link del p0
 }
+
+# Without this option, the module makes a bond when it is loaded.
+bond() { modprobe bonding max_bonds=0 && master bo0 bond mode active-backup; }
 
 # Without a hardware address, rdma_cm of old kernels cannot find the device.
 addressless() {
@@ -302,8 +308,9 @@ t_run "a netdev that is down" kind d2 d2 type dummy
 t_run "veth" kind v0 v0 type veth peer name v1
 t_run "VLAN" kind d1.7 link d1 name d1.7 type vlan id 7
 t_run "macvlan" kind m0 link d1 name m0 type macvlan
-t_run "bridge" kind br0 br0 type bridge
+t_run "bridge, and not its port" master br0 bridge
 t_run "bond, and not its port" bond
+t_run "team, and not its port" master te0 team
 t_run "loopback" addressless lo
 t_run "tun" tun
 t_run "IP tunnel" ipip

@@ -3,7 +3,8 @@
 #
 # Sourced after rc: runs cases of life.py, each a test case of its own.
 
-# life_cases CASE...: of life_cases.py, each a test case of its own.
+# life_cases CASE...: of life_cases.py, each a test case of its own. Lines that begin with # are
+# shown in any case.
 life_cases() {
 	local line seen=0 all=
 	: >"$T_DIR/case"
@@ -15,6 +16,7 @@ life_cases() {
 			seen=$((seen + 1))
 			: >"$T_DIR/case"
 			;;
+		"# "*) diag "${line#\# }" ;;
 		"all cases "*) all=${line#all cases } ;;
 		*) printf '%s\n' "$line" >>"$T_DIR/case" ;;
 		esac

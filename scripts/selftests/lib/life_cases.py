@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import errno
 import functools
+import mmap
 import random
 import signal
 import struct
@@ -566,19 +567,38 @@ CHURN_SECONDS = 8
 ENDS = (OSError, PyverbsError, Failed, subprocess.TimeoutExpired)
 
 
-def again_and_again(say, part, *args):
+class Tally:
+    """How often each of SIZE parts went well, and how often not; processes share it."""
+
+    COUNTS = struct.Struct("=II")
+
+    def __init__(self, size):
+        self.room = mmap.mmap(-1, size * self.COUNTS.size)
+
+    def __getitem__(self, at):
+        return self.COUNTS.unpack_from(self.room, at * self.COUNTS.size)
+
+    def add(self, at, went_well):
+        well, badly = self[at]
+        self.COUNTS.pack_into(self.room, at * self.COUNTS.size, well + went_well,
+                              badly + (not went_well))
+
+
+def again_and_again(say, tally, at, part, *args):
     """What goes wrong is the order of the day here; that it goes wrong in order counts."""
     while True:
         try:
             part(say, *args)
+            tally.add(at, True)
         except ENDS:
+            tally.add(at, False)
             time.sleep(0.02)
 
 
 def comes_and_goes(_, host):
     attempt_run(life.link_delete, host)
     time.sleep(random.random() * 0.2)
-    attempt_run(life.link_add, host)
+    life.link_add(host)
     time.sleep(random.random() * 0.6)
 
 
@@ -616,17 +636,32 @@ def looks(_):
     attempt_run(life.run, "ibv_devinfo", "-v")
 
 
+CHURN = ((comes_and_goes, "a"), (comes_and_goes, "b"), (netdev_goes,), (opens,), (looks,),
+         (random_end, "a"), (random_end, "b"))
+
+
+def never_well(tally):
+    """Names of parts; that of connections never ends by itself."""
+    return [part.__name__ for at, (part, *_) in enumerate(CHURN)
+            if part is not random_end and not tally[at][0]]
+
+
 @case("churn")
 def churn():
     """Devices, netdevs and the module come and go under those who use them."""
-    for part, *args in ((comes_and_goes, "a"), (comes_and_goes, "b"), (netdev_goes,), (opens,),
-                        (looks,), (random_end, "a"), (random_end, "b")):
-        Actor(args[0] if args else "a", again_and_again, part, *args)
+    tally = Tally(len(CHURN))
+    for at, (part, *args) in enumerate(CHURN):
+        Actor(args[0] if args else "a", again_and_again, tally, at, part, *args)
     end = time.monotonic() + CHURN_SECONDS
-    while time.monotonic() < end:
+    late = end + 3 * PATIENCE
+    while time.monotonic() < end or (never_well(tally) and time.monotonic() < late):
         attempt_unload()
         time.sleep(0.1)
     life.kill_all()
+    for at, (part, *args) in enumerate(CHURN):
+        well, badly = tally[at]
+        print("#", part.__name__, *args, f"{well} times well, {badly} times not")
+    expect(never_well(tally), [], "what never went well")
     life.run("modprobe", "kiwarp")
     for host in life.DEVICES:
         if not life.exists(life.DEVICES[host]):

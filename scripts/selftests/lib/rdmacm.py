@@ -110,9 +110,15 @@ class Id:
     def close(self):
         _call("destroy_id", self.ptr)
 
-    def listen(self, addr, port, backlog):
+    def bind(self, addr, port):
         _call("bind_addr", self.ptr, _sockaddr(addr, port))
+
+    def listen_bound(self, backlog):
         _call("listen", self.ptr, backlog)
+
+    def listen(self, addr, port, backlog):
+        self.bind(addr, port)
+        self.listen_bound(backlog)
 
     def resolve_addr(self, addr, port):
         _call("resolve_addr", self.ptr, None, _sockaddr(addr, port), RESOLVE_MS)

@@ -4,9 +4,11 @@
 import contextlib
 import errno
 import socket
+import subprocess
 import time
 
-from verbs_base import PATIENCE, expect
+import rdmacm
+from verbs_base import PATIENCE, errno_of, expect
 from verbs_pairs import (ACCEPT, FAILURES, PAGE, RAW_PORT, REQUEST, Pair, alive, buffers, connect,
                          counted, disconnect, meet, pair, rng, wr)
 
@@ -431,4 +433,77 @@ def qp_in_use(l, r, addr):
     r.tcp_closed(there_too)
     l.close(lc)
     l.close(second)
+    r.tcp_listen_end()
+
+
+# No way to the peer (130-cm.sh)
+
+OWN_PORT = 7950
+
+
+def ip(*words):
+    """What iproute2 says, on the host that connects."""
+    return subprocess.run(("ip", *words), check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+@contextlib.contextmanager
+def unreachable(addr, port):
+    """TCP finds no route there; rdma_cm, which does not ask for a port, does."""
+    rule = ("pref", "100", "to", addr, "ipproto", "tcp", "dport", str(port), "unreachable")
+    ip("rule", "add", *rule)
+    try:
+        yield
+    finally:
+        ip("rule", "del", *rule)
+
+
+@contextlib.contextmanager
+def without_address(addr, dev):
+    ip("addr", "del", f"{addr}/24", "dev", dev)
+    try:
+        yield
+    finally:
+        ip("addr", "add", f"{addr}/24", "dev", dev)
+
+
+def route_lost(l, r, addr):
+    """There is no route when TCP is to connect for the first time, or for the second time."""
+    r.tcp_listen(addr, RAW_PORT)
+    idle, _ = l.idle_qp()
+    with unreachable(addr, RAW_PORT), counted(l, conn_initiated=0, sock_created=1):
+        expect(l.connect_errno(addr, l.qp_num(idle), RAW_PORT), errno.ENETUNREACH, "connect")
+    lc, there = meet(l, r, addr)
+    with unreachable(addr, RAW_PORT), counted(l, conn_failed=1, conn_retried=0):
+        r.tcp_close(there)
+        l.event(lc, FAILURES)
+    l.close(lc)
+    lc, there = meet(l, r, addr)
+    l.close(lc)
+    r.tcp_closed(there)
+    l.close(idle)
+    r.tcp_listen_end()
+
+
+def address_lost(l, r, addr):
+    """The host loses the address after it was chosen for a connection, or for a listener."""
+    route = ip("-o", "route", "get", addr).split()
+    own = [route[route.index(word) + 1] for word in ("src", "dev")]
+    idle, _ = l.idle_qp()
+    r.tcp_listen(addr, RAW_PORT)
+    with contextlib.ExitStack() as lost, counted(l, conn_initiated=0, ep_created=1):
+        error = l.connect_errno(addr, l.qp_num(idle), RAW_PORT,
+                                lambda: lost.enter_context(without_address(*own)))
+    expect(error, errno.EADDRNOTAVAIL, "connect")
+    channel = rdmacm.Channel()
+    listener = rdmacm.Id(channel)
+    listener.bind(own[0], OWN_PORT)
+    with counted(l, ep_created=1), without_address(*own):
+        error = errno_of(lambda: listener.listen_bound(4))
+    expect(error, errno.EADDRNOTAVAIL, "listen")
+    listener.close()
+    channel.close()
+    lc, there = meet(l, r, addr)
+    l.close(lc)
+    r.tcp_closed(there)
+    l.close(idle)
     r.tcp_listen_end()

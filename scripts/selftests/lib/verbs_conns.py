@@ -108,9 +108,10 @@ class Connections:
         conn.cmid.connect(qp_num, 1, 1)
         return num
 
-    def connect_errno(self, addr, qp_num, port):
-        """Of connecting so."""
+    def connect_errno(self, addr, qp_num, port, before=lambda: None):
+        """Of connecting so. BEFORE() is called when the route is known."""
         num, conn = self._resolved(addr, port)
+        before()
         error = errno_of(lambda: conn.cmid.connect(qp_num, 1, 1))
         self.close(num)
         return error

@@ -53,6 +53,8 @@ frames_to_client() {
 	to_client "rejection" 1 64 --reject --expect ended --status fail "$AT_ONCE"
 	to_client "rejection with private data" 1 64 --reject --pdata 616263 --expect ended \
 		--status fail "$AT_ONCE"
+	to_client "rejection with more private data than iw_cm takes" 1 64 --reject \
+		--pdata "$LONG" --expect ended --status fail "$AT_ONCE"
 }
 
 # How streams end: NAME OPTIONS... is to_server NAME, or to_client NAME 1 64.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# DESCRIPTION: rping both ways, IPv4 and IPv6, sizes, several clients, wildcards
+# DESCRIPTION: rping both ways, IPv4 and IPv6, sizes, several clients, wildcards, link-local
 # TIMEOUT: 60
 # CHECK-KERNELS: uml-debug 6.1
 # CHECK-PAIRS: none
@@ -75,6 +75,17 @@ own_address() {
 		ping_pong b b "$B6" "$B6" -C 5
 }
 
+# link_local HOST: its address, with the interface, once it can be used
+link_local() {
+	on "$1" ip -6 -o addr show dev "$NETDEV" scope link -tentative |
+		awk -v dev="$NETDEV" '{ split($4, part, "/"); print part[1] "%" dev }' | grep .
+}
+
+link_locals() {
+	wait_for 5 link_local a && wait_for 5 link_local b &&
+		both_ways "$(link_local a)" "$(link_local b)" -C 5 -S 5000
+}
+
 # The programs leave no objects behind.
 nothing_left() {
 	local kind
@@ -96,6 +107,7 @@ t_run "sizes from 16 octets to 64K" sizes
 t_run "one server, several clients" persistent
 t_run "wildcard listeners" wildcard
 t_run "the host's own address" own_address
+t_run "link-local addresses, both ways" link_locals
 t_run "no objects are left" nothing_left
 rdma_down
 topo_down

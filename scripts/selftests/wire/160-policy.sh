@@ -350,6 +350,41 @@ crc_off() {
 		policy "$DEV_A" crc y && policy "$DEV_B" crc y
 }
 
+pings() { grep -c '^ping data' "$T_DIR/client.log"; }
+pings_beyond() { [ "$(pings)" -gt "$1" ]; }
+
+# set_crc_and_markers CRC MARKERS: of both devices
+set_crc_and_markers() {
+	local dev
+	for dev in "$DEV_A" "$DEV_B"; do
+		policy "$dev" crc "$1" && policy "$dev" markers "$2" || return 1
+	done
+}
+
+# with_crc_alone: all connections; one has two ends here.
+with_crc_alone() {
+	rdma -j -dd res show qp | tr -d '\n\t ' >"$T_DIR/qps"
+	[ "$(grep -o -E '"drv_(crc|[rt]x_markers)":"?[0-9]+' "$T_DIR/qps" | tr -d '"' | sort |
+		uniq -c | awk '{ print $1 "*" $2 }' | paste -sd' ')" = \
+		"2*drv_crc:1 2*drv_rx_markers:0 2*drv_tx_markers:0" ] ||
+		{ cat "$T_DIR/qps"; return 1; }
+}
+
+# The peer goes by what was agreed on, so the connection would break if either end did not.
+keeps() {
+	local status=0
+	spawn server b timeout 60 rping -s -V -a "$B4"
+	wait_listen b 7174 || { spawn_stop server; return 1; }
+	spawn client a timeout 60 stdbuf -oL rping -c -v -V -S 5000 -a "$B4"
+	wait_for 10 pings_beyond 10 && set_crc_and_markers n y &&
+		wait_for 10 pings_beyond $(($(pings) + 10)) && with_crc_alone || status=1
+	spawn_log client | tail -n 3 | cut -c 1-80
+	spawn_stop client
+	spawn_stop server
+	set_crc_and_markers y n || status=1
+	return "$status"
+}
+
 startup_ms() {
 	local before
 	before=$(counter "$DEV_A" conn_timeout)
@@ -460,6 +495,7 @@ t_run "CRC at one end, at none" crc_off
 t_run "markers in both directions" markers_both
 t_run "markers in one direction" markers_one
 policy "$DEV_B" markers n
+t_run "a connection keeps the settings with which it began" keeps
 t_run "startup deadline" startup_ms
 t_run "half-open connections of a listener" half_open max_half_open 8 256 50
 t_run "half-open connections of a device" half_open max_half_open_total 20 4096 50
