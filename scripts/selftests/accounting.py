@@ -6,12 +6,15 @@
                                             for each of COUNT objects
     accounting.py DEVICE exhaust KIND       objects until one is refused, when the cgroup may
                                             have ROOM more than it has: its errno
+    accounting.py DEVICE hold KIND          as many as there can be: how many, with the
+                                            protection domain, and the errno; until killed
 
 KIND: mr. Runs in a cgroup of its own, of which the memory controller is on.
 """
 
 import ctypes
 import mmap
+import signal
 import sys
 
 from pyverbs import enums
@@ -67,12 +70,17 @@ def main(device, what, kind, count=0):
     before = charged()
     if what == "exhaust":
         limit()
+    made = 2
     try:
         for _ in range(int(count) if what == "cost" else sys.maxsize):
             make()
+            made += 1
     except PyverbsRDMAError as error:
-        print(error.error_code)
-        return
+        if what == "exhaust":
+            print(error.error_code)
+            return
+        print(made, error.error_code, flush=True)
+        signal.pause()
     print((charged() - before) // int(count))
 
 
