@@ -41,6 +41,16 @@
 #define CHILDREN	400
 #define EVENTS		20000
 #define RACE_S		20
+#define ATTEMPTS	300
+#define LISTENERS	64
+#define BACKLOG		1024
+#define STALL_S		3
+/* A netdev and its device that come later */
+#define NEW_NETDEV	"new0"
+#define NEW_DEVICE	"newrdma"
+#define NEW_ADDR	"10.80.0.1"
+/* kmalloc-512 holds one per message, and a work entry of iw_cm */
+#define CACHE_512	"kmalloc-512"
 /* From rdma_user_cm.h, which cannot be included together with rdma_cma.h */
 #define GET_EVENT	12
 #define RESPONSE_BYTES	512
@@ -525,6 +535,278 @@ static void port_mapper(void)
 	}
 }
 
+/* Become nobody, on @side. */
+static void drop(int side)
+{
+	enter(side);
+	MUST(!setresuid(NOBODY, NOBODY, NOBODY));
+}
+
+/* A child that runs @fn and stays; returns when it has written to the pipe that it is given. */
+static pid_t companion(void (*fn)(int ready))
+{
+	int fds[2];
+	char byte;
+	pid_t pid;
+
+	MUST(!pipe(fds));
+	pid = fork();
+	MUST(pid >= 0);
+	if (!pid) {
+		fn(fds[1]);
+		_exit(0);
+	}
+	close(fds[1]);
+	if (read(fds[0], &byte, 1) != 1)
+		pid = 0;
+	close(fds[0]);
+	return pid;
+}
+
+static void end_companion(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	MUST(waitpid(pid, NULL, 0) == pid);
+}
+
+static struct rdma_cm_id *bound_to(const char *addr, __u16 port)
+{
+	struct rdma_event_channel *chan = rdma_create_event_channel();
+	struct sockaddr_in sin = address(addr, port);
+	struct rdma_cm_id *id;
+
+	MUST(chan && !rdma_create_id(chan, &id, NULL, RDMA_PS_TCP));
+	MUST(!rdma_bind_addr(id, (void *)&sin));
+	return id;
+}
+
+static int tcp_bound_to(__u16 port, const char *netdev)
+{
+	struct sockaddr_in sin = address("0.0.0.0", port);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	MUST(fd >= 0);
+	MUST(!netdev || !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, netdev, strlen(netdev)));
+	MUST(!bind(fd, (void *)&sin, sizeof(sin)) && !listen(fd, 1));
+	return fd;
+}
+
+/* A listener for all devices, and TCP has its port on the netdev whose device is to come. */
+static void listen_in_the_way(int ready)
+{
+	drop(0);
+	MUST(!rdma_listen(bound_to("0.0.0.0", MUTE_PORT), 1));
+	tcp_bound_to(MUTE_PORT, NEW_NETDEV);
+	MUST(write(ready, "", 1) == 1);
+	pause();
+}
+
+/* rdma_cm listens on the new device for each such listener. If one fails, so does the device. */
+static void new_device(void)
+{
+	struct rdma_event_channel *chan = rdma_create_event_channel();
+	struct sockaddr_in sin = address(NEW_ADDR, PORT);
+	const char *type = getenv("KIW_LINK_TYPE");
+	struct rdma_cm_id *id;
+	char command[128];
+	int failed;
+	pid_t pid;
+
+	open_sides();
+	enter(0);
+	MUST(!system("ip link add " NEW_NETDEV " type dummy && ip addr add " NEW_ADDR "/24 dev "
+		     NEW_NETDEV " && ip link set " NEW_NETDEV " up"));
+	pid = companion(listen_in_the_way);
+	MUST(pid);
+	snprintf(command, sizeof(command), "rdma link add " NEW_DEVICE " type %s netdev " NEW_NETDEV,
+		 type ? type : "siw");
+	MUST(!system(command));
+	MUST(!rdma_create_id(chan, &id, NULL, RDMA_PS_TCP));
+	failed = rdma_bind_addr(id, (void *)&sin) ? errno : 0;
+	MUST(!rdma_destroy_id(id));
+	end_companion(pid);
+	MUST(!system("rdma link delete " NEW_DEVICE " && ip link del " NEW_NETDEV));
+	if (failed)
+		fail("uid %d keeps all from the new device: %s", NOBODY, strerror(failed));
+}
+
+/* Each fails, because TCP has the port. */
+static void listen_in_vain(int ready)
+{
+	struct rdma_event_channel *chan;
+	struct rdma_cm_id *id;
+	int i;
+
+	drop(0);
+	tcp_bound_to(MUTE_PORT, NULL);
+	for (i = 0; i < ATTEMPTS; i++) {
+		id = bound_to("0.0.0.0", MUTE_PORT);
+		MUST(rdma_listen(id, 1) && errno == EADDRINUSE);
+		chan = id->channel;
+		MUST(!rdma_destroy_id(id));
+		rdma_destroy_event_channel(chan);
+	}
+	MUST(write(ready, "", 1) == 1);
+}
+
+static int count_lines(const char *command)
+{
+	FILE *f = popen(command, "r");
+	int n = -1;
+
+	MUST(f && fscanf(f, "%d", &n) == 1);
+	pclose(f);
+	return n;
+}
+
+static void listen_log(void)
+{
+	static const char lines[] = "dmesg | grep -c 'cma_listen_on_dev, error'";
+	int before = count_lines(lines), more;
+
+	open_sides();
+	MUST(companion(listen_in_vain));
+	more = count_lines(lines) - before;
+	printf("%d lines for %d attempts\n", more, ATTEMPTS);
+	if (more > ATTEMPTS / 2)
+		fail("uid %d can fill the log of the kernel", NOBODY);
+}
+
+static void listen_often(int ready)
+{
+	int i;
+
+	drop(0);
+	for (i = 0; i < LISTENERS; i++)
+		MUST(!rdma_listen(bound_to(ADDR_A, MUTE_PORT + i), BACKLOG));
+	MUST(write(ready, "", 1) == 1);
+	pause();
+}
+
+/* iw_cm has an object for each connection that a backlog allows, before anybody has called. */
+static void listen_entries(void)
+{
+	int before, after;
+	pid_t pid;
+
+	open_sides();
+	before = objects(CACHE_512);
+	pid = companion(listen_often);
+	MUST(pid);
+	after = objects(CACHE_512);
+	end_companion(pid);
+	printf(CACHE_512 " before %d, after %d\n", before, after);
+	if (after - before > LISTENERS * BACKLOG / 2)
+		fail("%d objects more for %d listeners", after - before, LISTENERS);
+}
+
+/* What a port mapper learned of its peers, which the kernel keeps until somebody connects */
+static void remote_infos(int ready)
+{
+	struct {
+		struct nlmsghdr hdr;
+		struct nlattr seq_attr;
+		__u32 seq;
+		struct {
+			struct nlattr attr;
+			__u16 family, rest[63];
+		} addrs[4];
+		struct nlattr err_attr;
+		__u16 err, pad;
+	} info = {
+		.hdr = { sizeof(info), RDMA_NL_GET_TYPE(RDMA_NL_IWCM, RDMA_NL_IWPM_REMOTE_INFO),
+			 NLM_F_REQUEST, 1, getpid() },
+		.seq_attr = { NLA_HDRLEN + 4, IWPM_NLA_RQUERY_MAPPING_SEQ },
+		.err_attr = { NLA_HDRLEN + 2, IWPM_NLA_RQUERY_MAPPING_ERR },
+	};
+	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA), i;
+	char answer[4096];
+
+	for (i = 0; i < 4; i++) {
+		info.addrs[i].attr.nla_len = sizeof(info.addrs[i]);
+		info.addrs[i].attr.nla_type = IWPM_NLA_RQUERY_LOCAL_ADDR + i;
+		info.addrs[i].family = AF_INET;
+	}
+	MUST(fd >= 0 && !setresuid(NOBODY, NOBODY, NOBODY));
+	for (i = 0; i < EVENTS; i++) {
+		MUST(send(fd, &info, sizeof(info), 0) == sizeof(info));
+		MUST(recv(fd, answer, sizeof(answer), 0) > 0);
+	}
+	MUST(write(ready, "", 1) == 1);
+}
+
+static void mapper_memory(void)
+{
+	int before = objects(CACHE_512), after;
+
+	MUST(companion(remote_infos));
+	after = objects(CACHE_512);
+	printf(CACHE_512 " before %d, after %d\n", before, after);
+	if (after - before > EVENTS / 2)
+		fail("%d objects more for %d messages", after - before, EVENTS);
+}
+
+static void open_namespaces(void)
+{
+	sides[0].ns = open("/run/netns/a", O_RDONLY | O_CLOEXEC);
+	sides[1].ns = open("/run/netns/b", O_RDONLY | O_CLOEXEC);
+	MUST(sides[0].ns >= 0 && sides[1].ns >= 0);
+}
+
+/* Member of the group that the kernel asks for a port mapper, and silent */
+static void mapper_of_no_words(int ready)
+{
+	struct sockaddr_nl self = {
+		.nl_family = AF_NETLINK, .nl_groups = 1 << (RDMA_NL_GROUP_IWPM - 1),
+	};
+	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA);
+
+	MUST(fd >= 0 && !setresuid(NOBODY, NOBODY, NOBODY));
+	if (bind(fd, (void *)&self, sizeof(self)))
+		return;
+	MUST(write(ready, "", 1) == 1);
+	pause();
+}
+
+static void listen_at_length(int ready)
+{
+	struct rdma_cm_id *id;
+
+	drop(0);
+	id = bound_to("0.0.0.0", MUTE_PORT);
+	MUST(write(ready, "", 1) == 1);
+	rdma_listen(id, 1);
+	pause();
+}
+
+/*
+ * The kernel waits 10 s for the answer of each port mapper, for a listener on all devices with the
+ * lock of rdma_cm held. Nothing may have listened or connected before.
+ */
+static void mapper_stall(void)
+{
+	pid_t mapper = companion(mapper_of_no_words), listener;
+	double begin;
+
+	open_namespaces();
+	if (!mapper) {
+		printf("uid %d cannot join\n", NOBODY);
+		return;
+	}
+	listener = companion(listen_at_length);
+	MUST(listener);
+	sleep(1);
+	enter(1);
+	begin = now();
+	bound_to(ADDR_B, PORT);
+	begin = now() - begin;
+	end_companion(mapper);
+	end_companion(listener);
+	printf("bound after %.3f s\n", begin);
+	if (begin > STALL_S)
+		fail("uid %d stops rdma_cm", NOBODY);
+}
+
 static void *bind_in_vain(void *arg)
 {
 	struct sockaddr_in taken = address(ADDR_A, PORT);
@@ -606,6 +888,11 @@ int main(int argc, char **argv)
 		{ "comp-events", comp_events },
 		{ "port-mapper", port_mapper },
 		{ "bound-attributes", bound_attributes },
+		{ "new-device", new_device },
+		{ "listen-log", listen_log },
+		{ "listen-entries", listen_entries },
+		{ "mapper-stall", mapper_stall },
+		{ "mapper-memory", mapper_memory },
 	};
 	size_t i;
 

@@ -129,6 +129,36 @@ is_told() {
 
 sent_more() { [ "$(kip_count a tx_messages)" -gt $(($1 + 100)) ]; }
 
+# More than the workqueue ends at a time
+ATTEMPTS=300
+
+in_c() { ip netns exec c "$@"; }
+attempts_begun() { [ "$(in_c ethtool -S kip0 | sed -n 's/^ *conn_requested: //p')" -ge "$ATTEMPTS" ]; }
+
+# c: an interface whose peers do not answer. What it gives up does not wait for its peers.
+silent_peers() {
+	ip netns add c && ip -n c link add d0 type dummy && ip -n c addr add 10.80.0.1/16 dev d0 &&
+		ip -n c link set d0 up && ip -n c link set lo up &&
+		in_c rdma link add kiwc type "$KIW_LINK_TYPE" netdev d0 &&
+		echo 60000 >/sys/class/infiniband/kiwc/policy/startup_ms &&
+		ip -n c link add link d0 name kip0 mtu 1280 type kiwarp_ip &&
+		in_c bash -c "cd /sys/class/net/kip0/kiwarp_ip && echo $ATTEMPTS >max_conns && echo 1 >rx_depth" &&
+		ip -n c link set kip0 up &&
+		in_c python3 "$SELFTESTS/many_peers.py" "$ATTEMPTS" kip0 && wait_for 30 attempts_begun
+}
+
+other_listens() {
+	local status=0
+	silent_peers || { in_c ethtool -S kip0; status=1; }
+	ip -n c link set kip0 down && on_a ip link set kip0 down || status=1
+	wait_gone 10 kip_listens a || { echo "a's listener has not ended"; status=1; }
+	on_a ip link set kip0 up && on_a ip addr replace fd09::1/64 dev kip0 nodad &&
+		wait_for 10 kip_listens a && wait_for 10 kip_pings a "$KB4" -W 1 || status=1
+	in_c rdma link delete kiwc
+	ip netns del c
+	return "$status"
+}
+
 # As into a container, whose other end stays here
 other_namespace() {
 	local bad=0
@@ -174,6 +204,7 @@ t_run "a peer that starts anew in order" orderly_restart
 t_run "a peer that starts anew without a word" silent_restart
 t_run "a peer that is cut off" cut
 t_run "a peer that is not there" nowhere
+t_run "$ATTEMPTS attempts of another interface end" other_listens
 t_run "the RDMA device goes and comes under traffic" rdma_device
 t_run "long packets while there is no connection" told
 t_run "in another namespace, which goes under traffic" other_namespace

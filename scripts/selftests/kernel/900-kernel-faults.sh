@@ -26,7 +26,7 @@ siw_unload() {
 provoke() {
 	case $1 in
 	destroy-unread | migrate-unread) "$PROGRAMS/attack" case "$1" ;;
-	*) "$PROGRAMS/corefaults" "$1" ;;
+	*) KIW_LINK_TYPE=$KIW_LINK_TYPE "$PROGRAMS/corefaults" "$1" ;;
 	esac
 }
 

@@ -9,6 +9,8 @@
     accounting.py DEVICE connect ADDRESS    connect with a QP with long queues: the milliseconds
                                             that it takes when the cgroup may have all that it
                                             wants, and when it has more than memory.high
+    accounting.py DEVICE hold KIND          as many as there can be: how many, with the
+                                            protection domain, and the errno; until killed
 
 KIND: mr. Runs in a cgroup of its own, of which the memory controller is on.
 """
@@ -16,6 +18,7 @@ KIND: mr. Runs in a cgroup of its own, of which the memory controller is on.
 import ctypes
 import mmap
 import pathlib
+import signal
 import sys
 import time
 
@@ -99,12 +102,17 @@ def main(device, what, kind, count=0):
     before = charged()
     if what == "exhaust":
         limit()
+    made = 2
     try:
         for _ in range(int(count) if what == "cost" else sys.maxsize):
             make()
+            made += 1
     except PyverbsRDMAError as error:
-        print(error.error_code)
-        return
+        if what == "exhaust":
+            print(error.error_code)
+            return
+        print(made, error.error_code, flush=True)
+        signal.pause()
     print((charged() - before) // int(count))
 
 

@@ -4,15 +4,17 @@
 
 Connects to a wire peer (scripts/peer) that listens to ADDRESS in NETNS, posts work requests, and
 gets a Terminate: each that there is, with each header that it can quote. Looks at the status of
-every completion, at the asynchronous event, and that the peer gets nothing but FIN in answer.
-What is wanted is what Documentation/uapi.rst says. Prints a line for each
+every completion, at the asynchronous event, that the peer gets nothing but FIN in answer, and at
+the receive buffer of the stream that waits for the FIN of the peer. What is wanted is what Documentation/uapi.rst says. Prints a line for each
 case, as scripts/peer, and in the end how many there were.
 """
 
 import contextlib
 import ctypes
 import os
+import re
 import struct
+import subprocess
 import sys
 import traceback
 
@@ -23,6 +25,7 @@ from peer import cli, mpa, rdmap, startup, stream
 PORT = 7175
 CLONE_NEWNET = 0x40000000
 SIZE = 2000                     # octets of a work request
+MAX_BUFFER = 64 << 10           # of a stream that lingers
 STAG, BASE = 0x1a2b3c01, 0x7f00_0000_1003
 NOT_THERE = 77                  # as a message's number
 
@@ -218,6 +221,16 @@ def nothing_but_fin(conn):
         raise verbs_base.Failed(f"{seg} after the Terminate")
 
 
+def small_buffer(sock):
+    """The driver's end, of which this is the peer's, has sent its FIN."""
+    said = subprocess.run(("ss", "-Htnm", "state", "fin-wait-2", "sport", "=",
+                           f":{sock.getpeername()[1]}"),
+                          check=True, capture_output=True, text=True).stdout
+    sizes = [int(size) for size in re.findall(r",rb(\d+),", said)]
+    if len(sizes) != 1 or sizes[0] > MAX_BUFFER:
+        raise verbs.Failed(f"receive buffers {sizes}: {said}")
+
+
 def run(end, listener, addr, memory, case):
     num, conn = connect(end, listener, addr, case)
     for n in (100, 101):
@@ -228,6 +241,7 @@ def run(end, listener, addr, memory, case):
     term = conn.segment(rdmap.TERMINATE, payload=case.payload)
     conn.stream.send(conn.encode([term] * (1 + case.twice)))
     nothing_but_fin(conn)
+    small_buffer(conn.stream.sock)
     conn.stream.close()
     end.event(num, "DISCONNECTED")
     verbs_base.expect([c[:2] for c in end.completions(num, "send")],

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# DESCRIPTION: what a process makes is charged to its memory cgroup
-# TIMEOUT: 60
+# DESCRIPTION: what a process makes is charged to its memory cgroup and its rdma cgroup
+# TIMEOUT: 90
 # KERNELS: uml uml-debug 6.12
 # CHECK-KERNELS: uml
 # shellcheck source=scripts/selftests/lib/rc
@@ -46,14 +46,38 @@ not_throttled() {
 	[ -n "$slow" ] && [ "$slow" -lt 1000 ]
 }
 
+OBJECTS=50
+EAGAIN=11
+
+# The protection domain is an object, too.
+object_limit() { echo "$DEV_A hca_handle=2 hca_object=$1" >"$GROUP/rdma.max"; }
+in_use() { grep -q "^$DEV_A .*hca_object=$1 " "$GROUP/rdma.current"; }
+
+# Other processes have theirs meanwhile, and nothing stays charged.
+is_limited() {
+	local status=0
+	echo max >"$GROUP/memory.max" && object_limit $OBJECTS || return 1
+	spawn holder a bash -c 'echo $BASHPID >"$1" && shift && exec "$@"' - \
+		"$GROUP/cgroup.procs" timeout 50 python3 "$SELFTESTS/accounting.py" "$DEV_A" hold mr
+	wait_for 20 grep -q "^$OBJECTS $EAGAIN\$" "$T_DIR/holder.log" || status=1
+	spawn_log holder
+	in_use $OBJECTS || { cat "$GROUP/rdma.current"; status=1; }
+	"$PROGRAMS/abuse" limits || status=1
+	spawn_stop holder
+	wait_for 10 in_use 0 || { cat "$GROUP/rdma.current"; status=1; }
+	object_limit max || status=1
+	return "$status"
+}
+
 nothing_left() { ! rdma resource show | grep -q -E '(pd|mr) [1-9]'; }
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
-{ echo +memory >/sys/fs/cgroup/cgroup.subtree_control && mkdir -p "$GROUP"; } || bail "no cgroup"
+{ echo "+memory +rdma" >/sys/fs/cgroup/cgroup.subtree_control && mkdir -p "$GROUP"; } || bail "no cgroup"
 t_run "a region is charged" costs
 t_run "as many regions as there can be" exhausts
 t_run "as many protection domains as there can be" "$PROGRAMS/abuse" limits
 t_run "no work item sleeps for memory.high" not_throttled
+t_run "the rdma cgroup limits objects, and other processes have theirs" is_limited
 t_run "nothing is left" wait_for 20 nothing_left
 rmdir "$GROUP"
 rdma_down

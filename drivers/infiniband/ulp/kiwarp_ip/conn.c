@@ -5,9 +5,9 @@
  * Owns: the lifetime of &struct kip_conn. The interface's work item allocates a connection, or
  * rdma_cm's handler does for a Request. The connection belongs to the interface until
  * kip_conn_give_up(). After that it belongs to its own work item, which frees everything and
- * may take as long as rdma_cm needs: ending a connection that is just starting up waits for
- * the driver, up to 10 seconds. The work item therefore uses nothing of the interface, which
- * may be long gone.
+ * may take as long as rdma_cm and the driver need. The work item therefore uses nothing of the
+ * interface, which may be long gone. The workqueue is common to all interfaces and runs a limited
+ * number of work items at a time, so none may wait for a peer.
  *
  * rdma_cm calls the handler with a mutex held. The handler only takes spinlocks and notes
  * events; the interface's work item does the rest.
@@ -205,6 +205,7 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		kip_conn_note(conn, KIP_CE_ROUTED);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
+		WRITE_ONCE(conn->is_established, true);
 		if (conn->role == KIP_INITIATOR)
 			conn_take_pdata(conn, event);
 		kip_conn_note(conn, KIP_CE_ESTABLISHED);

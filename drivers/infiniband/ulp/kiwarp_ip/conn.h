@@ -133,6 +133,7 @@ struct kip_tx_control {
  * @tx_tail: index of the oldest packet; @peer's lock
  * @control: control messages; @peer's lock
  * @credit: flow control; @peer's lock
+ * @is_established: rdma_cm has said so
  * @is_up: packets may be sent; @peer's lock
  * @is_broken: work requests have failed since @broken_at; @peer's lock
  * @broken_at: when that began, in jiffies
@@ -178,6 +179,7 @@ struct kip_conn {
 	struct kip_tx_control control[KIP_TX_CONTROL];
 
 	struct kip_credit credit;
+	bool is_established;
 	bool is_up;
 	bool is_broken;
 	unsigned long broken_at;

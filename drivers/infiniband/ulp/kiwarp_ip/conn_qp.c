@@ -150,12 +150,17 @@ int kip_conn_qp_make(struct kip_dev *dev, struct kip_conn *conn)
  * kip_conn_qp_free() - free what kip_conn_qp_make() created, completely or in part
  * @conn: the connection; it is given up, and nobody else uses it
  *
+ * An established connection is ended in order. rdma_disconnect() of one that is starting up would
+ * wait until it has succeeded or failed, for a silent peer until the driver's timeout. Destroying
+ * the QP makes the driver give up.
+ *
  * Context: process, may sleep.
  */
 void kip_conn_qp_free(struct kip_conn *conn)
 {
 	if (conn->id && conn->id->qp) {
-		rdma_disconnect(conn->id);
+		if (READ_ONCE(conn->is_established))
+			rdma_disconnect(conn->id);
 		rdma_destroy_qp(conn->id);
 	}
 	if (conn->cq)

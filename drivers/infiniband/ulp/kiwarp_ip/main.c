@@ -16,7 +16,7 @@
 
 /* For work items that may sleep but never wait for a peer */
 struct workqueue_struct *kip_wq;
-/* Frees connections, each of which may take seconds; separate so that nothing else waits for it */
+/* Frees connections, which may take a while; separate so that nothing else waits for it */
 struct workqueue_struct *kip_reap_wq;
 
 static int __init kip_init(void)

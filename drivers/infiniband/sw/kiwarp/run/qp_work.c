@@ -30,6 +30,7 @@
 #include "qp_work.h"
 
 #include <linux/memcontrol.h>
+#include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -140,8 +141,8 @@ static void qp_fatal(struct kiw_qp *qp)
 }
 
 /*
- * Flush each queue at most once, because a process may refill its rings. Softirqs run between the
- * bursts. The engines do not: the socket is owned, or there is none.
+ * Flush each queue at most once, because a process may refill its rings. Softirqs and other tasks
+ * run between the bursts. The engines do not: the socket is owned, or there is none.
  * Return: true: there may be more.
  */
 static bool qp_flush_queues(struct kiw_qp *qp)
@@ -155,6 +156,7 @@ static bool qp_flush_queues(struct kiw_qp *qp)
 		more = kiw_tx_flush(qp, QP_FLUSH_BURST);
 		more |= kiw_rx_flush(qp, QP_FLUSH_BURST);
 		local_bh_enable();
+		cond_resched();
 	}
 	return more;
 }

@@ -23,6 +23,8 @@
 
 /* Default time that a closed stream may wait for its peer */
 #define SOCK_LINGER_MS	5000
+/* Receive buffer of a stream that lingers without a limit: enough for the peer to end quickly */
+#define SOCK_LINGER_RCVBUF	(32 << 10)
 
 /* References */
 
@@ -215,6 +217,14 @@ static const struct kiw_sock_ops sock_linger_ops = {
 	.changed = sock_linger_changed,
 };
 
+/* What arrives in order is discarded at once. A hostile peer shall not queue more. */
+static void sock_shrink_rcvbuf(struct sock *sk, int size)
+{
+	/* TCP takes twice the size. */
+	if (READ_ONCE(sk->sk_rcvbuf) > 2 * size)
+		sock_set_rcvbuf(sk, size);
+}
+
 /* Count @ks as lingering, unless it has been released in the meantime. */
 static void sock_count_lingering(struct kiw_sock *ks)
 {
@@ -266,7 +276,8 @@ static void sock_limit_lingering(struct kiw_sock_pool *pool, unsigned int max)
  *
  * Sends FIN after what TCP has queued (RFC 5044 7.2), discards what still arrives, and releases
  * the socket when both halves are closed. A limited stream gets the smallest receive buffer: its
- * peer has nothing more to say.
+ * peer has nothing more to say. Others get a small one, which leaves the peer a window for what it
+ * has queued, so that its FIN follows soon.
  *
  * Context: process, may sleep, does not wait for the peer.
  */
@@ -276,9 +287,7 @@ void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms, unsigned int 
 		return;
 	/* While @ks still has its owner: afterwards the socket may be released at any time. */
 	kernel_sock_shutdown(ks->sock, SHUT_WR);
-	/* What arrives in order is discarded at once. A hostile peer shall not queue more. */
-	if (max)
-		sock_set_rcvbuf(ks->sk, 0);
+	sock_shrink_rcvbuf(ks->sk, max ? 0 : SOCK_LINGER_RCVBUF);
 
 	kiw_sock_get(ks);
 	if (!queue_delayed_work(ks->pool->wq, &ks->end_work, msecs_to_jiffies(timeout_ms)))
