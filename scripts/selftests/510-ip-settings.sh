@@ -254,10 +254,10 @@ peers() {
 	! kip_pings a "$KB4" -W 1 || { echo "heard without group and peers"; return 1; }
 	[ "$(kip_count a tx_no_group)" -ge 1 ] && kip_set a peers +10.77.0.2 || return 1
 	fresh
-	kip_pings a "$KB4" && kip_pings a ff02::1%kip0 || return 1
+	kip_pings a "$KB4" && kip_multicast a || return 1
 	kip_get b peers
 	kip_get b peers | grep -q '10.77.0.1 learned' && [ "$(kip_count b peers_learned)" = 1 ] &&
-		kip_pings b ff02::1%kip0
+		kip_multicast b
 }
 
 # All of them can be read: their file is not limited to a page

@@ -38,7 +38,7 @@ no_ipv4() {
 address() { kip_ends a "$(gid 77 1)" && kip_ends b "$(gid 77 2)"; }
 
 first_ping() {
-	kip_pings a $KB4 -s 60000 && kip_pings a $KB6 -s 60000 && kip_pings a ff02::1%kip0 &&
+	kip_pings a $KB4 -s 60000 && kip_pings a $KB6 -s 60000 && kip_multicast a &&
 		[ "$(kip_count a conn_established)" = 1 ]
 }
 
@@ -47,7 +47,7 @@ peers() {
 	refused 'not supported' 'another address family' kip_set a group 239.1.1.1 &&
 		kip_set a group none && kip_set b group none && kip_set a peers +$B6 || return 1
 	on_a ip neigh flush dev kip0
-	kip_pings a $KB4 && [ "$(kip_get b peers)" = "$A6 learned" ] && kip_pings b ff02::1%kip0 &&
+	kip_pings a $KB4 && [ "$(kip_get b peers)" = "$A6 learned" ] && kip_multicast b &&
 		kip_set a peers -$B6 && kip_set b peers -$A6 && kip_set a group $GROUP6 &&
 		kip_set b group $GROUP6
 }
