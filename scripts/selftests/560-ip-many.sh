@@ -44,9 +44,7 @@ peers_up() {
 	wait_for 5 kip_listens a
 }
 
-# As a's TCP has them
-connections() { on_a ss -Htn state established '( sport = :64755 or dport = :64755 )' | wc -l; }
-has_connections() { [ "$(connections)" = "$1" ]; }
+has_connections() { [ "$(kip_streams a)" = "$1" ]; }
 
 # ask SIZE: each peer at the same time; each has to answer
 ask() {
@@ -65,14 +63,14 @@ limited() {
 	local refused
 	kip_set a max_conns 10 && ask 500 || return 1
 	refused=$(kip_count a conn_no_room)
-	echo "$(connections) connections, $refused refused"
-	[ "$(connections)" -le 10 ] && [ "$(connections)" -ge 1 ] && [ "$refused" -ge 1 ] &&
+	echo "$(kip_streams a) connections, $refused refused"
+	[ "$(kip_streams a)" -le 10 ] && [ "$(kip_streams a)" -ge 1 ] && [ "$refused" -ge 1 ] &&
 		[ "$(kip_count a tx_datagrams)" -ge $((PEERS - 10)) ]
 }
 
 unlimited() {
 	kip_set a max_conns $((PEERS + 10)) && ask 1900 || return 1
-	wait_for 40 all_connected || { echo "$(connections) connections"; kip_counts a; return 1; }
+	wait_for 40 all_connected || { echo "$(kip_streams a) connections"; kip_counts a; return 1; }
 }
 
 # A Request follows a packet.
