@@ -12,20 +12,6 @@
 # shellcheck source=scripts/selftests/capture.sh
 . "$SELFTESTS/capture.sh"
 
-# counts: NAME=VALUE of the counters, of both devices together.
-counts() {
-	local name path dev sum value
-	for name in rx_sends rx_writes rx_read_requests rx_read_responses tx_terminates tx_fpdus; do
-		sum=0
-		for dev in $DEV_A $DEV_B; do
-			path=/sys/class/infiniband/$dev/ports/1/hw_counters/$name
-			read -r value <"$path" || return 1
-			sum=$((sum + value))
-		done
-		echo "$name=$sum"
-	done
-}
-
 # decoded CRC: CRC is "crc" when all FPDUs must have good ones.
 decoded() {
 	local -a counts
