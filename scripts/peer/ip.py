@@ -307,6 +307,27 @@ def no_credit():
         ends(conn)
 
 
+@case("credit for one message at a time, slowly: every packet arrives, in order", tx_no_credit=1)
+def slow_credit():
+    count = 20
+    before = counters()
+    with request(pdata(data=1)) as conn:
+        starts(conn)
+        on_a("python3", "-c", "import socket\n"
+             "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+             f"for n in range({count}): s.sendto(b'number%03d' % n, ('{FROM}', 9))\n")
+        conn.stream.extend(60)
+        for number in range(count):
+            message = wait_send(conn, lambda m: b"number" in m)
+            if not message.endswith(b"number%03d" % number):
+                raise Wrong(f"{message[-9:]} instead of number {number}")
+            time.sleep(0.1)
+            burst(conn, control(GRANT, number + 2))
+        is_alive(conn)
+    if moved(before, ["conn_stalled"])["conn_stalled"]:
+        raise Wrong("it was taken for stalled")
+
+
 @case("no answer to a PROBE: the connection ends", conn_silent=1)
 def no_answer():
     with request(pdata()) as conn:

@@ -132,6 +132,7 @@ guest_dir() {
 			"${G_KERNEL%-gcov}" "$2" "$G_MTU"
 		# Another driver can stand in for ours, to try the test bed itself.
 		[ -z "${KIW_LINK_TYPE:-}" ] || printf 'export KIW_LINK_TYPE=%q\n' "$KIW_LINK_TYPE"
+		[ -z "${KIW_CRC:-}" ] || printf 'export KIW_CRC=%q\n' "$KIW_CRC"
 		for v in "${G_ENV[@]}"; do printf 'export %q\n' "$v"; done
 	} >"$in/env"
 	: >"$W/$1/out/stdout"

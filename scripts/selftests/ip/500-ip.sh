@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: kiwarp_ip: packets of all kinds and sizes between two hosts
-# TIMEOUT: 120
+# TIMEOUT: 300
 # CHECK-KERNELS: uml
 # CHECK-PAIRS: uml
 # TOPOLOGY: any
@@ -10,6 +10,10 @@
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-ip
 . "$SELFTESTS/rc-ip"
+
+# With KIW_ALL every size is sent, otherwise those around page borders.
+SIZES=${KIW_ALL:+all}
+SIZES=${SIZES:-borders}
 
 # As users of IPoIB know it: the address tells the underlay's address and the port
 address() {
@@ -40,14 +44,16 @@ link_local() {
 	kip_pings a "$to%kip0"
 }
 
-sizes() {
-	local address=$1 overhead=$2 size
-	for size in 0 1 2 3 7 8 200 223 224 225 226 228 229 255 256 257 1000 1400 1472 1473 2016 2017 \
-		4000 4068 4069 4095 4096 4097 8000 8191 8192 8193 12000 16383 16384 16385 24000 \
-		32767 32768 32769 50000 65000 $((65520 - overhead)); do
-		kip_pings a "$address" -s "$size" -M "do" || { echo "size $size"; return 1; }
-	done
+crc() {
+	if [ "$KIW_LINK_TYPE" != kiwarp ]; then
+		skip_this "of kiwarp only"
+	else
+		case $KIW_CRC in n) kip_crc_is 0 ;; *) kip_crc_is 1 ;; esac
+	fi
 }
+
+# sizes ADDRESS
+sizes() { on_a "$SELFTESTS/ip_sizes.py" "$1" $((5 * ${KIW_SLOW:-1})) "$SIZES"; }
 
 one_too_long() {
 	! on_a ping -c 1 -W 1 -s 65493 -M "do" "$KB4" >"$T_DIR/ping" 2>&1 && cat "$T_DIR/ping" &&
@@ -59,20 +65,91 @@ broadcast() {
 	on_a ping -q -c 1 -W 5 -b 10.9.0.255
 }
 
-multicast() { kip_pings a ff02::1%kip0; }
+# Without a group, multicasts go to those that are listed, who learn of the sender by them.
+by_peers() {
+	local bad=0
+	kip_set a group none && kip_set b group none && kip_set a learn 0 && kip_set b learn 0 || return 1
+	must_fail kip_multicast a -W 1 || bad=1
+	kip_set b learn 300 && kip_set a peers "+$B4" || return 1
+	kip_forget
+	kip_multicast a && kip_pings a "$KB4" && [ "$(kip_get b peers)" = "$A4 learned" ] &&
+		kip_multicast b || bad=1
+	kip_set a peers "-$B4" && kip_set b peers "-$A4" && kip_set a learn 300 &&
+		kip_set a group "$KIP_GROUP" && kip_set b group "$KIP_GROUP" && wait_for 5 kip_multicast a &&
+		return "$bad"
+}
+
+# b gets an address that a has, and then one that nobody has.
+duplicate() {
+	local bad=0
+	on_b ip addr add "$KA6/64" dev kip0 && wait_for 10 has_address "$KA6/64.* dadfailed" || bad=1
+	on_b ip addr del "$KA6/64" dev kip0
+	on_b ip addr add fd09::22/64 dev kip0 && wait_for 10 has_address fd09::22/64 &&
+		wait_gone 10 has_address 'fd09::22/64.* tentative' && kip_pings a fd09::22 || bad=1
+	on_b ip addr show dev kip0
+	on_b ip addr del fd09::22/64 dev kip0
+	return "$bad"
+}
+
+has_address() { on_b ip addr show dev kip0 | grep -E "inet6 $1"; }
+
+# measure OPTIONS: by iperf3, from a to b
+measure() {
+	spawn iperf b iperf3 -s -1 -B "$KB4"
+	wait_listen b 5201 && on_a timeout $((20 * ${KIW_SLOW:-1})) iperf3 -c "$KB4" -t 2 "$@" >"$T_DIR/iperf"
+	local status=$?
+	cat "$T_DIR/iperf"
+	[ "$status" = 0 ] || { spawn_log iperf; spawn_stop iperf; return 1; }
+	spawn_wait iperf 10
+}
+
+# It prints what has arrived.
+throughput() {
+	measure && measure -R && awk '/receiver/ { some += $5 > 0 } END { exit !some }' "$T_DIR/iperf" &&
+		measure -u -b 5M -l 16000 && grep -F '(0%)  receiver' "$T_DIR/iperf"
+}
+
+# mtus A B: other than both have had until now; what is too long is sent in fragments, once the
+# sender knows.
+mtus() {
+	on_a ip link set kip0 mtu "$1" && on_b ip link set kip0 mtu "$2" || return 1
+	kip_set a rx_depth 32 && kip_set b rx_depth 32 || return 1
+	kip_forget
+	wait_for 5 kip_pings a "$KB4" -W 1 -s 30000 && wait_for 5 kip_pings b "$KA6" -W 1 -s 30000 &&
+		wait_for 5 kip_pings a "$KB6" -W 1 -s 30000 && wait_for 5 kip_pings b "$KA4" -W 1 -s 30000 &&
+		kip_stream a b "$KB4" 2 && kip_stream b a "$KA4" 2 && kip_stream a b "$KB6" 2 &&
+		kip_stream b a "$KA6" 2
+}
+
+mixed_mtus() {
+	local pair bad=0
+	for pair in "65520 16384" "16384 1280" "1280 65520"; do
+		# shellcheck disable=SC2086 # two words
+		mtus $pair || { echo "MTUs $pair"; bad=1; break; }
+	done
+	# IPv6 addresses survive an MTU of 1280.
+	on_a ip link set kip0 mtu 65520 && on_b ip link set kip0 mtu 65520
+	kip_forget
+	return "$bad"
+}
 
 if ! load_ip || ! topo_up || ! rdma_up || ! ip_up; then bail "no interfaces"; fi
 t_run "address and mode" address
 t_run "ping, ARP" first_ping
+t_run "CRC" crc
 t_run "ping6, neighbour discovery" first_ping6
 t_run "link-local addresses" link_local
-t_run "all sizes, IPv4" sizes $KB4 28
-t_run "all sizes, IPv6" sizes $KB6 48
+t_run "sizes, IPv4" sizes $KB4
+t_run "sizes, IPv6" sizes $KB6
 t_run "an octet more" one_too_long
 t_run "broadcast" broadcast
-t_run "multicast" multicast
+t_run "multicast by the group" kip_multicast a
+t_run "multicast by peers" by_peers
+t_run "duplicate address detection" duplicate
+t_run "iperf3" throughput
 t_run "a stream from a to b" kip_stream a b $KB4
 t_run "a stream from b to a, IPv6" kip_stream b a $KA6
+t_run "mixed MTUs" mixed_mtus
 t_run "nothing was lost" kip_is_sound
 diag "a: $(kip_counts a | paste -sd' ')"
 diag "b: $(kip_counts b | paste -sd' ')"

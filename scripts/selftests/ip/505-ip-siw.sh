@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: kiwarp_ip over another driver: packets of all kinds and sizes over siw
-# TIMEOUT: 90
+# TIMEOUT: 300
 # CHECK-KERNELS: uml
 # CHECK-PAIRS: uml
 # TOPOLOGY: pair

@@ -248,16 +248,29 @@ connected_again() {
 
 # --- who hears of everything ---------------------------------------------------------
 
+# The group is joined on the underlay for as long as it is set and used. It shows by its Ethernet
+# address: "ip maddr" has IP addresses only where the kernel has IGMP, and User Mode Linux's has none.
+joined() {
+	has_joined 1 && kip_set a group 239.77.0.2 && has_joined 2 && must_fail has_joined 1 &&
+		on_a ip link set kip0 down && must_fail has_joined 2 && kip_set a group 239.77.0.3 &&
+		on_a ip link set kip0 up && has_joined 3 && kip_set a port 64756 && has_joined 3 &&
+		kip_set a port 64755 && has_joined 3 && kip_set a group none && must_fail has_joined 3 &&
+		kip_set a group "$KIP_GROUP" && has_joined 1
+}
+
+# has_joined N: 239.77.0.N
+has_joined() { on_a ip maddr show dev eth0 | tee /dev/stderr | grep -q "link  01:00:5e:4d:00:0$1"; }
+
 peers() {
 	kip_set a group none && kip_set b group none || return 1
 	fresh
 	! kip_pings a "$KB4" -W 1 || { echo "heard without group and peers"; return 1; }
 	[ "$(kip_count a tx_no_group)" -ge 1 ] && kip_set a peers +10.77.0.2 || return 1
 	fresh
-	kip_pings a "$KB4" && kip_pings a ff02::1%kip0 || return 1
+	kip_pings a "$KB4" && kip_multicast a || return 1
 	kip_get b peers
 	kip_get b peers | grep -q '10.77.0.1 learned' && [ "$(kip_count b peers_learned)" = 1 ] &&
-		kip_pings b ff02::1%kip0
+		kip_multicast b
 }
 
 # All of them can be read: their file is not limited to a page
@@ -504,6 +517,7 @@ t_run "long multicasts" long_multicasts
 t_run "1024 peers" many_peers
 t_run "datagram mode" datagram_mode
 t_run "connected mode again" connected_again
+t_run "the group is joined and left" joined
 t_run "peers instead of a group" peers
 t_run "learned peers are forgotten" learned_expire
 t_run "listed peers only" listed_only

@@ -12,9 +12,7 @@
 ROUNDS=${KIW_SOAK:+1000}
 ROUNDS=${ROUNDS:-10}
 
-# Streams of connections, as TCP has them
-qps() { on "$1" ss -Htn state established '( sport = :64755 or dport = :64755 )' | wc -l; }
-one_each() { [ "$(qps a)" = 1 ] && [ "$(qps b)" = 1 ]; }
+one_each() { [ "$(kip_streams a)" = 1 ] && [ "$(kip_streams b)" = 1 ]; }
 sum() { echo $(($(kip_count a "$1") + $(kip_count b "$1"))); }
 
 # Both ends forget everything but their neighbours
@@ -39,7 +37,7 @@ crossing() {
 			spawn_log other
 			return 1
 		fi
-		wait_for 5 one_each || { echo "round $i: $(qps a) and $(qps b)"; return 1; }
+		wait_for 5 one_each || { echo "round $i: $(kip_streams a) and $(kip_streams b)"; return 1; }
 		on_a ping -q -c 5 -i 0.01 -W 2 "$KB4" | grep ' 0% packet loss' || { echo "round $i: loss"; return 1; }
 	done
 	on_a tc qdisc del dev eth0 root

@@ -3,6 +3,8 @@
 # DESCRIPTION: kiwarp_ip: what users run over it: HTTP, ssh, NFS over TCP, DHCP, mDNS, a container
 # TIMEOUT: 180
 # CHECK-KERNELS: uml
+# CHECK-PAIRS: none
+# TOPOLOGY: any
 # shellcheck disable=SC2317,SC2119 # t_run calls them; no arguments meant
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
@@ -12,16 +14,27 @@
 . "$SELFTESTS/rc-nfs"
 
 FILE=$T_DIR/www/file
-SIZE=16M
+SIZE=$((16 << 20))
 
 # The file as it comes over the network has the digest that it has here.
 same() { echo "$1" && [ "${1%% *}" = "$(sha256sum <"$FILE" | cut -d' ' -f1)" ]; }
 
-make_file() { mkdir -p "${FILE%/*}" && head -c $SIZE /dev/urandom >"$FILE"; }
+# Both hosts have the same one.
+make_file() {
+	local host
+	for host in a b; do
+		on $host mkdir -p "${FILE%/*}" && on $host python3 -c "
+import random
+with open('$FILE', 'wb') as file:
+    file.write(random.Random($KIW_SEED).randbytes($SIZE))" || return 1
+	done
+}
+
+SLOW=${KIW_SLOW:-1}
 
 # fetch CMD...: by HTTP, where CMD runs it
 fetch() {
-	"$@" timeout 60 python3 -c "
+	"$@" timeout $((60 * SLOW)) python3 -c "
 import hashlib, urllib.request
 print(hashlib.sha256(urllib.request.urlopen('http://$KB4:8080/file').read()).hexdigest())"
 }
@@ -31,11 +44,17 @@ http() {
 	wait_listen b 8080 && same "$(fetch on_a)"
 }
 
+# spawn_logging NAME a|b CMD...: what it says as an error is in the log at once, of another guest, too
+# shellcheck disable=SC2016 # for the inner shell
+spawn_logging() { spawn "$1" "$2" sh -c 'exec "$@" 2>&1' - "${@:3}"; }
+
 # --- ssh -----------------------------------------------------------------------------
 
 sshd() {
-	mkdir -p /run/sshd && ssh-keygen -q -t ed25519 -N '' -f "$T_DIR/host_key" &&
-		ssh-keygen -q -t ed25519 -N '' -f "$T_DIR/key" || return 1
+	local key
+	ssh-keygen -q -t ed25519 -N '' -f "$T_DIR/key" && key=$(<"$T_DIR/key.pub") &&
+		on_b bash -c "mkdir -p /run/sshd && echo '$key' >$T_DIR/key.pub &&
+			ssh-keygen -q -t ed25519 -N '' -f $T_DIR/host_key" || return 1
 	spawn sshd b /usr/sbin/sshd -D -e -p 2222 -f /dev/null -o "HostKey=$T_DIR/host_key" \
 		-o "AuthorizedKeysFile=$T_DIR/key.pub" -o StrictModes=no -o UsePAM=no \
 		-o "ListenAddress=[$KB6]:2222"
@@ -44,7 +63,7 @@ sshd() {
 
 ssh_copies() {
 	sshd || { spawn_log sshd; return 1; }
-	same "$(on_a timeout 60 ssh -F none -p 2222 -i "$T_DIR/key" -o StrictHostKeyChecking=no \
+	same "$(on_a timeout $((60 * SLOW)) ssh -F none -p 2222 -i "$T_DIR/key" -o StrictHostKeyChecking=no \
 		-o UserKnownHostsFile=/dev/null "root@$KB6" sha256sum <"$FILE")" || { spawn_log sshd; return 1; }
 	spawn_stop sshd
 }
@@ -53,9 +72,9 @@ ssh_copies() {
 
 nfs() {
 	nfs_serve && mkdir -p "$NFS_MNT" &&
-		on_a timeout 60 mount -t nfs -o vers=4.2,proto=tcp "$KB4:/" "$NFS_MNT" || return 1
+		on_a timeout $((60 * SLOW)) mount -t nfs -o vers=4.2,proto=tcp "$KB4:/" "$NFS_MNT" || return 1
 	cp "$FILE" "$NFS_MNT/file" && nfs_umount &&
-		on_a timeout 60 mount -t nfs -o vers=4.2,proto=tcp "$KB4:/" "$NFS_MNT" || return 1
+		on_a timeout $((60 * SLOW)) mount -t nfs -o vers=4.2,proto=tcp "$KB4:/" "$NFS_MNT" || return 1
 	same "$(sha256sum <"$NFS_MNT/file")" || return 1
 	nfs_umount && nfs_end
 }
@@ -66,7 +85,7 @@ nfs() {
 lease() {
 	local address
 	on_a ip addr flush dev kip0 scope global
-	spawn dhcpd b dnsmasq --keep-in-foreground --port=0 --conf-file=/dev/null --user=root \
+	spawn_logging dhcpd b dnsmasq --keep-in-foreground --port=0 --conf-file=/dev/null --user=root \
 		--interface=kip0 --bind-interfaces --dhcp-range=10.9.0.100,10.9.0.110,10m \
 		--dhcp-leasefile="$T_DIR/leases" --log-dhcp --log-facility=-
 	wait_for 10 grep -q 'IP range' "$T_DIR/dhcpd.log" || { spawn_log dhcpd; return 1; }
@@ -79,19 +98,15 @@ lease() {
 # --- mDNS ----------------------------------------------------------------------------
 
 avahi() {
-	mkdir -p /run/avahi-daemon && cat >"$T_DIR/avahi.conf" <<-END
-		[server]
-		host-name=hostb
-		allow-interfaces=kip0
-		enable-dbus=no
-	END
-	spawn avahi b avahi-daemon -f "$T_DIR/avahi.conf" --no-drop-root --no-chroot --no-rlimits
+	on_b bash -c "mkdir -p /run/avahi-daemon && printf '%s\n' [server] host-name=hostb \
+		allow-interfaces=kip0 enable-dbus=no >$T_DIR/avahi.conf" || return 1
+	spawn_logging avahi b avahi-daemon -f "$T_DIR/avahi.conf" --no-drop-root --no-chroot --no-rlimits
 	wait_for 20 grep -q 'Server startup complete' "$T_DIR/avahi.log"
 }
 
 # RFC 6762: the question goes to a group, the answer comes to it
 ask_mdns() {
-	on_a timeout 30 python3 -c "
+	on_a timeout $((30 * SLOW)) python3 -c "
 import socket, struct
 group = ('224.0.0.251', 5353)
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -44,9 +44,7 @@ peers_up() {
 	wait_for 5 kip_listens a
 }
 
-# As a's TCP has them
-connections() { on_a ss -Htn state established '( sport = :64755 or dport = :64755 )' | wc -l; }
-has_connections() { [ "$(connections)" = "$1" ]; }
+has_connections() { [ "$(kip_streams a)" = "$1" ]; }
 
 # ask SIZE: each peer at the same time; each has to answer
 ask() {
@@ -65,18 +63,50 @@ limited() {
 	local refused
 	kip_set a max_conns 10 && ask 500 || return 1
 	refused=$(kip_count a conn_no_room)
-	echo "$(connections) connections, $refused refused"
-	[ "$(connections)" -le 10 ] && [ "$(connections)" -ge 1 ] && [ "$refused" -ge 1 ] &&
+	echo "$(kip_streams a) connections, $refused refused"
+	[ "$(kip_streams a)" -le 10 ] && [ "$(kip_streams a)" -ge 1 ] && [ "$refused" -ge 1 ] &&
 		[ "$(kip_count a tx_datagrams)" -ge $((PEERS - 10)) ]
 }
 
 unlimited() {
 	kip_set a max_conns $((PEERS + 10)) && ask 1900 || return 1
-	wait_for 40 all_connected || { echo "$(connections) connections"; kip_counts a; return 1; }
+	wait_for 40 all_connected || { echo "$(kip_streams a) connections"; kip_counts a; return 1; }
 }
 
 # A Request follows a packet.
 all_connected() { ask 100 && has_connections "$PEERS"; }
+
+# flood ADDRESS: as much as may wait for a node, all the time
+flood() {
+	spawn flood a python3 -c "
+import contextlib, socket, time
+all = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(16)]
+while True:
+    for s in all:
+        with contextlib.suppress(BlockingIOError):
+            s.sendto(bytes(1000), socket.MSG_DONTWAIT, ('$1', 9))
+    time.sleep(0.001)"
+}
+
+queue_is_full() { [ "$(kip_count a tx_queue_full)" -gt "$1" ]; }
+
+# The answers of one, and its credit, are late. No others have to wait for it, or lose anything.
+slow_peer() {
+	local n bad=0
+	on_peer 1 tc qdisc add dev eth0 root netem delay $((1000 * ${KIW_SLOW:-1}))ms || return 1
+	n=$(kip_count a tx_queue_full)
+	flood "$(address 10.9 1)"
+	wait_for 20 queue_is_full "$n" || { kip_counts a; bad=1; }
+	for n in 2 3; do
+		on_a ping -q -c 20 -i 0.1 -W $((${KIW_SLOW:-1})) "$(address 10.9 "$n")" >"$T_DIR/ping" || bad=1
+		cat "$T_DIR/ping"
+		grep ' 0% packet loss' "$T_DIR/ping" && awk -v most=$((500 * ${KIW_SLOW:-1})) -F/ '
+			/^rtt/ { fast = $6 < most } END { exit !fast }' "$T_DIR/ping" || bad=1
+	done
+	spawn_stop flood
+	on_peer 1 tc qdisc del dev eth0 root
+	wait_for 20 kip_pings a "$(address 10.9 1)" -W 1 -s 1900 && return "$bad"
+}
 
 # All of them go at the same time, and nothing of them stays.
 peers_down() {
@@ -143,6 +173,7 @@ t_run "$PEERS peers come" peers_up
 t_run "10 connections at most: datagrams for the others" limited
 t_run "a connection to each of them" unlimited
 t_run "large packets to each of them" ask 1900
+t_run "a slow one delays no others" slow_peer
 t_run "nothing was lost" kip_is_zero a rx_overrun rx_bad_control rx_bad_type rx_short rx_no_memory
 t_run "all of them go" peers_down
 t_run "of a container: an interface that does not come up does not flood the log" log_of_container

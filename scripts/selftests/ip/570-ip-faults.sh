@@ -16,6 +16,8 @@
 FAULTS=(interface_down interface_deleted rdma_device_deleted underlay_down silent other_depth
 	other_mtu other_mode)
 RANDOM=$KIW_SEED
+# What there was of it
+TRAFFIC=
 
 any_host() { if [ $((RANDOM % 2)) = 0 ]; then echo a; else echo b; fi; }
 any_netem() {
@@ -60,7 +62,7 @@ traffic_end() {
 	spawn_wait client 60 || { spawn_log client; return 1; }
 	spawn_running server || { spawn_log server; return 1; }
 	spawn_stop server
-	diag "$(spawn_log client)"
+	TRAFFIC=$(spawn_log client)
 }
 
 # --- faults --------------------------------------------------------------------------------
@@ -132,14 +134,16 @@ at_random() {
 		fault "$what" "$host" || return 1
 		count=$((count + 1))
 	done
-	diag "$count faults, $(answered) messages"
+	TRAFFIC="$count faults"
 }
 
 if ! load_ip || ! topo_up || ! rdma_up || ! ip_up || ! traffic_start; then bail "no traffic"; fi
 netem a && netem b
 for what in "${FAULTS[@]}"; do t_run "$what" fault "$what" "$(any_host)"; done
 [ -z "${KIW_SOAK:-}" ] || t_run "faults for $KIW_SOAK s" at_random
+[ -z "${KIW_SOAK:-}" ] || diag "$TRAFFIC"
 t_run "every message was right" traffic_end
+diag "$TRAFFIC"
 t_run "no rule was broken" both_sound
 ip_down
 rdma_down

@@ -6,6 +6,20 @@
 PCAP=$T_DIR/wire.pcap
 MARK=7999	# nobody listens there
 
+# counts: prints NAME=VALUE of the counters, added up over both devices.
+counts() {
+	local name path dev sum value
+	for name in rx_sends rx_writes rx_read_requests rx_read_responses tx_terminates tx_fpdus; do
+		sum=0
+		for dev in $DEV_A $DEV_B; do
+			path=/sys/class/infiniband/$dev/ports/1/hw_counters/$name
+			read -r value <"$path" || return 1
+			sum=$((sum + value))
+		done
+		echo "$name=$sum"
+	done
+}
+
 # Turn offloads off, so that packets are as on a cable: not longer than the MTU, with checksums.
 plain_netdevs() {
 	local host
@@ -15,9 +29,12 @@ plain_netdevs() {
 }
 
 # The control connection of verbs.py is not of interest.
-capture() {
-	spawn tcpdump a timeout 80 tcpdump -i "$NETDEV" -s 0 -U -B 16384 -w "$PCAP" \
-		tcp and not port 7700
+capture() { capture_only "tcp and not port 7700"; }
+
+# capture_only FILTER
+capture_only() {
+	spawn tcpdump a timeout $((80 * ${KIW_SLOW:-1})) tcpdump -i "$NETDEV" -s 0 -U -B 16384 -w "$PCAP" \
+		"$1"
 	wait_for 10 grep -q "listening on" "$T_DIR/tcpdump.log" || { spawn_log tcpdump; return 1; }
 }
 

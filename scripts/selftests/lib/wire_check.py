@@ -94,8 +94,8 @@ def streams(data):
         yield key, bytes(stream), sorted(pieces)
 
 
-def fpdus(stream):
-    """Lengths of the ULPDUs, with (opcode, is last)."""
+def ulpdus(stream):
+    """The octets of each ULPDU."""
     if stream[:16] not in KEYS:
         raise Bad(f"a stream begins with {stream[:16]!r}")
     pos = 20 + struct.unpack_from(">H", stream, 18)[0]
@@ -105,8 +105,14 @@ def fpdus(stream):
         if size < 14 or end > len(stream):
             raise Bad(f"no FPDU: the last {len(stream) - pos} octets of a stream, "
                       f"{stream[pos:pos + 20].hex()}")
-        yield size, (stream[pos + 3] & 15, bool(stream[pos + 2] & 0x40))
+        yield stream[pos + 2:pos + 2 + size]
         pos = end
+
+
+def fpdus(stream):
+    """Lengths of the ULPDUs, with (opcode, is last)."""
+    for ulpdu in ulpdus(stream):
+        yield len(ulpdu), (ulpdu[1] & 15, bool(ulpdu[0] & 0x40))
 
 
 def tshark_reads(path):

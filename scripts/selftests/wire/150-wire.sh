@@ -12,20 +12,6 @@
 # shellcheck source=scripts/selftests/lib/capture.sh
 . "$SELFTESTS/capture.sh"
 
-# counts: prints NAME=VALUE of the counters, added up over both devices.
-counts() {
-	local name path dev sum value
-	for name in rx_sends rx_writes rx_read_requests rx_read_responses tx_terminates tx_fpdus; do
-		sum=0
-		for dev in $DEV_A $DEV_B; do
-			path=/sys/class/infiniband/$dev/ports/1/hw_counters/$name
-			read -r value <"$path" || return 1
-			sum=$((sum + value))
-		done
-		echo "$name=$sum"
-	done
-}
-
 # decoded CRC: checks the capture; CRC is "crc" if all FPDUs must have valid CRCs.
 decoded() {
 	local -a counts
