@@ -2,7 +2,8 @@
 /*
  * rdma link add NAME type kiwarp netdev DEV
  *
- * Owns: the link type, which also selects the user ABI of its devices. The core loads this module
+ * Owns: the link type, which also selects the user ABI of its devices. With the parameter siw_type
+ * there is a second type, "siw", for programs that name that driver. The core loads this module
  * when the type is requested, looks the netdev up in the caller's namespace, requires
  * CAP_NET_ADMIN, and handles `rdma link delete` by itself. Process context.
  */
@@ -12,6 +13,8 @@
 
 #include <linux/ctype.h>
 #include <linux/errno.h>
+#include <linux/kobject.h>
+#include <linux/module.h>
 #include <linux/printk.h>
 #include <linux/string.h>
 #include <rdma/ib_verbs.h>
@@ -52,6 +55,42 @@ static struct rdma_link_ops link_ops = {
 	.newlink = netlink_newlink,
 };
 
+static bool siw_type;
+module_param(siw_type, bool, 0444);
+MODULE_PARM_DESC(siw_type, "also serve the link type siw, unless siw is loaded (default: N)");
+
+static struct rdma_link_ops siw_link_ops = {
+	.type = "siw",
+	.newlink = netlink_newlink,
+};
+
+/*
+ * The core warns when a type is registered twice, and ignores the second registration. If siw is
+ * loaded later, this happens to siw; only modprobe's configuration can prevent that.
+ */
+static bool netlink_siw_is_loaded(void)
+{
+	struct kobject *siw = NULL;
+
+#ifdef MODULE
+	siw = kset_find_obj(THIS_MODULE->mkobj.kobj.kset, "siw");
+#endif
+	kobject_put(siw);
+	return siw;
+}
+
+static void netlink_register_siw(void)
+{
+	if (!siw_type)
+		return;
+	if (netlink_siw_is_loaded()) {
+		pr_warn("siw_type: siw is loaded, and keeps its link type\n");
+		siw_type = false;
+		return;
+	}
+	rdma_link_register(&siw_link_ops);
+}
+
 /**
  * kiw_netlink_init() - start to accept `rdma link add`
  *
@@ -60,6 +99,7 @@ static struct rdma_link_ops link_ops = {
 void kiw_netlink_init(void)
 {
 	rdma_link_register(&link_ops);
+	netlink_register_siw();
 }
 
 /**
@@ -71,5 +111,7 @@ void kiw_netlink_init(void)
  */
 void kiw_netlink_uninit(void)
 {
+	if (siw_type)
+		rdma_link_unregister(&siw_link_ops);
 	rdma_link_unregister(&link_ops);
 }
