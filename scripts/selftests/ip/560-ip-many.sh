@@ -19,7 +19,7 @@ PEER_MTU=2044
 
 on_peer() { nsenter "--net=/run/netns/peer$1" -- "${@:2}"; }
 
-# address PREFIX N: of peer N; a has PREFIX.8.1
+# address PREFIX N: prints the address of peer N; a has PREFIX.8.1
 address() { echo "$1.$(($2 / 200)).$(($2 % 200 + 2))"; }
 
 # peer_up N
@@ -44,11 +44,11 @@ peers_up() {
 	wait_for 5 kip_listens a
 }
 
-# As a's TCP has them
+# How many connections a's TCP has
 connections() { on_a ss -Htn state established '( sport = :64755 or dport = :64755 )' | wc -l; }
 has_connections() { [ "$(connections)" = "$1" ]; }
 
-# ask SIZE: each peer at the same time; each has to answer
+# ask SIZE: pings all peers at the same time; each has to answer
 ask() {
 	local n bad=0
 	for n in $(seq "$PEERS"); do
@@ -75,10 +75,10 @@ unlimited() {
 	wait_for 40 all_connected || { echo "$(connections) connections"; kip_counts a; return 1; }
 }
 
-# A Request follows a packet.
+# The first packet to a peer starts a connection.
 all_connected() { ask 100 && has_connections "$PEERS"; }
 
-# All of them go at the same time, and nothing of them stays.
+# All peers are removed at the same time; no connection may stay.
 peers_down() {
 	local n
 	for n in $(seq "$PEERS"); do on_peer "$n" rdma link delete "kiwp$n"; ip netns del "peer$n"; done
@@ -88,7 +88,7 @@ peers_down() {
 # --- containers -----------------------------------------------------------------------
 
 TRIES=1000
-# Of an interface, and of all interfaces of containers
+# Maximum number of nodes of an interface, and of all interfaces of containers
 MOST=4096
 
 # container SCRIPT [ARGS...]: root of its own user and network namespace, nobody outside of it, with
