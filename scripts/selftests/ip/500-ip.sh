@@ -15,14 +15,14 @@
 SIZES=${KIW_ALL:+all}
 SIZES=${SIZES:-borders}
 
-# As users of IPoIB know it: the address tells the underlay's address and the port
+# The hardware address has IPoIB's form; it contains the underlay's IP address and the port.
 address() {
 	on_a ip link show kip0 | tee /dev/stderr |
 		grep -q 'link/infiniband 80:00:fc:f3:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:4d:00:01 brd 00:ff:ff:ff:ff:12:40:1b:ff:ff:00:00:00:00:00:00:ff:ff:ff:ff' &&
 		[ "$(kip_get a mode)" = connected ]
 }
 
-# RFC 4755 7: address resolution by datagrams, the packets by the connection
+# RFC 4755 7: datagrams resolve the address; the connection carries the packets.
 first_ping() {
 	kip_pings a "$KB4" || return 1
 	on_a ip neigh show "$KB4" | tee /dev/stderr |
@@ -33,10 +33,10 @@ first_ping() {
 		[ "$(kip_count b rx_datagrams)" -ge 1 ]
 }
 
-# The interface with IPv6, whose neighbours are found by multicast
+# With IPv6, which finds neighbours by multicast
 first_ping6() { kip_pings a "$KB6"; }
 
-# By link-local addresses, which follow from the hardware address
+# With link-local addresses, which are derived from the hardware address
 link_local() {
 	local to
 	to=$(on_b ip -o -6 addr show dev kip0 scope link | sed -n 's,.*inet6 \([^/]*\)/.*,\1,p')

@@ -11,8 +11,9 @@
 # shellcheck source=scripts/selftests/lib/rc-device
 . "$SELFTESTS/rc-device"
 
-# a last: b may be asking whether a is still there, and a would learn b's address from that. The
-# address that an unanswered question was about stays unknown for some seconds.
+# Clears routes and neighbours. Those of a are the last: b may be probing whether a is still there,
+# and a would learn b's address from the probe. If a probe is not answered, the address stays
+# unresolved for some seconds.
 fresh() {
 	on_a ip route flush cache
 	on_b ip neigh flush all
@@ -36,7 +37,7 @@ links() {
 		refused 'Invalid|greater than|MTU' '' on_a ip link set kip0 mtu 65521
 }
 
-# An interface without an address below waits for one
+# If the underlay has no address, the interface waits for one.
 late_address() {
 	local bad=0
 	on_a ip link add kd0 type dummy && on_a ip link add link kd0 name kip1 type kiwarp_ip &&
@@ -52,7 +53,7 @@ late_address() {
 	return "$bad"
 }
 
-# The address that comes is of another family than the group and a peer
+# The underlay gets an address of another family than that of the group and a peer.
 late_family() {
 	local bad=0
 	on_a ip link add kd0 type dummy && on_a ip link add link kd0 name kip1 type kiwarp_ip || return 1
@@ -83,7 +84,7 @@ sample() {
 	return "$bad"
 }
 
-# Two on one underlay need two ports, even in two partitions
+# Two interfaces on one underlay need two ports, even in different partitions.
 second_link() {
 	local bad=0
 	on_a ip link add link eth0 name kip1 type kiwarp_ip &&
@@ -171,7 +172,8 @@ mtu_of_peer() {
 
 has_route_mtu() { [ "$(route_mtu "$1")" = "mtu $2" ]; }
 
-# long_multicast GROUP MTU-DISCOVERY: received within three attempts; IPv6 tells the sender first
+# long_multicast GROUP MTU-DISCOVERY: whether a long multicast arrives within three attempts; with
+# IPv6 the first one returns an error to the sender
 long_multicast() {
 	spawn listener b python3 -u -c '
 import socket, struct, sys
@@ -213,7 +215,8 @@ for _ in range(3):
 	return "$status"
 }
 
-# Nobody can be told that a multicast of IPv4 is too long
+# IPv4 reports no error for a multicast that is too long. It is fragmented or, if the sender forbids
+# that, dropped.
 long_multicasts() {
 	local dont=0 want=1 must=2 before
 	long_multicast 239.1.2.3 "$want" && long_multicast 239.1.2.3 "$dont" &&
@@ -273,7 +276,7 @@ peers() {
 		kip_multicast b
 }
 
-# All of them can be read: their file is not limited to a page
+# The file of the peers shows all of them; it is not limited to a page.
 many_peers() {
 	kip_set a group none && kip_set a learn 0 || return 1
 	_in_sys a "for n in {1..1024}; do
@@ -282,13 +285,13 @@ many_peers() {
 		done" 3>"$T_DIR/listed" &&
 		refused 'No space' 'too many peers' kip_set a peers +10.77.0.9 || return 1
 	kip_get a peers | diff - "$T_DIR/listed" || return 1
-	# In pieces that are not lines
+	# Read in blocks that do not end with a line
 	_in_sys a "dd if=$(_kip_file peers) bs=100 status=none" | diff - "$T_DIR/listed" || return 1
 	_in_sys a "while read -r peer; do echo -\$peer >$(_kip_file peers) || exit 1; done" <"$T_DIR/listed" &&
 		[ -z "$(kip_get a peers)" ] && kip_set a learn 300 && kip_set a group "$KIP_GROUP"
 }
 
-# Whoever is learned has to go on being heard of: senders of datagrams can be false
+# A learned peer that is not heard of again is forgotten, because datagrams can have false senders.
 learned_expire() {
 	local status
 	kip_set b learn 1 && kip_pings a "$KB4" || return 1
@@ -307,7 +310,7 @@ listed_only() {
 		kip_set b peers +10.77.0.1 && wait_for 5 kip_pings a "$KB4"
 }
 
-# A Request needs no datagram where neighbours are static
+# With static neighbours, a Request can come without a datagram before it.
 unlisted_request() {
 	local lladdr
 	lladdr=$(_in_sys b "cat /sys/class/net/kip0/address")
@@ -344,7 +347,8 @@ partitions() {
 
 # --- limits --------------------------------------------------------------------------
 
-# The way to the peer leads through the interface itself: no deadlock, and over when it is over
+# The route to the peer leads through the interface itself. This must not deadlock, and traffic
+# continues when the route is removed.
 loop() {
 	if [ "$KIW_KERNEL" = uml-debug ]; then
 		skip_this "on one CPU, spinlock debugging takes the queue's trylock that fails for a bug"
@@ -356,7 +360,7 @@ loop() {
 	[ "$(kip_count a tx_loop)" -ge 1 ] && wait_for 20 kip_pings a "$KB4" -W 1 -s 30000
 }
 
-# A packet socket can write what it likes in front of a packet
+# A packet socket can send any header.
 bad_frames() {
 	on_a python3 -c '
 import socket
@@ -372,7 +376,7 @@ for head in (b"\x12\x34\0\0", b"\x88\xb5\0\0", b"\x08\0\0\1"):
 ' && [ "$(kip_count a tx_bad_address)" = 4 ] && [ "$(kip_count a tx_bad_type)" = 3 ]
 }
 
-# UDP does not send to a broadcast address; and to itself
+# Peers to which UDP cannot send: a broadcast address, and the interface's own.
 bad_peers() {
 	kip_set a peers +10.77.0.255 && kip_set a peers +10.77.0.1 || return 1
 	on_a ping -q -c 1 -W 1 ff02::1%kip0
@@ -382,7 +386,8 @@ bad_peers() {
 
 has_counted() { [ "$(kip_count "$1" "$2")" -ge 1 ]; }
 
-# In more pieces than the device gathers: two sockets of one process take turns
+# Packets of more fragments than the device can gather: two sockets of one process take turns, so
+# that their data is not contiguous.
 many_pieces() {
 	kip_pings a "$KB4" && on_a python3 -c '
 import socket
@@ -398,7 +403,7 @@ for s in both:
     s.setsockopt(socket.IPPROTO_UDP, UDP_CORK, 0)' && wait_for 5 has_counted a tx_linearized
 }
 
-# Whoever is root in a user namespace of his own cannot have more than the default
+# Root of a user namespace cannot raise the limit above the default.
 rx_mem_of_user() {
 	unshare -Urnm bash -e -c '
 		mount -t sysfs sysfs /sys
@@ -467,8 +472,8 @@ print(*counts)' "${@:2}")
 	[ "$got" = "$1" ]
 }
 
-# What root of a container makes shares the default limit, unless the host has raised one. What the
-# host has made and moved there has its own.
+# Interfaces that root of a container has made share the default limit, except one whose limit the
+# host has raised. An interface that the host has made and moved there has its own limit.
 shared_memory() {
 	local status all=(10.66.0.1:64755:3 10.66.0.1:64756:1 10.77.0.1:64757:1)
 	box_up && accepted "3 0 1" "${all[@]}" && box_net unshare --mount bash -e -c "
@@ -479,7 +484,7 @@ shared_memory() {
 	box_down && return "$status"
 }
 
-# Without room for receives there are datagrams
+# If there is no memory for receives, packets are sent as datagrams.
 no_room() {
 	kip_set b rx_mem 100000 && kip_set b rx_depth 32 && kip_set a rx_depth 32 || return 1
 	fresh
@@ -495,7 +500,7 @@ idle() {
 
 counts_idle() { [ "$(kip_count a conn_idle)" -ge 1 ]; }
 
-# One receive at a time is enough
+# A single posted receive is enough.
 depth_one() {
 	kip_set a rx_depth 1 && kip_set b rx_depth 1 && kip_stream a b "$KB4" 2 && kip_stream b a "$KA4" 2 &&
 		kip_set a rx_depth 32 && kip_set b rx_depth 32

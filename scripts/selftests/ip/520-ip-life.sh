@@ -15,7 +15,7 @@ ROUNDS=${ROUNDS:-10}
 one_each() { [ "$(kip_streams a)" = 1 ] && [ "$(kip_streams b)" = 1 ]; }
 sum() { echo $(($(kip_count a "$1") + $(kip_count b "$1"))); }
 
-# Both ends forget everything but their neighbours
+# Closes all connections of both ends; neighbours stay.
 renew() { kip_set a rx_depth 32 && kip_set b rx_depth 32 && wait_for 5 kip_listens a && wait_for 5 kip_listens b; }
 
 # RFC 4755 3.3. Neighbours are permanent and the cable is long, so that the Requests meet.
@@ -48,7 +48,7 @@ crossing() {
 	[ "$(sum conn_crossed_won)" -ge 1 ] && [ "$(sum conn_crossed_lost)" -ge 1 ]
 }
 
-# b goes and comes without a word: its Request replaces the connection
+# b restarts its interface silently. Its new Request replaces the old connection at a.
 silent_restart() {
 	local before
 	kip_pings a "$KB4" || return 1
@@ -73,7 +73,7 @@ orderly_restart() {
 # counts_more a|b NAME THAN
 counts_more() { [ "$(kip_count "$1" "$2")" -gt "$3" ]; }
 
-# A node that is not there
+# Connecting to a node that does not exist fails.
 nowhere() {
 	local failed
 	failed=$(kip_count a conn_failed)
@@ -83,7 +83,7 @@ nowhere() {
 	wait_for 10 counts_more a conn_failed "$failed" && on_a ip neigh del 10.9.0.50 dev kip0
 }
 
-# Nothing comes back: noticed within 10 seconds, and made again when it is over
+# Nothing arrives any more: a notices it within 10 seconds, and connects again afterwards.
 cut() {
 	local before
 	before=$(kip_count a conn_silent)
@@ -95,7 +95,7 @@ cut() {
 	wait_for 40 kip_pings a "$KB4" -W 1 -s 40000
 }
 
-# The RDMA device goes: datagrams; it comes: a connection
+# While there is no RDMA device, packets are sent as datagrams; then there is a connection again.
 rdma_device() {
 	spawn flood a ping -q -f -s 1500 "$KB4"
 	wait_for 5 sent_more "$(kip_count a tx_messages)" || return 1
@@ -106,7 +106,7 @@ rdma_device() {
 	return "$status"
 }
 
-# Failed attempts: long packets are dropped; the sender is told when three have failed in a row
+# If connecting fails, long packets are dropped. After three failures the sender gets an error.
 told() {
 	local before status
 	before=$(kip_count a tx_too_long)
@@ -157,7 +157,7 @@ other_listens() {
 	return "$status"
 }
 
-# As into a container, whose other end stays here
+# The interface moves to another namespace, as into a container; the underlay stays.
 other_namespace() {
 	local bad=0
 	ip netns add c && on_b ip link set kip0 netns c || return 1

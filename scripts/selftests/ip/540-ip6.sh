@@ -13,7 +13,7 @@
 
 GROUP6=ff15::4b69
 
-# c behind b, with a link that takes more than any kip0
+# Host c behind b, on a link with a larger MTU than kip0 can have
 on_c() { on_b nsenter --net=/run/netns/c -- "$@"; }
 
 c_up() {
@@ -51,7 +51,7 @@ first_ping() {
 		[ "$(kip_count a conn_established)" = 1 ]
 }
 
-# Without a group, to those that are listed
+# Without a group, multicasts go to the listed peers.
 peers() {
 	refused 'not supported' 'another address family' kip_set a group 239.1.1.1 &&
 		kip_set a group none && kip_set b group none && kip_set a peers +$B6 || return 1
@@ -61,8 +61,9 @@ peers() {
 		kip_set b group $GROUP6
 }
 
-# One that another address comes beside stays; the next one is used when it goes, and after
-# duplicate address detection, whose end nobody tells
+# The interface keeps its address when the underlay gets another one. It takes the other one when
+# the first is deleted and the other has passed duplicate address detection, whose end is not
+# notified.
 other_address() {
 	on_a ip addr add fd78::1/64 dev eth0 && on_b ip addr add fd78::2/64 dev eth0 &&
 		on_a ip addr add 10.77.0.1/24 dev eth0 && on_a ip addr del 10.77.0.1/24 dev eth0 || return 1
@@ -105,7 +106,7 @@ too_big() {
 
 c_has_mtu() { on_c ip route get "$1" | grep -q 'mtu 16384'; }
 
-# What is for all stays on the link
+# Broadcasts stay on the link.
 broadcast_stays() {
 	local before
 	before=$(c_received)

@@ -81,7 +81,7 @@ nfs() {
 
 # --- DHCP ----------------------------------------------------------------------------
 
-# The server is Debian's; see the client's head for why that is not.
+# The server is Debian's; the head of the client says why the client is not.
 lease() {
 	local address
 	on_a ip addr flush dev kip0 scope global
@@ -104,7 +104,7 @@ avahi() {
 	wait_for 20 grep -q 'Server startup complete' "$T_DIR/avahi.log"
 }
 
-# RFC 6762: the question goes to a group, the answer comes to it
+# RFC 6762: query and response are both sent to a multicast group.
 ask_mdns() {
 	on_a timeout $((30 * SLOW)) python3 -c "
 import socket, struct

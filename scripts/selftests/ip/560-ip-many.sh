@@ -19,7 +19,7 @@ PEER_MTU=2044
 
 on_peer() { nsenter "--net=/run/netns/peer$1" -- "${@:2}"; }
 
-# address PREFIX N: of peer N; a has PREFIX.8.1
+# address PREFIX N: prints the address of peer N; a has PREFIX.8.1
 address() { echo "$1.$(($2 / 200)).$(($2 % 200 + 2))"; }
 
 # peer_up N
@@ -46,7 +46,7 @@ peers_up() {
 
 has_connections() { [ "$(kip_streams a)" = "$1" ]; }
 
-# ask SIZE: each peer at the same time; each has to answer
+# ask SIZE: pings all peers at the same time; each has to answer
 ask() {
 	local n bad=0
 	for n in $(seq "$PEERS"); do
@@ -73,7 +73,7 @@ unlimited() {
 	wait_for 40 all_connected || { echo "$(kip_streams a) connections"; kip_counts a; return 1; }
 }
 
-# A Request follows a packet.
+# The first packet to a peer starts a connection.
 all_connected() { ask 100 && has_connections "$PEERS"; }
 
 # flood ADDRESS: as much as may wait for a node, all the time
@@ -108,7 +108,7 @@ slow_peer() {
 	wait_for 20 kip_pings a "$(address 10.9 1)" -W 1 -s 1900 && return "$bad"
 }
 
-# All of them go at the same time, and nothing of them stays.
+# All peers are removed at the same time; no connection may stay.
 peers_down() {
 	local n
 	for n in $(seq "$PEERS"); do on_peer "$n" rdma link delete "kiwp$n"; ip netns del "peer$n"; done
@@ -118,7 +118,7 @@ peers_down() {
 # --- containers -----------------------------------------------------------------------
 
 TRIES=1000
-# Of an interface, and of all interfaces of containers
+# Maximum number of nodes of an interface, and of all interfaces of containers
 MOST=4096
 
 # container SCRIPT [ARGS...]: root of its own user and network namespace, nobody outside of it, with

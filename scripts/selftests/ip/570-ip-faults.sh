@@ -67,14 +67,14 @@ traffic_end() {
 
 # --- faults --------------------------------------------------------------------------------
 
-# sound a|b: what no fault may cause has not happened. Counters go with what they are of, so look
-# before that goes.
+# sound a|b: whether the counters of what no fault may cause are 0. They are lost with the interface
+# or the device, so this is called before either is deleted.
 sound() { kip_is_zero "$1" rx_overrun rx_bad_control rx_bad_type rx_short rx_too_long; }
 both_sound() { sound a && sound b; }
 
 interface_down() {
 	on "$1" ip link set kip0 down && on "$1" ip link set kip0 up
-	# IPv6 addresses do not survive it.
+	# The interface loses its IPv6 addresses when it goes down.
 	on "$1" ip addr replace "fd09::$(_kip_number "$1")/64" dev kip0 nodad
 }
 
@@ -93,7 +93,7 @@ other_mtu() {
 
 other_mode() { kip_set "$1" mode datagram && kip_set "$1" mode connected; }
 
-# Nothing of it arrives until the other end has noticed, or a connection has failed.
+# Nothing from that host arrives, until the other end has noticed, or a connection has failed.
 silent() {
 	local before
 	before=$(lost_connections)

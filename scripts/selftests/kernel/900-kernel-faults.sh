@@ -36,7 +36,7 @@ if [ "$KIW_FAULTS" = siw-unload ]; then
 fi
 { load_module "$KIW_LINK_TYPE" && topo_up 1500 && rdma_up; } || bail "no two hosts"
 for fault in $KIW_FAULTS; do t_run "$fault" provoke "$fault"; done
-# What a fault has left may never let go of the devices.
+# Objects that a fault has left behind may hold the devices forever.
 [ "$T_FAILED" = 0 ] || done_testing
 rdma_down
 topo_down

@@ -9,7 +9,7 @@
 
 SOUND=/sys/module/kiwarp_alarm/parameters/sound
 
-# is_found REGEX: the check of the kernel log fails, with such a line.
+# is_found REGEX: whether the check of the kernel log fails and prints a line that matches REGEX.
 is_found() {
 	! _check "$T_MARK" >"$T_DIR/check" 2>&1 && grep -E "$1" "$T_DIR/check"
 }
