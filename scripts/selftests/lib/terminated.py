@@ -16,6 +16,7 @@ import re
 import struct
 import subprocess
 import sys
+import time
 import traceback
 
 import verbs
@@ -26,6 +27,7 @@ PORT = 7175
 CLONE_NEWNET = 0x40000000
 SIZE = 2000                     # octets of a work request
 MAX_BUFFER = 64 << 10           # of a stream that lingers
+LINGER = 4                      # seconds, and it is reset after 5
 STAG, BASE = 0x1a2b3c01, 0x7f00_0000_1003
 NOT_THERE = 77                  # as a message's number
 
@@ -222,13 +224,17 @@ def nothing_but_fin(conn):
 
 
 def small_buffer(sock):
-    """The driver's end, of which this is the peer's, has sent its FIN."""
-    said = subprocess.run(("ss", "-Htnm", "state", "fin-wait-2", "sport", "=",
-                           f":{sock.getpeername()[1]}"),
-                          check=True, capture_output=True, text=True).stdout
-    sizes = [int(size) for size in re.findall(r",rb(\d+),", said)]
-    if len(sizes) != 1 or sizes[0] > MAX_BUFFER:
-        raise verbs.Failed(f"receive buffers {sizes}: {said}")
+    """The driver's end, of which this is the peer's, has sent its FIN, or is about to shrink."""
+    command = ("ss", "-Htnm", "state", "fin-wait-1", "state", "fin-wait-2",
+               "sport", "=", f":{sock.getpeername()[1]}")
+    end = time.monotonic() + LINGER
+    while True:
+        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        sizes = [int(size) for size in re.findall(r",rb(\d+),", said)]
+        if len(sizes) == 1 and sizes[0] <= MAX_BUFFER:
+            return
+        if time.monotonic() > end:
+            raise verbs.Failed(f"receive buffers {sizes}: {said}")
 
 
 def run(end, listener, addr, memory, case):

@@ -54,14 +54,15 @@ object_limit() { echo "$DEV_A hca_handle=2 hca_object=$1" >"$GROUP/rdma.max"; }
 in_use() { grep -q "^$DEV_A .*hca_object=$1 " "$GROUP/rdma.current"; }
 
 # Other processes have theirs meanwhile, and nothing stays charged.
+# shellcheck disable=SC2016 # for the inner shell
 is_limited() {
 	local status=0
-	echo max >"$GROUP/memory.max" && object_limit $OBJECTS || return 1
+	echo max >"$GROUP/memory.max" && object_limit "$OBJECTS" || return 1
 	spawn holder a bash -c 'echo $BASHPID >"$1" && shift && exec "$@"' - \
 		"$GROUP/cgroup.procs" timeout 50 python3 "$SELFTESTS/accounting.py" "$DEV_A" hold mr
 	wait_for 20 grep -q "^$OBJECTS $EAGAIN\$" "$T_DIR/holder.log" || status=1
 	spawn_log holder
-	in_use $OBJECTS || { cat "$GROUP/rdma.current"; status=1; }
+	in_use "$OBJECTS" || { cat "$GROUP/rdma.current"; status=1; }
 	"$PROGRAMS/abuse" limits || status=1
 	spawn_stop holder
 	wait_for 10 in_use 0 || { cat "$GROUP/rdma.current"; status=1; }
