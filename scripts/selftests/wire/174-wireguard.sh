@@ -20,7 +20,7 @@ tunnel_up() {
 	local n=1 peer=2 outer=$B4 key=$T_DIR/key.b
 	[ "$1" = a ] || n=2 peer=1 outer=$A4 key=$T_DIR/key.a
 	ip -n "$1" link add wg0 type wireguard &&
-		on "$1" wg set wg0 private-key "$T_DIR/key.$1" listen-port $PORT \
+		on "$1" wg set wg0 private-key "$T_DIR/key.$1" listen-port "$PORT" \
 			peer "$(wg pubkey <"$key")" endpoint "$outer:$PORT" \
 			allowed-ips "$W4$peer/32,$W6$peer/128" &&
 		ip -n "$1" addr add "$W4$n/24" dev wg0 &&
@@ -54,8 +54,10 @@ marked() { seen 'icmp[icmptype] = icmp-echoreply' | grep -q .; }
 
 # A ping outside of the tunnel marks the end.
 capture_end() {
-	on_a ping -q -c 1 -W 5 "$B4" && wait_for 10 marked ||
-		{ echo "no mark in the capture"; return 1; }
+	if ! on_a ping -q -c 1 -W 5 "$B4" || ! wait_for 10 marked; then
+		echo "no mark in the capture"
+		return 1
+	fi
 	spawn_stop tcpdump
 	grep -q '^0 packets dropped by kernel' "$T_DIR/tcpdump.log"
 }
