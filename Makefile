@@ -103,6 +103,10 @@ docs:
 check-kernels:
 	scripts/release/kernels.sh $(KERNELS)
 
+# A few tests on Debian's kernels for three machines; MACHINES="6.1-s390x ..." are some
+check-machines:
+	scripts/release/machines.sh $(MACHINES)
+
 lint:
 	scripts/lint/check.sh
 
@@ -191,6 +195,7 @@ help:
 	@echo 'make bench         throughput and cost beside siw, rxe and TCP'
 	@echo 'make check-release the packages, installed and used in guests'
 	@echo 'make check-kernels builds for the kernels of Debian 12, 13 and sid: x86, arm64, s390x'
+	@echo 'make check-machines runs a few tests on kernels 6.1, 6.12 and 7.3 of these machines'
 	@echo 'make lint          static checks only'
 	@echo 'make docs          the documents as HTML, in docs-out/'
 	@echo 'make kunit         KUnit suites only, in seconds'
@@ -210,4 +215,4 @@ $(KERNELDIR)/Makefile:
 	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
 	@false
 
-.PHONY: all modules clean install uninstall sign install-dkms install-tools dist deb check-release docs lint kunit check check-all check-ulp check-races fuzz fuzz-forever fuzz-wire coverage mutants check-kernels pyverbs soak bench demo help
+.PHONY: all modules clean install uninstall sign install-dkms install-tools dist deb check-release docs lint kunit check check-all check-ulp check-races fuzz fuzz-forever fuzz-wire coverage mutants check-kernels check-machines pyverbs soak bench demo help

@@ -5,21 +5,29 @@
 #
 #   sources   a tarball is the same twice; the RPM spec and the PKGBUILD make packages of it;
 #             the documents can be rendered
-#   packages  in a guest with Debian 12 and systemd: apt installs the Debian packages, DKMS builds
-#             for 6.1 and 6.12, skips other kernels; purge leaves nothing
-#   units     kiwarp@.service on that host, after a reboot into the distribution's kernel 6.1
+#   packages  in guests with Debian 12 and 13 and systemd: apt installs the Debian packages, DKMS
+#             builds for two kernels of that Debian, skips other kernels; purge leaves nothing
+#   units     these hosts after a reboot into a kernel of that Debian: kiwarp@.service, and NFS over
+#             RDMA in /etc/fstab
 #
-# check.sh [--units KERNEL] [PART...]: runs these parts (all). --units runs the last part on KERNEL:
-# 6.1, 6.12, or uml, which boots in seconds with modules from build.sh while the unit is changed.
+# check.sh [--debian NAME] [--units KERNEL] [PART...]: these parts (all), in guests with Debian NAME
+# only (bookworm, trixie), the last part on KERNEL: 6.1, 6.12, 7.3, or uml for those who change the
+# unit: it boots in seconds, and gets its modules from build.sh.
 # Needs root for the guests' root file system, like all guests. KIW_RELEASE_OUT: a directory that keeps
 # what the guests left.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
+# shellcheck source=scripts/vm/debian.sh
+. "$KIW_VM/debian.sh"
 
 HERE=$KIW_TOP/scripts/release
-KERNEL=6.1
+DEBIANS=(bookworm trixie)
+# Of each: two lines of kernels, of which the second comes later, and the kernel of the units
+declare -A LINES=([bookworm]="6.1 6.12" [trixie]="6.12 7.3")
+declare -A BOOTED=([bookworm]=6.1 [trixie]=7.3)
+KERNEL=
 WORK=
 PASSED=0
 FAILED=0
@@ -90,15 +98,19 @@ sources() {
 
 # --- guests ---------------------------------------------------------------------------
 
-# guest NAME PART KERNEL [OPTIONS...]: runs PART in a guest, and counts its results
+# root_of DEBIAN: the name of root.sh
+root_of() { case $1 in bookworm) echo host ;; *) echo "host-$1" ;; esac; }
+
+# guest DEBIAN PART KERNEL [OPTIONS...]: its KTAP, counted
 guest() {
-	local name=$1 part=$2 kernel=$3 slow=1 out=${KIW_RELEASE_OUT:-$WORK}/$1 start=$SECONDS p f
+	local name=$1-$2 root part=$2 kernel=$3 slow=1 out=${KIW_RELEASE_OUT:-$WORK}/$1-$2 start=$SECONDS p f
+	root=$(root_of "$1")
 	shift 3
 	case $kernel in uml) ;; *) slow=3 ;; esac
 	cp "$HERE/installed" "$WORK/$name"
 	cat "$KIW_TOP/VERSION" >"$WORK/$name/version"
 	rm -rf "$out"
-	KIW_ROOT=host "$KIW_VM/run.sh" --kernel "$kernel" --mem 3072 --timeout $((1200 * slow)) \
+	KIW_ROOT=$root "$KIW_VM/run.sh" --kernel "$kernel" --mem 3072 --timeout $((1200 * slow)) \
 		--job "$WORK/$name" --env KIW_INIT=systemd --env "KIW_SLOW=$slow" --out "$out" "$@" \
 		-- bash /host/job/installed "$part" 2>&1 | tee "$WORK/$name.log"
 	p=$(grep -c -a '^ok ' "$WORK/$name.log")
@@ -110,34 +122,44 @@ guest() {
 	OUT=$out
 }
 
-# headers NAME DIR: copies the headers of a stock kernel to DIR
-headers() {
-	local k K_RELEASE=
-	k=$("$KIW_VM/kernel.sh" "$1") || return 1
-	# shellcheck source=/dev/null
-	. "$k/info"
-	cp -r "$k/headers" "$2/headers-$K_RELEASE"
+# headers_of DEBIAN LINE DIR: those of the newest kernel of a line go to DIR
+headers_of() {
+	local conf release dir
+	conf=$(apt_of "$1" amd64)
+	fresh_lists "$conf" || return 1
+	release=$(newest_release "$conf" "$2" amd64) && dir=$(headers "$release" amd64 "$1") || return 1
+	cp -r "$dir" "$3/headers-$release"
 }
 
 packages() {
-	mkdir -p "$WORK/packages"
-	case_of "make deb, and lintian" "$HERE/deb.sh" "$WORK/packages"
+	local debian line dir
+	case_of "make deb, and lintian" "$HERE/deb.sh" "$WORK/debs"
 	[ "$FAILED" = 0 ] || return
-	headers 6.1 "$WORK/packages" || die "no headers of 6.1"
-	headers 6.12 "$WORK/packages" || die "no headers of 6.12"
-	guest packages packages uml
-	mkdir -p "$WORK/units"
-	mv "$OUT/state.tar" "$WORK/units"
+	for debian in "${DEBIANS[@]}"; do
+		dir=$WORK/$debian-packages
+		mkdir -p "$dir" "$WORK/$debian-units"
+		cp "$WORK"/debs/*.deb "$dir"
+		for line in ${LINES[$debian]}; do
+			headers_of "$debian" "$line" "$dir" || die "no headers of $line in $debian"
+		done
+		guest "$debian" packages uml
+		rm -rf "$dir"
+		mv "$OUT/state.tar" "$WORK/$debian-units"
+	done
 }
 
 units() {
-	local mods options=()
-	[ -f "$WORK/units/state.tar" ] || die "the units need the host that 'packages' leaves"
-	if [ "$KERNEL" = uml ]; then
-		mods=$("$KIW_VM/build.sh" uml) || die "no modules"
-		options=(--modules "$mods")
-	fi
-	guest units units "$KERNEL" "${options[@]}"
+	local debian kernel mods options=()
+	for debian in "${DEBIANS[@]}"; do
+		kernel=${KERNEL:-${BOOTED[$debian]}}
+		[ -f "$WORK/$debian-units/state.tar" ] ||
+			die "the units need the host that 'packages' leaves"
+		if [ "$kernel" = uml ]; then
+			mods=$("$KIW_VM/build.sh" uml) || die "no modules"
+			options=(--modules "$mods")
+		fi
+		guest "$debian" units "$kernel" ${options[@]+"${options[@]}"}
+	done
 }
 
 main() {
@@ -145,8 +167,9 @@ main() {
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--units) KERNEL=${2:?}; shift ;;
+		--debian) DEBIANS=("${2:?}"); shift ;;
 		sources | packages | units) break ;;
-		*) die "usage: check.sh [--units KERNEL] [sources|packages|units]..." ;;
+		*) die "usage: check.sh [--debian NAME] [--units KERNEL] [sources|packages|units]..." ;;
 		esac
 		shift
 	done

@@ -6,30 +6,21 @@
 # REGEX: only rows "RELEASE MACHINE" that match one, such as 's390x' or '^7'. --list: only the
 # rows. --out DIR: keeps the logs there.
 #
-# Each Debian release has its own compilers, for all machines, in a directory of the cache; header
-# packages are unpacked into the cache. Nothing is installed on this machine. Fails if a build
-# fails or says anything, or if a kernel that must be refused is not.
+# Compilers and headers are in the cache (debian.sh). Fails if a build fails or says anything, or if a
+# kernel that must be refused is not.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
+# shellcheck source=scripts/vm/debian.sh
+. "$KIW_VM/debian.sh"
 
-LIST=$KIW_TOP/scripts/release/kernels.list
-KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 MACHINES=(amd64 arm64 s390x)
 WORK=
 OUT=
 FAILED=0
 
-# For a machine: ARCH for the kernel's make, the prefix of the compiler, the flavours of the kernels
-arch_of() { case $1 in amd64) echo x86 ;; arm64) echo arm64 ;; s390x) echo s390 ;; esac; }
-prefix_of() {
-	case $1 in
-	amd64) echo x86_64-linux-gnu- ;;
-	arm64) echo aarch64-linux-gnu- ;;
-	s390x) echo s390x-linux-gnu- ;;
-	esac
-}
+# Of a machine: flavours of its kernels
 flavours_of() {
 	case $1 in
 	amd64) echo amd64 cloud-amd64 rt-amd64 ;;
@@ -43,47 +34,7 @@ refusal() {
 	case $1 in *-rt-*) echo PREEMPT_RT ;; esac
 }
 
-# --- packages -------------------------------------------------------------------------
-
-# archive SUITE: prints the archive from which this machine's apt gets it. A mirror has all suites.
-archive() {
-	local host=bookworm
-	case $1 in *-security) host=bookworm-security ;; esac
-	apt-get indextargets --format "\$(CODENAME) \$(COMPONENT) \$(REPO_URI)" \
-		"Created-By: Packages" |
-		awk -v "host=$host" '$1 == host && $2 == "main" { print $3; exit }'
-}
-
-# apt_of RELEASE MACHINE: prints the configuration of an apt that knows the archives of RELEASE
-# for MACHINE only, and nothing of this machine.
-apt_of() {
-	local dir=$KIW_CACHE/apt-$1-$2 suite url
-	mkdir -p "$dir"/{lists/partial,archives/partial}
-	: >"$dir/status"
-	awk -v "release=$1" '$1 == release { for (i = 2; i <= NF; i++) print $i }' "$LIST" |
-		while read -r suite; do
-			url=$(archive "$suite")
-			[ -z "$url" ] || echo "deb [signed-by=$KEYRING] $url $suite main"
-		done >"$dir/sources.list"
-	cat >"$dir/apt.conf" <<-END
-	APT::Architecture "$2";
-	APT::Architectures { "$2"; };
-	Acquire::Languages "none";
-	Dir::Cache "$dir";
-	Dir::Etc::sourcelist "$dir/sources.list";
-	Dir::Etc::sourceparts "/dev/null";
-	Dir::Etc::preferencesparts "/dev/null";
-	Dir::State "$dir";
-	Dir::State::status "$dir/status";
-	END
-	echo "$dir/apt.conf"
-}
-
-# newest FLAVOUR: selects, of the names of header packages, the newest of each kernel line
-newest() {
-	sed -n "s/^linux-headers-\([0-9]*\.[0-9]*\)\([^ ]*[0-9]\|[^ ]*+deb[0-9.]*\)\{0,1\}-$1\$/\1 &/p" |
-		sort -V | awk '{ last[$1] = $2 } END { for (line in last) print last[line] }' | sort -V
-}
+# --- kernels ---------------------------------------------------------------------------
 
 # list_rows: prints lines "RELEASE MACHINE DEBIAN" for all kernels that are available
 list_rows() {
@@ -102,66 +53,7 @@ list_rows() {
 				done
 			done
 		done
-	done <"$LIST"
-}
-
-# depends CONF PACKAGE PATTERN: prints the dependencies of PACKAGE that match
-depends() {
-	APT_CONFIG=$1 apt-cache depends "$2" | sed -n "s/^ *Depends: \($3\)\$/\1/p"
-}
-
-version_in() {
-	APT_CONFIG=$1 package_version "$2"
-}
-
-# fetch_headers DIR CONF TOOLS PACKAGE...: TOOLS are those of the kernel's build system, which
-# are for this machine.
-fetch_headers() {
-	local dir=$1 conf=$2 host=$3 tools=$4 deb
-	shift 4
-	mkdir -p "$dir/debs"
-	(cd "$dir/debs" && APT_CONFIG=$conf run_logged "$dir/log" apt-get -qq download "$@" &&
-		APT_CONFIG=$host run_logged "$dir/log" apt-get -qq download "$tools") || return 1
-	for deb in "$dir"/debs/*.deb; do
-		dpkg-deb -x "$deb" "$dir" || return 1
-	done
-	rm -rf "$dir/debs"
-	# The package includes its other half by absolute path.
-	sed -i 's|^include /usr/src/|include ../|' "$dir"/usr/src/linux-headers-*/Makefile
-}
-
-# headers RELEASE MACHINE DEBIAN: prints the directory that has them
-headers() {
-	local package=linux-headers-$1 conf host common tools
-	conf=$(apt_of "$3" "$2")
-	host=$(apt_of "$3" amd64)
-	common=$(depends "$conf" "$package" 'linux-headers-.*')
-	tools=$(depends "$conf" "$package" 'linux-kbuild-.*')
-	[ -n "$common" ] && [ -n "$tools" ] || return 1
-	cached headers "$(content_key "$package" "$2" "$(version_in "$conf" "$package")" \
-		"$(version_in "$host" "$tools")" "$(declare -f fetch_headers)")" \
-		fetch_headers "$conf" "$host" "$tools" "$package" "$common"
-}
-
-# --- compilers ------------------------------------------------------------------------
-
-# make_tools DIR DEBIAN
-make_tools() {
-	local dir=$1 url elf=libelf1t64
-	[ "$2" != bookworm ] || elf=libelf1
-	url=$(archive "$2")
-	mkdir -p "$dir/tree/usr/sbin"
-	printf '#!/bin/sh\nexit 101\n' >"$dir/tree/usr/sbin/policy-rc.d"
-	chmod 755 "$dir/tree/usr/sbin/policy-rc.d"
-	run_logged "$dir/log" as_root debootstrap --variant=minbase --components=main \
-		--include="gcc,gcc-aarch64-linux-gnu,gcc-s390x-linux-gnu,libc6-dev,make,sparse,$elf" \
-		"$2" "$dir/tree" "$url" || return 1
-	as_root rm -rf "$dir"/tree/var/{cache,lib}/apt "$dir"/tree/usr/share/{doc,locale,man}
-	mkdir -p "$dir"/tree/mnt/{headers,module}
-}
-
-tools() {
-	cached compilers "$(content_key "$1" "$(declare -f make_tools)")" make_tools "$1"
+	done <"$KIW_DEBIANS"
 }
 
 # --- builds ---------------------------------------------------------------------------
@@ -173,16 +65,6 @@ copy_sources() {
 		mv "$1"/dkms/usr/src/kiwarp-* "$1/module" &&
 		cp -r "$KIW_TOP/ktest" "$KIW_TOP/kunit" "$1/module" &&
 		find "$1/module" \( -name '*.o' -o -name '*.ko' -o -name '*.mod*' -o -name '.*.cmd' \) -delete
-}
-
-# in_tools TREE HEADERS MODULE CMD...: CMD with the compilers of TREE, and two directories below /mnt
-in_tools() {
-	# objtool reads its limits in /proc.
-	# shellcheck disable=SC2016 # for the inner shell to expand
-	as_root unshare -m sh -c 'tree=$1 && mount -t proc proc "$tree/proc" &&
-		mount --bind "$2" "$tree/mnt/headers" &&
-		mount --bind "$3" "$tree/mnt/module" && shift 3 &&
-		exec chroot "$tree" env -i PATH=/usr/bin:/bin LC_ALL=C.UTF-8 "$@"' sh "$@"
 }
 
 # build HEADERS TREE RELEASE MACHINE MODULE [ARGUMENT...]: without type information for BPF, which

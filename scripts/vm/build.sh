@@ -6,13 +6,16 @@
 # It builds in a copy in the cache, so that builds for several kernels can run at once and the
 # tree stays clean. Only changed files are compiled again; in a new tree, those that differ from
 # the tree that was built last. For uml-gcov the directory also has gcno/, the compiler's notes,
-# which are needed to read the counts of these modules.
+# which the counts of the same modules can be read with. Kernels of other releases of Debian, or
+# for other machines, are built for with the compilers of that release (debian.sh).
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=scripts/vm/guest.sh
 . "$KIW_VM/guest.sh"
+# shellcheck source=scripts/vm/debian.sh
+. "$KIW_VM/debian.sh"
 
 # rsync without -t, so that a file gets a new time exactly when its contents change
 copy_tree() {
@@ -24,12 +27,35 @@ copy_tree() {
 		--exclude=Module.symvers --exclude=modules.order "$KIW_TOP/" "$1"
 }
 
+# compile_in CLONE: with the compilers of K_DEBIAN
+compile_in() {
+	local tree headers=$K_DIR/headers prefix
+	tree=$(tools "$K_DEBIAN")/tree && prefix=$(prefix_of "$K_MACHINE") || return 1
+	# Without type information for BPF, which would need one more tool
+	run_logged "$1.log" in_tools "$tree" "$headers" "$1" make -s -j "$(build_jobs)" \
+		-C "/mnt/headers/${K_BUILD#"$headers/"}" "ARCH=$K_ARCH" "CROSS_COMPILE=$prefix" \
+		"CC=${prefix}gcc" M=/mnt/module CONFIG_DEBUG_INFO_BTF_MODULES= modules || return 1
+}
+
 compile() {
 	: >"$1.log"
+	if [ -n "${K_DEBIAN:-}" ]; then
+		compile_in "$1"
+		return
+	fi
 	run_logged "$1.log" make -C "$K_BUILD" "M=$1" "ARCH=$K_ARCH" \
 		-j"$(build_jobs)" ${GCOV:+GCOV_PROFILE=y} modules || return 1
 	grep -A5 -E 'warning:' "$1.log" >&2
 	return 0
+}
+
+# strip_module TO FROM
+strip_module() {
+	if [ -z "${K_DEBIAN:-}" ]; then
+		strip -g -o "$1" "$2"
+	else
+		cp "$2" "$1" && strip_in "$(tools "$K_DEBIAN")/tree" "${1%/*}" "$(prefix_of "$K_MACHINE")" "$1"
+	fi
 }
 
 # collect DIR CLONE MODULE...
@@ -37,7 +63,7 @@ collect() {
 	local dir=$1 clone=$2 m
 	shift 2
 	for m in "$@"; do
-		strip -g -o "$dir/${m##*/}" "$m" || return 1
+		strip_module "$dir/${m##*/}" "$m" || return 1
 	done
 	[ -z "$GCOV" ] || rsync -rm --include='*/' --include='*.gcno' --exclude='*' "$clone/" "$dir/gcno"
 }

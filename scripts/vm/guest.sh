@@ -19,8 +19,8 @@ G_MODULES=()
 G_CMD=()
 
 guest_usage() {
-	die "usage: ${0##*/} [--kernel uml|uml-debug|uml-gcov|smp-debug|smp-kcsan|6.1|6.12] [--smp N] [--mem MB]
-	[--timeout S] [--modules DIR]... [--job DIR] [--out DIR] [--env NAME=VALUE]...
+	die "usage: ${0##*/} [--kernel uml|uml-debug|uml-gcov|smp-debug|smp-kcsan|6.1|6.12|LINE[-MACHINE]]
+	[--smp N] [--mem MB] [--timeout S] [--modules DIR]... [--job DIR] [--out DIR] [--env NAME=VALUE]...
 	[--mtu N] [--keep] -- CMD ARGS..."
 }
 
@@ -64,8 +64,9 @@ build_initrd() {
 		rm -rf "$dir/tree"
 }
 
-# load_kernel NAME: sets K_DIR, K_TYPE, K_RELEASE, K_BUILD, K_ARCH.
+# load_kernel NAME: sets K_DIR, K_TYPE, K_RELEASE, K_BUILD, K_ARCH, K_MACHINE, K_DEBIAN.
 load_kernel() {
+	K_MACHINE=amd64 K_DEBIAN=
 	K_DIR=$("$KIW_VM/kernel.sh" "$1") || die "no kernel $1"
 	# shellcheck source=/dev/null
 	. "$K_DIR/info"
@@ -84,16 +85,30 @@ xstate_library() {
 		build_xstate) && echo "$dir/um-xstate.so"
 }
 
-# guest_prepare: prepares everything that all guests of this run share.
+# emulator: the package that has it
+emulator() {
+	case $K_MACHINE in
+	amd64) echo qemu-system-x86 ;;
+	arm64) echo qemu-system-arm ;;
+	s390x) echo qemu-system-misc ;;
+	esac
+}
+
+# root_name: which file system of root.sh
+root_name() {
+	if [ "$K_MACHINE" = amd64 ]; then echo "${KIW_ROOT:-bookworm}"; else echo "$K_MACHINE"; fi
+}
+
+# guest_prepare: everything that all guests of this run share.
 guest_prepare() {
 	need_packages cpio kmod python3 || die "packages missing"
 	load_kernel "$G_KERNEL"
-	[ "$K_TYPE" = uml ] || need_packages qemu-system-x86 || die "packages missing"
-	R_DIR=$("$KIW_VM/root.sh" "${KIW_ROOT:-bookworm}") || die "no root image"
+	[ "$K_TYPE" = uml ] || need_packages "$(emulator)" || die "packages missing"
+	R_DIR=$("$KIW_VM/root.sh" "$(root_name)") || die "no root image"
 	I_DIR=$(cached initrd "$(content_key "$K_DIR" "$R_DIR" \
 		"$KIW_VM/guest/initrd-init" "$(declare -f build_initrd)")" \
 		build_initrd "$K_DIR" "$R_DIR") || die "no initrd"
-	V_DIR=$("$KIW_TOP/scripts/verbs/build.sh") || die "no programs for guests"
+	V_DIR=$("$KIW_TOP/scripts/verbs/build.sh" "$K_MACHINE") || die "no programs for guests"
 	[ "$K_TYPE" != uml ] || X_LIB=$(xstate_library) || die "no library for the host's CPU"
 	W=$(mktemp -d "$KIW_CACHE/run.XXXXXX") || die "no working directory"
 }
@@ -115,7 +130,14 @@ pack_extra_modules() {
 	rm -rf "$stage"
 }
 
-# guest_dir NAME HOST: makes the directories of one guest; HOST is a, b or empty.
+kernel_to_tests() {
+	case $G_KERNEL in
+	*-gcov | *-arm64 | *-s390x) echo "${G_KERNEL%-*}" ;;
+	*) echo "$G_KERNEL" ;;
+	esac
+}
+
+# guest_dir NAME HOST: the directories of one guest; HOST is a, b or nothing.
 guest_dir() {
 	local in=$W/$1/in v
 	mkdir -p "$in/job" "$W/$1/out"
@@ -127,9 +149,9 @@ guest_dir() {
 	[ "${#G_MODULES[@]}" = 0 ] || pack_extra_modules "$in/modules.tar" "${G_MODULES[@]}"
 	[ "$K_TYPE" = uml ] || : >"$in/modprobe-net"
 	{
-		# Tests do not distinguish uml-gcov from uml.
-		printf 'export KIW_KERNEL=%q KIW_HOST=%q KIW_MTU=%q\n' \
-			"${G_KERNEL%-gcov}" "$2" "$G_MTU"
+		# To tests, uml-gcov is uml, and 6.1-s390x is 6.1.
+		printf 'export KIW_KERNEL=%q KIW_MACHINE=%q KIW_HOST=%q KIW_MTU=%q\n' \
+			"$(kernel_to_tests)" "$K_MACHINE" "$2" "$G_MTU"
 		# Another driver can stand in for ours, to try the test bed itself.
 		[ -z "${KIW_LINK_TYPE:-}" ] || printf 'export KIW_LINK_TYPE=%q\n' "$KIW_LINK_TYPE"
 		[ -z "${KIW_CRC:-}" ] || printf 'export KIW_CRC=%q\n' "$KIW_CRC"
@@ -153,23 +175,50 @@ uml_line() {
 		loglevel=5 log_buf_len=4M "kiw.disk=ubd" "kiw.share=$W/$1")
 }
 
-# Another accelerator (KIW_ACCEL) may have a counter of its own.
-qemu_line() {
+# device NAME[,OPTIONS]: NAME is virtio-NAME, on the bus of the machine
+device() {
+	local bus=pci
+	[ "$K_MACHINE" != s390x ] || bus=ccw
+	echo "virtio-${1%%,*}-$bus${1#"${1%%,*}"}"
+}
+
+# machine_line: the machine, its console, what its kernel is told
+machine_line() {
 	local tsc=
-	[ -n "${KIW_ACCEL:-}" ] || tsc=$("$KIW_VM/tsc.py")
-	LINE=(qemu-system-x86_64 -accel "${KIW_ACCEL:-tcg,thread=multi}"
-		-machine q35 -cpu Nehalem,+rdrand -smp "$G_SMP" -m "$G_MEM"
+	case $K_MACHINE in
+	amd64)
+		# What emulates on its own (KIW_ACCEL) may have another counter.
+		[ -n "${KIW_ACCEL:-}" ] || tsc=$("$KIW_VM/tsc.py")
+		LINE=(qemu-system-x86_64 -machine q35 -cpu Nehalem,+rdrand -serial stdio)
+		APPEND="console=ttyS0 no_timer_check tsc=reliable $tsc mitigations=off random.trust_cpu=on"
+		;;
+	arm64)
+		LINE=(qemu-system-aarch64 -machine virt -cpu cortex-a72 -serial stdio)
+		APPEND="console=ttyAMA0 mitigations=off"
+		;;
+	s390x)
+		LINE=(qemu-system-s390x -machine s390-ccw-virtio -cpu max -chardev stdio,id=c0
+			-device sclpconsole,chardev=c0 -device virtio-rng-ccw)
+		APPEND="console=ttysclp0"
+		;;
+	esac
+}
+
+qemu_line() {
+	local APPEND
+	machine_line
+	LINE+=(-accel "${KIW_ACCEL:-tcg,thread=multi}" -smp "$G_SMP" -m "$G_MEM"
 		-nodefaults -no-user-config -display none -no-reboot
-		-serial stdio -kernel "$K_DIR/kernel" -initrd "$I_DIR/initrd"
-		-append "console=ttyS0 loglevel=5 panic=-1 no_timer_check tsc=reliable $tsc mitigations=off nokaslr random.trust_cpu=on net.ifnames=0 log_buf_len=4M kiw.disk=vd kiw.share=9p"
+		-kernel "$K_DIR/kernel" -initrd "$I_DIR/initrd"
+		-append "$APPEND loglevel=5 panic=-1 nokaslr net.ifnames=0 log_buf_len=4M kiw.disk=vd kiw.share=9p"
 		-drive "if=none,id=d0,file=$R_DIR/root.sqfs,format=raw,readonly=on"
-		-device virtio-blk-pci,drive=d0
+		-device "$(device blk,drive=d0)"
 		-drive "if=none,id=d1,file=$K_DIR/modules.sqfs,format=raw,readonly=on"
-		-device virtio-blk-pci,drive=d1
+		-device "$(device blk,drive=d1)"
 		-fsdev "local,id=f0,path=$W/$1/in,security_model=none,readonly=on"
-		-device virtio-9p-pci,fsdev=f0,mount_tag=in
+		-device "$(device 9p,fsdev=f0,mount_tag=in)"
 		-fsdev "local,id=f1,path=$W/$1/out,security_model=none"
-		-device virtio-9p-pci,fsdev=f1,mount_tag=out)
+		-device "$(device 9p,fsdev=f1,mount_tag=out)")
 }
 
 # guest_start NAME ARGS...: starts the guest in the background, with ARGS added to its command line.

@@ -33,7 +33,7 @@ qemu_cables() {
 	CABLES=()
 	for n in 0 1; do
 		CABLES+=(-netdev "dgram,id=n$n,local.type=unix,local.path=$SOCKETS/$n$here,remote.type=unix,remote.path=$SOCKETS/$n$there"
-			-device "virtio-net-pci,netdev=n$n,mac=02:7$((7 + n)):00:00:00:0$mac")
+			-device "$(device "net,netdev=n$n,mac=02:7$((7 + n)):00:00:00:0$mac")")
 	done
 }
 
@@ -54,7 +54,7 @@ boot_b() {
 		CABLES+=("ubd2=$W/disk")
 	else
 		qemu_cables b a 2
-		CABLES+=(-drive "if=none,id=d2,file=$W/disk,format=raw,cache=unsafe" -device "virtio-blk-pci,drive=d2")
+		CABLES+=(-drive "if=none,id=d2,file=$W/disk,format=raw,cache=unsafe" -device "$(device blk,drive=d2)")
 	fi
 	guest_start b "${CABLES[@]}"
 	PID_B=$GUEST_PID

@@ -5,6 +5,9 @@
 # unpacked into the cache rather than installed, because installing the header packages
 # would also install a kernel on this machine.
 
+# 6.1 and 6.12 of this machine's Debian come from its own apt; others, such as 7.3 and 6.1-s390x, from
+# that of debian.sh, with the compilers of their release of Debian.
+
 # stock_release 6.1|6.12: the newest, by the meta package.
 stock_release() {
 	local meta=linux-image-amd64
@@ -109,4 +112,82 @@ kernel_stock() {
 		"$(package_version "linux-image-$rel")" "$KIW_VM/modules.list" \
 		"$(declare -f fetch_debs relocate_headers module_files select_modules \
 		build_stock pack_modules)")" build_stock "$rel" "${packages[@]}"
+}
+
+# --- other releases of Debian, other machines ---------------------------------------------
+
+# find_debian LINE MACHINE: "RELEASE DEBIAN" of its newest kernel, in the oldest Debian that has one
+find_debian() {
+	local debian conf release
+	while read -r debian _; do
+		case $debian in '' | '#'*) continue ;; esac
+		conf=$(apt_of "$debian" "$2")
+		fresh_lists "$conf" || continue
+		release=$(newest_release "$conf" "$1" "$2") || continue
+		echo "$release $debian"
+		return
+	done <"$KIW_DEBIANS"
+	return 1
+}
+
+# image_packages CONF RELEASE: newer ones are split
+image_packages() {
+	echo "linux-image-$2"
+	depends "$1" "linux-image-$2" 'linux-\(base\|binary\|modules\)-.*'
+}
+
+# unpack_image DIR CONF PACKAGE...: into DIR/image
+unpack_image() {
+	local dir=$1 conf=$2 deb
+	shift 2
+	mkdir -p "$dir/debs" "$dir/image"
+	(cd "$dir/debs" && APT_CONFIG=$conf run_logged "$dir/log" apt-get -qq download "$@") || return 1
+	for deb in "$dir"/debs/*.deb; do dpkg-deb -x "$deb" "$dir/image" || return 1; done
+	rm -rf "$dir/debs"
+	[ -e "$dir/image/lib" ] || ln -s usr/lib "$dir/image/lib"
+}
+
+# boot_image DIR RELEASE MACHINE: what QEMU starts
+boot_image() {
+	local image=$1/image/boot/vmlinuz-$2
+	[ -e "$image" ] || image=$1/image/usr/lib/modules/$2/vmlinuz
+	case $3 in
+	amd64) bash "$SRC/scripts/extract-vmlinux" "$image" ;;
+	arm64) gzip -cdf "$image" ;;
+	*) cat "$image" ;;
+	esac >"$1/kernel"
+}
+
+# build_debian DIR RELEASE MACHINE DEBIAN HEADERS CONF PACKAGE...
+build_debian() {
+	local dir=$1 rel=$2 machine=$3 debian=$4 headers=$5 conf=$6
+	shift 6
+	unpack_image "$dir" "$conf" "$@" && cp -a "$headers" "$dir/headers" &&
+		select_modules "$dir" "$rel" && pack_modules "$dir" "$rel" &&
+		boot_image "$dir" "$rel" "$machine" || return 1
+	{
+		printf 'K_TYPE=qemu\nK_RELEASE=%s\nK_BUILD=%s\n' "$rel" \
+			"headers/usr/src/linux-headers-$rel"
+		printf 'K_ARCH=%s\nK_MACHINE=%s\nK_DEBIAN=%s\n' "$(arch_of "$machine")" "$machine" "$debian"
+	} >"$dir/info"
+	rm -rf "$dir/image" "$dir/boot-modules.all"
+}
+
+# kernel_debian LINE[-MACHINE]
+kernel_debian() {
+	local line=${1%%-*} machine=amd64 found rel debian conf headers
+	local -a packages
+	[ "$line" = "$1" ] || machine=${1#*-}
+	need_packages kmod squashfs-tools xz-utils debootstrap debian-archive-keyring ||
+		die "packages missing"
+	found=$(find_debian "$line" "$machine") || die "no Debian has a kernel $line for $machine"
+	read -r rel debian <<<"$found"
+	conf=$(apt_of "$debian" "$machine")
+	mapfile -t packages < <(image_packages "$conf" "$rel")
+	headers=$(headers "$rel" "$machine" "$debian") || die "no headers of $rel"
+	SRC=$("$KIW_VM/source.sh" 6.12) || die "no source tree"
+	cached "kernel-$1" "$(content_key "$rel" "$headers" "${packages[@]}" "$KIW_VM/modules.list" \
+		"$(version_in "$conf" "linux-image-$rel")" "$(declare -f unpack_image boot_image \
+		select_modules module_files build_debian pack_modules)")" \
+		build_debian "$rel" "$machine" "$debian" "$headers" "$conf" "${packages[@]}"
 }
