@@ -279,6 +279,7 @@ static int mpa_hand_over(struct kiw_ep *ep, bool initiator)
 		.tx_markers = ep->agreed.tx_markers,
 		.rx_markers = ep->agreed.rx_markers,
 		.version = ep->agreed.version,
+		.opcodes = KIW_RDMAP_OPCODES_5040,
 		.ird = ep->agreed.ird,
 		.ord = ep->agreed.ord,
 		.rtr = initiator && ep->agreed.p2p ? ep->agreed.rtr : 0,

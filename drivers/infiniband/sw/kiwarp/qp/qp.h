@@ -52,6 +52,7 @@ struct kiw_conn_ops {
  * @tx_markers: the peer asked for markers: insert them
  * @rx_markers: this end asked for markers: check and strip them
  * @version: DDP and RDMAP version on the wire: 1, or 0 in permissive RDMAC mode
+ * @opcodes: opcodes of RDMAP in use, %KIW_RDMAP_OPCODES_5040 or _7306
  * @ird: inbound RDMA Reads the peer may have outstanding
  * @ord: RDMA Reads this end may have outstanding
  * @rtr: kind of RTR to send first, one of %KIW_RTR_WRITE, _READ and _SEND, 0: none (initiator)
@@ -67,6 +68,7 @@ struct kiw_conn_params {
 	bool tx_markers;
 	bool rx_markers;
 	u8 version;
+	u8 opcodes;
 	u16 ird;
 	u16 ord;
 	u8 rtr;

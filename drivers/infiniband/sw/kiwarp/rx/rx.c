@@ -490,7 +490,8 @@ static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_run *run, struct k
 
 	perr = kiw_rx_verify(qp, &run->cur, fpdu->extent.total);
 	if (perr == KIW_PERR_NONE && !continues)
-		perr = kiw_ddp_decode(fpdu->head, fpdu->extent.ulpdu_len, qp->conn.version, seg);
+		perr = kiw_ddp_decode(fpdu->head, fpdu->extent.ulpdu_len, qp->conn.version,
+				      qp->conn.opcodes, seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;
 	run->num++;
