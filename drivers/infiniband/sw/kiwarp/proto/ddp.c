@@ -67,8 +67,8 @@ static void ddp_read_untagged(const u8 *head, struct kiw_ddp_seg *seg)
  * @opcodes: of RDMAP on this connection, %KIW_RDMAP_OPCODES_5040 or _7306
  * @seg: set to the decoded header; valid only if there is no fault
  *
- * RFC 5041 4 and 7.1, RFC 5040 4.1 and 7.2, RFC 7306 8.2. Checks in this order, and returns the first
- * fault: complete header, DDP version, RDMAP version, opcode known and valid for this
+ * RFC 5041 4 and 7.1, RFC 5040 4.1 and 7.2, RFC 7306 8.2. Checks in this order, and returns the
+ * first fault: complete header, DDP version, RDMAP version, opcode known and valid for this
  * buffer model, queue, and the checks of kiw_rdmap_check_size(). Reserved bits are ignored.
  *
  * Context: any.

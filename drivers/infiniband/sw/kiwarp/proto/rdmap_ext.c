@@ -95,7 +95,7 @@ void kiw_atomic_resp_decode(const u8 *wire, struct kiw_atomic_resp *resp)
  * RFC 7306 5.1.1: a set bit of @tops is the most significant bit of a field, whose carry is
  * dropped. Without these bits no sum can carry out of its field; they are added without a carry.
  */
-static u64 atomic_add_fields(u64 a, u64 b, u64 tops)
+static u64 ext_add_fields(u64 a, u64 b, u64 tops)
 {
 	return ((a & ~tops) + (b & ~tops)) ^ ((a ^ b) & tops);
 }
@@ -113,7 +113,7 @@ static u64 atomic_add_fields(u64 a, u64 b, u64 tops)
 u64 kiw_atomic_result(const struct kiw_atomic_req *req, u64 old)
 {
 	if (req->aopcode == KIW_ATOMIC_FETCH_ADD)
-		return atomic_add_fields(old, req->data, req->mask);
+		return ext_add_fields(old, req->data, req->mask);
 	if ((req->compare ^ old) & req->compare_mask)
 		return old;
 	return (old & ~req->mask) | (req->data & req->mask);

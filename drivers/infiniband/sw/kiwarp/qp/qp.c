@@ -120,12 +120,12 @@ int kiw_qp_handle_event(struct kiw_qp *qp, enum kiw_qp_event event)
 
 /*
  * The asynchronous event for a fault that this end found: the peer lacks an access right, or its
- * request makes no sense, or anything else. A fault in the Response to one of our Reads does not
- * concern a request of the peer.
+ * request makes no sense, or anything else. A fault in the Response to one of our Reads or Atomic
+ * Operations does not concern a request of the peer.
  */
 static enum ib_event_type qp_fault_event(enum kiw_wcs wcs, u8 opcode)
 {
-	if (opcode == KIW_RDMAP_READ_RESP)
+	if (opcode == KIW_RDMAP_READ_RESP || opcode == KIW_RDMAP_ATOMIC_RESP)
 		return IB_EVENT_QP_FATAL;
 	switch (wcs) {
 	case KIW_WCS_REM_ACCESS:
