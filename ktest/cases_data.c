@@ -297,8 +297,9 @@ static void bad_wr(struct ktest_pair *p)
 	bad.send_flags = IB_SEND_IP_CSUM;
 	bad_in_chain(p, &bad, -EINVAL);
 	bad.send_flags = 0;
+	/* An atomic operation has 8 bytes. */
 	bad.opcode = IB_WR_ATOMIC_CMP_AND_SWP;
-	bad_in_chain(p, &bad, -EOPNOTSUPP);
+	bad_in_chain(p, &bad, -EINVAL);
 	bad.opcode = IB_WR_SEND_WITH_IMM;
 	bad_in_chain(p, &bad, -EOPNOTSUPP);
 }

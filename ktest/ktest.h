@@ -136,13 +136,15 @@ struct ktest_case {
 /* Each table ends with an entry without a name */
 extern const struct ktest_case ktest_cases_data[];
 extern const struct ktest_case ktest_cases_end[];
+extern const struct ktest_case ktest_cases_ext[];
 extern const struct ktest_case ktest_cases_fast[];
 extern const struct ktest_case ktest_cases_inside[];
 extern const struct ktest_case ktest_cases_mem[];
 extern const struct ktest_case ktest_cases_race[];
 extern const struct ktest_case ktest_cases_rights[];
-/* Cases that need outside help while they run; they are not listed in "cases" */
+/* Cases that need outside help, before or while they run; they are not listed in "cases" */
 extern const struct ktest_case ktest_cases_more[];
+extern const struct ktest_case ktest_cases_policy[];
 
 /* Duration in seconds of cases that can run for any time; 0: the default duration */
 extern unsigned int ktest_soak;

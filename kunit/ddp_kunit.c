@@ -12,6 +12,8 @@
 
 #define IETF	KIW_DDP_VERSION_IETF
 #define RDMAC	KIW_DDP_VERSION_RDMAC
+#define ALL	KIW_RDMAP_OPCODES_7306
+#define OLD	KIW_RDMAP_OPCODES_5040
 
 static const u32 queues[] = { 0, 1, 2, 3, 4, 0x80000000, 0xffffffff };
 
@@ -50,7 +52,7 @@ static void rfc5041_4_2_tagged_header(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, sizeof(hdr), sizeof(write_head));
 	KUNIT_EXPECT_MEMEQ(test, &hdr, write_head, sizeof(hdr));
 
-	KUNIT_ASSERT_EQ(test, kiw_ddp_decode(write_head, 114, IETF, &seg), KIW_PERR_NONE);
+	KUNIT_ASSERT_EQ(test, kiw_ddp_decode(write_head, 114, IETF, ALL, &seg), KIW_PERR_NONE);
 	KUNIT_EXPECT_TRUE(test, seg.tagged);
 	KUNIT_EXPECT_TRUE(test, seg.last);
 	KUNIT_EXPECT_EQ(test, seg.opcode, (u8)KIW_RDMAP_WRITE);
@@ -71,7 +73,7 @@ static void rfc5041_4_3_untagged_header(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, sizeof(hdr), sizeof(send_head));
 	KUNIT_EXPECT_MEMEQ(test, &hdr, send_head, sizeof(hdr));
 
-	KUNIT_ASSERT_EQ(test, kiw_ddp_decode(send_head, 0x112, IETF, &seg), KIW_PERR_NONE);
+	KUNIT_ASSERT_EQ(test, kiw_ddp_decode(send_head, 0x112, IETF, ALL, &seg), KIW_PERR_NONE);
 	KUNIT_EXPECT_FALSE(test, seg.tagged);
 	KUNIT_EXPECT_FALSE(test, seg.last);
 	KUNIT_EXPECT_EQ(test, seg.opcode, (u8)KIW_RDMAP_SEND_SE_INV);
@@ -112,7 +114,7 @@ static void rfc5040_4_1_invalidate_stag(struct kunit *test)
 		kiw_ddp_encode_untagged(&hdr, IETF, opcode, true, 0, 0x11223344, 1, 0);
 		KUNIT_EXPECT_EQ(test, be32_to_cpu(hdr.inv_stag), carries ? 0x11223344U : 0U);
 		hdr.inv_stag = cpu_to_be32(0x55667788);
-		KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&hdr, 18, IETF, &seg), KIW_PERR_NONE);
+		KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&hdr, 18, IETF, ALL, &seg), KIW_PERR_NONE);
 		KUNIT_EXPECT_EQ(test, seg.inv_stag, carries ? 0x55667788U : 0U);
 	}
 }
@@ -127,20 +129,20 @@ static void rfc5044_c_rdmac_version(struct kunit *test)
 	kiw_ddp_encode_tagged(&tagged, RDMAC, KIW_RDMAP_READ_RESP, true, 100, 1, 2);
 	KUNIT_EXPECT_EQ(test, tagged.ddp, 0xc0);
 	KUNIT_EXPECT_EQ(test, tagged.rdmap, 0x02);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&tagged, 114, RDMAC, &seg), KIW_PERR_NONE);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&tagged, 114, IETF, &seg),
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&tagged, 114, RDMAC, OLD, &seg), KIW_PERR_NONE);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&tagged, 114, IETF, ALL, &seg),
 			KIW_PERR_DDP_TAGGED_VERSION);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(write_head, 114, RDMAC, &seg),
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(write_head, 114, RDMAC, OLD, &seg),
 			KIW_PERR_DDP_TAGGED_VERSION);
 
 	kiw_ddp_encode_untagged(&untagged, RDMAC, KIW_RDMAP_SEND_SE, false, 256, 0, 7, 9);
 	KUNIT_EXPECT_EQ(test, untagged.ddp, 0x00);
 	KUNIT_EXPECT_EQ(test, untagged.rdmap, 0x05);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&untagged, 0x112, RDMAC, &seg), KIW_PERR_NONE);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&untagged, 0x112, IETF, &seg),
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&untagged, 0x112, RDMAC, OLD, &seg), KIW_PERR_NONE);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&untagged, 0x112, IETF, ALL, &seg),
 			KIW_PERR_DDP_UNTAGGED_VERSION);
 	untagged.rdmap |= 0x40;
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&untagged, 0x112, RDMAC, &seg),
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&untagged, 0x112, RDMAC, OLD, &seg),
 			KIW_PERR_RDMAP_VERSION);
 }
 
@@ -159,7 +161,7 @@ static void round_trip_tagged(struct kunit *test)
 		len = kiw_test_next(&random) % (KIW_MULPDU_MAX - 14 + 1);
 		kiw_ddp_encode_tagged(&hdr, IETF, i & 2, i & 1, len, stag, to);
 		KUNIT_ASSERT_EQ(test, be16_to_cpu(hdr.ulpdu_len), len + 14);
-		KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&hdr, len + 14, IETF, &seg),
+		KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&hdr, len + 14, IETF, ALL, &seg),
 				KIW_PERR_NONE);
 		KUNIT_EXPECT_EQ(test, seg.opcode, i & 2);
 		KUNIT_EXPECT_EQ(test, seg.last, i & 1);
@@ -183,7 +185,7 @@ static void round_trip_untagged(struct kunit *test)
 		len = kiw_test_next(&random) % (KIW_MULPDU_MAX - 18 + 1);
 		kiw_ddp_encode_untagged(&hdr, IETF, KIW_RDMAP_SEND_INV, i & 1, len, ~msn, msn, mo);
 		KUNIT_ASSERT_EQ(test, be16_to_cpu(hdr.ulpdu_len), len + 18);
-		KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&hdr, len + 18, IETF, &seg),
+		KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&hdr, len + 18, IETF, ALL, &seg),
 				KIW_PERR_NONE);
 		KUNIT_EXPECT_EQ(test, seg.last, i & 1);
 		KUNIT_EXPECT_EQ(test, seg.payload_len, len);
@@ -194,14 +196,14 @@ static void round_trip_untagged(struct kunit *test)
 }
 
 /*
- * A second implementation of RFC 5041 4 and RFC 5040 4.1, with bit arithmetic and
- * one character per opcode (t: tagged, else the queue number), for a segment with
- * offset 0 and 28 octets of payload after the longer header.
+ * A second implementation of RFC 5041 4, RFC 5040 4.1 and RFC 7306 4.1, with bit
+ * arithmetic and one character per opcode (t: tagged, else the queue number), for a
+ * segment with offset 0 and 28 octets of payload after the longer header.
  */
-static enum kiw_perr oracle(u8 version, u8 ddp, u8 rdmap, u32 qn)
+static enum kiw_perr oracle(u8 version, u8 opcodes, u8 ddp, u8 rdmap, u32 qn)
 {
-	static const char usage[] = "t1t00002--------";
-	const char use = usage[rdmap % 16];
+	static const char usage[] = "t1t00002--------", usages[] = "t1t000020013----";
+	const char use = opcodes == 8 ? usage[rdmap % 16] : usages[rdmap % 16];
 
 	if (ddp % 4 != version)
 		return ddp >= 128 ? KIW_PERR_DDP_TAGGED_VERSION : KIW_PERR_DDP_UNTAGGED_VERSION;
@@ -211,16 +213,21 @@ static enum kiw_perr oracle(u8 version, u8 ddp, u8 rdmap, u32 qn)
 		return KIW_PERR_RDMAP_OPCODE;
 	if (use == 't')
 		return KIW_PERR_NONE;
-	if (qn > 2)
+	if (qn > (opcodes == 8 ? 2 : 3))
 		return KIW_PERR_DDP_QN;
 	if (qn != (u32)(use - '0'))
 		return KIW_PERR_RDMAP_OPCODE;
+	/* 8 octets of Immediate Data, 52 of an Atomic Request */
+	if (rdmap % 16 == 8 || rdmap % 16 == 9)
+		return KIW_PERR_DDP_TOO_LONG;
+	if (rdmap % 16 == 10)
+		return KIW_PERR_RDMAP_OP_UNSPEC;
 	if (use != '0' && !(ddp & 64))
 		return KIW_PERR_RDMAP_OP_UNSPEC;
 	return KIW_PERR_NONE;
 }
 
-static u32 sweep_controls(u8 version, u32 qn)
+static u32 sweep_controls(u8 version, u8 opcodes, u32 qn)
 {
 	struct kiw_ddp_seg seg;
 	u8 head[HEAD_MAX] = {};
@@ -232,8 +239,8 @@ static u32 sweep_controls(u8 version, u32 qn)
 	put_unaligned_be32(qn, head + 8);
 	for (i = 0; i < 1 << 16; i++) {
 		put_unaligned_be16(i, head + 2);
-		want = oracle(version, i >> 8, i, qn);
-		if (kiw_ddp_decode(head, 46, version, &seg) != want)
+		want = oracle(version, opcodes, i >> 8, i, qn);
+		if (kiw_ddp_decode(head, 46, version, opcodes, &seg) != want)
 			bad++;
 		else if (!want && (seg.opcode != i % 16 || seg.tagged != i >> 15 ||
 				   seg.last != (i >> 14 & 1) || seg.hdr_len != 20 - 4 * (i >> 15)))
@@ -247,24 +254,24 @@ static void every_control_and_queue(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(queues); i++) {
-		KUNIT_EXPECT_EQ(test, sweep_controls(IETF, queues[i]), 0U);
-		KUNIT_EXPECT_EQ(test, sweep_controls(RDMAC, queues[i]), 0U);
+		KUNIT_EXPECT_EQ(test, sweep_controls(IETF, ALL, queues[i]), 0U);
+		KUNIT_EXPECT_EQ(test, sweep_controls(IETF, OLD, queues[i]), 0U);
+		KUNIT_EXPECT_EQ(test, sweep_controls(RDMAC, OLD, queues[i]), 0U);
 	}
 }
 
 /* The expected verdict on a segment of @ulpdu_len octets with valid control octets */
 static enum kiw_perr length_oracle(u8 opcode, u32 ulpdu_len)
 {
+	static const u8 sizes[] = { 14, 46, 14, 18, 18, 18, 18, 22, 26, 26, 70, 30 };
 	const bool tagged = opcode == 0 || opcode == 2;
 
 	if (ulpdu_len < (tagged ? 14 : 18))
 		return KIW_PERR_MPA_FRAMING;
-	if (opcode == KIW_RDMAP_READ_REQ && ulpdu_len > 46)
+	if (ulpdu_len < sizes[opcode])
+		return KIW_PERR_RDMAP_OP_UNSPEC;
+	if (ulpdu_len > sizes[opcode] && (opcode == 1 || (opcode >= 8 && opcode <= 10)))
 		return KIW_PERR_DDP_TOO_LONG;
-	if (opcode == KIW_RDMAP_READ_REQ && ulpdu_len < 46)
-		return KIW_PERR_RDMAP_OP_UNSPEC;
-	if (opcode == KIW_RDMAP_TERMINATE && ulpdu_len < 22)
-		return KIW_PERR_RDMAP_OP_UNSPEC;
 	return KIW_PERR_NONE;
 }
 
@@ -280,7 +287,7 @@ static void expect_length(struct kunit *test, const u8 *head, u32 ulpdu_len)
 	KUNIT_ASSERT_NOT_NULL(test, copy);
 	memcpy(copy, head, avail);
 	put_unaligned_be16(ulpdu_len, copy);
-	KUNIT_EXPECT_EQ_MSG(test, kiw_ddp_decode(copy, ulpdu_len, IETF, &seg),
+	KUNIT_EXPECT_EQ_MSG(test, kiw_ddp_decode(copy, ulpdu_len, IETF, ALL, &seg),
 			    length_oracle(opcode, ulpdu_len), "opcode %u length %u",
 			    opcode, ulpdu_len);
 	if (!length_oracle(opcode, ulpdu_len))
@@ -292,14 +299,14 @@ static void expect_length(struct kunit *test, const u8 *head, u32 ulpdu_len)
 static void every_length_in_its_own_buffer(struct kunit *test)
 {
 	static const u32 large[] = { 127, 128, 1500, 32767, 32768, 64768, 65517, 65534, 65535 };
+	static const u8 qn[] = { 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 1, 3 };
 	u8 head[HEAD_MAX] = {};
 	u32 opcode, len;
 
-	for (opcode = 0; opcode < 8; opcode++) {
+	for (opcode = 0; opcode < 12; opcode++) {
 		head[2] = opcode == 0 || opcode == 2 ? 0xc1 : 0x41;
 		head[3] = 0x40 | opcode;
-		if (opcode != 0 && opcode != 2)
-			head[11] = opcode == 1 ? 1 : opcode == 7 ? 2 : 0;
+		head[11] = qn[opcode];
 		for (len = 0; len < 80; len++)
 			expect_length(test, head, len);
 		for (len = 0; len < ARRAY_SIZE(large); len++)
@@ -318,7 +325,7 @@ static void reserved_bits_are_ignored(struct kunit *test)
 	for (i = 0; i < 16 * 4; i++) {
 		head[2] = send_head[2] | (i & 15) << 2;
 		head[3] = send_head[3] | i >> 4 << 4;
-		KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 0x112, IETF, &seg), KIW_PERR_NONE);
+		KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 0x112, IETF, ALL, &seg), KIW_PERR_NONE);
 		KUNIT_EXPECT_EQ(test, seg.opcode, (u8)KIW_RDMAP_SEND_SE_INV);
 	}
 }
@@ -329,10 +336,10 @@ static void any_alignment(struct kunit *test)
 	u8 buf[sizeof(send_head) + 8];
 	int shift;
 
-	kiw_ddp_decode(send_head, 0x112, IETF, &want);
+	kiw_ddp_decode(send_head, 0x112, IETF, ALL, &want);
 	for (shift = 0; shift < 8; shift++) {
 		memcpy(buf + shift, send_head, sizeof(send_head));
-		KUNIT_EXPECT_EQ(test, kiw_ddp_decode(buf + shift, 0x112, IETF, &seg),
+		KUNIT_EXPECT_EQ(test, kiw_ddp_decode(buf + shift, 0x112, IETF, ALL, &seg),
 				KIW_PERR_NONE);
 		KUNIT_EXPECT_MEMEQ(test, &seg, &want, sizeof(seg));
 	}
@@ -346,23 +353,24 @@ static void first_fault_counts(struct kunit *test)
 
 	put_unaligned_be32(3, head + 8);
 	put_unaligned_be32(1, head + 16);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 17, IETF, &seg), KIW_PERR_MPA_FRAMING);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, &seg), KIW_PERR_DDP_UNTAGGED_VERSION);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 17, IETF, ALL, &seg), KIW_PERR_MPA_FRAMING);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, ALL, &seg), KIW_PERR_DDP_UNTAGGED_VERSION);
 	head[2] = 0x01;
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, &seg), KIW_PERR_RDMAP_VERSION);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, ALL, &seg), KIW_PERR_RDMAP_VERSION);
 	head[3] = 0x4f;
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, &seg), KIW_PERR_RDMAP_OPCODE);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, ALL, &seg), KIW_PERR_RDMAP_OPCODE);
 	head[3] = 0x41;
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, &seg), KIW_PERR_DDP_QN);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, OLD, &seg), KIW_PERR_DDP_QN);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, ALL, &seg), KIW_PERR_RDMAP_OPCODE);
 	put_unaligned_be32(0, head + 8);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, &seg), KIW_PERR_RDMAP_OPCODE);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, ALL, &seg), KIW_PERR_RDMAP_OPCODE);
 	put_unaligned_be32(1, head + 8);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, &seg), KIW_PERR_DDP_MO);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, ALL, &seg), KIW_PERR_DDP_MO);
 	put_unaligned_be32(0, head + 16);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 47, IETF, &seg), KIW_PERR_DDP_TOO_LONG);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 46, IETF, &seg), KIW_PERR_RDMAP_OP_UNSPEC);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 47, IETF, ALL, &seg), KIW_PERR_DDP_TOO_LONG);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 46, IETF, ALL, &seg), KIW_PERR_RDMAP_OP_UNSPEC);
 	head[2] = 0x41;
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 46, IETF, &seg), KIW_PERR_NONE);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 46, IETF, ALL, &seg), KIW_PERR_NONE);
 }
 
 /* RFC 5041 5.3: the segment @head is continued by @next, and by no other segment. */
@@ -373,8 +381,8 @@ static void expect_continues(struct kunit *test, const u8 *head, const u8 *next,
 	u16 ulpdu_len = get_unaligned_be16(head);
 	size_t bit;
 
-	KUNIT_ASSERT_EQ(test, kiw_ddp_decode(head, ulpdu_len, IETF, &first), KIW_PERR_NONE);
-	KUNIT_ASSERT_EQ(test, kiw_ddp_decode(next, ulpdu_len, IETF, &second), KIW_PERR_NONE);
+	KUNIT_ASSERT_EQ(test, kiw_ddp_decode(head, ulpdu_len, IETF, ALL, &first), KIW_PERR_NONE);
+	KUNIT_ASSERT_EQ(test, kiw_ddp_decode(next, ulpdu_len, IETF, ALL, &second), KIW_PERR_NONE);
 	for (bit = 0; bit < 8 * len; bit++) {
 		memcpy(was, head, sizeof(was));
 		memcpy(buf, next, sizeof(buf));
@@ -430,7 +438,7 @@ static void nothing_continues_with_the_last(struct kunit *test)
 
 	kiw_ddp_encode_tagged(&head, IETF, KIW_RDMAP_WRITE, true, 100, 1, 0);
 	kiw_ddp_encode_tagged(&next, IETF, KIW_RDMAP_WRITE, true, 100, 1, 100);
-	KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&head, 114, IETF, &seg), KIW_PERR_NONE);
+	KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&head, 114, IETF, ALL, &seg), KIW_PERR_NONE);
 	KUNIT_EXPECT_FALSE(test, kiw_ddp_continues((u8 *)&next, (u8 *)&head, &seg));
 }
 

@@ -56,6 +56,9 @@ static const struct golden rfc5044_rfc6581[] = {
 	{ KIW_PERR_MPA_RTR, 2, 0, 0x07 },
 };
 
+/* RFC 7306 8.2; at the other end it cannot be told from RDMAP_STREAM */
+static const struct golden rfc7306 = { KIW_PERR_RDMAP_ALIGN, 0, 2, 0x07 };
+
 static void expect_golden(struct kunit *test, const struct golden *row, size_t rows)
 {
 	const struct kiw_perr_info *info;
@@ -85,10 +88,19 @@ static void rfc5044_rfc6581_section_8(struct kunit *test)
 	expect_golden(test, rfc5044_rfc6581, ARRAY_SIZE(rfc5044_rfc6581));
 }
 
+static void rfc7306_section_8_2(struct kunit *test)
+{
+	const struct kiw_perr_info *info = kiw_perr_info(rfc7306.perr);
+
+	KUNIT_EXPECT_EQ(test, info->layer, rfc7306.layer);
+	KUNIT_EXPECT_EQ(test, info->etype, rfc7306.etype);
+	KUNIT_EXPECT_EQ(test, info->code, rfc7306.code);
+}
+
 static void golden_rows_are_all(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, ARRAY_SIZE(rfc5040) + ARRAY_SIZE(rfc5041) +
-			ARRAY_SIZE(rfc5044_rfc6581), (size_t)KIW_PERR_COUNT - 1);
+			ARRAY_SIZE(rfc5044_rfc6581) + 1, (size_t)KIW_PERR_COUNT - 1);
 }
 
 static void rows_are_filled(struct kunit *test)
@@ -169,6 +181,7 @@ static struct kunit_case perr_cases[] = {
 	KUNIT_CASE(rfc5040_figure_9),
 	KUNIT_CASE(rfc5041_section_7_2),
 	KUNIT_CASE(rfc5044_rfc6581_section_8),
+	KUNIT_CASE(rfc7306_section_8_2),
 	KUNIT_CASE(golden_rows_are_all),
 	KUNIT_CASE(rows_are_filled),
 	KUNIT_CASE(texts_differ),

@@ -7,10 +7,10 @@
 
 #include "util.h"
 
-/* RFC 5040 figure 4, one character per opcode; further opcodes are not defined */
+/* RFC 5040 figure 4 and RFC 7306 figure 2, one character per opcode; there are no others */
 static bool in(const char *set, unsigned int opcode)
 {
-	return opcode < 8 && set[opcode] == '1';
+	return opcode < 12 && set[opcode] == '1';
 }
 
 static void rfc5040_figure_4(struct kunit *test)
@@ -18,20 +18,26 @@ static void rfc5040_figure_4(struct kunit *test)
 	unsigned int opcode;
 
 	for (opcode = 0; opcode < 256; opcode++) {
-		KUNIT_EXPECT_EQ(test, kiw_rdmap_opcode_fits(opcode, true), in("10100000", opcode));
-		KUNIT_EXPECT_EQ(test, kiw_rdmap_opcode_fits(opcode, false), in("01011111", opcode));
-		KUNIT_EXPECT_EQ(test, kiw_rdmap_is_solicited(opcode), in("00000110", opcode));
-		KUNIT_EXPECT_EQ(test, kiw_rdmap_is_invalidate(opcode), in("00001010", opcode));
+		KUNIT_EXPECT_EQ(test, kiw_rdmap_opcode_fits(opcode, true, 8),
+				in("101000000000", opcode));
+		KUNIT_EXPECT_EQ(test, kiw_rdmap_opcode_fits(opcode, false, 8),
+				in("010111110000", opcode));
+		KUNIT_EXPECT_EQ(test, kiw_rdmap_opcode_fits(opcode, true, 12),
+				in("101000000000", opcode));
+		KUNIT_EXPECT_EQ(test, kiw_rdmap_opcode_fits(opcode, false, 12),
+				in("010111111111", opcode));
+		KUNIT_EXPECT_EQ(test, kiw_rdmap_is_solicited(opcode), in("000001100100", opcode));
+		KUNIT_EXPECT_EQ(test, kiw_rdmap_is_invalidate(opcode), in("000010100000", opcode));
 	}
 }
 
 static void rfc5040_figure_4_queues(struct kunit *test)
 {
-	static const u32 want[] = { 3, 1, 3, 0, 0, 0, 0, 2 };
+	static const u32 want[] = { 4, 1, 4, 0, 0, 0, 0, 2, 0, 0, 1, 3 };
 	unsigned int opcode;
 
 	for (opcode = 0; opcode < 256; opcode++)
-		KUNIT_EXPECT_EQ(test, kiw_rdmap_queue(opcode), opcode < 8 ? want[opcode] : 3U);
+		KUNIT_EXPECT_EQ(test, kiw_rdmap_queue(opcode), opcode < 12 ? want[opcode] : 4U);
 }
 
 /* RFC 5040 4.4 figure 6 */
@@ -84,18 +90,18 @@ static void read_request_extremes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, back.size, ~0U);
 }
 
-/* RFC 5040 5.2.1 and 5.4, for all payload lengths */
+/* RFC 5040 5.2.1 and 5.4, RFC 7306 5.2 and 6.3, for all payload lengths */
 static enum kiw_perr size_oracle(const struct kiw_ddp_seg *seg)
 {
-	const bool is_read = seg->opcode == 1;
+	static const u8 sizes[] = { 0, 28, 0, 0, 0, 0, 0, 4, 8, 8, 52, 12 };
 
-	if (!is_read && seg->opcode != 7)
+	if (!sizes[seg->opcode])
 		return KIW_PERR_NONE;
 	if (seg->mo != 0)
 		return KIW_PERR_DDP_MO;
-	if (is_read && seg->payload_len > 28)
+	if (seg->opcode != 7 && seg->opcode != 11 && seg->payload_len > sizes[seg->opcode])
 		return KIW_PERR_DDP_TOO_LONG;
-	if (!seg->last || seg->payload_len < (is_read ? 28 : 4))
+	if (!seg->last || seg->payload_len < sizes[seg->opcode])
 		return KIW_PERR_RDMAP_OP_UNSPEC;
 	return KIW_PERR_NONE;
 }
@@ -106,10 +112,10 @@ static void header_messages_are_one_segment(struct kunit *test)
 	struct kiw_ddp_seg seg = {};
 	u32 i, len, bad = 0;
 
-	for (i = 0; i < 8 * 2 * ARRAY_SIZE(offsets); i++) {
-		seg.opcode = i % 8;
-		seg.last = i / 8 % 2;
-		seg.mo = offsets[i / 16];
+	for (i = 0; i < 12 * 2 * ARRAY_SIZE(offsets); i++) {
+		seg.opcode = i % 12;
+		seg.last = i / 12 % 2;
+		seg.mo = offsets[i / 24];
 		for (len = 0; len <= 0xffff; len++) {
 			seg.payload_len = len;
 			bad += kiw_rdmap_check_size(&seg) != size_oracle(&seg);

@@ -157,6 +157,53 @@ static void reads_of_one_sge_are_as_many_as_negotiated(struct kunit *test)
 	}
 }
 
+/* Reads and Atomic Operations in one queue keep their order and what they carry. */
+static void atomics_are_among_the_reads(struct kunit *test)
+{
+	u8 ddp[KIW_DDP_UNTAGGED_HDR] = {};
+	struct kiw_atomic_req atomic = {};
+	struct kiw_read_req req = {};
+	struct kiw_peer_read *read;
+	struct kiw_inq inq;
+	u32 depth, i;
+
+	for (depth = 1; depth <= 33; depth++) {
+		KUNIT_ASSERT_EQ(test, kiw_inq_init(&inq, depth, true, false), 0);
+		inq.put = U32_MAX - 1;
+		inq.get = inq.put;
+		KUNIT_ASSERT_TRUE(test, kiw_inq_ready(&inq));
+		for (i = 0; i < depth; i++) {
+			req.size = i;
+			atomic.compare_mask = i;
+			atomic.id = ~i;
+			ddp[17] = i;
+			KUNIT_EXPECT_TRUE(test, i % 2 ? kiw_inq_add(&inq, &req, ddp) :
+							kiw_inq_add_atomic(&inq, &atomic, ddp));
+		}
+		KUNIT_EXPECT_FALSE(test, kiw_inq_add_atomic(&inq, &atomic, ddp));
+		KUNIT_EXPECT_FALSE(test, kiw_inq_add(&inq, &req, ddp));
+		for (i = 0; i < depth; i++) {
+			read = kiw_inq_oldest(&inq);
+			KUNIT_ASSERT_NOT_NULL(test, read);
+			KUNIT_EXPECT_EQ(test, read->is_atomic, !(i % 2));
+			KUNIT_EXPECT_EQ(test, read->ddp[17], i);
+			if (read->is_atomic) {
+				KUNIT_EXPECT_FALSE(test, read->is_executed);
+				KUNIT_EXPECT_EQ(test, read->atomic.compare_mask, (u64)i);
+				KUNIT_EXPECT_EQ(test, read->atomic.id, ~i);
+				/* For the next user of the slot */
+				read->is_executed = true;
+				read->value = ~0ULL;
+			} else {
+				KUNIT_EXPECT_EQ(test, read->req.size, i);
+			}
+			kiw_inq_done(&inq);
+		}
+		KUNIT_EXPECT_NULL(test, kiw_inq_oldest(&inq));
+		kiw_inq_uninit(&inq);
+	}
+}
+
 static void reads_are_as_many_as_negotiated(struct kunit *test)
 {
 	u8 ddp[KIW_DDP_UNTAGGED_HDR] = {};
@@ -166,7 +213,7 @@ static void reads_are_as_many_as_negotiated(struct kunit *test)
 	u32 depth, i;
 
 	for (depth = 0; depth <= 9; depth++) {
-		KUNIT_ASSERT_EQ(test, kiw_inq_init(&inq, depth, false), 0);
+		KUNIT_ASSERT_EQ(test, kiw_inq_init(&inq, depth, false, false), 0);
 		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth, false), 0);
 		KUNIT_ASSERT_TRUE(test, kiw_inq_ready(&inq) && kiw_orq_ready(&orq));
 		for (i = 0; i < depth; i++) {
@@ -222,8 +269,8 @@ static void rings_are_allocated_when_needed(struct kunit *test)
 		memset(orq.sges, 0, orq.num_sges * sizeof(*orq.sges));
 		kiw_orq_uninit(&orq);
 
-		KUNIT_ASSERT_EQ(test, kiw_inq_init(&inq, depth, false), 0);
-		size = depth * sizeof(*inq.slots);
+		KUNIT_ASSERT_EQ(test, kiw_inq_init(&inq, depth, false, false), 0);
+		size = depth * inq.slot_bytes;
 		KUNIT_EXPECT_NULL(test, inq.slots);
 		KUNIT_ASSERT_TRUE(test, kiw_inq_ready(&inq) && kiw_inq_ready(&inq));
 		memset(inq.slots, 0, size);
@@ -272,7 +319,7 @@ static void rings_are_allocated_at_once(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, orq.slots && orq.sges);
 		kiw_orq_uninit(&orq);
 
-		KUNIT_ASSERT_EQ(test, kiw_inq_init(&inq, depth, true), 0);
+		KUNIT_ASSERT_EQ(test, kiw_inq_init(&inq, depth, false, true), 0);
 		KUNIT_EXPECT_NOT_NULL(test, inq.slots);
 		kiw_inq_uninit(&inq);
 	}
@@ -286,6 +333,7 @@ static struct kunit_case readq_cases[] = {
 	KUNIT_CASE(pend_is_not_sent_before_it_is_built),
 	KUNIT_CASE(pend_cut_is_never_sent),
 	KUNIT_CASE(pend_cut_leaves_what_is_settled),
+	KUNIT_CASE(atomics_are_among_the_reads),
 	KUNIT_CASE(reads_are_as_many_as_negotiated),
 	KUNIT_CASE(reads_keep_their_sges),
 	KUNIT_CASE(reads_of_one_sge_are_as_many_as_negotiated),

@@ -28,6 +28,11 @@ static const u8 read_fpdu[48] = {
 	[20] = 0xa0, 0xa1, 0xa2, 0xa3, [32] = 0xff, [36] = 0xb0, 0xb1, 0xb2, 0xb3,
 };
 
+/* RFC 7306 A.1: Atomic Request, MSN 3; the payload begins like a Read Request would */
+static const u8 atomic_fpdu[48] = {
+	0x00, 0x46, 0x41, 0x4a, [11] = 0x01, [15] = 0x03, [20 ... 47] = 0xee,
+};
+
 static void expect_payload(struct kunit *test, enum kiw_perr perr, const u8 *head,
 			   size_t head_len, u32 control, size_t copied)
 {
@@ -55,6 +60,21 @@ static void rfc5040_4_8_rdmap_protection_fault(struct kunit *test)
 	expect_payload(test, KIW_PERR_RDMAP_ACCESS, read_fpdu, 48, 0x0102e000, 48);
 	expect_payload(test, KIW_PERR_RDMAP_ACCESS, write_fpdu, 16, 0x0102c000, 16);
 	expect_payload(test, KIW_PERR_RDMAP_INVALIDATE, send_fpdu, 48, 0x0109c000, 20);
+}
+
+/* RFC 7306 8.1 (2): the Terminate has the DDP header of an Atomic Request, and not its other one */
+static void rfc7306_8_1_atomic_request(struct kunit *test)
+{
+	u8 head[sizeof(struct kiw_wire_untagged)];
+	size_t len;
+
+	expect_payload(test, KIW_PERR_RDMAP_ACCESS, atomic_fpdu, 48, 0x0102c000, 20);
+	expect_payload(test, KIW_PERR_RDMAP_ALIGN, atomic_fpdu, 48, 0x0207c000, 20);
+	/* When the operation is executed, only the DDP header is still known */
+	len = kiw_term_atomic_head(head, atomic_fpdu + 2);
+	KUNIT_EXPECT_EQ(test, len, sizeof(head));
+	KUNIT_EXPECT_MEMEQ(test, head, atomic_fpdu, sizeof(head));
+	expect_payload(test, KIW_PERR_RDMAP_STAG, head, len, 0x0100c000, 20);
 }
 
 /* A Response that has come to octet 0x102 of 0x304: the rest of the request is quoted */
@@ -108,7 +128,7 @@ static int headers_of(enum kiw_perr perr)
 {
 	if (perr >= KIW_PERR_RDMAP_STAG && perr <= KIW_PERR_RDMAP_PROT_UNSPEC)
 		return 2;
-	if (perr >= KIW_PERR_RDMAP_VERSION && perr <= KIW_PERR_RDMAP_OP_UNSPEC)
+	if (perr >= KIW_PERR_RDMAP_VERSION && perr <= KIW_PERR_RDMAP_ALIGN)
 		return 1;
 	return perr >= KIW_PERR_DDP_STAG && perr <= KIW_PERR_DDP_UNTAGGED_VERSION;
 }
@@ -192,7 +212,9 @@ static void every_fault_round_trip(struct kunit *test)
 		len = kiw_term_encode(buf, perr, read_fpdu, sizeof(read_fpdu));
 		memset(&term, 0xa5, sizeof(term));
 		KUNIT_ASSERT_TRUE(test, kiw_term_decode(buf, len, &term));
-		KUNIT_EXPECT_EQ(test, (u32)term.perr, perr);
+		/* Not an error of its own on the wire */
+		KUNIT_EXPECT_EQ(test, (u32)term.perr, perr == KIW_PERR_RDMAP_ALIGN ?
+				(u32)KIW_PERR_RDMAP_STREAM : perr);
 		KUNIT_EXPECT_EQ(test, term.layer, kiw_perr_info(perr)->layer);
 		KUNIT_EXPECT_EQ(test, term.etype, kiw_perr_info(perr)->etype);
 		KUNIT_EXPECT_EQ(test, term.code, kiw_perr_info(perr)->code);
@@ -313,6 +335,7 @@ static void every_truncation_and_flag(struct kunit *test)
 static struct kunit_case term_cases[] = {
 	KUNIT_CASE(rfc5040_4_8_ddp_fault),
 	KUNIT_CASE(rfc5040_4_8_rdmap_protection_fault),
+	KUNIT_CASE(rfc7306_8_1_atomic_request),
 	KUNIT_CASE(rfc5040_4_8_read_answered_in_part),
 	KUNIT_CASE(opcode_of_the_segment),
 	KUNIT_CASE(rfc5040_4_8_rdmap_operation_fault),

@@ -29,24 +29,27 @@ static void written_again(u8 *head, u8 version, const struct kiw_ddp_seg *seg)
 	FUZZ_CHECK(!memcmp(&untagged, head, sizeof(untagged)));
 }
 
-static void check_meaning(const struct kiw_ddp_seg *seg, u16 ulpdu_len)
+static void check_meaning(const struct kiw_ddp_seg *seg, u16 ulpdu_len, u8 opcodes)
 {
 	FUZZ_CHECK(seg->hdr_len == (seg->tagged ? 16 : 20));
 	FUZZ_CHECK(seg->hdr_len + seg->payload_len == 2 + ulpdu_len);
-	FUZZ_CHECK(kiw_rdmap_opcode_fits(seg->opcode, seg->tagged));
+	FUZZ_CHECK(kiw_rdmap_opcode_fits(seg->opcode, seg->tagged, opcodes));
 	if (seg->tagged)
 		return;
-	FUZZ_CHECK(seg->qn < KIW_QN_COUNT);
+	FUZZ_CHECK(seg->qn < (opcodes == KIW_RDMAP_OPCODES_5040 ? 3 : 4));
 	FUZZ_CHECK(seg->qn == kiw_rdmap_queue(seg->opcode));
-	if (seg->qn == KIW_QN_SEND)
+	if (seg->opcode >= KIW_RDMAP_SEND && seg->opcode < KIW_RDMAP_TERMINATE)
 		return;
 	FUZZ_CHECK(seg->last && !seg->mo);
-	FUZZ_CHECK(seg->qn != KIW_QN_READ_REQ || seg->payload_len == 28);
-	FUZZ_CHECK(seg->payload_len >= 4);
+	FUZZ_CHECK(seg->qn != KIW_QN_READ_REQ ||
+		   seg->payload_len == (seg->opcode == KIW_RDMAP_READ_REQ ? 28 : 52));
+	FUZZ_CHECK(seg->qn != KIW_QN_SEND || seg->payload_len == 8);
+	FUZZ_CHECK(seg->payload_len >= (seg->qn == KIW_QN_ATOMIC_RESP ? 12 : 4));
 }
 
 /* A segment accepted as the continuation of a good one is good and has the expected values. */
-static void followed(const u8 *good, const struct kiw_ddp_seg *seg, u8 version, u8 where, u8 wrong)
+static void followed(const u8 *good, const struct kiw_ddp_seg *seg, u8 version, u8 opcodes, u8 where,
+		     u8 wrong)
 {
 	u8 head[sizeof(struct kiw_wire_untagged)], next[sizeof(head)];
 	struct kiw_ddp_seg said = *seg;
@@ -64,7 +67,8 @@ static void followed(const u8 *good, const struct kiw_ddp_seg *seg, u8 version, 
 		return;
 	}
 	FUZZ_CHECK(!memcmp(head, next, seg->hdr_len));
-	FUZZ_CHECK(kiw_ddp_decode(next, get_unaligned_be16(next), version, &is) == KIW_PERR_NONE);
+	FUZZ_CHECK(kiw_ddp_decode(next, get_unaligned_be16(next), version, opcodes, &is) ==
+		   KIW_PERR_NONE);
 	FUZZ_CHECK(!memcmp(&is, &said, sizeof(is)));
 }
 
@@ -80,6 +84,7 @@ int fuzz_one(const u8 *data, size_t size)
 {
 	struct fuzz_input in = fuzz_input(data, size);
 	u8 version = in.param[0] & 1;
+	u8 opcodes = in.param[0] & 2 ? KIW_RDMAP_OPCODES_7306 : KIW_RDMAP_OPCODES_5040;
 	struct kiw_ddp_seg seg;
 	enum kiw_perr perr;
 	u16 ulpdu_len;
@@ -91,12 +96,12 @@ int fuzz_one(const u8 *data, size_t size)
 	ulpdu_len = get_unaligned_be16(in.data);
 	room = 2 + ulpdu_len < (int)KIW_FPDU_HDR_MAX ? 2 + ulpdu_len : KIW_FPDU_HDR_MAX;
 	head = fuzz_block(&in, room);
-	perr = kiw_ddp_decode(head, ulpdu_len, version, &seg);
+	perr = kiw_ddp_decode(head, ulpdu_len, version, opcodes, &seg);
 	FUZZ_CHECK((unsigned int)perr < KIW_PERR_COUNT);
 	if (perr == KIW_PERR_NONE) {
-		check_meaning(&seg, ulpdu_len);
+		check_meaning(&seg, ulpdu_len, opcodes);
 		if (room >= sizeof(struct kiw_wire_untagged))
-			followed(head, &seg, version, in.param[1], in.param[2]);
+			followed(head, &seg, version, opcodes, in.param[1], in.param[2]);
 		written_again(head, version, &seg);
 	}
 	free(head);

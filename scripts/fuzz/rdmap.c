@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* RDMA Read Requests, parsed and built again, and the order of messages on an untagged queue. */
+/*
+ * RDMA Read Requests and the headers of RFC 7306, parsed and built again, Atomic Operations, and the
+ * order of messages on an untagged queue.
+ */
 #include "fuzz.h"
 
 #include "proto/rdmap.h"
+#include "proto/rdmap_ext.h"
 
 #define SEGMENT		11	/* octets of input for one segment */
 
@@ -18,14 +22,57 @@ static void read_request(const struct fuzz_input *in)
 	free(wire);
 }
 
-static void opcodes(u8 opcode)
+/* What an operation gives depends on its own fields only: added bit by bit, or swapped. */
+static void atomic_result(const struct kiw_atomic_req *req, u64 old)
 {
-	bool tagged = kiw_rdmap_opcode_fits(opcode, true);
-	bool untagged = kiw_rdmap_opcode_fits(opcode, false);
+	u64 is = kiw_atomic_result(req, old), sum = 0, carry = 0;
+	int bit;
+
+	if (req->aopcode == KIW_ATOMIC_CMP_SWAP) {
+		FUZZ_CHECK(is == old || !((is ^ req->data) & req->mask));
+		FUZZ_CHECK(!((is ^ old) & ~req->mask));
+		return;
+	}
+	for (bit = 0; bit < 64; bit++) {
+		carry += (old >> bit & 1) + (req->data >> bit & 1);
+		sum |= (carry & 1) << bit;
+		carry = req->mask >> bit & 1 ? 0 : carry >> 1;
+	}
+	FUZZ_CHECK(is == sum);
+}
+
+static void extensions(const struct fuzz_input *in)
+{
+	u8 *wire = fuzz_block(in, sizeof(struct kiw_wire_atomic_req));
+	struct kiw_wire_atomic_resp response;
+	struct kiw_wire_atomic_req again;
+	struct kiw_atomic_resp resp;
+	struct kiw_atomic_req req;
+	u8 imm[KIW_IMMEDIATE_SIZE];
+
+	kiw_atomic_req_decode(wire, &req);
+	kiw_atomic_req_encode(&again, &req);
+	FUZZ_CHECK(!memcmp((u8 *)&again + 4, wire + 4, sizeof(again) - 4));
+	FUZZ_CHECK(again.aopcode == (wire[3] & 0xf) && !again.reserved[0]);
+	kiw_atomic_resp_decode(wire, &resp);
+	kiw_atomic_resp_encode(&response, &resp);
+	FUZZ_CHECK(!memcmp(&response, wire, sizeof(response)));
+	kiw_immediate_encode(imm, kiw_immediate_decode(wire));
+	FUZZ_CHECK(!memcmp(imm, wire, 4) && !imm[4] && !imm[7]);
+	if (kiw_atomic_is_known(req.aopcode))
+		atomic_result(&req, resp.value);
+	free(wire);
+}
+
+static void opcodes(u8 opcode, u8 count)
+{
+	bool tagged = kiw_rdmap_opcode_fits(opcode, true, count);
+	bool untagged = kiw_rdmap_opcode_fits(opcode, false, count);
 
 	FUZZ_CHECK(!tagged || !untagged);
-	FUZZ_CHECK((tagged || untagged) == (opcode < 8));
-	FUZZ_CHECK((kiw_rdmap_queue(opcode) < KIW_QN_COUNT) == untagged);
+	FUZZ_CHECK((tagged || untagged) == (opcode < count));
+	FUZZ_CHECK(!untagged || kiw_rdmap_queue(opcode) < KIW_QN_COUNT);
+	FUZZ_CHECK(!tagged || kiw_rdmap_queue(opcode) == KIW_QN_COUNT);
 	if (kiw_rdmap_is_solicited(opcode) || kiw_rdmap_is_invalidate(opcode))
 		FUZZ_CHECK(kiw_rdmap_queue(opcode) == KIW_QN_SEND);
 }
@@ -63,7 +110,7 @@ static void order(const struct fuzz_input *in)
 
 /**
  * fuzz_one() - run one input of libFuzzer
- * @data: a Read Request header, and segments on a queue
+ * @data: a Read Request or another header, and segments on a queue
  * @size: number of octets
  *
  * Context: user space.
@@ -74,7 +121,9 @@ int fuzz_one(const u8 *data, size_t size)
 	struct fuzz_input in = fuzz_input(data, size);
 
 	read_request(&in);
-	opcodes(in.param[8]);
+	extensions(&in);
+	opcodes(in.param[8], KIW_RDMAP_OPCODES_5040);
+	opcodes(in.param[8], KIW_RDMAP_OPCODES_7306);
 	order(&in);
 	return 0;
 }

@@ -40,10 +40,30 @@ traced() {
 # Checks the counters of what only kernel consumers can do.
 counted() {
 	local name
-	for name in fast_registered fast_invalidated rx_invalidates wc_mem_op; do
+	for name in fast_registered fast_invalidated rx_invalidates wc_mem_op tx_immediates \
+		rx_immediates tx_atomic_requests rx_atomic_requests tx_atomic_responses \
+		rx_atomic_responses rx_align; do
 		grep -q -v '^0$' /sys/class/infiniband/kiw[ab]/ports/1/hw_counters/"$name" ||
 			{ echo "$name stays 0"; return 1; }
 	done
+}
+
+# rfc7306 y|n HOST...
+rfc7306() {
+	local host value=$1
+	shift
+	for host; do
+		echo "$value" >"/sys/class/infiniband/$(dev_of "$host")/policy/rfc7306" || return
+	done
+}
+
+# without NAME HOST...: a case, while the policy of these hosts is off
+without() {
+	local status name=$1
+	shift
+	rfc7306 n "$@" && run "$name"
+	status=$?
+	rfc7306 y "$@" && return "$status"
 }
 
 qp_is_up() { rdma resource show qp link "$(dev_of "$1")/1" | grep -q 'state RTS'; }
@@ -67,6 +87,8 @@ while read -r name; do
 done <"$KTEST/cases"
 t_run "trace events" traced
 t_run "counters" counted
+t_run "without RFC 7306" without ext-off a b
+t_run "a peer without RFC 7306" without ext-unknown b
 for host in a b; do
 	t_run "$(dev_of $host) is removed" removal $host
 done

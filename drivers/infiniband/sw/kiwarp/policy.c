@@ -52,6 +52,7 @@ static const struct setting settings[KIW_POLICY_COUNT] = {
 	[KIW_POLICY_MAX_HALF_OPEN]	= { NUMBER(1, 65535) },
 	[KIW_POLICY_MAX_HALF_OPEN_TOTAL] = { NUMBER(1, 65535) },
 	[KIW_POLICY_MAX_LINGERING]	= { NUMBER(1, 65535) },
+	[KIW_POLICY_RFC7306]		= { FLAG() },
 	[KIW_POLICY_PORT_MAPPER]	= { FLAG() },
 };
 
@@ -73,6 +74,7 @@ static struct kiw_policy defaults = {
 		[KIW_POLICY_MAX_HALF_OPEN]	= 256,
 		[KIW_POLICY_MAX_HALF_OPEN_TOTAL] = 4096,
 		[KIW_POLICY_MAX_LINGERING]	= 1024,
+		[KIW_POLICY_RFC7306]		= true,
 	},
 };
 
@@ -317,6 +319,9 @@ MODULE_PARM_DESC(max_half_open_total,
 module_param_cb(max_lingering, &number_ops, ARG(MAX_LINGERING), 0644);
 MODULE_PARM_DESC(max_lingering,
 		 "rejected streams of a device that wait for their peer to close, 1 to 65535 (default 1024)");
+
+module_param_cb(rfc7306, &flag_ops, ARG(RFC7306), 0644);
+MODULE_PARM_DESC(rfc7306, "have immediate data and atomic operations (default y)");
 
 module_param_cb(port_mapper, &flag_ops, ARG(PORT_MAPPER), 0644);
 MODULE_PARM_DESC(port_mapper,

@@ -40,6 +40,9 @@
 	X(TX_WRITES,		"tx_writes") \
 	X(TX_READ_REQUESTS,	"tx_read_requests") \
 	X(TX_READ_RESPONSES,	"tx_read_responses") \
+	X(TX_IMMEDIATES,	"tx_immediates") \
+	X(TX_ATOMIC_REQUESTS,	"tx_atomic_requests") \
+	X(TX_ATOMIC_RESPONSES,	"tx_atomic_responses") \
 	X(TX_TERMINATES,	"tx_terminates") \
 	X(TX_DISCARDED,		"tx_discarded") \
 	X(RX_BYTES,		"rx_bytes") \
@@ -48,6 +51,9 @@
 	X(RX_WRITES,		"rx_writes") \
 	X(RX_READ_REQUESTS,	"rx_read_requests") \
 	X(RX_READ_RESPONSES,	"rx_read_responses") \
+	X(RX_IMMEDIATES,	"rx_immediates") \
+	X(RX_ATOMIC_REQUESTS,	"rx_atomic_requests") \
+	X(RX_ATOMIC_RESPONSES,	"rx_atomic_responses") \
 	X(RX_TERMINATES,	"rx_terminates") \
 	X(RX_CRC_ERRORS,	"rx_crc_errors") \
 	X(RX_MPA_ERRORS,	"rx_mpa_errors") \
@@ -63,6 +69,7 @@
 	X(RX_OPCODE,		"rx_opcode") \
 	X(RX_RESPONSE,		"rx_response") \
 	X(RX_MALFORMED,		"rx_malformed") \
+	X(RX_ALIGN,		"rx_align") \
 	X(RX_QN,		"rx_qn") \
 	X(RX_MSN,		"rx_msn") \
 	X(RX_MO,		"rx_mo") \

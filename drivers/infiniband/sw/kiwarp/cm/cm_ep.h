@@ -47,6 +47,7 @@ struct kiw_sock_ops;
  * @is_mapped: the port mapper holds the port of @local for us
  * @tos: type of service or traffic class, negative: the default
  * @want: what this end wants
+ * @rfc7306: the policy allows the messages of RFC 7306
  * @req: the Request, as sent or received
  * @frame_len: length of the Request in @buf, in bytes (CONNECTING)
  * @pdata: private data for the next upcall or rejection, not owned
@@ -61,6 +62,7 @@ struct kiw_ep_startup {
 	bool is_mapped;
 	int tos;
 	struct kiw_mpa_local want;
+	bool rfc7306;
 	struct kiw_mpa_frame req;
 	size_t frame_len;
 	const void *pdata;

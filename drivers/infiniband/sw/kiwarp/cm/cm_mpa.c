@@ -114,6 +114,7 @@ void kiw_ep_init_mpa(struct kiw_ep *ep)
 		.max_ord = KIW_MAX_READS,
 	};
 	mpa_want_rtr(&ep->startup->want, kiw_policy_get(policy, KIW_POLICY_RTR));
+	ep->startup->rfc7306 = kiw_policy_get(policy, KIW_POLICY_RFC7306);
 }
 
 static void mpa_want_depths(struct kiw_ep *ep, const struct iw_cm_conn_param *param)
@@ -270,6 +271,18 @@ static bool mpa_take_pdata(struct kiw_ep *ep, const struct kiw_mpa_frame *frame)
 	return true;
 }
 
+/*
+ * MPA does not negotiate RFC 7306, which needs version 1 of RDMAP (4.1). What the QP's queues have
+ * no room for is refused as if it did not exist.
+ */
+static u8 mpa_opcodes(const struct kiw_ep *ep)
+{
+	if (ep->startup->rfc7306 && ep->qp->has_rfc7306 &&
+	    ep->agreed.version == KIW_DDP_VERSION_IETF)
+		return KIW_RDMAP_OPCODES_7306;
+	return KIW_RDMAP_OPCODES_5040;
+}
+
 /* On success the QP has the stream, and holds a reference to @ep until its last callback. */
 static int mpa_hand_over(struct kiw_ep *ep, bool initiator)
 {
@@ -280,6 +293,7 @@ static int mpa_hand_over(struct kiw_ep *ep, bool initiator)
 		.tx_markers = ep->agreed.tx_markers,
 		.rx_markers = ep->agreed.rx_markers,
 		.version = ep->agreed.version,
+		.opcodes = mpa_opcodes(ep),
 		.ird = ep->agreed.ird,
 		.ord = ep->agreed.ord,
 		.rtr = initiator && ep->agreed.p2p ? ep->agreed.rtr : 0,

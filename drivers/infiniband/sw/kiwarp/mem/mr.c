@@ -194,12 +194,15 @@ static const enum kiw_perr mr_source_perrs[KIW_MEM_COUNT] = {
 	[KIW_MEM_ACCESS]	= KIW_PERR_RDMAP_ACCESS,
 	[KIW_MEM_WRAP]		= KIW_PERR_RDMAP_TO_WRAP,
 	[KIW_MEM_BOUNDS]	= KIW_PERR_RDMAP_BOUNDS,
+	[KIW_MEM_ALIGN]		= KIW_PERR_RDMAP_ALIGN,
 	[KIW_MEM_LOST]		= KIW_PERR_RDMAP_CATASTROPHIC,
 };
 
 /**
- * kiw_mr_source_perr() - error to report for an RDMA Read that may not read: RFC 5040 7.2
+ * kiw_mr_source_perr() - error to report for memory that may not be read, or operated on
  * @fault: the reason
+ *
+ * RFC 5040 7.2 for RDMA Reads, RFC 7306 8.2 for Atomic Operations.
  *
  * Context: any.
  * Return: the error for the Terminate.

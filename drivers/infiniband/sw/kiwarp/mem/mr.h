@@ -20,14 +20,15 @@
 
 /* Rights that some operation here requires */
 #define KIW_ACCESS_GRANTED \
-	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
+	 IB_ACCESS_REMOTE_ATOMIC)
 
 /*
  * Rights to operations that we do not offer, and hints. Portable programs ask for them
  * without checking. Nobody can use them, so granting them does no harm.
  */
 #define KIW_ACCESS_IGNORED \
-	(IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+	(IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
 
 struct kiw_dmabuf;
 struct kiw_fast;
@@ -41,6 +42,7 @@ struct kiw_umem;
  * @KIW_MEM_ACCESS: the right is missing
  * @KIW_MEM_WRAP: offset plus length exceed 2^64
  * @KIW_MEM_BOUNDS: outside of the region
+ * @KIW_MEM_ALIGN: an atomic operation's target is not aligned to 8 bytes in memory
  * @KIW_MEM_LOST: nothing is wrong with the memory, but TCP's data cannot be read
  * @KIW_MEM_COUNT: number of the above
  */
@@ -51,6 +53,7 @@ enum kiw_mem_fault {
 	KIW_MEM_ACCESS,
 	KIW_MEM_WRAP,
 	KIW_MEM_BOUNDS,
+	KIW_MEM_ALIGN,
 	KIW_MEM_LOST,
 	KIW_MEM_COUNT,
 };

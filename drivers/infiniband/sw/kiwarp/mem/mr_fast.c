@@ -265,6 +265,21 @@ static void *fast_piece(const struct kiw_fast *fast, u64 pos, u32 *len)
 }
 
 /**
+ * kiw_fast_address() - get the kernel address of a byte of a region
+ * @fast: of a region in use, see kiw_mr_use()
+ * @offset: bytes from the start of the region, checked by the caller
+ *
+ * Context: any.
+ * Return: the address; only the bytes up to the end of its page follow it.
+ */
+void *kiw_fast_address(const struct kiw_fast *fast, u64 offset)
+{
+	u32 len = 1;
+
+	return fast_piece(fast, fast->first_offset + offset, &len);
+}
+
+/**
  * kiw_fast_copy_to() - write to a region's memory
  * @fast: of a region in use, see kiw_mr_use()
  * @offset: bytes from the start of the region; with @len, checked by the caller

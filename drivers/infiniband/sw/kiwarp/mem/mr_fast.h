@@ -53,6 +53,7 @@ enum kiw_mem_fault kiw_fast_register(struct kiw_mr_table *table, const struct ib
 				     u32 stag, int access);
 enum kiw_mem_fault kiw_fast_invalidate(struct kiw_mr_table *table, const struct ib_qp *qp,
 				       u32 stag, int rights);
+void *kiw_fast_address(const struct kiw_fast *fast, u64 offset);
 void kiw_fast_copy_to(const struct kiw_fast *fast, u64 offset, const void *src, u32 len);
 void kiw_fast_copy_from(const struct kiw_fast *fast, u64 offset, void *dst, u32 len);
 

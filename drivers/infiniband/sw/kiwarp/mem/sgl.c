@@ -39,6 +39,34 @@ enum kiw_mem_fault kiw_sgl_check(const struct kiw_sgl *sgl, int access)
 }
 
 /**
+ * kiw_sgl_put() - write to the memory at the position, and advance
+ * @sgl: entries and position
+ * @data: data to write
+ * @len: length in bytes
+ *
+ * Context: any, inside a section of the MR table.
+ * Return: %KIW_MEM_OK, or why it may not be written; what precedes the fault has been written.
+ */
+enum kiw_mem_fault kiw_sgl_put(struct kiw_sgl *sgl, const void *data, u32 len)
+{
+	enum kiw_mem_fault fault;
+	struct kiw_mr *mr;
+	u64 addr;
+	u32 n;
+
+	for (; len; len -= n, data += n, sgl->off += n) {
+		n = len;
+		fault = kiw_sgl_at(sgl, &n, &addr, &mr);
+		if (fault == KIW_MEM_OK)
+			kiw_sgl_write(mr, addr, data, n);
+		kiw_mr_done(mr);
+		if (fault != KIW_MEM_OK)
+			return fault;
+	}
+	return KIW_MEM_OK;
+}
+
+/**
  * kiw_sgl_seek() - set the position
  * @sgl: entries
  * @offset: bytes from the start of the first entry; beyond the last entry: the end

@@ -40,6 +40,7 @@ struct kiw_sgl {
 
 /* Within @section, any context */
 enum kiw_mem_fault kiw_sgl_check(const struct kiw_sgl *sgl, int access);
+enum kiw_mem_fault kiw_sgl_put(struct kiw_sgl *sgl, const void *data, u32 len);
 
 /* Any context, also outside of a section */
 void kiw_sgl_seek(struct kiw_sgl *sgl, u32 offset);

@@ -15,7 +15,7 @@
 #include <asm/byteorder.h>
 
 /* RFC 5041 4.1, RFC 5040 4.1: the two control octets of a complete header */
-static enum kiw_perr ddp_check_control(u8 ddp, u8 rdmap, u8 version)
+static enum kiw_perr ddp_check_control(u8 ddp, u8 rdmap, u8 version, u8 opcodes)
 {
 	bool tagged = ddp & KIW_DDP_TAGGED;
 
@@ -23,22 +23,23 @@ static enum kiw_perr ddp_check_control(u8 ddp, u8 rdmap, u8 version)
 		return tagged ? KIW_PERR_DDP_TAGGED_VERSION : KIW_PERR_DDP_UNTAGGED_VERSION;
 	if (FIELD_GET(KIW_RDMAP_VERSION_MASK, rdmap) != version)
 		return KIW_PERR_RDMAP_VERSION;
-	if (!kiw_rdmap_opcode_fits(FIELD_GET(KIW_RDMAP_OPCODE_MASK, rdmap), tagged))
+	if (!kiw_rdmap_opcode_fits(FIELD_GET(KIW_RDMAP_OPCODE_MASK, rdmap), tagged, opcodes))
 		return KIW_PERR_RDMAP_OPCODE;
 	return KIW_PERR_NONE;
 }
 
 /*
  * RFC 5041 7.1: a queue that does not exist is a fault of DDP. A queue that exists but
- * does not belong to this opcode is one of RDMAP (RFC 5040 4.1 figure 4).
+ * does not belong to this opcode is one of RDMAP (RFC 5040 4.1 figure 4). Queue 3 exists
+ * only with the opcodes of RFC 7306.
  */
-static enum kiw_perr ddp_check_queue(const struct kiw_ddp_seg *seg)
+static enum kiw_perr ddp_check_queue(const struct kiw_ddp_seg *seg, u8 opcodes)
 {
-	if (seg->qn >= KIW_QN_COUNT)
-		return KIW_PERR_DDP_QN;
-	if (seg->qn != kiw_rdmap_queue(seg->opcode))
-		return KIW_PERR_RDMAP_OPCODE;
-	return KIW_PERR_NONE;
+	u32 count = opcodes > KIW_RDMAP_ATOMIC_RESP ? KIW_QN_COUNT : KIW_QN_ATOMIC_RESP;
+
+	if (seg->qn == kiw_rdmap_rows[seg->opcode].qn)
+		return KIW_PERR_NONE;
+	return seg->qn < count ? KIW_PERR_RDMAP_OPCODE : KIW_PERR_DDP_QN;
 }
 
 static void ddp_read_tagged(const u8 *head, struct kiw_ddp_seg *seg)
@@ -63,16 +64,18 @@ static void ddp_read_untagged(const u8 *head, struct kiw_ddp_seg *seg)
  *	%KIW_FPDU_HDR_MAX and 2 + @ulpdu_len octets can be read
  * @ulpdu_len: ULPDU_Length, octets
  * @version: of DDP and RDMAP on this connection, %KIW_DDP_VERSION_IETF or _RDMAC
+ * @opcodes: of RDMAP on this connection, %KIW_RDMAP_OPCODES_5040 or _7306
  * @seg: set to the decoded header; valid only if there is no fault
  *
- * RFC 5041 4 and 7.1, RFC 5040 4.1 and 7.2. Checks in this order, and returns the first
- * fault: complete header, DDP version, RDMAP version, opcode known and valid for this
+ * RFC 5041 4 and 7.1, RFC 5040 4.1 and 7.2, RFC 7306 8.2. Checks in this order, and returns the
+ * first fault: complete header, DDP version, RDMAP version, opcode known and valid for this
  * buffer model, queue, and the checks of kiw_rdmap_check_size(). Reserved bits are ignored.
  *
  * Context: any.
  * Return: %KIW_PERR_NONE, or the fault.
  */
-enum kiw_perr kiw_ddp_decode(const u8 *head, u16 ulpdu_len, u8 version, struct kiw_ddp_seg *seg)
+enum kiw_perr kiw_ddp_decode(const u8 *head, u16 ulpdu_len, u8 version, u8 opcodes,
+			     struct kiw_ddp_seg *seg)
 {
 	u8 ddp, rdmap, ddp_hdr;
 	enum kiw_perr perr;
@@ -86,7 +89,7 @@ enum kiw_perr kiw_ddp_decode(const u8 *head, u16 ulpdu_len, u8 version, struct k
 	ddp_hdr = seg->tagged ? KIW_DDP_TAGGED_HDR : KIW_DDP_UNTAGGED_HDR;
 	if (ulpdu_len < ddp_hdr)
 		return KIW_PERR_MPA_FRAMING;
-	perr = ddp_check_control(ddp, rdmap, version);
+	perr = ddp_check_control(ddp, rdmap, version, opcodes);
 	if (perr)
 		return perr;
 
@@ -99,7 +102,7 @@ enum kiw_perr kiw_ddp_decode(const u8 *head, u16 ulpdu_len, u8 version, struct k
 		return KIW_PERR_NONE;
 	}
 	ddp_read_untagged(head, seg);
-	perr = ddp_check_queue(seg);
+	perr = ddp_check_queue(seg, opcodes);
 	return perr ? perr : kiw_rdmap_check_size(seg);
 }
 

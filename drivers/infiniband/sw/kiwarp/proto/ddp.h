@@ -40,7 +40,8 @@ struct kiw_ddp_seg {
 	u32 mo;
 };
 
-enum kiw_perr kiw_ddp_decode(const u8 *head, u16 ulpdu_len, u8 version, struct kiw_ddp_seg *seg);
+enum kiw_perr kiw_ddp_decode(const u8 *head, u16 ulpdu_len, u8 version, u8 opcodes,
+			     struct kiw_ddp_seg *seg);
 void kiw_ddp_encode_tagged(struct kiw_wire_tagged *hdr, u8 version, u8 opcode, bool last,
 			   u16 payload_len, u32 stag, u64 to);
 void kiw_ddp_encode_untagged(struct kiw_wire_untagged *hdr, u8 version, u8 opcode, bool last,

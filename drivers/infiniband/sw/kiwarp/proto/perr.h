@@ -51,7 +51,8 @@ enum kiw_wcs {
 /*
  * X(name, layer, etype, code, status of the requester's failing WR, text)
  * The *requester* sees this status on its work request when the peer answers with
- * this Terminate.
+ * this Terminate. RDMAP_ALIGN is on the wire what RDMAP_STREAM is (RFC 7306 8.2): a
+ * received one is decoded as RDMAP_STREAM.
  */
 #define KIW_PERR_LIST(X) \
 	X(RDMAP_CATASTROPHIC,	0, 0, 0x00, REM_OP,	"RDMAP local catastrophic error") \
@@ -68,6 +69,7 @@ enum kiw_wcs {
 	X(RDMAP_GLOBAL,		0, 2, 0x08, REM_OP,	"RDMAP global catastrophic error") \
 	X(RDMAP_OP_INVALIDATE,	0, 2, 0x09, REM_INV_REQ, "RDMAP invalidation failed") \
 	X(RDMAP_OP_UNSPEC,	0, 2, 0xff, REM_OP,	"RDMAP unspecified operation error") \
+	X(RDMAP_ALIGN,		0, 2, 0x07, REM_OP,	"RDMAP atomic on unaligned memory") \
 	X(DDP_CATASTROPHIC,	1, 0, 0x00, REM_OP,	"DDP local catastrophic error") \
 	X(DDP_STAG,		1, 1, 0x00, REM_ACCESS,	"DDP invalid STag") \
 	X(DDP_BOUNDS,		1, 1, 0x01, REM_ACCESS,	"DDP base or bounds violation") \

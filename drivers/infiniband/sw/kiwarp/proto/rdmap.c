@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * RDMAP's use of DDP as a table (RFC 5040 4.1 figure 4, 4.2 figure 5), the RDMA
- * Read Request header, and the order of messages on an untagged queue.
+ * RDMAP's use of DDP as a table (RFC 5040 4.1 figure 4, 4.2 figure 5, RFC 7306 4.1
+ * figure 2, 4.2 figure 3), the RDMA Read Request header, and the order of messages
+ * on an untagged queue.
  */
 #include "rdmap.h"
 
@@ -20,6 +21,13 @@ const struct kiw_rdmap_row kiw_rdmap_rows[KIW_RDMAP_ROWS] = {
 				    .invalidate = true },
 	[KIW_RDMAP_TERMINATE]	= { .qn = KIW_QN_TERMINATE,
 				    .hdr_len = sizeof(struct kiw_wire_term), .more = true },
+	[KIW_RDMAP_IMMEDIATE]	= { .qn = KIW_QN_SEND, .hdr_len = KIW_IMMEDIATE_SIZE },
+	[KIW_RDMAP_IMMEDIATE_SE] = { .qn = KIW_QN_SEND, .solicited = true,
+				    .hdr_len = KIW_IMMEDIATE_SIZE },
+	[KIW_RDMAP_ATOMIC_REQ]	= { .qn = KIW_QN_READ_REQ,
+				    .hdr_len = sizeof(struct kiw_wire_atomic_req) },
+	[KIW_RDMAP_ATOMIC_RESP]	= { .qn = KIW_QN_ATOMIC_RESP,
+				    .hdr_len = sizeof(struct kiw_wire_atomic_resp), .more = true },
 };
 
 /**
@@ -30,7 +38,9 @@ const struct kiw_rdmap_row kiw_rdmap_rows[KIW_RDMAP_ROWS] = {
  * of RFC 5044 can hold it, so they arrive as one segment: offset 0, last. The buffer of
  * a Read Request is as long as its header (RFC 5040 5.2.1); a longer one is a "message
  * too long" of RFC 5041 7.1. A Terminate may be longer than those we know: the rest is
- * ignored. For a truncated header the RFCs define no code.
+ * ignored. For a truncated header the RFCs define no code. The messages of RFC 7306 are headers,
+ * too, and an Immediate Data has exactly 8 octets (6.3). An Atomic Response may be longer, because
+ * the RFC contradicts itself (see &struct kiw_wire_atomic_resp).
  *
  * Context: any.
  * Return: %KIW_PERR_NONE, %KIW_PERR_DDP_MO, %KIW_PERR_DDP_TOO_LONG or

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * RDMAP (RFC 5040): which DDP model and queue each opcode uses, the RDMA Read
- * Request, and the order of messages on the untagged queues.
+ * RDMAP (RFC 5040, RFC 7306): which DDP model and queue each opcode uses, the RDMA
+ * Read Request, and the order of messages on the untagged queues.
  */
 #ifndef KIW_PROTO_RDMAP_H
 #define KIW_PROTO_RDMAP_H
@@ -34,10 +34,10 @@ struct kiw_untagged_rx {
 	u32 mo;
 };
 
-#define KIW_RDMAP_ROWS	8	/* opcodes 8..15 are reserved */
+#define KIW_RDMAP_ROWS	16	/* opcodes 12..15 are reserved */
 
 /**
- * struct kiw_rdmap_row - one opcode, RFC 5040 4.1 figure 4
+ * struct kiw_rdmap_row - one opcode, RFC 5040 4.1 figure 4, RFC 7306 4.1 figure 2
  * @tagged: it is sent in tagged segments
  * @qn: its queue, if untagged
  * @send: it is one of the Sends
@@ -69,39 +69,42 @@ void kiw_untagged_advance(struct kiw_untagged_rx *q, const struct kiw_ddp_seg *s
  * kiw_rdmap_opcode_fits() - does an opcode exist and use this buffer model?
  * @opcode: any value
  * @tagged: the segment is tagged
+ * @opcodes: how many there are: %KIW_RDMAP_OPCODES_5040 or _7306
  *
- * RFC 5040 4.1 figure 4.
+ * RFC 5040 4.1 figure 4, RFC 7306 4.1 figure 2.
  *
  * Context: any.
  * Return: true if messages with @opcode are sent in such segments.
  */
-static inline bool kiw_rdmap_opcode_fits(u8 opcode, bool tagged)
+static inline bool kiw_rdmap_opcode_fits(u8 opcode, bool tagged, u8 opcodes)
 {
-	return opcode < KIW_RDMAP_ROWS && kiw_rdmap_rows[opcode].tagged == tagged;
+	return opcode < opcodes && kiw_rdmap_rows[opcode].tagged == tagged;
 }
 
 /**
  * kiw_rdmap_queue() - get the untagged queue of an opcode
  * @opcode: any value
  *
- * RFC 5040 4.1 figure 4.
+ * RFC 5040 4.1 figure 4, RFC 7306 4.1 figure 2.
  *
  * Context: any.
  * Return: the DDP queue number, or %KIW_QN_COUNT if @opcode uses none.
  */
 static inline u32 kiw_rdmap_queue(u8 opcode)
 {
-	return kiw_rdmap_opcode_fits(opcode, false) ? kiw_rdmap_rows[opcode].qn : KIW_QN_COUNT;
+	return kiw_rdmap_opcode_fits(opcode, false, KIW_RDMAP_OPCODES_7306) ?
+	       kiw_rdmap_rows[opcode].qn : KIW_QN_COUNT;
 }
 
 /**
  * kiw_rdmap_is_solicited() - does an opcode ask for an event at the peer?
  * @opcode: any value
  *
- * RFC 5040 5.3.
+ * RFC 5040 5.3, RFC 7306 6.3.
  *
  * Context: any.
- * Return: true for Send with Solicited Event, with or without Invalidate.
+ * Return: true for Send with Solicited Event, with or without Invalidate, and for Immediate Data
+ * with Solicited Event.
  */
 static inline bool kiw_rdmap_is_solicited(u8 opcode)
 {

@@ -130,6 +130,23 @@ size_t kiw_term_read_head(u8 *head, const u8 *ddp, const struct kiw_read_req *re
 }
 
 /**
+ * kiw_term_atomic_head() - build the head of an Atomic Request that cannot be executed
+ * @head: room for an untagged header; for kiw_term_encode()
+ * @ddp: the DDP header of the request as received, %KIW_DDP_UNTAGGED_HDR octets
+ *
+ * RFC 7306 8.1 (2): the Terminate carries the DDP header, but not the header of RDMAP.
+ *
+ * Context: any.
+ * Return: octets of @head.
+ */
+size_t kiw_term_atomic_head(u8 *head, const u8 *ddp)
+{
+	put_unaligned_be16(KIW_DDP_UNTAGGED_HDR + sizeof(struct kiw_wire_atomic_req), head);
+	memcpy(head + KIW_FPDU_LEN_SIZE, ddp, KIW_DDP_UNTAGGED_HDR);
+	return sizeof(struct kiw_wire_untagged);
+}
+
+/**
  * kiw_term_opcode() - opcode of the segment at fault
  * @fpdu_head: the FPDU at fault from its ULPDU_Length field; not read if @head_len is 0
  * @head_len: octets available in @fpdu_head

@@ -37,6 +37,7 @@ struct kiw_term {
 struct kiw_read_req;
 
 size_t kiw_term_read_head(u8 *head, const u8 *ddp, const struct kiw_read_req *req, u32 sent);
+size_t kiw_term_atomic_head(u8 *head, const u8 *ddp);
 u8 kiw_term_opcode(const u8 *fpdu_head, size_t head_len);
 size_t kiw_term_encode(u8 *buf, enum kiw_perr perr, const u8 *fpdu_head, size_t head_len);
 bool kiw_term_decode(const u8 *payload, size_t len, struct kiw_term *term);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * iWARP on the wire: MPA (RFC 5044, RFC 6581), DDP (RFC 5041) and RDMAP (RFC
- * 5040), as offsets, sizes and masks.
+ * 5040, RFC 7306), as offsets, sizes and masks.
  *
  * Owns: every number that a peer can see. Pure: usable in any context. Control octets are built and
  * read with the masks below and never through C bitfields, because the compiler chooses their
@@ -89,7 +89,7 @@ static_assert(sizeof(struct kiw_wire_marker) == 4);
 #define KIW_RDMAP_VERSION_MASK	0xc0
 #define KIW_RDMAP_OPCODE_MASK	0x0f
 
-/* RFC 5040 4.1 figure 4 */
+/* RFC 5040 4.1 figure 4, RFC 7306 4.1 figure 2 */
 enum kiw_rdmap_opcode {
 	KIW_RDMAP_WRITE		= 0x0,
 	KIW_RDMAP_READ_REQ	= 0x1,
@@ -99,13 +99,22 @@ enum kiw_rdmap_opcode {
 	KIW_RDMAP_SEND_SE	= 0x5,
 	KIW_RDMAP_SEND_SE_INV	= 0x6,
 	KIW_RDMAP_TERMINATE	= 0x7,
+	KIW_RDMAP_IMMEDIATE	= 0x8,
+	KIW_RDMAP_IMMEDIATE_SE	= 0x9,
+	KIW_RDMAP_ATOMIC_REQ	= 0xa,
+	KIW_RDMAP_ATOMIC_RESP	= 0xb,
 };
 
-/* RFC 5040 5.2: DDP queue numbers that RDMAP uses */
+/* How many opcodes there are on a connection: those of RFC 5040, or those of RFC 7306, too */
+#define KIW_RDMAP_OPCODES_5040	0x8
+#define KIW_RDMAP_OPCODES_7306	0xc
+
+/* RFC 5040 5.2, RFC 7306 10.2: DDP queue numbers that RDMAP uses */
 #define KIW_QN_SEND		0
-#define KIW_QN_READ_REQ		1
+#define KIW_QN_READ_REQ		1	/* Atomic Requests, too */
 #define KIW_QN_TERMINATE	2
-#define KIW_QN_COUNT		3
+#define KIW_QN_ATOMIC_RESP	3
+#define KIW_QN_COUNT		4
 
 /* RFC 5041 4.2, with the ULPDU_Length that precedes it in an FPDU */
 struct kiw_wire_tagged {
@@ -144,6 +153,45 @@ struct kiw_wire_read_req {
 } __packed;
 
 static_assert(sizeof(struct kiw_wire_read_req) == 28);
+
+/* RFC 7306 6.2: Immediate Data, the payload of that message */
+#define KIW_IMMEDIATE_SIZE	8
+
+/* RFC 7306 5.2.1 figure 4: Atomic Operation Request header, the payload of that message */
+struct kiw_wire_atomic_req {
+	u8 reserved[3];
+	u8 aopcode;
+	__be32 id;
+	__be32 stag;
+	__be64 to;
+	__be64 data;
+	__be64 mask;
+	__be64 compare;
+	__be64 compare_mask;
+} __packed;
+
+static_assert(sizeof(struct kiw_wire_atomic_req) == 52);
+static_assert(offsetof(struct kiw_wire_atomic_req, to) == 12);
+static_assert(offsetof(struct kiw_wire_atomic_req, compare_mask) == 44);
+
+#define KIW_ATOMIC_AOPCODE_MASK	0x0f
+
+/* RFC 7306 5.2.1 figure 5 */
+enum kiw_aopcode {
+	KIW_ATOMIC_FETCH_ADD	= 0x0,
+	KIW_ATOMIC_CMP_SWAP	= 0x2,
+};
+
+/*
+ * RFC 7306 5.2.2 figure 6: Atomic Operation Response header, the payload of that message. Section
+ * 4 says that it is 32 octets long; but figure 6 and appendix A.2 have no more than these.
+ */
+struct kiw_wire_atomic_resp {
+	__be32 id;
+	__be64 value;
+} __packed;
+
+static_assert(sizeof(struct kiw_wire_atomic_resp) == 12);
 
 /* RFC 5040 4.8: Terminate control, then the optional copied headers */
 struct kiw_wire_term {

@@ -121,11 +121,12 @@ int kiw_qp_handle_event(struct kiw_qp *qp, enum kiw_qp_event event)
 /*
  * Choose the asynchronous event for a fault that this end found. The verbs have one for a peer that
  * lacks an access right, one for an invalid request of the peer, and one for anything else. A fault
- * in the Response to one of our Reads is of the last kind, as that is not a request of the peer.
+ * in the Response to one of our Reads or Atomic Operations is of the last kind, as that is not a
+ * request of the peer.
  */
 static enum ib_event_type qp_fault_event(enum kiw_wcs wcs, u8 opcode)
 {
-	if (opcode == KIW_RDMAP_READ_RESP)
+	if (opcode == KIW_RDMAP_READ_RESP || opcode == KIW_RDMAP_ATOMIC_RESP)
 		return IB_EVENT_QP_FATAL;
 	switch (wcs) {
 	case KIW_WCS_REM_ACCESS:

@@ -52,6 +52,7 @@ struct kiw_conn_ops {
  * @tx_markers: the peer asked for markers: insert them
  * @rx_markers: this end asked for markers: check and strip them
  * @version: DDP and RDMAP version on the wire: 1, or 0 in permissive RDMAC mode
+ * @opcodes: opcodes of RDMAP in use, %KIW_RDMAP_OPCODES_5040 or _7306
  * @ird: inbound RDMA Reads the peer may have outstanding
  * @ord: RDMA Reads this end may have outstanding
  * @rtr: kind of RTR to send first, one of %KIW_RTR_WRITE, _READ and _SEND, 0: none (initiator)
@@ -67,6 +68,7 @@ struct kiw_conn_params {
 	bool tx_markers;
 	bool rx_markers;
 	u8 version;
+	u8 opcodes;
 	u16 ird;
 	u16 ord;
 	u8 rtr;
@@ -94,6 +96,7 @@ struct kiw_conn_params {
  * @user_sq: user ABI: mmap entry of the send ring
  * @user_rq: user ABI: mmap entry of the receive ring
  * @is_user: a process has the rings mapped
+ * @has_rfc7306: its queues have room for immediate data and atomics
  * @sig_all: every send WR is signaled
  * @idle_state: RESET, INIT or RTR; all three are %KIW_QPS_IDLE and differ only for the consumer
  * @access: enum ib_access_flags that the consumer granted to the peer
@@ -146,6 +149,7 @@ struct kiw_qp {
 	struct rdma_user_mmap_entry *user_sq;
 	struct rdma_user_mmap_entry *user_rq;
 	bool is_user;
+	bool has_rfc7306;
 	bool sig_all;
 
 	/* Set by the consumer when it modifies the QP: no lock */
@@ -192,6 +196,12 @@ struct kiw_qp {
 static inline struct kiw_qp *to_kiw_qp(struct ib_qp *ibqp)
 {
 	return container_of(ibqp, struct kiw_qp, ib);
+}
+
+/* Does the connection have the messages of RFC 7306? */
+static inline bool kiw_qp_is_extended(const struct kiw_qp *qp)
+{
+	return qp->conn.opcodes == KIW_RDMAP_OPCODES_7306;
 }
 
 static inline enum kiw_qp_state kiw_qp_state(const struct kiw_qp *qp)

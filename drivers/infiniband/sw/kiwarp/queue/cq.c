@@ -42,11 +42,17 @@ static const enum ib_wc_opcode opcode_table[] = {
 	[KIW_WR_SEND]		= IB_WC_SEND,
 	[KIW_WR_SEND_INV]	= IB_WC_SEND,
 	[KIW_WR_WRITE]		= IB_WC_RDMA_WRITE,
+	[KIW_WR_WRITE_IMM]	= IB_WC_RDMA_WRITE,
 	[KIW_WR_READ]		= IB_WC_RDMA_READ,
 	[KIW_WR_READ_INV]	= IB_WC_RDMA_READ,
+	[KIW_WR_FETCH_ADD]	= IB_WC_FETCH_ADD,
+	[KIW_WR_CMP_SWAP]	= IB_WC_COMP_SWAP,
+	[KIW_WR_MASKED_FETCH_ADD] = IB_WC_MASKED_FETCH_ADD,
+	[KIW_WR_MASKED_CMP_SWAP] = IB_WC_MASKED_COMP_SWAP,
 	[KIW_WR_REG_MR]		= IB_WC_REG_MR,
 	[KIW_WR_LOCAL_INV]	= IB_WC_LOCAL_INV,
 	[KIW_WR_RECV]		= IB_WC_RECV,
+	[KIW_WR_RECV_IMM]	= IB_WC_RECV_RDMA_WITH_IMM,
 };
 
 static void cq_overrun_work(struct work_struct *work)
@@ -267,10 +273,13 @@ static void cq_translate(struct ib_wc *to, const struct kiw_wc *from)
 	to->opcode = opcode_table[from->op];
 	to->byte_len = from->byte_len;
 	to->port_num = 1;
-	if (!from->with_inv)
-		return;
-	to->wc_flags = IB_WC_WITH_INVALIDATE;
-	to->ex.invalidate_rkey = from->inv_stag;
+	if (from->with_inv) {
+		to->wc_flags = IB_WC_WITH_INVALIDATE;
+		to->ex.invalidate_rkey = from->inv_stag;
+	} else if (from->with_imm) {
+		to->wc_flags = IB_WC_WITH_IMM;
+		to->ex.imm_data = from->imm;
+	}
 }
 
 /**

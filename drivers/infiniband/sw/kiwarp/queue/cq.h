@@ -25,19 +25,25 @@
  * @qp: the QP of the work request
  * @byte_len: receives and Reads: number of bytes placed
  * @inv_stag: with @with_inv: the STag the peer invalidated
+ * @imm: with @with_imm: the immediate data
  * @status: &enum kiw_wcs
  * @op: &enum kiw_wr_op
  * @with_inv: a Send with Invalidate arrived
+ * @with_imm: Immediate Data arrived
  * @solicited: the peer asked for the consumer's attention
  */
 struct kiw_wc {
 	u64 wr_id;
 	struct ib_qp *qp;
 	u32 byte_len;
-	u32 inv_stag;
+	union {
+		u32 inv_stag;
+		__be32 imm;
+	};
 	u8 status;
 	u8 op;
 	bool with_inv;
+	bool with_imm;
 	bool solicited;
 };
 

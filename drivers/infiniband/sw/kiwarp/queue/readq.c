@@ -151,12 +151,13 @@ void kiw_orq_uninit(struct kiw_orq *orq)
  * kiw_inq_init() - make an empty queue of inbound Reads
  * @inq: to initialise
  * @depth: negotiated IRD; may be 0
+ * @is_extended: the peer may send Atomic Requests, too
  * @is_memalloc: allocate the slots now, from the kernel's memory reserves if need be
  *
  * Context: process, may sleep.
  * Return: 0 or -ENOMEM.
  */
-int kiw_inq_init(struct kiw_inq *inq, u32 depth, bool is_memalloc)
+int kiw_inq_init(struct kiw_inq *inq, u32 depth, bool is_extended, bool is_memalloc)
 {
 	void *slots;
 	int ret;
@@ -164,7 +165,9 @@ int kiw_inq_init(struct kiw_inq *inq, u32 depth, bool is_memalloc)
 	memset(inq, 0, sizeof(*inq));
 	inq->depth = depth;
 	inq->size = kiw_ring_size(depth, U16_MAX);
-	ret = readq_init(array_size(inq->size, sizeof(*inq->slots)), is_memalloc, &slots);
+	inq->slot_bytes = is_extended ? sizeof(struct kiw_peer_read) :
+					offsetofend(struct kiw_peer_read, req);
+	ret = readq_init(array_size(inq->size, inq->slot_bytes), is_memalloc, &slots);
 	inq->slots = slots;
 	return ret;
 }
@@ -221,8 +224,7 @@ bool kiw_orq_ready(struct kiw_orq *orq)
 bool kiw_inq_ready(struct kiw_inq *inq)
 {
 	if (!inq->slots)
-		inq->slots = readq_slots(inq->memcg,
-					 array_size(inq->size, sizeof(*inq->slots)));
+		inq->slots = readq_slots(inq->memcg, array_size(inq->size, inq->slot_bytes));
 	return inq->slots;
 }
 
@@ -418,6 +420,11 @@ void kiw_orq_done(struct kiw_orq *orq)
 	orq->get++;
 }
 
+static struct kiw_peer_read *readq_inq_at(const struct kiw_inq *inq, u32 pos)
+{
+	return inq->slots + kiw_ring_slot(pos, inq->size) * inq->slot_bytes;
+}
+
 /**
  * kiw_inq_add() - add a Read of the peer
  * @inq: the queue, ready
@@ -433,8 +440,32 @@ bool kiw_inq_add(struct kiw_inq *inq, const struct kiw_read_req *req, const u8 *
 
 	if (kiw_ring_full(inq->put, inq->get, inq->depth))
 		return false;
-	read = &inq->slots[kiw_ring_slot(inq->put++, inq->size)];
+	read = readq_inq_at(inq, inq->put++);
 	read->req = *req;
+	read->is_atomic = false;
+	memcpy(read->ddp, ddp, sizeof(read->ddp));
+	return true;
+}
+
+/**
+ * kiw_inq_add_atomic() - add an Atomic Operation of the peer
+ * @inq: the queue, ready and extended
+ * @req: the request
+ * @ddp: its DDP header, %KIW_DDP_UNTAGGED_HDR octets
+ *
+ * Context: serialised by the caller.
+ * Return: false: the peer has more requests outstanding than were negotiated.
+ */
+bool kiw_inq_add_atomic(struct kiw_inq *inq, const struct kiw_atomic_req *req, const u8 *ddp)
+{
+	struct kiw_peer_read *read;
+
+	if (kiw_ring_full(inq->put, inq->get, inq->depth))
+		return false;
+	read = readq_inq_at(inq, inq->put++);
+	read->atomic = *req;
+	read->is_atomic = true;
+	read->is_executed = false;
 	memcpy(read->ddp, ddp, sizeof(read->ddp));
 	return true;
 }
@@ -450,7 +481,7 @@ struct kiw_peer_read *kiw_inq_oldest(struct kiw_inq *inq)
 {
 	if (kiw_ring_empty(inq->put, inq->get))
 		return NULL;
-	return &inq->slots[kiw_ring_slot(inq->get, inq->size)];
+	return readq_inq_at(inq, inq->get);
 }
 
 /**

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Three queues that order a QP's work: work requests that were started and have not completed,
- * outstanding RDMA Reads of this end (ORQ), and inbound RDMA Reads, to which this end responds.
+ * outstanding RDMA Reads of this end (ORQ), and inbound RDMA Reads, to which this end responds. The
+ * Atomic Operations of RFC 7306 take their places among the Reads (RFC 7306 5.2).
  *
  * Owns: the rings of these queues. Many connections have no RDMA Reads, or only in one direction,
  * so a ring is allocated when it is first needed: call kiw_pend_ready() and its siblings before
@@ -13,6 +14,7 @@
 #define KIW_READQ_H
 
 #include "proto/rdmap.h"
+#include "proto/rdmap_ext.h"
 #include "wr.h"
 
 struct mem_cgroup;
@@ -60,13 +62,14 @@ struct kiw_pend_ring {
 };
 
 /**
- * struct kiw_read - an outstanding RDMA Read of ours
- * @stag: private sink STag, only valid for this Response
+ * struct kiw_read - an outstanding RDMA Read or Atomic Operation of ours
+ * @stag: private sink STag, only valid for this Response; Atomic Operation: its Request Identifier
  * @length: bytes requested
  * @received: bytes placed
  * @pend: counter of its entry in the pend ring
  * @sge: sink of the Read; part of &struct kiw_orq.sges
  * @sge_end: start of the next Read's SGEs, as &struct kiw_orq.sge_put counts
+ * @is_atomic: an Atomic Operation
  * @is_rtr: sent as an RTR, RFC 6581 9.2; it completes no work request
  * @with_inv: the STag of the only entry of @sge is invalidated when all has arrived
  * @num_sge: number of SGEs
@@ -78,6 +81,7 @@ struct kiw_read {
 	u32 pend;
 	struct kiw_sge *sge;
 	u32 sge_end;
+	bool is_atomic;
 	bool is_rtr;
 	bool with_inv;
 	u8 num_sge;
@@ -115,18 +119,31 @@ struct kiw_orq {
 };
 
 /**
- * struct kiw_peer_read - an RDMA Read of the peer
- * @req: what is to be read
+ * struct kiw_peer_read - an RDMA Read or Atomic Operation of the peer
  * @ddp: DDP header of the request as received; a Terminate quotes it to identify the request
+ * @is_atomic: an Atomic Operation
+ * @is_executed: Atomic Operation: it was executed, and only its Response has to be built
+ * @req: Read: what is to be read
+ * @atomic: Atomic Operation: what is to be done; like @value, only in slots of an extended queue
+ * @value: Atomic Operation: what was in memory, if @is_executed
  */
 struct kiw_peer_read {
-	struct kiw_read_req req;
 	u8 ddp[KIW_DDP_UNTAGGED_HDR];
+	bool is_atomic;
+	bool is_executed;
+	union {
+		struct kiw_read_req req;
+		struct {
+			struct kiw_atomic_req atomic;
+			u64 value;
+		};
+	};
 };
 
 /**
  * struct kiw_inq - inbound RDMA Reads: those of the peer, oldest first
  * @slots: ring with @size slots, or NULL if not allocated yet
+ * @slot_bytes: size of a slot; slots without room for an Atomic Operation are shorter
  * @size: a power of two, at least @depth
  * @depth: maximum number of Reads the peer may have outstanding: exactly the negotiated IRD
  * @put: free-running: next slot to fill
@@ -134,7 +151,8 @@ struct kiw_peer_read {
  * @memcg: as in &struct kiw_pend_ring
  */
 struct kiw_inq {
-	struct kiw_peer_read *slots;
+	void *slots;
+	u32 slot_bytes;
 	u32 size;
 	u32 depth;
 	u32 put;
@@ -148,7 +166,7 @@ int kiw_pend_reset(struct kiw_pend_ring *ring, struct mem_cgroup *memcg, bool is
 void kiw_pend_uninit(struct kiw_pend_ring *ring);
 int kiw_orq_init(struct kiw_orq *orq, u32 depth, bool is_memalloc);
 void kiw_orq_uninit(struct kiw_orq *orq);
-int kiw_inq_init(struct kiw_inq *inq, u32 depth, bool is_memalloc);
+int kiw_inq_init(struct kiw_inq *inq, u32 depth, bool is_extended, bool is_memalloc);
 void kiw_inq_uninit(struct kiw_inq *inq);
 
 /* Socket lock held */
@@ -167,6 +185,7 @@ void kiw_orq_done(struct kiw_orq *orq);
 bool kiw_orq_is_full(const struct kiw_orq *orq);
 bool kiw_orq_is_empty(const struct kiw_orq *orq);
 bool kiw_inq_add(struct kiw_inq *inq, const struct kiw_read_req *req, const u8 *ddp);
+bool kiw_inq_add_atomic(struct kiw_inq *inq, const struct kiw_atomic_req *req, const u8 *ddp);
 struct kiw_peer_read *kiw_inq_oldest(struct kiw_inq *inq);
 void kiw_inq_done(struct kiw_inq *inq);
 

@@ -43,7 +43,59 @@ static int wr_translate_rdma(struct kiw_swqe *wqe, enum kiw_wr_op op, const stru
 	return 0;
 }
 
-static int wr_translate_op(struct kiw_swqe *wqe, const struct ib_send_wr *wr)
+/* The operands for the wire; those that an operation does not use are as RFC 7306 5.2.1 says. */
+static void wr_translate_args(struct kiw_swqe *wqe, const struct ib_atomic_wr *wr)
+{
+	struct kiw_atomic_args *args = &wqe->atomic;
+	bool is_masked = wqe->op == KIW_WR_MASKED_FETCH_ADD || wqe->op == KIW_WR_MASKED_CMP_SWAP;
+
+	if (wqe->op == KIW_WR_FETCH_ADD || wqe->op == KIW_WR_MASKED_FETCH_ADD) {
+		args->data = wr->compare_add;
+		args->mask = is_masked ? wr->compare_add_mask : 0;
+		args->compare = 0;
+		args->compare_mask = ~0ULL;
+		return;
+	}
+	args->data = wr->swap;
+	args->mask = is_masked ? wr->swap_mask : ~0ULL;
+	args->compare = wr->compare_add;
+	args->compare_mask = is_masked ? wr->compare_add_mask : ~0ULL;
+}
+
+static int wr_translate_atomic(struct kiw_swqe *wqe, enum kiw_wr_op op,
+			       const struct ib_atomic_wr *wr)
+{
+	if (wr->wr.num_sge != 1 || wr->wr.sg_list[0].length != sizeof(u64))
+		return -EINVAL;
+	wqe->op = op;
+	wqe->raddr = wr->remote_addr;
+	wqe->rkey = wr->rkey;
+	wr_translate_args(wqe, wr);
+	return 0;
+}
+
+/* Operations that take messages of RFC 7306. A Send with immediate has none. */
+static int wr_translate_ext(struct kiw_swqe *wqe, const struct ib_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		wqe->imm = wr->ex.imm_data;
+		return wr_translate_rdma(wqe, KIW_WR_WRITE_IMM, rdma_wr(wr));
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		return wr_translate_atomic(wqe, KIW_WR_FETCH_ADD, atomic_wr(wr));
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+		return wr_translate_atomic(wqe, KIW_WR_CMP_SWAP, atomic_wr(wr));
+	case IB_WR_MASKED_ATOMIC_FETCH_AND_ADD:
+		return wr_translate_atomic(wqe, KIW_WR_MASKED_FETCH_ADD, atomic_wr(wr));
+	case IB_WR_MASKED_ATOMIC_CMP_AND_SWP:
+		return wr_translate_atomic(wqe, KIW_WR_MASKED_CMP_SWAP, atomic_wr(wr));
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static int wr_translate_op(const struct kiw_sq *sq, struct kiw_swqe *wqe,
+			   const struct ib_send_wr *wr)
 {
 	switch (wr->opcode) {
 	case IB_WR_SEND:
@@ -68,7 +120,7 @@ static int wr_translate_op(struct kiw_swqe *wqe, const struct ib_send_wr *wr)
 		wqe->rkey = wr->ex.invalidate_rkey;
 		return 0;
 	default:
-		return -EOPNOTSUPP;
+		return sq->is_extended ? wr_translate_ext(wqe, wr) : -EOPNOTSUPP;
 	}
 }
 
@@ -101,7 +153,7 @@ static int wr_translate_inline(struct kiw_swqe *wqe, const struct ib_send_wr *wr
 	u32 total = 0;
 	int i;
 
-	if (wr->num_sge < 0 || kiw_wr_is_read(wqe->op))
+	if (wr->num_sge < 0 || kiw_wr_has_response(wqe->op))
 		return -EINVAL;
 	for (i = 0; i < wr->num_sge; i++) {
 		const struct ib_sge *sge = &wr->sg_list[i];
@@ -121,7 +173,7 @@ static int wr_translate_send(const struct kiw_sq *sq, struct kiw_swqe *wqe,
 
 	if (wr->send_flags & ~WR_SEND_FLAGS)
 		return -EINVAL;
-	ret = wr_translate_op(wqe, wr);
+	ret = wr_translate_op(sq, wqe, wr);
 	if (ret)
 		return ret;
 	wqe->wr_id = wr->wr_id;
@@ -177,8 +229,8 @@ void *kiw_rq_kernel_ring(u32 size)
  * change the queue.
  *
  * Context: any; takes @sq->lock.
- * Return: 0; -ENOMEM: the ring is full; -EOPNOTSUPP: the operation is not offered; -EINVAL:
- * flags, SGEs or length out of bounds.
+ * Return: 0; -ENOMEM: the ring is full; -EOPNOTSUPP: the operation is not offered, or not on this
+ * connection; -EINVAL: flags, SGEs or length out of bounds.
  */
 int kiw_sq_post(struct kiw_sq *sq, const struct ib_send_wr *wr)
 {

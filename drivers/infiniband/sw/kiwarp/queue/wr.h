@@ -24,23 +24,36 @@
  * @KIW_WR_SEND: Send; with a solicited event if %KIW_WRF_SOLICITED is set
  * @KIW_WR_SEND_INV: Send with Invalidate of &struct kiw_swqe.rkey
  * @KIW_WR_WRITE: RDMA Write
+ * @KIW_WR_WRITE_IMM: RDMA Write, then Immediate Data; without a Write if its length is 0
  * @KIW_WR_READ: RDMA Read
  * @KIW_WR_READ_INV: RDMA Read that invalidates the STag of its sink
+ * @KIW_WR_FETCH_ADD: Atomic Operation FetchAdd
+ * @KIW_WR_CMP_SWAP: Atomic Operation CmpSwap
+ * @KIW_WR_MASKED_FETCH_ADD: FetchAdd of several fields
+ * @KIW_WR_MASKED_CMP_SWAP: CmpSwap of some of the bits
  * @KIW_WR_REG_MR: make a fast-registration region valid; nothing is sent
  * @KIW_WR_LOCAL_INV: make such a region invalid; nothing is sent
  * @KIW_WR_RECV: receive; only in completions
+ * @KIW_WR_RECV_IMM: receive that Immediate Data took; only in completions
  *
- * %KIW_WR_READ_INV, %KIW_WR_REG_MR and %KIW_WR_LOCAL_INV are only for kernel consumers.
+ * Only kernel consumers have more than %KIW_WR_SEND, _SEND_INV, _WRITE and _READ. Operations up to
+ * %KIW_WR_WRITE are a single message of payload; those with a response are in one range.
  */
 enum kiw_wr_op {
 	KIW_WR_SEND,
 	KIW_WR_SEND_INV,
 	KIW_WR_WRITE,
+	KIW_WR_WRITE_IMM,
 	KIW_WR_READ,
 	KIW_WR_READ_INV,
+	KIW_WR_FETCH_ADD,
+	KIW_WR_CMP_SWAP,
+	KIW_WR_MASKED_FETCH_ADD,
+	KIW_WR_MASKED_CMP_SWAP,
 	KIW_WR_REG_MR,
 	KIW_WR_LOCAL_INV,
 	KIW_WR_RECV,
+	KIW_WR_RECV_IMM,
 };
 
 /* The flags of the verbs, so that those of a kernel consumer need no translation */
@@ -62,16 +75,33 @@ struct kiw_sge {
 };
 
 /**
+ * struct kiw_atomic_args - operands of an Atomic Operation, in the byte order of the CPU
+ * @data: FetchAdd: what to add; CmpSwap: the new value
+ * @mask: as that of &struct kiw_atomic_req
+ * @compare: CmpSwap: what to compare with
+ * @compare_mask: CmpSwap: bits to compare
+ */
+struct kiw_atomic_args {
+	u64 data;
+	u64 mask;
+	u64 compare;
+	u64 compare_mask;
+};
+
+/**
  * struct kiw_swqe - a send queue entry, copied out of its ring and checked
  * @wr_id: the consumer's cookie
- * @raddr: Write, Read: remote tagged offset
- * @rkey: Write, Read: remote STag; Send with Invalidate, local invalidate: STag to invalidate;
- *	registration: STag to make valid
+ * @raddr: Write, Read, Atomic Operation: remote tagged offset
+ * @rkey: Write, Read, Atomic Operation: remote STag; Send with Invalidate, local invalidate: STag
+ *	to invalidate; registration: STag to make valid
  * @length: total bytes of @sge, or of @inline_data; at most 2^31 - 1
  * @op: &enum kiw_wr_op
  * @num_sge: 0..%KIW_MAX_SGE
  * @flags: %KIW_WRF_ bits
+ * @imm: Write with immediate: the immediate data
  * @sge: local memory unless %KIW_WRF_INLINE
+ * @atomic_sink: Atomic Operation: the only entry of @sge, where the original value goes; 8 bytes
+ * @atomic: Atomic Operation: its operands
  * @access: registration: enum ib_access_flags granted
  * @inline_data: payload, if %KIW_WRF_INLINE is set
  */
@@ -83,8 +113,13 @@ struct kiw_swqe {
 	u8 op;
 	u8 num_sge;
 	u16 flags;
+	__be32 imm;
 	union {
 		struct kiw_sge sge[KIW_MAX_SGE];
+		struct {
+			struct kiw_sge atomic_sink;
+			struct kiw_atomic_args atomic;
+		};
 		int access;
 		u8 inline_data[KIW_MAX_INLINE];
 	};
@@ -108,6 +143,12 @@ struct kiw_rwqe {
 static inline bool kiw_wr_is_read(u8 op)
 {
 	return op == KIW_WR_READ || op == KIW_WR_READ_INV;
+}
+
+/* Is it an RDMA Read or an Atomic Operation, which the peer answers? */
+static inline bool kiw_wr_has_response(u8 op)
+{
+	return op >= KIW_WR_READ && op <= KIW_WR_MASKED_CMP_SWAP;
 }
 
 /* Does it complete without sending anything? */
@@ -151,6 +192,7 @@ struct kiw_rq_ops {
  * @get: free-running: next slot to fetch
  * @max_sge: maximum number of SGEs of a work request
  * @max_inline: maximum size of inline data, in bytes
+ * @is_extended: the connection has the messages of RFC 7306; set with each connection
  */
 struct kiw_sq {
 	spinlock_t lock;
@@ -161,6 +203,7 @@ struct kiw_sq {
 	u32 get;
 	u8 max_sge;
 	u8 max_inline;
+	bool is_extended;
 };
 
 /**

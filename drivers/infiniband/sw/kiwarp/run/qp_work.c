@@ -351,6 +351,14 @@ int kiw_qp_handle_event_sync(struct kiw_qp *qp, enum kiw_qp_event event)
 
 /* Connecting */
 
+/* A poster looks at this under the same lock, once it has seen that there is a connection. */
+static void qp_set_extended(struct kiw_qp *qp)
+{
+	spin_lock_irq(&qp->sq.lock);
+	qp->sq.is_extended = kiw_qp_is_extended(qp);
+	spin_unlock_irq(&qp->sq.lock);
+}
+
 /**
  * kiw_qp_connect() - take over an established stream from MPA startup
  * @qp: the QP, in IDLE
@@ -371,6 +379,7 @@ int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params)
 	if (kiw_qp_state(qp) != KIW_QPS_IDLE || qp->ks)
 		goto out;
 	qp->conn = *params;
+	qp_set_extended(qp);
 	ret = kiw_tx_init(qp);
 	if (ret)
 		goto out;

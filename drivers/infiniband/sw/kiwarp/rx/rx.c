@@ -21,6 +21,7 @@
 #include "proto/ddp.h"
 #include "proto/term.h"
 #include "qp/qp.h"
+#include "rx_ext.h"
 #include "rx_follow.h"
 #include "rx_fpdu.h"
 #include "rx_run.h"
@@ -52,6 +53,7 @@ static const enum kiw_perr tagged_perr[KIW_MEM_COUNT] = {
 	[KIW_MEM_ACCESS]	= KIW_PERR_RDMAP_ACCESS,
 	[KIW_MEM_WRAP]		= KIW_PERR_DDP_TO_WRAP,
 	[KIW_MEM_BOUNDS]	= KIW_PERR_DDP_BOUNDS,
+	[KIW_MEM_ALIGN]		= KIW_PERR_RDMAP_ALIGN,
 	[KIW_MEM_LOST]		= KIW_PERR_RDMAP_CATASTROPHIC,
 };
 
@@ -156,6 +158,26 @@ static void rx_complete_recv(struct kiw_qp *qp, const struct kiw_ddp_seg *seg,
 	};
 
 	qp->rx.has_recv = false;
+	qp->rx.written = 0;
+	kiw_qp_post_completion(qp, qp->rcq, &wc);
+}
+
+/* A receive that Immediate Data took. What it reports is the Write before it, RFC 7306 6. */
+static void rx_complete_immediate(struct kiw_qp *qp, const struct kiw_ddp_seg *seg, __be32 imm)
+{
+	struct kiw_wc wc = {
+		.wr_id = qp->rx.recv.wr_id,
+		.qp = &qp->ib,
+		.byte_len = qp->rx.written,
+		.imm = imm,
+		.status = KIW_WCS_SUCCESS,
+		.op = KIW_WR_RECV_IMM,
+		.with_imm = true,
+		.solicited = kiw_rdmap_is_solicited(seg->opcode),
+	};
+
+	qp->rx.has_recv = false;
+	qp->rx.written = 0;
 	kiw_qp_post_completion(qp, qp->rcq, &wc);
 }
 
@@ -239,7 +261,8 @@ static enum kiw_perr rx_take_recv(struct kiw_qp *qp)
  */
 static enum kiw_perr rx_invalidate(struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
 {
-	const int remote = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE;
+	const int remote = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE |
+			   IB_ACCESS_REMOTE_ATOMIC;
 
 	if (!kiw_rdmap_is_invalidate(seg->opcode))
 		return KIW_PERR_NONE;
@@ -312,6 +335,9 @@ static enum kiw_perr rx_write(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 		fault = rx_place_tagged(qp, cur, seg);
 	if (fault != KIW_MEM_OK)
 		return tagged_perr[fault];
+	if (!qp->rx.in_message)
+		qp->rx.written = 0;
+	qp->rx.written += seg->payload_len;
 	if (seg->last)
 		kiw_count(qp->stats, KIW_STAT_RX_WRITES);
 	return KIW_PERR_NONE;
@@ -355,7 +381,7 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, struct kiw_rx_run *run,
 /* Check a segment of a Response against the request, which it must match exactly: RFC 5040 5.5. */
 static enum kiw_perr rx_match_response(const struct kiw_read *read, const struct kiw_ddp_seg *seg)
 {
-	if (!read)
+	if (!read || read->is_atomic)
 		return KIW_PERR_RDMAP_OPCODE;
 	/* RFC 5041 5.2: if nothing is placed, the STag and the TO have no meaning. */
 	if (seg->payload_len && read->length && seg->stag != read->stag)
@@ -408,6 +434,73 @@ static bool rx_copy(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u8 *buf, u32 l
 		memcpy(buf, data, here);
 	}
 	return true;
+}
+
+/*
+ * RFC 7306 6: Immediate Data takes a receive, like a Send. Its 8 octets are for the completion, not
+ * for the memory of the receive.
+ */
+static enum kiw_perr rx_immediate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
+				  const struct kiw_ddp_seg *seg)
+{
+	struct kiw_untagged_rx *queue = &qp->rx.queue[KIW_QN_SEND];
+	u8 data[KIW_IMMEDIATE_SIZE];
+	enum kiw_perr perr;
+
+	perr = kiw_untagged_check(queue, seg);
+	if (perr == KIW_PERR_NONE)
+		perr = rx_take_recv(qp);
+	if (perr != KIW_PERR_NONE)
+		return perr;
+	if (!rx_copy(qp, cur, data, sizeof(data)))
+		return KIW_PERR_RDMAP_CATASTROPHIC;
+	rx_complete_immediate(qp, seg, kiw_immediate_decode(data));
+	kiw_count(qp->stats, KIW_STAT_RX_IMMEDIATES);
+	kiw_untagged_advance(queue, seg);
+	return KIW_PERR_NONE;
+}
+
+/* The header is longer than @fpdu->head, which has the DDP header. */
+static enum kiw_perr rx_atomic_request(struct kiw_qp *qp, struct kiw_rx_run *run,
+				       const struct kiw_rx_fpdu *fpdu)
+{
+	u8 wire[sizeof(struct kiw_wire_atomic_req)];
+
+	/* As in rx_read_request() */
+	run->is_short = !qp->tx.inq.slots && !kiw_inq_ready(&qp->tx.inq);
+	if (run->is_short)
+		return KIW_PERR_DDP_NO_BUFFER;
+	if (!rx_copy(qp, &run->cur, wire, sizeof(wire)) || kiw_sock_is_unreadable(qp->ks))
+		return KIW_PERR_RDMAP_CATASTROPHIC;
+	return kiw_rx_atomic_request(qp, &fpdu->seg, fpdu->head + KIW_FPDU_LEN_SIZE, wire);
+}
+
+/* RFC 7306 5.2.2: the original value goes to the consumer in the byte order of the CPU. */
+static enum kiw_perr rx_atomic_response(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
+					const struct kiw_ddp_seg *seg)
+{
+	struct kiw_read *read = kiw_orq_oldest(&qp->tx.orq);
+	u8 wire[sizeof(struct kiw_wire_atomic_resp)];
+	struct kiw_atomic_resp resp;
+	enum kiw_perr perr;
+
+	if (!rx_copy(qp, cur, wire, sizeof(wire)))
+		return KIW_PERR_RDMAP_CATASTROPHIC;
+	kiw_atomic_resp_decode(wire, &resp);
+	perr = kiw_rx_match_atomic(qp, read, seg, &resp);
+	if (perr != KIW_PERR_NONE) {
+		if (read)
+			rx_complete_read(qp, read, KIW_WCS_BAD_RESP);
+		return perr;
+	}
+	rx_begin_sgl(qp, read->sge, read->num_sge);
+	if (kiw_sgl_put(&qp->rx.sgl, &resp.value, sizeof(resp.value)) != KIW_MEM_OK)
+		return rx_sink_fault(qp, read, KIW_WCS_LOC_PROT, "buffer for the original value");
+	/* As in rx_read_response() */
+	kiw_qp_run_soon(qp);
+	rx_complete_read(qp, read, KIW_WCS_SUCCESS);
+	kiw_count(qp->stats, KIW_STAT_RX_ATOMIC_RESPONSES);
+	return KIW_PERR_NONE;
 }
 
 /* RFC 5040 4.8: the peer ends the stream and says why. A Terminate is not answered. */
@@ -463,6 +556,13 @@ static enum kiw_perr rx_dispatch(struct kiw_qp *qp, struct kiw_rx_run *run,
 		return rx_read_response(qp, &run->cur, seg);
 	case KIW_RDMAP_TERMINATE:
 		return rx_terminate(qp, &run->cur, seg);
+	case KIW_RDMAP_IMMEDIATE:
+	case KIW_RDMAP_IMMEDIATE_SE:
+		return rx_immediate(qp, &run->cur, seg);
+	case KIW_RDMAP_ATOMIC_REQ:
+		return rx_atomic_request(qp, run, fpdu);
+	case KIW_RDMAP_ATOMIC_RESP:
+		return rx_atomic_response(qp, &run->cur, seg);
 	default:
 		return rx_send(qp, &run->cur, seg);
 	}
@@ -494,7 +594,8 @@ static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_run *run, struct k
 
 	perr = kiw_rx_verify(qp, &run->cur, fpdu->extent.total);
 	if (perr == KIW_PERR_NONE && !continues)
-		perr = kiw_ddp_decode(fpdu->head, fpdu->extent.ulpdu_len, qp->conn.version, seg);
+		perr = kiw_ddp_decode(fpdu->head, fpdu->extent.ulpdu_len, qp->conn.version,
+				      qp->conn.opcodes, seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;
 	run->num++;

@@ -23,6 +23,7 @@ struct kiw_sock_ops;
  * @queue: position in each untagged queue
  * @recv: receive work request of the Send in progress, if @has_recv
  * @sgl: sink of the Send or Read Response in progress, and the position in it
+ * @written: bytes placed by the last Write, if no receive has completed since
  * @first_seq: TCP sequence number of the first byte of full operation, if @has_first_seq
  * @has_recv: @recv is valid
  * @in_message: the last segment of a message has not arrived yet
@@ -37,6 +38,7 @@ struct kiw_rx {
 	struct kiw_untagged_rx queue[KIW_QN_COUNT];
 	struct kiw_rwqe recv;
 	struct kiw_sgl sgl;
+	u32 written;
 	u32 first_seq;
 	bool has_recv;
 	bool in_message;

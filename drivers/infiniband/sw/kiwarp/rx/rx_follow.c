@@ -165,9 +165,11 @@ void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_run *run, struct kiw_rx_fpdu
 		rx_place_following(qp, run, fpdu, &sink, true);
 	else
 		rx_place_following(qp, run, fpdu, &sink, false);
-	if (fpdu->seg.opcode == KIW_RDMAP_WRITE)
-		return;
 	placed = room - sink.room;
+	if (fpdu->seg.opcode == KIW_RDMAP_WRITE) {
+		qp->rx.written += placed;
+		return;
+	}
 	qp->rx.sgl.off += placed;
 	if (fpdu->seg.opcode == KIW_RDMAP_READ_RESP)
 		kiw_orq_oldest(&qp->tx.orq)->received += placed;

@@ -7,7 +7,7 @@
  *
  * Messages are not interleaved: they are sent in the order in which they were submitted, and the
  * segments of each in increasing order (RFC 5041 5.3). Between messages the send queue and the
- * peer's RDMA Reads take turns.
+ * peer's RDMA Reads and Atomic Operations take turns.
  *
  * Context: socket lock held, BHs off; &struct kiw_tx is protected by the socket lock.
  */
@@ -24,6 +24,7 @@
 #include "proto/term.h"
 #include "qp/qp.h"
 #include "trace.h"
+#include "tx_ext.h"
 #include "tx_fpdu.h"
 
 /* Batches per run; limits how long one QP holds the CPU */
@@ -211,7 +212,7 @@ static bool tx_add_wr(struct kiw_qp *qp, const struct kiw_tx_room *room)
 	u32 left = tx->wqe.length - tx->sent;
 	struct kiw_tx_fpdu fpdu;
 
-	fpdu.is_tagged = tx->wqe.op == KIW_WR_WRITE;
+	fpdu.is_tagged = tx->wqe.op == KIW_WR_WRITE || tx->wqe.op == KIW_WR_WRITE_IMM;
 	if (!kiw_tx_begin_fpdu(qp, &fpdu, left, room))
 		return false;
 	tx_wr_header(qp, left, &fpdu);
@@ -222,11 +223,16 @@ static bool tx_add_wr(struct kiw_qp *qp, const struct kiw_tx_room *room)
 	if (!tx_is_message_built(qp, tx->wqe.length,
 				 fpdu.is_tagged ? KIW_STAT_TX_WRITES : KIW_STAT_TX_SENDS))
 		return true;
+	if (tx->wqe.op == KIW_WR_WRITE_IMM) {
+		tx->kind = KIW_TX_IMMEDIATE;
+		return true;
+	}
 	tx_wr_built(qp);
+	if (fpdu.is_tagged)
+		return true;
 	if (tx->wqe.op == KIW_WR_SEND_INV)
 		kiw_count(qp->stats, KIW_STAT_TX_SENDS_INV);
-	if (!fpdu.is_tagged)
-		tx->msn[KIW_QN_SEND]++;
+	tx->msn[KIW_QN_SEND]++;
 	return true;
 }
 
@@ -333,8 +339,8 @@ static bool tx_have_wqe(struct kiw_qp *qp)
 }
 
 /*
- * Must the work request wait? For all outstanding Reads (fence), for a free slot in the ORQ, or for
- * memory for the ORQ's slots.
+ * Must the work request wait? For all outstanding Reads and Atomic Operations (fence), for a free
+ * slot in the ORQ, or for memory for the ORQ's slots.
  */
 static bool tx_wqe_waits(struct kiw_qp *qp)
 {
@@ -342,7 +348,7 @@ static bool tx_wqe_waits(struct kiw_qp *qp)
 
 	if (tx->wqe.flags & KIW_WRF_FENCE && !kiw_orq_is_empty(&tx->orq))
 		return true;
-	if (!kiw_wr_is_read(tx->wqe.op) || !tx->orq.depth)
+	if (!kiw_wr_has_response(tx->wqe.op) || !tx->orq.depth)
 		return false;
 	if (tx->orq.slots || kiw_orq_ready(&tx->orq))
 		return kiw_orq_is_full(&tx->orq);
@@ -353,7 +359,7 @@ static bool tx_wqe_waits(struct kiw_qp *qp)
 static bool tx_memory_ok(struct kiw_qp *qp)
 {
 	const struct kiw_swqe *wqe = &qp->tx.wqe;
-	int access = kiw_wr_is_read(wqe->op) ? IB_ACCESS_LOCAL_WRITE : 0;
+	int access = kiw_wr_has_response(wqe->op) ? IB_ACCESS_LOCAL_WRITE : 0;
 	struct kiw_sgl sgl;
 
 	if (wqe->flags & KIW_WRF_INLINE)
@@ -412,7 +418,7 @@ static bool tx_begin_wr(struct kiw_qp *qp)
 		tx_fail_current(qp, KIW_WCS_LOC_PROT);
 		return false;
 	}
-	if (kiw_wr_is_read(tx->wqe.op) && !tx->orq.depth) {
+	if (kiw_wr_has_response(tx->wqe.op) && !tx->orq.depth) {
 		tx_fail_current(qp, KIW_WCS_LOC_QP_OP);
 		return false;
 	}
@@ -422,21 +428,59 @@ static bool tx_begin_wr(struct kiw_qp *qp)
 static bool tx_begin(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
-	bool has_response = kiw_inq_oldest(&tx->inq);
+	const struct kiw_peer_read *read = kiw_inq_oldest(&tx->inq);
 	bool has_wr = false;
 
 	tx->has_source = false;
-	if (!has_response || !tx->prefer_response)
+	if (!read || !tx->prefer_response)
 		has_wr = tx_have_wqe(qp) && !tx_wqe_waits(qp);
 	if (has_wr) {
 		tx->prefer_response = true;
 		return tx_begin_wr(qp);
 	}
-	if (!has_response)
+	if (!read)
 		return false;
 	tx->prefer_response = false;
-	tx->kind = KIW_TX_RESPONSE;
+	tx->kind = read->is_atomic ? KIW_TX_ATOMIC : KIW_TX_RESPONSE;
 	tx->sent = 0;
+	return true;
+}
+
+/* A work request that is not a single message of payload: see &enum kiw_wr_op. */
+static bool tx_add_other_wr(struct kiw_qp *qp, const struct kiw_tx_room *room)
+{
+	struct kiw_tx *tx = &qp->tx;
+
+	if (kiw_wr_is_read(tx->wqe.op))
+		return tx_add_read_request(qp);
+	if (tx->wqe.op == KIW_WR_WRITE_IMM && tx->wqe.length)
+		return tx_add_wr(qp, room);
+	if (tx->wqe.op == KIW_WR_WRITE_IMM) {
+		tx->kind = KIW_TX_IMMEDIATE;
+		return true;
+	}
+	if (!kiw_tx_add_atomic_request(qp))
+		return false;
+	tx_wr_built(qp);
+	return true;
+}
+
+/* The current message is not a work request, or not the first message of one. */
+static bool tx_add_other(struct kiw_qp *qp, const struct kiw_tx_room *room)
+{
+	struct kiw_tx *tx = &qp->tx;
+
+	if (tx->kind == KIW_TX_RESPONSE)
+		return tx_add_response(qp, room);
+	if (tx->kind == KIW_TX_IMMEDIATE) {
+		if (!kiw_tx_add_immediate(qp))
+			return false;
+		tx_wr_built(qp);
+		return true;
+	}
+	if (!kiw_tx_add_atomic_response(qp))
+		return false;
+	tx->kind = KIW_TX_NONE;
 	return true;
 }
 
@@ -457,10 +501,10 @@ static bool tx_add_next(struct kiw_qp *qp, const struct kiw_tx_room *room)
 		return false;
 	if (tx->kind == KIW_TX_NONE)
 		return true;
-	if (tx->kind == KIW_TX_RESPONSE)
-		return tx_add_response(qp, room);
-	if (kiw_wr_is_read(tx->wqe.op))
-		return tx_add_read_request(qp);
+	if (tx->kind != KIW_TX_WR)
+		return tx_add_other(qp, room);
+	if (tx->wqe.op > KIW_WR_WRITE)
+		return tx_add_other_wr(qp, room);
 	return tx_add_wr(qp, room);
 }
 
@@ -488,6 +532,9 @@ static bool tx_is_rest(struct kiw_qp *qp, u32 full)
 	case KIW_TX_RESPONSE:
 		left = kiw_inq_oldest(&tx->inq)->req.size - tx->sent;
 		count--;
+		break;
+	case KIW_TX_IMMEDIATE:
+		left = KIW_IMMEDIATE_SIZE;
 		break;
 	default:
 		return false;
@@ -636,7 +683,7 @@ static int tx_init_queues(struct kiw_qp *qp)
 	ret = kiw_orq_init(&tx->orq, qp->conn.ord, is_memalloc);
 	if (ret)
 		return ret;
-	ret = kiw_inq_init(&tx->inq, qp->conn.ird, is_memalloc);
+	ret = kiw_inq_init(&tx->inq, qp->conn.ird, kiw_qp_is_extended(qp), is_memalloc);
 	if (ret)
 		goto err_orq;
 	tx->orq.memcg = qp->memcg;

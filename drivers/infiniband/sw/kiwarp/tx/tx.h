@@ -28,11 +28,15 @@ struct kiw_qp;
  * @KIW_TX_NONE: there is no current message
  * @KIW_TX_WR: the oldest work request of the send queue, in &struct kiw_tx.wqe
  * @KIW_TX_RESPONSE: the Response to the oldest inbound RDMA Read
+ * @KIW_TX_ATOMIC: the Response to the oldest inbound request, an Atomic Operation
+ * @KIW_TX_IMMEDIATE: the Immediate Data of that work request, whose Write has been built
  */
 enum kiw_tx_kind {
 	KIW_TX_NONE,
 	KIW_TX_WR,
 	KIW_TX_RESPONSE,
+	KIW_TX_ATOMIC,
+	KIW_TX_IMMEDIATE,
 };
 
 /**
@@ -45,8 +49,8 @@ enum kiw_tx_kind {
  * @source: position in the current message's payload, if @has_source
  * @wqe: the work request that was fetched last, if @has_wqe
  * @pend: work requests that were started and have not completed, in order
- * @orq: outstanding RDMA Reads of this end
- * @inq: RDMA Reads of the peer
+ * @orq: outstanding RDMA Reads and Atomic Operations of this end
+ * @inq: RDMA Reads and Atomic Operations of the peer
  * @msn: next message sequence number of each untagged queue
  * @rtr: kind of RTR to send before anything else, 0: none
  * @has_wqe: @wqe is current, or waits for a fence or for a free ORQ slot

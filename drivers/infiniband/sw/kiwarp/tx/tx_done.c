@@ -3,9 +3,9 @@
  * How send work requests end: TCP has taken them, the peer refuses them, or they are flushed.
  *
  * A work request counts as sent when TCP has its last byte. Its payload was copied, so at that
- * moment its buffers belong to the consumer again. An RDMA Read is done when its Response has
- * been placed. Completions are posted in the order of posting, regardless of the order in which
- * work requests end (RFC 5040 5.5).
+ * moment its buffers belong to the consumer again. An RDMA Read or an Atomic Operation is done when
+ * its Response has been placed. Completions are posted in the order of posting, regardless of the
+ * order in which work requests end (RFC 5040 5.5).
  *
  * Context: socket lock held, BHs off; kiw_tx_flush() also runs without a stream.
  */
@@ -70,7 +70,7 @@ void kiw_tx_taken(struct kiw_qp *qp)
 		pend = kiw_pend_at(ring, ring->taken);
 		if (!kiw_pend_is_sent(pend, end))
 			break;
-		if (!kiw_wr_is_read(pend->op))
+		if (!kiw_wr_has_response(pend->op))
 			pend->is_done = true;
 	}
 	kiw_tx_complete(qp);
@@ -83,8 +83,9 @@ void kiw_tx_taken(struct kiw_qp *qp)
 static bool tx_is_of_queue(const struct kiw_pend *pend, u32 qn)
 {
 	if (qn == KIW_QN_READ_REQ)
-		return kiw_wr_is_read(pend->op);
-	return qn == KIW_QN_SEND && (pend->op == KIW_WR_SEND || pend->op == KIW_WR_SEND_INV);
+		return kiw_wr_has_response(pend->op);
+	return qn == KIW_QN_SEND && (pend->op == KIW_WR_SEND || pend->op == KIW_WR_SEND_INV ||
+				     pend->op == KIW_WR_WRITE_IMM);
 }
 
 /* The work request that was sent as message @msn of a queue, unless it has completed. */
@@ -188,7 +189,7 @@ bool kiw_tx_flush(struct kiw_qp *qp, u32 left)
 	kiw_sock_assert_held(qp->ks);
 	kiw_txbuf_drop(&tx->buf);
 	tx_flush_pend(qp);
-	if (tx->has_wqe && tx->kind != KIW_TX_WR) {
+	if (tx->has_wqe && tx->kind != KIW_TX_WR && tx->kind != KIW_TX_IMMEDIATE) {
 		pend.wr_id = tx->wqe.wr_id;
 		pend.op = tx->wqe.op;
 		tx_post_completion(qp, &pend);

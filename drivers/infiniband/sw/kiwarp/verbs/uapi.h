@@ -35,6 +35,7 @@ struct kiw_srq;
  * @first_pgoff: page offset of the first ring of a context, for mmap()
  * @max_sge: SGEs of a work request of every QP and shared receive queue, at most %KIW_MAX_SGE
  * @max_inline: bytes of inline data of every QP, at most %KIW_MAX_INLINE
+ * @has_rfc7306: @sq, @rq and @cq have room for immediate data and atomics
  * @context_resp_bytes: size of the response of alloc_ucontext
  * @cq_resp_bytes: size of the response of create_cq
  * @srq_resp_bytes: size of the response of create_srq
@@ -66,6 +67,7 @@ struct kiw_uapi_ops {
 	u32 first_pgoff;
 	u8 max_sge;
 	u8 max_inline;
+	bool has_rfc7306;
 	u8 context_resp_bytes;
 	u8 cq_resp_bytes;
 	u8 srq_resp_bytes;

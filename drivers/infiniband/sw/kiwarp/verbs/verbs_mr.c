@@ -90,7 +90,7 @@ struct ib_mr *kiw_get_dma_mr(struct ib_pd *ibpd, int access)
 	struct kiw_mr *mr;
 
 	/* For a device with a local DMA lkey, the core asks for remote rights without this one. */
-	if (access & IB_ACCESS_REMOTE_WRITE)
+	if (access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC))
 		access |= IB_ACCESS_LOCAL_WRITE;
 	mr = mr_alloc(dev, ibpd, access);
 	if (IS_ERR(mr))

@@ -63,6 +63,7 @@ static void qp_set_up(struct kiw_qp *qp, struct kiw_device *dev, const struct ib
 		      struct ib_udata *udata)
 {
 	qp->is_user = udata;
+	qp->has_rfc7306 = !udata || dev->uapi->has_rfc7306;
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->access = DEFAULT_ACCESS;
 	/* As with any iWARP QP, receives can be posted at once, and users expect to see INIT */
