@@ -375,7 +375,7 @@ with_crc_alone() {
 # The peer goes by what was agreed on, so the connection would break if either end did not.
 keeps() {
 	local status=0
-	spawn server b timeout 60 rping -s -V -a "$B4"
+	spawn server b timeout 60 rping -s -V -S 5000 -a "$B4"
 	wait_listen b 7174 || { spawn_stop server; return 1; }
 	spawn client a timeout 60 stdbuf -oL rping -c -v -V -S 5000 -a "$B4"
 	wait_for 10 pings_beyond 10 && set_crc_and_markers n y &&
