@@ -38,7 +38,12 @@ DEFAULTS="Y N Y write read send 2 N 10000 256 4096 1024 Y N"
 
 # --- the files ------------------------------------------------------------------
 
-nothing_more() { [ "$(find "/sys/class/infiniband/$DEV_A/policy" -type f | wc -l)" = 11 ]; }
+nothing_more() {
+	local found
+	found=$(find "/sys/class/infiniband/$DEV_A/policy" -type f | wc -l)
+	echo "$found settings"
+	[ "$found" = 12 ]
+}
 
 # SETTING VALUE SHOWN
 good() {
