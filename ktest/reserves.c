@@ -6,8 +6,8 @@
  * such a buffer unless the socket may use the reserves. This module simulates the shortage: it
  * marks IPv4 TCP segments that arrive on interface `ifindex`, in any network namespace. It also
  * counts resets sent from process context, and those of them whose allocations could have
- * triggered reclaim by I/O; and TCP segments with fragments, and those of them that the stack copies
- * because somebody might write to the fragments.
+ * triggered reclaim by I/O; and TCP segments with fragments, and those of them that the stack
+ * copies because somebody might write to the fragments.
  *
  * For a real shortage, write to `take` how many MiB of memory to allocate and keep.
  *

@@ -114,7 +114,8 @@ static void rfc5040_4_1_invalidate_stag(struct kunit *test)
 		kiw_ddp_encode_untagged(&hdr, IETF, opcode, true, 0, 0x11223344, 1, 0);
 		KUNIT_EXPECT_EQ(test, be32_to_cpu(hdr.inv_stag), carries ? 0x11223344U : 0U);
 		hdr.inv_stag = cpu_to_be32(0x55667788);
-		KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&hdr, 18, IETF, ALL, &seg), KIW_PERR_NONE);
+		KUNIT_ASSERT_EQ(test, kiw_ddp_decode((u8 *)&hdr, 18, IETF, ALL, &seg),
+				KIW_PERR_NONE);
 		KUNIT_EXPECT_EQ(test, seg.inv_stag, carries ? 0x55667788U : 0U);
 	}
 }
@@ -138,7 +139,8 @@ static void rfc5044_c_rdmac_version(struct kunit *test)
 	kiw_ddp_encode_untagged(&untagged, RDMAC, KIW_RDMAP_SEND_SE, false, 256, 0, 7, 9);
 	KUNIT_EXPECT_EQ(test, untagged.ddp, 0x00);
 	KUNIT_EXPECT_EQ(test, untagged.rdmap, 0x05);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&untagged, 0x112, RDMAC, OLD, &seg), KIW_PERR_NONE);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&untagged, 0x112, RDMAC, OLD, &seg),
+			KIW_PERR_NONE);
 	KUNIT_EXPECT_EQ(test, kiw_ddp_decode((u8 *)&untagged, 0x112, IETF, ALL, &seg),
 			KIW_PERR_DDP_UNTAGGED_VERSION);
 	untagged.rdmap |= 0x40;
@@ -354,7 +356,8 @@ static void first_fault_counts(struct kunit *test)
 	put_unaligned_be32(3, head + 8);
 	put_unaligned_be32(1, head + 16);
 	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 17, IETF, ALL, &seg), KIW_PERR_MPA_FRAMING);
-	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, ALL, &seg), KIW_PERR_DDP_UNTAGGED_VERSION);
+	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, ALL, &seg),
+			KIW_PERR_DDP_UNTAGGED_VERSION);
 	head[2] = 0x01;
 	KUNIT_EXPECT_EQ(test, kiw_ddp_decode(head, 18, IETF, ALL, &seg), KIW_PERR_RDMAP_VERSION);
 	head[3] = 0x4f;

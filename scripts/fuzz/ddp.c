@@ -48,8 +48,8 @@ static void check_meaning(const struct kiw_ddp_seg *seg, u16 ulpdu_len, u8 opcod
 }
 
 /* A segment accepted as the continuation of a good one is good and has the expected values. */
-static void followed(const u8 *good, const struct kiw_ddp_seg *seg, u8 version, u8 opcodes, u8 where,
-		     u8 wrong)
+static void followed(const u8 *good, const struct kiw_ddp_seg *seg, u8 version, u8 opcodes,
+		     u8 where, u8 wrong)
 {
 	u8 head[sizeof(struct kiw_wire_untagged)], next[sizeof(head)];
 	struct kiw_ddp_seg said = *seg;

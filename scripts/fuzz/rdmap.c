@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * RDMA Read Requests and the headers of RFC 7306, parsed and built again, Atomic Operations, and the
- * order of messages on an untagged queue.
+ * RDMA Read Requests and the headers of RFC 7306, parsed and built again, Atomic Operations, and
+ * the order of messages on an untagged queue.
  */
 #include "fuzz.h"
 

@@ -23,7 +23,7 @@ set -u
 . "$KIW_VM/debian.sh"
 
 HERE=$KIW_TOP/scripts/release
-DEBIANS=(bookworm trixie)
+RELEASES=(bookworm trixie)
 # Of each: two lines of kernels, of which the second comes later, and the kernel of the units
 declare -A LINES=([bookworm]="6.1 6.12" [trixie]="6.12 7.3")
 declare -A BOOTED=([bookworm]=6.1 [trixie]=7.3)
@@ -135,7 +135,7 @@ packages() {
 	local debian line dir
 	case_of "make deb, and lintian" "$HERE/deb.sh" "$WORK/debs"
 	[ "$FAILED" = 0 ] || return
-	for debian in "${DEBIANS[@]}"; do
+	for debian in "${RELEASES[@]}"; do
 		dir=$WORK/$debian-packages
 		mkdir -p "$dir" "$WORK/$debian-units"
 		cp "$WORK"/debs/*.deb "$dir"
@@ -150,7 +150,7 @@ packages() {
 
 units() {
 	local debian kernel mods options=()
-	for debian in "${DEBIANS[@]}"; do
+	for debian in "${RELEASES[@]}"; do
 		kernel=${KERNEL:-${BOOTED[$debian]}}
 		[ -f "$WORK/$debian-units/state.tar" ] ||
 			die "the units need the host that 'packages' leaves"
@@ -167,7 +167,7 @@ main() {
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--units) KERNEL=${2:?}; shift ;;
-		--debian) DEBIANS=("${2:?}"); shift ;;
+		--debian) RELEASES=("${2:?}"); shift ;;
 		sources | packages | units) break ;;
 		*) die "usage: check.sh [--debian NAME] [--units KERNEL] [sources|packages|units]..." ;;
 		esac

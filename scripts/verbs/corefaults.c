@@ -618,8 +618,8 @@ static void new_device(void)
 		     NEW_NETDEV " && ip link set " NEW_NETDEV " up"));
 	pid = companion(listen_in_the_way);
 	MUST(pid);
-	snprintf(command, sizeof(command), "rdma link add " NEW_DEVICE " type %s netdev " NEW_NETDEV,
-		 type ? type : "siw");
+	snprintf(command, sizeof(command),
+		 "rdma link add " NEW_DEVICE " type %s netdev " NEW_NETDEV, type ? type : "siw");
 	MUST(!system(command));
 	MUST(!rdma_create_id(chan, &id, NULL, RDMA_PS_TCP));
 	failed = rdma_bind_addr(id, (void *)&sin) ? errno : 0;

@@ -64,6 +64,7 @@ rejects() {
 	wait_listen b 7175 || return 1
 	before=$(reserve b resets) IO=$(reserve b resets_io)
 	mkfifo "$T_DIR/hold"
+	# shellcheck disable=SC2016 # for the inner shell
 	spawn callers a sh -c 'PYTHONDONTWRITEBYTECODE=1 exec python3 "$@" 0<>"$0"' "$T_DIR/hold" \
 		"$SELFTESTS/refused.py" "$B4" 7175 5 plain
 	wait_for 10 _is_done && wait_for 10 _reset $((before + 3)) && status=0
