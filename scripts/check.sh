@@ -122,8 +122,10 @@ main() {
 	aside kunit "$HERE/kunit/run.sh" --totals "$TMP/kunit.totals"
 	aside fuzz "$HERE/fuzz/run.sh" --totals "$TMP/fuzz.totals"
 	aside count "$HERE/bench/count.sh" --totals "$TMP/count.totals"
+	aside lint-selftest "$HERE/lint/selftest.sh" --totals "$TMP/lint-selftest.totals"
 	part lint lint
 	at_last selftest
+	at_last lint-selftest
 	at_last kunit
 	at_last fuzz
 	at_last count
