@@ -63,7 +63,8 @@ void kiw_sock_put(struct kiw_sock *ks)
 /* Release */
 
 /*
- * Remove the owner, which TCP's callbacks cannot reach any more.
+ * Remove the owner, which TCP's callbacks cannot reach any more. The user data stay until TCP has
+ * closed the socket: they keep it out of a sockmap (see sock_install()).
  * Return: the struct socket, for the caller to release.
  */
 static struct socket *sock_detach(struct kiw_sock *ks)
@@ -72,7 +73,6 @@ static struct socket *sock_detach(struct kiw_sock *ks)
 
 	lock_sock(ks->sk);
 	write_lock_bh(&ks->sk->sk_callback_lock);
-	rcu_assign_sk_user_data(ks->sk, NULL);
 	ks->ops = NULL;
 	ks->owner = NULL;
 	sock = ks->sock;
@@ -80,6 +80,16 @@ static struct socket *sock_detach(struct kiw_sock *ks)
 	write_unlock_bh(&ks->sk->sk_callback_lock);
 	release_sock(ks->sk);
 	return sock;
+}
+
+/* Let go of a stream that TCP has closed: no callback has it any more when this returns. */
+static void sock_clear_user_data(struct sock *sk)
+{
+	lock_sock(sk);
+	write_lock_bh(&sk->sk_callback_lock);
+	rcu_assign_sk_user_data(sk, NULL);
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
 }
 
 /* Remove a stream from the list of lingering streams, if it is there. */
@@ -116,6 +126,7 @@ static void sock_release_now(struct kiw_sock *ks)
 	if (!ks->is_listener)
 		sock_no_linger(sock->sk);
 	sock_release(sock);
+	sock_clear_user_data(ks->sk);
 	memalloc_noio_restore(noio);
 	/* Not earlier: packets from the memory reserves in the backlog need the flag. */
 	if (sock_flag(ks->sk, SOCK_MEMALLOC))
