@@ -108,12 +108,30 @@ nfs_moves() {
 }
 nfs_down() { io_stop && nfs_umount && nfs_end; }
 
+# watch_objects: reads the details of all objects, as an operator does, until the file is gone
+watch_objects() {
+	local what status=0 times=0
+	while [ -e "$T_DIR/watching" ]; do
+		for what in qp cm_id cq mr; do rdma -dd resource show "$what" >/dev/null || status=1; done
+		times=$((times + 1))
+		_pause
+	done
+	echo "all objects were read $times times"
+	return "$status"
+}
+
 random() {
 	local options status=0
 	startup_is "$SHORT_MS" || return 1
 	mapfile -t options < <(known_qps | tr ' ' '\n')
+	: >"$T_DIR/watching"
+	watch_objects >"$T_DIR/watch.log" 2>&1 &
+	echo $! >"$T_DIR/watch.pid"
 	attack --startup "$SHORT_MS" "${options[@]}" random "$ATTACK_S" >"$T_DIR/attack.log" 2>&1 ||
 		status=$?
+	rm "$T_DIR/watching"
+	spawn_wait watch 60 || status=$?
+	cat "$T_DIR/watch.log" >>"$T_DIR/attack.log"
 	cat "$T_DIR/attack.log"
 	return "$status"
 }
