@@ -229,30 +229,6 @@ bool kiw_inq_ready(struct kiw_inq *inq)
 }
 
 /**
- * kiw_pend_is_full() - is a pend ring full?
- * @ring: the ring
- *
- * Context: serialised by the caller.
- * Return: true: no work request may start before another one completes.
- */
-bool kiw_pend_is_full(const struct kiw_pend_ring *ring)
-{
-	return kiw_ring_full(ring->put, ring->get, ring->size);
-}
-
-/**
- * kiw_pend_is_empty() - is a pend ring empty?
- * @ring: the ring
- *
- * Context: serialised by the caller.
- * Return: true: every work request that was started has completed.
- */
-bool kiw_pend_is_empty(const struct kiw_pend_ring *ring)
-{
-	return kiw_ring_empty(ring->put, ring->get);
-}
-
-/**
  * kiw_pend_add() - add a work request that starts
  * @ring: the ring, not full
  * @wqe: the work request
@@ -274,32 +250,6 @@ void kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool i
 	pend->is_built = false;
 	pend->is_done = false;
 	ring->put++;
-}
-
-/**
- * kiw_pend_at() - get a work request by its counter
- * @ring: the ring
- * @pos: free-running counter
- *
- * Context: serialised by the caller.
- * Return: the entry.
- */
-struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos)
-{
-	return &ring->slots[kiw_ring_slot(pos, ring->size)];
-}
-
-/**
- * kiw_pend_is_sent() - has TCP taken all of a work request?
- * @pend: the work request; unless it is done, its end is less than 2^31 bytes from @end
- * @end: how much of the stream TCP has taken, as &struct kiw_tx.offset counts
- *
- * Context: serialised by the caller.
- * Return: true: it has, or the work request is done and nothing will be sent for it.
- */
-bool kiw_pend_is_sent(const struct kiw_pend *pend, u32 end)
-{
-	return pend->is_done || (pend->is_built && (s32)(end - pend->end) >= 0);
 }
 
 /**
@@ -356,18 +306,6 @@ bool kiw_orq_is_full(const struct kiw_orq *orq)
 }
 
 /**
- * kiw_orq_is_empty() - is an ORQ empty?
- * @orq: the queue
- *
- * Context: serialised by the caller.
- * Return: true: no Read is outstanding.
- */
-bool kiw_orq_is_empty(const struct kiw_orq *orq)
-{
-	return kiw_ring_empty(orq->put, orq->get);
-}
-
-/**
  * kiw_orq_add() - add a Read that is sent
  * @orq: the queue, ready and not full
  * @sge: sink of the Read; copied
@@ -395,20 +333,6 @@ struct kiw_read *kiw_orq_add(struct kiw_orq *orq, const struct kiw_sge *sge, u8 
 }
 
 /**
- * kiw_orq_oldest() - get the Read that the next Response answers, RFC 5040 5.5
- * @orq: the queue
- *
- * Context: serialised by the caller.
- * Return: its entry, or NULL.
- */
-struct kiw_read *kiw_orq_oldest(struct kiw_orq *orq)
-{
-	if (kiw_orq_is_empty(orq))
-		return NULL;
-	return &orq->slots[kiw_ring_slot(orq->get, orq->size)];
-}
-
-/**
  * kiw_orq_done() - remove the oldest Read, which has been answered
  * @orq: the queue, not empty
  *
@@ -418,11 +342,6 @@ void kiw_orq_done(struct kiw_orq *orq)
 {
 	orq->sge_get = kiw_orq_oldest(orq)->sge_end;
 	orq->get++;
-}
-
-static struct kiw_peer_read *readq_inq_at(const struct kiw_inq *inq, u32 pos)
-{
-	return inq->slots + kiw_ring_slot(pos, inq->size) * inq->slot_bytes;
 }
 
 /**
@@ -440,7 +359,7 @@ bool kiw_inq_add(struct kiw_inq *inq, const struct kiw_read_req *req, const u8 *
 
 	if (kiw_ring_full(inq->put, inq->get, inq->depth))
 		return false;
-	read = readq_inq_at(inq, inq->put++);
+	read = kiw_inq_at(inq, inq->put++);
 	read->req = *req;
 	read->is_atomic = false;
 	memcpy(read->ddp, ddp, sizeof(read->ddp));
@@ -462,26 +381,12 @@ bool kiw_inq_add_atomic(struct kiw_inq *inq, const struct kiw_atomic_req *req, c
 
 	if (kiw_ring_full(inq->put, inq->get, inq->depth))
 		return false;
-	read = readq_inq_at(inq, inq->put++);
+	read = kiw_inq_at(inq, inq->put++);
 	read->atomic = *req;
 	read->is_atomic = true;
 	read->is_executed = false;
 	memcpy(read->ddp, ddp, sizeof(read->ddp));
 	return true;
-}
-
-/**
- * kiw_inq_oldest() - get the request to answer next
- * @inq: the queue
- *
- * Context: serialised by the caller.
- * Return: its entry, or NULL.
- */
-struct kiw_peer_read *kiw_inq_oldest(struct kiw_inq *inq)
-{
-	if (kiw_ring_empty(inq->put, inq->get))
-		return NULL;
-	return readq_inq_at(inq, inq->get);
 }
 
 /**

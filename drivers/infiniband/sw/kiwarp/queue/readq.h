@@ -15,6 +15,7 @@
 
 #include "proto/rdmap.h"
 #include "proto/rdmap_ext.h"
+#include "proto/ring.h"
 #include "wr.h"
 
 struct mem_cgroup;
@@ -173,20 +174,109 @@ void kiw_inq_uninit(struct kiw_inq *inq);
 bool kiw_pend_ready(struct kiw_pend_ring *ring);
 bool kiw_orq_ready(struct kiw_orq *orq);
 bool kiw_inq_ready(struct kiw_inq *inq);
-bool kiw_pend_is_full(const struct kiw_pend_ring *ring);
-bool kiw_pend_is_empty(const struct kiw_pend_ring *ring);
 void kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool is_signaled);
-struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos);
 void kiw_pend_cut(struct kiw_pend_ring *ring, u32 end);
-bool kiw_pend_is_sent(const struct kiw_pend *pend, u32 end);
 struct kiw_read *kiw_orq_add(struct kiw_orq *orq, const struct kiw_sge *sge, u8 num_sge);
-struct kiw_read *kiw_orq_oldest(struct kiw_orq *orq);
 void kiw_orq_done(struct kiw_orq *orq);
 bool kiw_orq_is_full(const struct kiw_orq *orq);
-bool kiw_orq_is_empty(const struct kiw_orq *orq);
 bool kiw_inq_add(struct kiw_inq *inq, const struct kiw_read_req *req, const u8 *ddp);
 bool kiw_inq_add_atomic(struct kiw_inq *inq, const struct kiw_atomic_req *req, const u8 *ddp);
-struct kiw_peer_read *kiw_inq_oldest(struct kiw_inq *inq);
 void kiw_inq_done(struct kiw_inq *inq);
+
+/**
+ * kiw_pend_is_full() - is a pend ring full?
+ * @ring: the ring
+ *
+ * Context: serialised by the caller.
+ * Return: true: no work request may start before another one completes.
+ */
+static inline bool kiw_pend_is_full(const struct kiw_pend_ring *ring)
+{
+	return kiw_ring_full(ring->put, ring->get, ring->size);
+}
+
+/**
+ * kiw_pend_is_empty() - is a pend ring empty?
+ * @ring: the ring
+ *
+ * Context: serialised by the caller.
+ * Return: true: every work request that was started has completed.
+ */
+static inline bool kiw_pend_is_empty(const struct kiw_pend_ring *ring)
+{
+	return kiw_ring_empty(ring->put, ring->get);
+}
+
+/**
+ * kiw_pend_at() - get a work request by its counter
+ * @ring: the ring
+ * @pos: free-running counter
+ *
+ * Context: serialised by the caller.
+ * Return: the entry.
+ */
+static inline struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos)
+{
+	return &ring->slots[kiw_ring_slot(pos, ring->size)];
+}
+
+/**
+ * kiw_pend_is_sent() - has TCP taken all of a work request?
+ * @pend: the work request; unless it is done, its end is less than 2^31 bytes from @end
+ * @end: how much of the stream TCP has taken, as &struct kiw_tx.offset counts
+ *
+ * Context: serialised by the caller.
+ * Return: true: it has, or the work request is done and nothing will be sent for it.
+ */
+static inline bool kiw_pend_is_sent(const struct kiw_pend *pend, u32 end)
+{
+	return pend->is_done || (pend->is_built && (s32)(end - pend->end) >= 0);
+}
+
+/**
+ * kiw_orq_is_empty() - is an ORQ empty?
+ * @orq: the queue
+ *
+ * Context: serialised by the caller.
+ * Return: true: no Read is outstanding.
+ */
+static inline bool kiw_orq_is_empty(const struct kiw_orq *orq)
+{
+	return kiw_ring_empty(orq->put, orq->get);
+}
+
+/**
+ * kiw_orq_oldest() - get the Read that the next Response answers, RFC 5040 5.5
+ * @orq: the queue
+ *
+ * Context: serialised by the caller.
+ * Return: its entry, or NULL.
+ */
+static inline struct kiw_read *kiw_orq_oldest(struct kiw_orq *orq)
+{
+	if (kiw_orq_is_empty(orq))
+		return NULL;
+	return &orq->slots[kiw_ring_slot(orq->get, orq->size)];
+}
+
+/* The slot of the request with counter @pos */
+static inline struct kiw_peer_read *kiw_inq_at(const struct kiw_inq *inq, u32 pos)
+{
+	return inq->slots + kiw_ring_slot(pos, inq->size) * inq->slot_bytes;
+}
+
+/**
+ * kiw_inq_oldest() - get the request to answer next
+ * @inq: the queue
+ *
+ * Context: serialised by the caller.
+ * Return: its entry, or NULL.
+ */
+static inline struct kiw_peer_read *kiw_inq_oldest(struct kiw_inq *inq)
+{
+	if (kiw_ring_empty(inq->put, inq->get))
+		return NULL;
+	return kiw_inq_at(inq, inq->get);
+}
 
 #endif /* KIW_READQ_H */

@@ -37,7 +37,8 @@
  * @KIW_WR_RECV_IMM: receive that Immediate Data took; only in completions
  *
  * Only kernel consumers have more than %KIW_WR_SEND, _SEND_INV, _WRITE and _READ. Operations up to
- * %KIW_WR_WRITE are a single message of payload; those with a response are in one range.
+ * %KIW_WR_WRITE are a single message of payload, and those up to %KIW_WR_WRITE_IMM begin with one,
+ * unless its length is 0; those with a response are in one range.
  */
 enum kiw_wr_op {
 	KIW_WR_SEND,

@@ -240,8 +240,8 @@ static enum kiw_perr rx_own_fault(struct kiw_qp *qp, enum kiw_wcs status, const 
 
 /* Messages, one segment at a time */
 
-/* Take a receive for the message that begins. */
-static enum kiw_perr rx_take_recv(struct kiw_qp *qp)
+/* Take a receive for the message that begins. Inline: runs per message. */
+static inline enum kiw_perr rx_take_recv(struct kiw_qp *qp)
 {
 	int ret = kiw_qp_fetch_recv(qp, &qp->rx.recv);
 
@@ -542,6 +542,22 @@ static enum kiw_perr rx_check_order(const struct kiw_qp *qp, const struct kiw_dd
 	return KIW_PERR_NONE;
 }
 
+/* The messages of RFC 7306. Not inline: they are rare, and would slow down the others. */
+static noinline enum kiw_perr rx_dispatch_ext(struct kiw_qp *qp, struct kiw_rx_run *run,
+					      const struct kiw_rx_fpdu *fpdu)
+{
+	const struct kiw_ddp_seg *seg = &fpdu->seg;
+
+	switch (seg->opcode) {
+	case KIW_RDMAP_ATOMIC_REQ:
+		return rx_atomic_request(qp, run, fpdu);
+	case KIW_RDMAP_ATOMIC_RESP:
+		return rx_atomic_response(qp, &run->cur, seg);
+	default:
+		return rx_immediate(qp, &run->cur, seg);
+	}
+}
+
 static enum kiw_perr rx_dispatch(struct kiw_qp *qp, struct kiw_rx_run *run,
 				 const struct kiw_rx_fpdu *fpdu)
 {
@@ -558,11 +574,9 @@ static enum kiw_perr rx_dispatch(struct kiw_qp *qp, struct kiw_rx_run *run,
 		return rx_terminate(qp, &run->cur, seg);
 	case KIW_RDMAP_IMMEDIATE:
 	case KIW_RDMAP_IMMEDIATE_SE:
-		return rx_immediate(qp, &run->cur, seg);
 	case KIW_RDMAP_ATOMIC_REQ:
-		return rx_atomic_request(qp, run, fpdu);
 	case KIW_RDMAP_ATOMIC_RESP:
-		return rx_atomic_response(qp, &run->cur, seg);
+		return rx_dispatch_ext(qp, run, fpdu);
 	default:
 		return rx_send(qp, &run->cur, seg);
 	}

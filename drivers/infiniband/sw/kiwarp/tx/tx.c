@@ -205,14 +205,14 @@ static void tx_wr_header(struct kiw_qp *qp, u32 left, struct kiw_tx_fpdu *fpdu)
 				qp->tx.msn[KIW_QN_SEND], qp->tx.sent);
 }
 
-/* Add segments of a Send or Write */
+/* Add segments of a Send or Write. Immediate Data may follow the latter. */
 static bool tx_add_wr(struct kiw_qp *qp, const struct kiw_tx_room *room)
 {
 	struct kiw_tx *tx = &qp->tx;
 	u32 left = tx->wqe.length - tx->sent;
 	struct kiw_tx_fpdu fpdu;
 
-	fpdu.is_tagged = tx->wqe.op == KIW_WR_WRITE || tx->wqe.op == KIW_WR_WRITE_IMM;
+	fpdu.is_tagged = tx->wqe.op >= KIW_WR_WRITE;
 	if (!kiw_tx_begin_fpdu(qp, &fpdu, left, room))
 		return false;
 	tx_wr_header(qp, left, &fpdu);
@@ -404,6 +404,20 @@ static bool tx_local(struct kiw_qp *qp)
 	return true;
 }
 
+/* The last step of tx_begin_wr() for a work request that is not a single message of payload. */
+static bool tx_begin_other_wr(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+
+	if (kiw_wr_has_response(tx->wqe.op) && !tx->orq.depth) {
+		tx_fail_current(qp, KIW_WCS_LOC_QP_OP);
+		return false;
+	}
+	if (tx->wqe.op == KIW_WR_WRITE_IMM && !tx->wqe.length)
+		tx->kind = KIW_TX_IMMEDIATE;
+	return true;
+}
+
 /* Start the work request; from here on it is in the pend ring. */
 static bool tx_begin_wr(struct kiw_qp *qp)
 {
@@ -418,11 +432,7 @@ static bool tx_begin_wr(struct kiw_qp *qp)
 		tx_fail_current(qp, KIW_WCS_LOC_PROT);
 		return false;
 	}
-	if (kiw_wr_has_response(tx->wqe.op) && !tx->orq.depth) {
-		tx_fail_current(qp, KIW_WCS_LOC_QP_OP);
-		return false;
-	}
-	return true;
+	return tx->wqe.op <= KIW_WR_WRITE || tx_begin_other_wr(qp);
 }
 
 static bool tx_begin(struct kiw_qp *qp)
@@ -446,19 +456,11 @@ static bool tx_begin(struct kiw_qp *qp)
 	return true;
 }
 
-/* A work request that is not a single message of payload: see &enum kiw_wr_op. */
-static bool tx_add_other_wr(struct kiw_qp *qp, const struct kiw_tx_room *room)
+/* A work request whose message has no payload: an RDMA Read or an Atomic Operation. */
+static bool tx_add_request(struct kiw_qp *qp)
 {
-	struct kiw_tx *tx = &qp->tx;
-
-	if (kiw_wr_is_read(tx->wqe.op))
+	if (kiw_wr_is_read(qp->tx.wqe.op))
 		return tx_add_read_request(qp);
-	if (tx->wqe.op == KIW_WR_WRITE_IMM && tx->wqe.length)
-		return tx_add_wr(qp, room);
-	if (tx->wqe.op == KIW_WR_WRITE_IMM) {
-		tx->kind = KIW_TX_IMMEDIATE;
-		return true;
-	}
 	if (!kiw_tx_add_atomic_request(qp))
 		return false;
 	tx_wr_built(qp);
@@ -503,8 +505,8 @@ static bool tx_add_next(struct kiw_qp *qp, const struct kiw_tx_room *room)
 		return true;
 	if (tx->kind != KIW_TX_WR)
 		return tx_add_other(qp, room);
-	if (tx->wqe.op > KIW_WR_WRITE)
-		return tx_add_other_wr(qp, room);
+	if (tx->wqe.op > KIW_WR_WRITE_IMM)
+		return tx_add_request(qp);
 	return tx_add_wr(qp, room);
 }
 
