@@ -107,6 +107,7 @@ class Case:
         """SOCK: a connected socket to use, or None: connect or listen."""
         self.opt, self.emit, self.sock = opt, emit, sock
         self.outcome = None         # in the terms of --expect
+        self.failure = None         # one of FAILURES
         self.term = None
         self.end = None             # of the stream: close, reset or timeout
         self.moved = 0              # octets of messages since a fault
@@ -349,6 +350,7 @@ class Case:
             self.outcome = seen = self._attempt()
             why = self._complaint(seen)
         except FAILURES as err:
+            self.failure = err
             timed_out = isinstance(err, TimeoutError) and self.opt.expect == "timeout"
             why = None if timed_out else f"{type(err).__name__}: {err}"
         except OSError as err:

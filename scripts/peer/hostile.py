@@ -2,7 +2,8 @@
 """Many connections that all fail: python3 -m peer hostile ADDRESS [OPTIONS].
 
 Uses every fault in turn, on several connections at a time, each in a random variation. The
-reactions of the other end are counted but not judged; the caller has to check the other end.
+reactions of the other end are counted. They are not judged, except that what it sends must be
+well-formed; the caller has to check the other end.
 """
 
 import argparse
@@ -12,10 +13,16 @@ import json
 import random
 import threading
 
-from peer import cli, faults, startup
+from peer import cli, ddp, faults, mpa, rdmap, startup
 
 VARIATIONS = ("--rev 2", "--rev 1", "--rev 2 --p2p", "--rev 2 --crc off", "--rev 2 --markers rx",
               "--rev 0 --markers rx", "--rev 2 --segments 1-7", "--rev 1 --pdata 00112233")
+
+
+def _is_malformed(failure):
+    """Whether the other end has sent something malformed. No fault of ours is a reason for that."""
+    return isinstance(failure, (mpa.MpaError, ddp.DdpError, rdmap.RdmapError)) and \
+        not isinstance(failure, rdmap.Misplaced)
 
 
 def _words(opt, number):
@@ -41,7 +48,9 @@ class Storm:
         case = cli.Case(cli.parser().parse_args(words), lambda _: None)
         try:
             case.run()
-            return case.outcome or "none"
+            if _is_malformed(case.failure):
+                raise case.failure
+            return case.outcome or type(case.failure).__name__
         except Exception as err:    # pylint: disable=broad-except
             self.broken.append(f"{' '.join(words)}: {type(err).__name__}: {err}")
             return "broken"

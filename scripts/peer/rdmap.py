@@ -21,6 +21,11 @@ class RdmapError(Exception):
     """The other end has violated RFC 5040 or RFC 5041."""
 
 
+class Misplaced(RdmapError):
+    """A segment that accesses other memory, or answers another Read Request, than it should. This
+    can be the fault of a Read Request or Response that was changed on its way to the other end."""
+
+
 class Terminated(Exception):
     """The other end has sent a Terminate; args[0] is the decoded one."""
 
@@ -71,7 +76,7 @@ class Region:
     def slice(self, to, size):
         at = to - self.base
         if at < 0 or at + size > len(self.data):
-            raise RdmapError(f"STag {self.stag:08x}: {size} octets at {to:x} are out of bounds")
+            raise Misplaced(f"STag {self.stag:08x}: {size} octets at {to:x} are out of bounds")
         return slice(at, at + size)
 
 
@@ -224,7 +229,7 @@ class Connection:
 
     def _region(self, stag):
         if stag not in self.regions:
-            raise RdmapError(f"STag {stag:08x} is not known")
+            raise Misplaced(f"STag {stag:08x} is not known")
         return self.regions[stag]
 
     def _take_write(self, seg):
@@ -245,18 +250,18 @@ class Connection:
 
     def _take_response(self, seg):
         if not self.reads:
-            raise RdmapError("a Read Response that nobody asked for")
+            raise Misplaced("a Read Response that nobody asked for")
         request, got = self.reads[0]
         if got + len(seg.payload) > request.size or (
                 request.size and (seg.stag, seg.to) != (request.sink_stag, request.sink_to + got)):
-            raise RdmapError(f"Read Response {seg} for {request}, {got} octets there")
+            raise Misplaced(f"Read Response {seg} for {request}, {got} octets there")
         if seg.payload:
             region = self._region(seg.stag)
             region.data[region.slice(seg.to, len(seg.payload))] = seg.payload
         self.reads[0][1] += len(seg.payload)
         if seg.last:
             if self.reads[0][1] != request.size:
-                raise RdmapError("a short Read Response")
+                raise Misplaced("a short Read Response")
             self.reads.popleft()
 
     def wait(self, condition, seconds):

@@ -298,6 +298,7 @@ class Itself(unittest.TestCase):
 
     def test_extra(self):
         self.pair("--fault extra", "")
+        self.pair("--fault extra --markers rx", "--markers tx")
 
     def test_refuses_what_is_wrong(self):
         """The peer refuses wrong frames."""

@@ -185,8 +185,8 @@ def initiator(stream, opt, log, early=None):
     request = _request(opt)
     more = b""
     if opt.fault == "extra":
-        # EARLY assumes no markers, and CRC as requested
-        conn = rdmap.Connection(stream, crc=True, ulpdu=opt.fpdu)
+        # EARLY sends no markers, and CRCs. The other end may want no more than that.
+        conn = rdmap.Connection(stream, crc=True, rx_markers=request.markers, ulpdu=opt.fpdu)
         more = early(conn)
     _send_frame(stream, request, opt.fault, log, more)
     reply = _receive_frame(stream, mpa.KEY_REPLY, log)

@@ -72,18 +72,45 @@ arch_package() {
 	bsdtar -tf "$dir"/*.pkg.tar* | grep -q '^usr/src/kiwarp-.*/dkms.conf$'
 }
 
-# Makes a key, signs the module with it by "make sign", and checks the signature
-signed() {
-	local k K_BUILD='' dir=$WORK/sign
-	k=$("$KIW_VM/kernel.sh" 6.1) || return 1
+# built DIR: makes DIR look like a tree in which "make" has built the modules for 6.1; sets HEADERS
+# to what they were built against
+built() {
+	local k mods K_BUILD='' sw=$1/drivers/infiniband/sw/kiwarp ulp=$1/drivers/infiniband/ulp/kiwarp_ip
+	k=$("$KIW_VM/kernel.sh" 6.1) && mods=$("$KIW_VM/build.sh" 6.1) || return 1
 	# shellcheck source=/dev/null
 	. "$k/info"
-	mkdir -p "$dir" && cp -r "$KIW_TOP"/{Makefile,VERSION,Kbuild} "$dir" || return 1
-	mkdir -p "$dir/drivers/infiniband/sw/kiwarp"
-	cp "$("$KIW_VM/build.sh" 6.1)/kiwarp.ko" "$dir/drivers/infiniband/sw/kiwarp" || return 1
+	HEADERS=$k/$K_BUILD
+	mkdir -p "$sw" "$ulp" && cp -r "$KIW_TOP"/{Makefile,VERSION,Kbuild} "$1" &&
+		cp "$mods/kiwarp.ko" "$sw" && cp "$mods/kiwarp_ip.ko" "$ulp"
+}
+
+# modules_in ROOT: the modules below it, and what modprobe knows of them
+modules_in() {
+	(cd "$1" && find . -name 'kiwarp*.ko' && cat lib/modules/*/modules.dep) | sort
+}
+
+# Installs the modules below another root, and removes them again. Modules of another kernel are not
+# installed.
+installed_and_removed() {
+	local HEADERS dir=$WORK/install root=$WORK/root
+	local -a how
+	built "$dir" || return 1
+	how=(make -C "$dir" "KERNELDIR=$HEADERS" "INSTALL_MOD_PATH=$root")
+	"${how[@]}" install && modules_in "$root" && [ "$(modules_in "$root" | wc -l)" = 4 ] &&
+		[ "$(modules_in "$root" | grep -c '/updates/kiwarp')" = 2 ] || return 1
+	"${how[@]}" uninstall && [ -z "$(modules_in "$root")" ] || return 1
+	mkdir -p "$dir/other/include/generated" && : >"$dir/other/Makefile" &&
+		echo '#define UTS_RELEASE "6.1.0-other"' >"$dir/other/include/generated/utsrelease.h" || return 1
+	! "${how[@]}" "KERNELDIR=$dir/other" install && [ ! -e "$root/lib/modules/6.1.0-other" ]
+}
+
+# Makes a key, signs the module with it by "make sign", and checks the signature
+signed() {
+	local HEADERS dir=$WORK/sign
+	built "$dir" || return 1
 	openssl req -new -x509 -newkey rsa:2048 -nodes -days 2 -subj '/CN=kiwarp test/' \
 		-outform DER -keyout "$dir/key" -out "$dir/cert" &&
-		make -C "$dir" sign "KERNELDIR=$k/$K_BUILD" "SIGN_KEY=$dir/key" "SIGN_CERT=$dir/cert" &&
+		make -C "$dir" sign "KERNELDIR=$HEADERS" "SIGN_KEY=$dir/key" "SIGN_CERT=$dir/cert" &&
 		[ "$(modinfo -F signer "$dir/drivers/infiniband/sw/kiwarp/kiwarp.ko")" = 'kiwarp test' ]
 }
 
@@ -93,6 +120,7 @@ sources() {
 	case_of "RPM packages of the tarball" rpms
 	case_of "Arch package of the tarball" arch_package
 	case_of "make sign" signed
+	case_of "make install, make uninstall" installed_and_removed
 	case_of "make docs" "$KIW_TOP/scripts/docs/build.sh" "$WORK/docs"
 }
 

@@ -48,6 +48,7 @@ fake_guest() {
 		printf 'TAP version 13\nok 1 - a case # SKIP %s\n1..1\n' "$SCENARIO" >"$out/$2.ktap"
 		;;
 	bad.0) finish_all "$@"; echo "BUG: something" >"$out/$2.dmesg" ;;
+	untidy.0) finish_all "$@"; printf 'a\nkiwarp \n' >"$out/$2.left" ;;
 	given-up.0) finish "$1"; exit 3 ;;
 	silent.0) finish "$1" ;;
 	dead.*) rm "$out/boot"; exit 125 ;;
@@ -323,6 +324,7 @@ t_run "a case that is skipped for another reason" said_by 'not in selftests/skip
 t_run "the table of testing.rst is that of the plan" table_is_plan
 t_run "the reasons to skip are those of the tests" reasons_are_listed
 t_run "a kernel report" said_by 'kernel log has reports' bad 2 1
+t_run "a test that leaves objects" said_by 'it left behind: a kiwarp$' untidy 2 1
 t_run "modules that do not build" check_says unbuilt 0 2
 t_run "nothing that judges" unjudged
 t_run "a seed is fixed" seeded 5040 -u KIW_SEED -u KIW_SOAK

@@ -58,7 +58,7 @@ class Result:
             elif line.startswith("Bail out!"):
                 self.failures.append(line)
 
-    def judge(self, result, dmesg, died):
+    def judge(self, result, dmesg, left, died):
         """Finds reasons for which a test fails although all its cases passed."""
         ran = self.passed + self.skipped + len(self.failures)
         status = result[0] if result else None
@@ -77,6 +77,8 @@ class Result:
         self.failures += self.unlisted
         if dmesg:
             self.failures.append("the kernel log has reports")
+        if left:
+            self.failures.append("it left behind: " + " ".join(left.split()))
         if died is not None:
             self.failures.append("the guest ended after it, status " + died.strip())
 
@@ -103,7 +105,7 @@ def selftest(out, name, label):
     done = done if len(done) == 2 else None
     result = Result()
     result.parse(ktap)
-    result.judge(done, dmesg, read(base + ".died"))
+    result.judge(done, dmesg, read(base + ".left"), read(base + ".died"))
     seconds = done[1] if done else "?"
     print("%-9s %-36s %s %3d passed, %d failed, %d skipped  (%s s)" % (
         label, name, "FAIL" if result.failures else "ok  ", result.passed,

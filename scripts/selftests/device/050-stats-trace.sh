@@ -171,6 +171,24 @@ both_ends_agree() {
 	return "$bad"
 }
 
+in_file() { cat "/sys/class/infiniband/$DEV_A/ports/1/hw_counters/$1"; }
+set_lifespan() { echo "$1" >"/sys/class/infiniband/$DEV_A/ports/1/hw_counters/lifespan"; }
+file_has_moved() { [ "$(in_file tx_sends)" -gt "$1" ]; }
+
+# The files keep their values for as long as lifespan says, in milliseconds, 10000 at most.
+lifespan() {
+	local before now began took=0
+	wait_for 5 file_has_moved 0 && before=$(in_file tx_sends) && set_lifespan 10000 || return 1
+	began=${EPOCHREALTIME/./}
+	if rping_to b "$B4" -C 5; then
+		now=$(in_file tx_sends)
+		took=$(((${EPOCHREALTIME/./} - began) / 1000))
+	fi
+	echo "$before, $took ms later $now"
+	set_lifespan 10 && wait_for 5 file_has_moved "$before" &&
+		{ [ "$now" = "$before" ] || [ "$took" -gt 9900 ]; }
+}
+
 # --- trace events -----------------------------------------------------------------
 
 trace_on() {
@@ -273,6 +291,7 @@ t_run "rdma res show while connected" resources
 t_run "every counter is there" names
 t_run "counters of an rping" rping_counts
 t_run "counters of both ends agree" both_ends_agree
+t_run "files are as old as lifespan says" lifespan
 t_run "states of QPs and endpoints" states
 
 spawn server a rping -s -P -a "$A4"

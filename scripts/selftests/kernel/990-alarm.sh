@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: each detector of the kernel reports a fault of its kind, and the check finds it
 # TIMEOUT: 60
-# CHECK-KERNELS: uml-debug
+# CHECK-KERNELS: uml-debug 6.1 6.12
 # DMESG-ALLOW: kiwarp_alarm|KASAN|possible (circular|unsafe) lock|Modules linked in|INFO: lockdep is turned off|alarm\.c|refcount|list_(add|debug)
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
@@ -40,11 +40,11 @@ uml-debug | smp-debug)
 	t_run "a lock taken in another order" finds lock-order 'possible circular locking'
 	t_run "an access out of bounds" finds out-of-bounds 'KASAN: slab-out-of-bounds in alarm_'
 	t_run "a shift that is too long" finds shift 'UBSAN: shift-out-of-bounds in .*alarm\.c'
-	t_run "an underflow" finds underflow 'refcount_t: underflow'
 	t_run "a corrupted list" finds list 'list_add corruption'
 	t_run "sleeping with a spinlock" finds sleep 'BUG: sleeping function .*alarm\.c'
 	;;
 esac
+t_run "an underflow" finds underflow 'refcount_t: underflow'
 t_run "a warning" finds warning 'WARNING: .*alarm_warning'
 dmesg_mark
 t_run "unload" _unload kiwarp_alarm

@@ -279,6 +279,19 @@ def local_errors(l, r, addr):
                 r.async_events()
 
 
+def read_without_depth(l, r, addr):
+    """A READ on a connection that may have none outstanding fails, and nothing after it is sent."""
+    with buffers(l, r, PAGE) as (lmr, rmr), doomed(l, r, addr, {"ord": 0}) as p:
+        sge = [(lmr[1], 10, lmr[2])]
+        l.post_send(p.lc, wr("RDMA_WRITE", sge, 0, raddr=rmr[1], rkey=rmr[3]),
+                    wr("RDMA_READ", sge, 1, raddr=rmr[1], rkey=rmr[3]),
+                    wr("RDMA_WRITE", sge, 2, raddr=rmr[1], rkey=rmr[3]))
+        expect([c[:2] for c in l.complete(p.lc, "send", 3)],
+               [(0, "SUCCESS"), (1, "LOC_QP_OP_ERR"), (2, "WR_FLUSH_ERR")])
+        l.async_events()
+        r.async_events()
+
+
 def changing_memory(l, r, addr):
     """The owner rewrites memory that is being READ, and sent: CRCs hold."""
     size = 65536

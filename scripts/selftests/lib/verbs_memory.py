@@ -202,6 +202,16 @@ class Memory:
         else:
             self.mrs.pop(num)[0].close()
 
+    def withdraw(self, num):
+        """Deregister a region, and fill its memory, which stays until close_mr()."""
+        mr, room = self.mrs[num]
+        mr.close()
+        room[:] = b"\x55" * len(room)
+
+    def is_as_withdrawn(self, num):
+        room = self.mrs[num][1]
+        return room[:] == b"\x55" * len(room)
+
     @staticmethod
     def protect(addr, size, writable):
         """Whether the process itself may write to whole pages."""

@@ -286,6 +286,27 @@ def dereg_midway(l, r, addr):
     r.async_events()
 
 
+def dereg_under_writes(l, r, addr):
+    """A region that goes while its peer writes to it: no octet is placed in its memory any more."""
+    size = 16 * MIB
+    with memory(l, size) as lmr, doomed(l, r, addr) as p:
+        # As above, all of them may have been placed before the region goes.
+        for _ in range(5):
+            rmr = r.mr(size)
+            l.post_send(p.lc, *[wr("RDMA_WRITE", [(lmr[1], size, lmr[2])], i, raddr=rmr[1],
+                                   rkey=rmr[3]) for i in range(60)])
+            r.withdraw(rmr[0])
+            found = [c[:2] for c in l.complete(p.lc, "send", 60)]
+            expect([c[0] for c in found], list(range(60)), "each once, in order")
+            expect(r.is_as_withdrawn(rmr[0]), True, "the memory stays as it is")
+            r.close_mr(rmr[0])
+            if found[-1][1] != "SUCCESS":
+                break
+        expect(found[-1][1] != "SUCCESS", True, f"the region went too late: {found}")
+        l.async_event("QP_FATAL")
+        refusal(r, "QP_ACCESS_ERR")
+
+
 def in_turn(p, near, far):
     """A batch of Writes, Reads and a Send, between all of three NEAR and of two or more FAR."""
     data = rng.randbytes(600)

@@ -16,8 +16,8 @@ CASES=(send_sizes write_sizes read_sizes send_back server_first multi_sge read_i
 	inline unsignaled fence in_order many_reads flush orderly_close arm_next
 	arm_solicited srq write_wrong_rkey write_out_of_bounds write_to_read_only
 	read_without_access read_out_of_bounds too_long no_receive local_errors iova
-	rereg rereg_writable dereg dereg_midway regions_in_turn changing_memory states
-	limits)
+	rereg rereg_writable dereg dereg_midway dereg_under_writes regions_in_turn
+	changing_memory read_without_depth states limits)
 
 # The stream of dereg_midway never pauses: with KASAN, softirqs need more than a tick to process
 # what arrives in a tick. If the engines were not left to a work item, nothing else would run.
