@@ -6,7 +6,9 @@
  * Contexts: process. No locks: the word that several add to is an atomic64_t.
  */
 #include <linux/atomic.h>
+#include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/workqueue.h>
 
 #include "ktest.h"
 
@@ -193,6 +195,96 @@ static void atomics_add_up(struct ktest_pair *p)
 		ktest_wait(&end->sends[i % KTEST_DEPTH], IB_WC_SUCCESS);
 	if (!READ_ONCE(p->has_failed))
 		ktest_expect_eq(p, atomic64_read(word), ((u64)ADDERS << 32) + local);
+}
+
+/**
+ * struct adder - what adds to a word through one stream
+ * @work: runs it
+ * @end: its end of the stream
+ * @add: the operation
+ * @shift: position of its part of the word; no other adder changes that part
+ */
+struct adder {
+	struct work_struct work;
+	struct ktest_end *end;
+	struct op add;
+	unsigned int shift;
+};
+
+/* The original value of its add @i: all earlier ones of the same stream, and none twice */
+static void check_add(struct adder *a, u32 i)
+{
+	struct ktest_end *end = a->end;
+
+	ktest_wait(&end->sends[i % KTEST_DEPTH], IB_WC_SUCCESS);
+	if (!READ_ONCE(end->pair->has_failed))
+		ktest_expect_eq(end->pair, (u32)(result_of(end, i % KTEST_DEPTH) >> a->shift), i);
+}
+
+static void add_many(struct work_struct *work)
+{
+	struct adder *a = container_of(work, struct adder, work);
+	struct ktest_end *end = a->end;
+	u32 i;
+
+	for (i = 0; i < ADDERS && !READ_ONCE(end->pair->has_failed); i++) {
+		if (i >= KTEST_DEPTH)
+			check_add(a, i - KTEST_DEPTH);
+		post_op(end, &end->sends[i % KTEST_DEPTH], &a->add, remote_word(end),
+			i % KTEST_DEPTH);
+		cond_resched();
+	}
+	for (i = ADDERS - KTEST_DEPTH; i < ADDERS; i++)
+		check_add(a, i);
+}
+
+static void add_from_both(struct ktest_pair *p, struct ktest_pair *second)
+{
+	struct adder adders[] = {
+		{ .end = &p->end[0], .shift = 0 },
+		{ .end = &second->end[0], .shift = 32 },
+	};
+	int i;
+
+	/* The second stream uses the region of the first. */
+	second->end[1].mr = p->end[1].mr;
+	*word_of(&p->end[1]) = 0;
+	for (i = 0; i < ARRAY_SIZE(adders); i++) {
+		adders[i].add = (struct op) {
+			.code = IB_WR_ATOMIC_FETCH_AND_ADD,
+			.compare_add = 1ULL << adders[i].shift,
+		};
+		INIT_WORK_ONSTACK(&adders[i].work, add_many);
+		queue_work(system_unbound_wq, &adders[i].work);
+	}
+	for (i = 0; i < ARRAY_SIZE(adders); i++) {
+		flush_work(&adders[i].work);
+		destroy_work_on_stack(&adders[i].work);
+	}
+	second->end[1].mr = NULL;
+	ktest_expect(p, !READ_ONCE(second->has_failed));
+	if (!READ_ONCE(p->has_failed))
+		ktest_expect_eq(p, *word_of(&p->end[1]), ((u64)ADDERS << 32) + ADDERS);
+}
+
+/* Two streams add to one word at the same time: RFC 7306 5.3. */
+static void atomics_two_streams(struct ktest_pair *p)
+{
+	struct ktest_pair *second = kvzalloc(sizeof(*second), GFP_KERNEL);
+
+	ktest_expect(p, second);
+	if (!second)
+		return;
+	expose_both(p, ALL_RIGHTS);
+	second->net[0] = p->net[0];
+	second->net[1] = p->net[1];
+	second->opts = p->opts;
+	second->with = p;
+	ktest_expect_eq(p, ktest_pair_open(second), 0);
+	if (!READ_ONCE(p->has_failed))
+		add_from_both(p, second);
+	ktest_pair_close(second);
+	kvfree(second);
 }
 
 /* An operation that is refused with @status; both ends learn why, and the memory is unchanged. */
@@ -436,10 +528,77 @@ static void ext_unknown(struct ktest_pair *p)
 	ktest_wait_cm_event(&p->end[1], RDMA_CM_EVENT_DISCONNECTED);
 }
 
+/* siw sends no RTR. If it connects, nothing is sent to it before this message. */
+static void siw_speaks(struct ktest_end *end)
+{
+	struct ktest_end *siw = ktest_peer(end);
+	struct ib_sge sge = ktest_sge(siw, SOURCE, 8);
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1 };
+
+	ktest_post_recv(end, &end->recvs[0], 0, 8);
+	ktest_post(siw, &siw->sends[0], &wr);
+	ktest_wait(&end->recvs[0], IB_WC_SUCCESS);
+}
+
+/*
+ * The peer of @end is siw, which does not know RFC 7306. It answers with 0/2/06, but has layer and
+ * error type the wrong way round in the Terminate: 2/0/06, an unspecific fault of the LLP.
+ */
+static void siw_refuses(struct ktest_pair *p, struct ktest_end *end)
+{
+	const struct op add = { .code = IB_WR_ATOMIC_FETCH_AND_ADD, .compare_add = 1 };
+	struct ktest_end *siw = ktest_peer(end);
+
+	siw_speaks(end);
+	expose_both(p, ALL_RIGHTS & ~IB_ACCESS_REMOTE_ATOMIC);
+	memset(siw->mem, CANARY, KTEST_MEM);
+	post_op(end, &end->sends[0], &add, remote_word(end), 0);
+	ktest_wait(&end->sends[0], IB_WC_GENERAL_ERR);
+	ktest_wait_qp_event(end, IB_EVENT_QP_FATAL);
+	ktest_wait_cm_event(end, RDMA_CM_EVENT_DISCONNECTED);
+	ktest_wait_cm_event(siw, RDMA_CM_EVENT_DISCONNECTED);
+	ktest_expect(p, !memchr_inv(siw->mem, CANARY, KTEST_MEM));
+}
+
+/* A Write with immediate has completed when siw refuses it. The end of the connection tells. */
+static void siw_ends(struct ktest_pair *p, struct ktest_end *end)
+{
+	struct ktest_end *siw = ktest_peer(end);
+
+	siw_speaks(end);
+	expose_both(p, ALL_RIGHTS & ~IB_ACCESS_REMOTE_ATOMIC);
+	ktest_post_recv(siw, &siw->recvs[0], 0, 64);
+	post_imm(end, &end->sends[0], 8, IMM, 0);
+	ktest_wait(&end->sends[0], IB_WC_SUCCESS);
+	ktest_wait(&siw->recvs[0], IB_WC_WR_FLUSH_ERR);
+	ktest_wait_qp_event(end, IB_EVENT_QP_FATAL);
+	ktest_wait_cm_event(end, RDMA_CM_EVENT_DISCONNECTED);
+	ktest_wait_cm_event(siw, RDMA_CM_EVENT_DISCONNECTED);
+}
+
+static void with_siw(struct ktest_pair *p, int own)
+{
+	siw_refuses(p, &p->end[own]);
+	if (READ_ONCE(p->has_failed) || ktest_pair_reopen(p))
+		return;
+	siw_ends(p, &p->end[own]);
+}
+
+static void ext_to_siw(struct ktest_pair *p)
+{
+	with_siw(p, 0);
+}
+
+static void ext_from_siw(struct ktest_pair *p)
+{
+	with_siw(p, 1);
+}
+
 const struct ktest_case ktest_cases_ext[] = {
 	{ "atomics", atomics, { .poll = IB_POLL_SOFTIRQ } },
 	{ "atomics-in-order", atomics_in_order, { .poll = IB_POLL_WORKQUEUE } },
 	{ "atomics-add-up", atomics_add_up, { .poll = IB_POLL_SOFTIRQ } },
+	{ "atomics-two-streams", atomics_two_streams, { .poll = IB_POLL_SOFTIRQ } },
 	{ "atomics-refused", atomics_refused, { .poll = IB_POLL_SOFTIRQ } },
 	{ "immediates", immediates, { .poll = IB_POLL_SOFTIRQ } },
 	{ "immediates-direct", immediates, { .poll = IB_POLL_DIRECT } },
@@ -452,5 +611,7 @@ const struct ktest_case ktest_cases_ext[] = {
 const struct ktest_case ktest_cases_policy[] = {
 	{ "ext-off", ext_off, { .poll = IB_POLL_SOFTIRQ } },
 	{ "ext-unknown", ext_unknown, { .poll = IB_POLL_SOFTIRQ } },
+	{ "ext-to-siw", ext_to_siw, { .poll = IB_POLL_SOFTIRQ } },
+	{ "ext-from-siw", ext_from_siw, { .poll = IB_POLL_SOFTIRQ } },
 	{}
 };

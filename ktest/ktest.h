@@ -166,11 +166,16 @@ void ktest_fail(struct ktest_pair *p, const char *func, int line, const char *wh
 	} while (0)
 
 /* pair.c */
+int ktest_end_make(struct ktest_end *end);
+void ktest_end_free(struct ktest_end *end);
 int ktest_pair_open(struct ktest_pair *p);
 void ktest_pair_close(struct ktest_pair *p);
 int ktest_pair_reopen(struct ktest_pair *p);
 void ktest_wait_qp_event(struct ktest_end *end, enum ib_event_type event);
 void ktest_wait_cm_event(struct ktest_end *end, enum rdma_cm_event_type event);
+
+/* single.c */
+extern const struct file_operations ktest_single_fops;
 
 /* wr.c */
 void ktest_wr_init(struct ktest_end *end, struct ktest_wr *w);

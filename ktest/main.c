@@ -4,7 +4,7 @@
  *
  * Owns: /sys/kernel/debug/kiwarp_ktest. "cases" lists the names. "run" takes "A B NAME", where
  * A and B are file descriptors of the writer that refer to two network namespaces; the write
- * fails if the case fails, and "log" then tells why.
+ * fails if the case fails, and "log" then tells why. "single" is one end alone, see single.c.
  *
  * Contexts: process; run_lock allows one case at a time. Handlers of a case also write the log
  * in softirq, so log_lock protects it.
@@ -163,6 +163,7 @@ static int __init ktest_init(void)
 	debugfs_create_file("run", 0200, dir, NULL, &run_fops);
 	debugfs_create_file("log", 0400, dir, NULL, &log_fops);
 	debugfs_create_file("cases", 0400, dir, NULL, &cases_fops);
+	debugfs_create_file("single", 0600, dir, NULL, &ktest_single_fops);
 	return 0;
 }
 

@@ -218,7 +218,14 @@ static int make_pd(struct ktest_end *end)
 	return 0;
 }
 
-static int make_objects(struct ktest_end *end)
+/**
+ * ktest_end_make() - make memory, queues and a QP for an end
+ * @end: its cm_id is bound to a device
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -errno; the caller must call ktest_end_free() in either case.
+ */
+int ktest_end_make(struct ktest_end *end)
 {
 	int ret;
 
@@ -242,13 +249,13 @@ static int connect(struct ktest_pair *p)
 	};
 	int ret;
 
-	ret = make_objects(&p->end[0]);
+	ret = ktest_end_make(&p->end[0]);
 	if (!ret)
 		ret = rdma_connect(p->end[0].id, &param);
 	if (!ret)
 		ret = wait_both(p, 1, RDMA_CM_EVENT_CONNECT_REQUEST);
 	if (!ret)
-		ret = make_objects(&p->end[1]);
+		ret = ktest_end_make(&p->end[1]);
 	if (!ret) {
 		/* For a cm_id that does not know its QP */
 		param.qp_num = p->end[1].qp->qp_num;
@@ -291,7 +298,13 @@ int ktest_pair_open(struct ktest_pair *p)
 	return ret;
 }
 
-static void free_end(struct ktest_end *end)
+/**
+ * ktest_end_free() - disconnect an end, and free what it has
+ * @end: the end; may have nothing
+ *
+ * Context: process, may sleep.
+ */
+void ktest_end_free(struct ktest_end *end)
 {
 	if (!end->id)
 		return;
@@ -323,8 +336,8 @@ static void free_end(struct ktest_end *end)
  */
 void ktest_pair_close(struct ktest_pair *p)
 {
-	free_end(&p->end[0]);
-	free_end(&p->end[1]);
+	ktest_end_free(&p->end[0]);
+	ktest_end_free(&p->end[1]);
 }
 
 /**

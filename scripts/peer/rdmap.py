@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""RDMAP on one stream: RFC 5040. Messages in both directions, memory, Terminate."""
+"""RDMAP on one stream: RFC 5040, and RFC 7306 if it is to be spoken. Messages in both directions,
+memory, Terminate."""
 
 import collections
 import struct
 import time
 
-from peer import ddp, mpa
+from peer import atomic, ddp, mpa
 
 (WRITE, READ_REQUEST, READ_RESPONSE, SEND, SEND_INVALIDATE, SEND_SOLICITED,
  SEND_SOLICITED_INVALIDATE, TERMINATE) = range(8)
+# RFC 7306 figure 2
+IMMEDIATE, IMMEDIATE_SOLICITED, ATOMIC_REQUEST, ATOMIC_RESPONSE = range(8, 12)
 SENDS = (SEND, SEND_INVALIDATE, SEND_SOLICITED, SEND_SOLICITED_INVALIDATE)
-QUEUES = {READ_REQUEST: 1, TERMINATE: 2, **dict.fromkeys(SENDS, 0)}
+QUEUES = {READ_REQUEST: 1, TERMINATE: 2, **dict.fromkeys(SENDS, 0),
+          IMMEDIATE: 0, IMMEDIATE_SOLICITED: 0, ATOMIC_REQUEST: 1, ATOMIC_RESPONSE: 3}
 TAGGED_OPCODES = (WRITE, READ_RESPONSE)
 
 ReadRequest = collections.namedtuple("ReadRequest", "sink_stag sink_to size src_stag src_to")
@@ -89,8 +93,8 @@ class Connection:
         self.ulpdu = ulpdu
         self.tx = mpa.Writer(crc, tx_markers)
         self.rx = mpa.Reader(crc, rx_markers)
-        self.msn = {0: 1, 1: 1, 2: 1}
-        self.rx_msn = {0: 1, 1: 1, 2: 1}
+        self.msn = {0: 1, 1: 1, 2: 1, 3: 1}
+        self.rx_msn = {0: 1, 1: 1, 2: 1, 3: 1}
         self.rx_mo = 0
         self.message = bytearray()
         self.sends = collections.deque()
@@ -103,6 +107,11 @@ class Connection:
         self.whole = 0              # Sends and Writes that came, but for an RTR
         self.answer_reads = True
         self.asked = None           # the Read Request that came last
+        # RFC 7306: whether it is spoken, what came, and the answers to requests of this end
+        self.extended = False
+        self.immediates = collections.deque()
+        self.atomics = []
+        self.originals = []
 
     # Sending
 
@@ -152,6 +161,22 @@ class Connection:
         self.reads.append([request, 0])
         self.stream.send(self.encode(self.untagged(READ_REQUEST, encode_read(request))))
 
+    def immediate(self, data, solicited=False):
+        opcode = IMMEDIATE_SOLICITED if solicited else IMMEDIATE
+        self.stream.send(self.encode(self.untagged(opcode, data)))
+
+    def ask(self, request):
+        """The segments of an Atomic Request, whose Response receive() processes."""
+        self.reads.append([request, 0])
+        return self.untagged(ATOMIC_REQUEST, request.encode())
+
+    def operate(self, request):
+        self.stream.send(self.encode(self.ask(request)))
+
+    def answer(self, request, original):
+        """The segments of the Response to an Atomic Request of the other end."""
+        return self.untagged(ATOMIC_RESPONSE, atomic.Response(request.id, original).encode())
+
     def send_rtr(self, kind):
         """RFC 6581 9.2: the first FPDU, without payload."""
         if kind == "send":
@@ -179,7 +204,8 @@ class Connection:
     def _dispatch(self, seg):
         if (seg.ddp_version, seg.rdmap_version) != (self.version, self.version):
             raise RdmapError(f"version {seg.ddp_version}/{seg.rdmap_version}")
-        if seg.opcode > TERMINATE or seg.tagged != (seg.opcode in TAGGED_OPCODES):
+        last = ATOMIC_RESPONSE if self.extended else TERMINATE
+        if seg.opcode > last or seg.tagged != (seg.opcode in TAGGED_OPCODES):
             raise RdmapError(f"opcode {seg.opcode}, tagged: {seg.tagged}")
         if not seg.tagged:
             self._check_untagged(seg)
@@ -192,12 +218,12 @@ class Connection:
             self.whole += ends_own(seg)
             if seg.opcode in SENDS:
                 self._take_send(seg)
-        if seg.opcode == WRITE:
-            self._take_write(seg)
-        elif seg.opcode == READ_REQUEST:
-            self._take_read(seg)
-        elif seg.opcode == READ_RESPONSE:
-            self._take_response(seg)
+        take = {WRITE: self._take_write, READ_REQUEST: self._take_read,
+                READ_RESPONSE: self._take_response, IMMEDIATE: self._take_immediate,
+                IMMEDIATE_SOLICITED: self._take_immediate, ATOMIC_REQUEST: self._take_atomic,
+                ATOMIC_RESPONSE: self._take_original}.get(seg.opcode)
+        if take:
+            take(seg)
         return seg
 
     def _check_untagged(self, seg):
@@ -248,8 +274,39 @@ class Connection:
             self.stream.send(self.encode(self.tagged(READ_RESPONSE, request.sink_stag,
                                                      request.sink_to, data)))
 
+    def _take_immediate(self, seg):
+        """RFC 7306 6.3"""
+        if len(seg.payload) != atomic.IMMEDIATE_SIZE or not seg.last:
+            raise RdmapError(f"Immediate Data of {len(seg.payload)} octets")
+        self.immediates.append((seg.payload, seg.opcode == IMMEDIATE_SOLICITED))
+
+    def _take_atomic(self, seg):
+        """RFC 7306 5.2.1"""
+        if not seg.last:
+            raise RdmapError("an Atomic Request in two segments")
+        request = atomic.Request.decode(seg.payload)
+        self.atomics.append(request)
+        if self.answer_reads:
+            region = self._region(request.stag)
+            where = region.slice(request.to, atomic.WORD)
+            old = int.from_bytes(region.data[where], "little")
+            region.data[where] = request.result(old).to_bytes(atomic.WORD, "little")
+            self.stream.send(self.encode(self.answer(request, old)))
+
+    def _take_original(self, seg):
+        """RFC 7306 5.2.2"""
+        if not seg.last:
+            raise RdmapError("an Atomic Response in two segments")
+        response = atomic.Response.decode(seg.payload)
+        if not self.reads or not isinstance(self.reads[0][0], atomic.Request):
+            raise Misplaced("an Atomic Response that nobody asked for")
+        request, _ = self.reads.popleft()
+        if request.id != response.id:
+            raise RdmapError(f"Atomic Response {response.id}, not {request.id}")
+        self.originals.append(response.original)
+
     def _take_response(self, seg):
-        if not self.reads:
+        if not self.reads or isinstance(self.reads[0][0], atomic.Request):
             raise Misplaced("a Read Response that nobody asked for")
         request, got = self.reads[0]
         if got + len(seg.payload) > request.size or (

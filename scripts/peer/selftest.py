@@ -11,7 +11,7 @@ import threading
 import time
 import unittest
 
-from peer import cli, crc32c, ddp, faults, mpa, rdmap, rping, startup, stream
+from peer import atomic, cli, crc32c, ddp, faults, mpa, rdmap, rping, startup, stream
 
 FIGURE_5 = bytes.fromhex("00000000002a41430000000000000000000000010000000000" + "00" * 23 +
                          "52239983")
@@ -217,6 +217,62 @@ class Messages(unittest.TestCase):
         term = {"ulpdu": conn.segment(rdmap.TERMINATE, payload=payload).encode().hex()}
         self.assertIsNone(faults.contradiction(conn, term, (0, 1, 0), [ulpdu], 40))
         self.assertIsNotNone(faults.contradiction(conn, term, (0, 1, 0), [ulpdu], 41))
+
+    def test_rfc7306_appendix_a(self):
+        """The segments of A.1, A.2 and A.3, written out by hand."""
+        conn = rdmap.Connection(None)
+        ask = atomic.Request(0x11121314, 0x2122232425262728, 3, 4, 5, 6, atomic.CMP_SWAP, 7)
+        segment, = conn.ask(ask)
+        self.assertEqual(segment.encode().hex(), "414a" + "00000000" + "00000001" + "00000001" +
+                         "00000000" + "00000002" + "00000007" + "11121314" + "2122232425262728" +
+                         "".join(f"{n:016x}" for n in (3, 4, 5, 6)))
+        self.assertEqual(atomic.Request.decode(segment.payload), ask)
+        segment, = conn.answer(ask, 0x3132333435363738)
+        self.assertEqual(segment.encode().hex(), "414b" + "00000000" + "00000003" + "00000001" +
+                         "00000000" + "00000007" + "3132333435363738")
+        segment, = conn.untagged(rdmap.IMMEDIATE_SOLICITED, b"12345678")
+        self.assertEqual(segment.encode().hex(), "4149" + "00000000" + "00000000" + "00000001" +
+                         "00000000" + b"12345678".hex())
+        for size in (0, 51, 53):
+            self.assertRaises(atomic.AtomicError, atomic.Request.decode, bytes(size))
+
+    def test_rfc7306_operations(self):
+        """Against arithmetic on whole fields, and by hand."""
+        rand = random.Random(7306)
+        for width in (1, 2, 8, 16, 32, 64):
+            tops = sum(1 << at for at in range(width - 1, 64, width))
+            for mask in (tops, 0) if width == 64 else (tops,):
+                old, data = rand.getrandbits(64), rand.getrandbits(64)
+                wanted = sum((((old >> at) + (data >> at)) % (1 << width)) << at
+                             for at in range(0, 64, width))
+                self.assertEqual(atomic.Request(0, 0, data, mask).result(old), wanted)
+        swap = atomic.Request(0, 0, 0xeeee, 0x0ff0, 0xff12, 0x00ff, atomic.CMP_SWAP)
+        self.assertEqual((swap.result(0x7712), swap.result(0x7713)), (0x7ee2, 0x7713))
+
+    def test_rfc7306_messages(self):
+        """Both ends speak it: operations, a Read between them, immediates, and what is wrong."""
+        ends = [rdmap.Connection(stream.Stream(sock, None, 30)) for sock in socket.socketpair()]
+        one, two = ends
+        self.addCleanup(lambda: [end.stream.close() for end in ends])
+        for end in ends:
+            end.extended = True
+        two.regions[1] = rdmap.Region(1, 100, 16)
+        one.regions[2] = rdmap.Region(2, 0, 8)
+        one.operate(atomic.Request(1, 104, 5))
+        one.read(rdmap.ReadRequest(2, 0, 8, 1, 104))
+        one.operate(atomic.Request(1, 104, 1))
+        one.immediate(b"12345678", True)
+        two.wait(lambda: two.immediates, 30)
+        one.wait(lambda: not one.reads, 30)
+        self.assertEqual((one.originals, one.regions[2].data[0]), ([0, 5], 5))
+        self.assertEqual(two.immediates.popleft(), (b"12345678", True))
+        two.stream.send(two.encode(two.answer(atomic.Request(1, 104), 6)))
+        self.assertRaises(rdmap.RdmapError, one.receive)
+        one.immediate(b"1234567")
+        self.assertRaises(rdmap.RdmapError, two.receive)
+        two.extended = False
+        one.immediate(b"12345678")
+        self.assertRaises(rdmap.RdmapError, two.receive)
 
     def test_pattern(self):
         self.assertEqual(rping.pattern(23, 0), b"rdma-ping-0: ABCDEFGHI\0")
