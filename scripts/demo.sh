@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # make demo: two guests on the distribution's stock 6.1 kernel, an RDMA device on
-# each, traffic between them, NFS over RDMA with verified I/O, a short report.
+# each, traffic between them, NFS over RDMA with verified I/O, IP over RDMA, a short
+# report.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh

@@ -12,34 +12,18 @@
 ROUNDS=${KIW_SOAK:+1000}
 ROUNDS=${ROUNDS:-10}
 
-one_each() { [ "$(kip_streams a)" = 1 ] && [ "$(kip_streams b)" = 1 ]; }
 sum() { echo $(($(kip_count a "$1") + $(kip_count b "$1"))); }
-
-# Closes all connections of both ends; neighbours stay.
-renew() { kip_set a rx_depth 32 && kip_set b rx_depth 32 && wait_for 5 kip_listens a && wait_for 5 kip_listens b; }
 
 # RFC 4755 3.3. Neighbours are permanent and the cable is long, so that the Requests meet.
 crossing() {
-	local i a b
+	local a b
 	a=$(_in_sys a "cat /sys/class/net/kip0/address")
 	b=$(_in_sys b "cat /sys/class/net/kip0/address")
 	on_a ip neigh replace "$KB4" dev kip0 lladdr "$b" nud permanent
 	on_b ip neigh replace "$KA4" dev kip0 lladdr "$a" nud permanent
 	on_a tc qdisc add dev eth0 root netem delay 40ms
 	on_b tc qdisc add dev eth0 root netem delay 40ms
-	for i in $(seq "$ROUNDS"); do
-		renew || return 1
-		spawn one a ping -q -c 1 -W 5 "$KB4"
-		spawn other b ping -q -c 1 -W 5 "$KA4"
-		if ! spawn_wait one 10 || ! spawn_wait other 10; then
-			echo "round $i"
-			spawn_log one
-			spawn_log other
-			return 1
-		fi
-		wait_for 5 one_each || { echo "round $i: $(kip_streams a) and $(kip_streams b)"; return 1; }
-		on_a ping -q -c 5 -i 0.01 -W 2 "$KB4" | grep ' 0% packet loss' || { echo "round $i: loss"; return 1; }
-	done
+	"$SELFTESTS/ip_crossing.py" "$ROUNDS" || return 1
 	on_a tc qdisc del dev eth0 root
 	on_b tc qdisc del dev eth0 root
 	on_a ip neigh del "$KB4" dev kip0
@@ -184,6 +168,33 @@ underlay_flaps() {
 	on_b ip link set eth0 up && wait_for 40 kip_pings a "$KB4" -W 1 -s 30000
 }
 
+# c: a host on the cable of a and b, which can be there again
+c_up() {
+	on_b ip link add link eth0 name mv0 type macvlan mode bridge &&
+		on_b ip link set mv0 netns c name eth0 && ip -n c addr add 10.77.0.3/24 dev eth0 &&
+		ip -n c link set eth0 up && in_c rdma link add kiwc type "$KIW_LINK_TYPE" netdev eth0 &&
+		ip -n c link add link eth0 name kip0 type kiwarp_ip &&
+		in_c bash -c "echo $KIP_GROUP >/sys/class/net/kip0/kiwarp_ip/group" &&
+		ip -n c addr add 10.9.0.3/24 dev kip0 && ip -n c link set kip0 up &&
+		wait_for 10 kip_pings a 10.9.0.3 -W 1 -s 30000
+}
+
+c_has_devices() { ip -n c link show kip0 || [ -e /sys/class/infiniband/kiwc ]; }
+
+# The interface goes with its underlay, and so does the RDMA device.
+underlay_deleted() {
+	local status
+	ip netns add c && ip -n c link set lo up && c_up &&
+		spawn flood a ping -q -f -s 20000 10.9.0.3 &&
+		wait_for 5 sent_more "$(kip_count a tx_messages)" && ip -n c link del eth0 &&
+		wait_gone 10 c_has_devices && c_up
+	status=$?
+	spawn_stop flood
+	in_c rdma link delete kiwc
+	ip netns del c
+	return "$status"
+}
+
 # Its interface does not keep the namespace
 namespace_deleted() {
 	spawn flood a ping -q -f -s 20000 "$KB4"
@@ -208,6 +219,7 @@ t_run "long packets while there is no connection" told
 t_run "in another namespace, which goes under traffic" other_namespace
 t_run "the interface is deleted under traffic" deleted
 t_run "the underlay goes down and up" underlay_flaps
+t_run "the underlay is deleted under traffic" underlay_deleted
 diag "a: $(kip_counts a | paste -sd' ')"
 diag "b: $(kip_counts b | paste -sd' ')"
 t_run "the underlay's namespace goes under traffic" namespace_deleted
