@@ -277,6 +277,17 @@ lint --only "^layering of" || rc=1
 result "$rc" "layering of: a declared pair, and a comment"
 good_tree
 
+# ip_calls FILE CALLER CALLEE - likewise in kiwarp_ip
+ip_calls() { driver=drivers/infiniband/ulp/kiwarp_ip calls "$@"; }
+
+ip_calls tx.c kip_tx_run kip_control_start
+ip_calls control.c kip_control_start kip_none
+bad "layering of" "tx.c:3: calls kip_control_start\(\) of control: layer 4 is above layer 3" "a call up in kiwarp_ip"
+ip_calls udp.c kip_udp_open kip_rx_packet
+ip_calls rx.c kip_rx_packet kip_tx_run
+ip_calls tx.c kip_tx_run kip_udp_open
+bad "layering of" "circle of files: rx -> tx -> udp -> rx" "a circle in kiwarp_ip"
+
 # rooms ROW... - the sample's files in an overview whose picture has those rows, and in a Kbuild
 rooms() {
 	local room

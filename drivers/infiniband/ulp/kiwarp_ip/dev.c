@@ -23,7 +23,6 @@
 #include "proto/addr.h"
 #include "proto/msg.h"
 #include "rx.h"
-#include "sysfs.h"
 #include "too_big.h"
 #include "tx.h"
 
@@ -308,7 +307,6 @@ void kip_dev_setup(struct net_device *netdev)
 	kip_udp_init(dev);
 	kip_control_init(dev);
 	kip_too_big_init(dev);
-	kip_sysfs_setup(netdev);
 }
 
 /**
@@ -316,13 +314,11 @@ void kip_dev_setup(struct net_device *netdev)
  * @net: network namespace of the underlay
  * @netdev: kip_dev_setup() is done
  * @lower: the underlay
- * @extack: for the reason of a refusal
  *
  * Context: process, may sleep; RTNL held.
  * Return: 0 or -errno.
  */
-int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *lower,
-		struct netlink_ext_ack *extack)
+int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *lower)
 {
 	struct kip_dev *dev = netdev_priv(netdev);
 	int ret;
@@ -337,12 +333,6 @@ int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *l
 	ret = register_netdevice(netdev);
 	if (ret)
 		return ret;
-	ret = kip_sysfs_add(netdev);
-	if (ret) {
-		NL_SET_ERR_MSG(extack, "No room for the settings in sysfs");
-		unregister_netdevice(netdev);
-		return ret;
-	}
 	netdev_hold(lower, &dev->lower_tracker, GFP_KERNEL);
 	list_add(&dev->entry, &all_devs);
 	dev_look_soon();

@@ -13,6 +13,13 @@
 
 #include "compat/rtnl.h"
 #include "dev.h"
+#include "sysfs.h"
+
+static void netlink_setup(struct net_device *netdev)
+{
+	kip_dev_setup(netdev);
+	kip_sysfs_setup(netdev);
+}
 
 static int kip_validate(struct nlattr *tb[], struct nlattr *data[], struct netlink_ext_ack *extack)
 {
@@ -27,6 +34,7 @@ static int kip_newlink(struct net *net, struct net_device *netdev, struct nlattr
 		       struct netlink_ext_ack *extack)
 {
 	struct net_device *lower;
+	int ret;
 
 	if (!tb[IFLA_LINK]) {
 		NL_SET_ERR_MSG(extack, "An underlying interface is needed: link NAME");
@@ -42,7 +50,15 @@ static int kip_newlink(struct net *net, struct net_device *netdev, struct nlattr
 			       "The underlying interface must not be of InfiniBand's kind");
 		return -EOPNOTSUPP;
 	}
-	return kip_dev_add(net, netdev, lower, extack);
+	ret = kip_dev_add(net, netdev, lower);
+	if (ret)
+		return ret;
+	ret = kip_sysfs_add(netdev);
+	if (ret) {
+		NL_SET_ERR_MSG(extack, "No room for the settings in sysfs");
+		kip_dev_del(netdev, NULL);
+	}
+	return ret;
 }
 
 KIP_COMPAT_NEWLINK(newlink, kip_newlink)
@@ -57,7 +73,7 @@ static struct net *get_link_net(const struct net_device *netdev)
 static struct rtnl_link_ops link_ops = {
 	.kind = "kiwarp_ip",
 	.priv_size = sizeof(struct kip_dev),
-	.setup = kip_dev_setup,
+	.setup = netlink_setup,
 	.validate = kip_validate,
 	.newlink = newlink,
 	.dellink = kip_dev_del,

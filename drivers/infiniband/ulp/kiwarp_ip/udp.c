@@ -25,11 +25,11 @@
 
 #include "compat/net.h"
 #include "dev.h"
+#include "packet.h"
 #include "peer.h"
 #include "proto/addr.h"
 #include "proto/msg.h"
 #include "proto/peer_fsm.h"
-#include "rx.h"
 
 #define QUEUE_MAX	256
 /* Maximum number of datagrams received per run of the work item */
@@ -37,7 +37,6 @@
 /* Packets sent per run of the work item, each to as many nodes as are listed */
 #define TX_BURST	16
 #define BUFFER		(sizeof(struct kip_wire_dgram) + KIP_DGRAM_MTU_MAX + 1)
-#define RX_HEADROOM	ALIGN(NET_SKB_PAD + KIP_ADDR_LEN, 16)
 /* Headroom that a packet needs to become a datagram */
 #define TX_HEADROOM	(sizeof(struct kip_wire_dgram) - sizeof(struct kip_wire_hdr))
 
@@ -389,18 +388,19 @@ static void udp_deliver(struct kip_dev *dev, const u8 *data, unsigned int len, b
 
 	data += TX_HEADROOM;
 	len -= TX_HEADROOM;
-	skb = alloc_skb(RX_HEADROOM + len, GFP_KERNEL);
+	skb = alloc_skb(KIP_PACKET_HEADROOM + len, GFP_KERNEL);
 	if (!skb) {
 		kip_count(dev, KIP_STAT_RX_NO_MEMORY);
 		return;
 	}
-	skb_reserve(skb, RX_HEADROOM);
+	skb_reserve(skb, KIP_PACKET_HEADROOM);
 	skb_put_data(skb, data, len);
 	/* PACKET_MULTICAST keeps the stack from forwarding datagrams for all nodes */
 	skb->pkt_type = to_group ? PACKET_MULTICAST : PACKET_HOST;
 	kip_count(dev, KIP_STAT_RX_DATAGRAMS);
 	local_bh_disable();
-	kip_rx_packet(dev, skb);
+	kip_packet_prepare(dev, skb);
+	netif_rx(skb);
 	local_bh_enable();
 }
 
