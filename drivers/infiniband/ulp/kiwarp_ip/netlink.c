@@ -21,7 +21,8 @@ static void netlink_setup(struct net_device *netdev)
 	kip_sysfs_setup(netdev);
 }
 
-static int kip_validate(struct nlattr *tb[], struct nlattr *data[], struct netlink_ext_ack *extack)
+static int netlink_validate(struct nlattr *tb[], struct nlattr *data[],
+			    struct netlink_ext_ack *extack)
 {
 	if (tb[IFLA_ADDRESS]) {
 		NL_SET_ERR_MSG(extack, "The address follows from that of the underlying interface");
@@ -30,8 +31,8 @@ static int kip_validate(struct nlattr *tb[], struct nlattr *data[], struct netli
 	return 0;
 }
 
-static int kip_newlink(struct net *net, struct net_device *netdev, struct nlattr *tb[],
-		       struct netlink_ext_ack *extack)
+static int netlink_newlink(struct net *net, struct net_device *netdev, struct nlattr *tb[],
+			   struct netlink_ext_ack *extack)
 {
 	struct net_device *lower;
 	int ret;
@@ -61,9 +62,9 @@ static int kip_newlink(struct net *net, struct net_device *netdev, struct nlattr
 	return ret;
 }
 
-KIP_COMPAT_NEWLINK(newlink, kip_newlink)
+KIP_COMPAT_NEWLINK(netlink_compat_newlink, netlink_newlink)
 
-static struct net *get_link_net(const struct net_device *netdev)
+static struct net *netlink_get_link_net(const struct net_device *netdev)
 {
 	const struct kip_dev *dev = netdev_priv(netdev);
 
@@ -74,10 +75,10 @@ static struct rtnl_link_ops link_ops = {
 	.kind = "kiwarp_ip",
 	.priv_size = sizeof(struct kip_dev),
 	.setup = netlink_setup,
-	.validate = kip_validate,
-	.newlink = newlink,
+	.validate = netlink_validate,
+	.newlink = netlink_compat_newlink,
 	.dellink = kip_dev_del,
-	.get_link_net = get_link_net,
+	.get_link_net = netlink_get_link_net,
 };
 
 /**
