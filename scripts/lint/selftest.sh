@@ -136,6 +136,9 @@ add_to "$driver/main.c" '/**' ' * kiw_f - b' ' */' 'int kiw_f(void)' '{' '}'
 bad "kernel-doc on" "does not start with ' \* kiw_f" "a name without parentheses"
 add_to "$driver/proto/wire.c" 'static int put(void)' '{' '}'
 bad "kernel-doc on" "wire.c:.*put\(\) does not begin with wire_" "a static function without its file's name"
+mkdir -p "$work/tree/drivers/infiniband/ulp/kiwarp_ip"
+add_to drivers/infiniband/ulp/kiwarp_ip/udp.c 'static int put(void)' '{' '}'
+bad "kernel-doc on" "put\(\) does not begin with udp_" "likewise in kiwarp_ip"
 add_to "$driver/main.c" 'struct kiw_x {' '	spinlock_t lock;' '};'
 bad "kernel-doc on" "lock has no kernel-doc line" "a lock that protects what?"
 add_to "$driver/main.c" '/**' ' * kiw_f() - b' ' *' ' * Context: socket lock held.' ' */' 'int kiw_f(void)' '{' '}'
