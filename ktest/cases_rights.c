@@ -28,14 +28,14 @@ enum use { BY_WRITE, BY_READ, BY_INV, USES };
 enum owner { OWN_QP, OTHER_QP, OTHER_PD };
 
 /**
- * struct deal - one combination to test
+ * struct attempt - an access to try: one of all combinations
  * @use: operation of the peer
  * @owner: which QP registered the region
  * @rights: access rights of the region
  * @qp_rights: access rights of the QP that receives the peer's requests, or %UNSAID
  * @side: index of the end that owns the memory
  */
-struct deal {
+struct attempt {
 	enum use use;
 	enum owner owner;
 	int rights;
@@ -45,19 +45,19 @@ struct deal {
 
 static struct ktest_pair *second;
 
-static bool is_granted(const struct deal *d)
+static bool is_granted(const struct attempt *a)
 {
-	int need = d->use == BY_WRITE ? IB_ACCESS_REMOTE_WRITE : IB_ACCESS_REMOTE_READ;
+	int need = a->use == BY_WRITE ? IB_ACCESS_REMOTE_WRITE : IB_ACCESS_REMOTE_READ;
 
-	if (d->owner == OTHER_PD)
+	if (a->owner == OTHER_PD)
 		return false;
 	/* Other QPs that can access the region must not lose it: RFC 5040 8.1.1 (7). */
-	if (d->use == BY_INV)
-		return d->owner == OWN_QP &&
-		       d->rights & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ);
-	if (d->qp_rights != UNSAID && !(d->qp_rights & need))
+	if (a->use == BY_INV)
+		return a->owner == OWN_QP &&
+		       a->rights & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ);
+	if (a->qp_rights != UNSAID && !(a->qp_rights & need))
 		return false;
-	return d->rights & need;
+	return a->rights & need;
 }
 
 /* Has either pair failed? Marks the first one as failed, too */
@@ -169,74 +169,74 @@ static void post_use(struct ktest_end *end, struct ktest_wr *w, enum use use, u3
 }
 
 /* The connection continues, or it ends and both ends get the errors that report why */
-static void check_end(const struct deal *d, struct ktest_end *own, struct ktest_end *peer,
+static void check_end(const struct attempt *a, struct ktest_end *own, struct ktest_end *peer,
 		      struct ktest_wr *w)
 {
 	struct ktest_wr *recv = &own->recvs[0];
 
-	if (is_granted(d)) {
+	if (is_granted(a)) {
 		ktest_wait(w, IB_WC_SUCCESS);
 		ktest_wait(recv, IB_WC_SUCCESS);
 		return;
 	}
 	ktest_wait_any(w);
-	if (d->use == BY_READ)
+	if (a->use == BY_READ)
 		ktest_wait(w, IB_WC_REM_ACCESS_ERR);
-	ktest_wait(recv, d->use == BY_INV ? IB_WC_GENERAL_ERR : IB_WC_WR_FLUSH_ERR);
-	ktest_wait_qp_event(own, d->use == BY_INV ? IB_EVENT_QP_REQ_ERR : IB_EVENT_QP_ACCESS_ERR);
+	ktest_wait(recv, a->use == BY_INV ? IB_WC_GENERAL_ERR : IB_WC_WR_FLUSH_ERR);
+	ktest_wait_qp_event(own, a->use == BY_INV ? IB_EVENT_QP_REQ_ERR : IB_EVENT_QP_ACCESS_ERR);
 	ktest_wait_cm_event(peer, RDMA_CM_EVENT_DISCONNECTED);
 	ktest_wait_cm_event(own, RDMA_CM_EVENT_DISCONNECTED);
 }
 
-static void check_memory(const struct deal *d, const struct ktest_end *owner,
+static void check_memory(const struct attempt *a, const struct ktest_end *owner,
 			 const struct ktest_end *peer)
 {
 	struct ktest_pair *p = peer->pair;
 	u8 want = 0xbb;
 
-	if (is_granted(d) && d->use == BY_WRITE)
+	if (is_granted(a) && a->use == BY_WRITE)
 		want = 0xaa;
 	ktest_expect(p, !memchr_inv(owner->mem, 0xbb, AT));
 	ktest_expect(p, !memchr_inv(owner->mem + AT, want, LEN));
 	ktest_expect(p, !memchr_inv(owner->mem + AT + LEN, 0xbb, 8 * PAGE_SIZE - AT - LEN));
-	want = is_granted(d) && d->use == BY_READ ? 0xbb : 0xaa;
+	want = is_granted(a) && a->use == BY_READ ? 0xbb : 0xaa;
 	ktest_expect(p, !memchr_inv(peer->mem + 32 * PAGE_SIZE, want, LEN));
 }
 
-static void try_deal(struct ktest_pair *p, const struct deal *d)
+static void try_one(struct ktest_pair *p, const struct attempt *a)
 {
-	struct ktest_end *own = &p->end[d->side], *peer = &p->end[!d->side];
-	struct ktest_end *owner = d->owner == OWN_QP ? own : &second->end[d->side];
+	struct ktest_end *own = &p->end[a->side], *peer = &p->end[!a->side];
+	struct ktest_end *owner = a->owner == OWN_QP ? own : &second->end[a->side];
 	struct ib_send_wr last = { .opcode = IB_WR_SEND };
-	struct ib_qp_attr attr = { .qp_access_flags = d->qp_rights };
+	struct ib_qp_attr attr = { .qp_access_flags = a->qp_rights };
 	struct ktest_wr *w = &peer->sends[0];
 	struct ib_mr *mr;
 
-	mr = expose(owner, d->rights);
+	mr = expose(owner, a->rights);
 	if (!mr)
 		return;
-	if (d->qp_rights != UNSAID)
+	if (a->qp_rights != UNSAID)
 		ktest_expect_eq(p, ib_modify_qp(own->qp, &attr, IB_QP_ACCESS_FLAGS), 0);
 	ktest_post_recv(own, &own->recvs[0], 16 * PAGE_SIZE, LEN);
-	post_use(peer, w, d->use, mr->rkey, mr->iova);
-	if (d->use != BY_INV)
+	post_use(peer, w, a->use, mr->rkey, mr->iova);
+	if (a->use != BY_INV)
 		ktest_post(peer, &peer->sends[1], &last);
-	check_end(d, own, peer, w);
+	check_end(a, own, peer, w);
 	if (!has_failed(p))
-		check_memory(d, owner, peer);
-	if (is_granted(d) && d->use == BY_INV)
-		check_invalid(d->side, mr);
+		check_memory(a, owner, peer);
+	if (is_granted(a) && a->use == BY_INV)
+		check_invalid(a->side, mr);
 	else if (!has_failed(p))
-		check_valid(d->side, mr->lkey, mr->iova, is_granted(d) && !d->use ? 0xaa : 0xbb);
+		check_valid(a->side, mr->lkey, mr->iova, is_granted(a) && !a->use ? 0xaa : 0xbb);
 	if (has_failed(p))
-		ktest_fail(p, __func__, d->use, "use, owner/rights/QP", d->owner << 16 |
-			   d->rights << 8 | (d->qp_rights & 0xff));
+		ktest_fail(p, __func__, a->use, "use, owner/rights/QP", a->owner << 16 |
+			   a->rights << 8 | (a->qp_rights & 0xff));
 	ib_dereg_mr(mr);
-	if (!is_granted(d))
+	if (!is_granted(a))
 		reopen(p, p->with);
 }
 
-static void try_rights(struct ktest_pair *p, struct deal *d)
+static void try_rights(struct ktest_pair *p, struct attempt *a)
 {
 	static const int qp_rights[] = {
 		UNSAID, 0, IB_ACCESS_REMOTE_READ, IB_ACCESS_REMOTE_WRITE,
@@ -251,12 +251,12 @@ static void try_rights(struct ktest_pair *p, struct deal *d)
 	for (r = 0; r < ARRAY_SIZE(rights); r++) {
 		for (i = 0; i < ARRAY_SIZE(qp_rights) && !has_failed(p); i++) {
 			/* An access that the region refuses is tried with one value only. */
-			d->rights = rights[r];
-			d->qp_rights = UNSAID;
-			if (i && !is_granted(d))
+			a->rights = rights[r];
+			a->qp_rights = UNSAID;
+			if (i && !is_granted(a))
 				break;
-			d->qp_rights = qp_rights[i];
-			try_deal(p, d);
+			a->qp_rights = qp_rights[i];
+			try_one(p, a);
 		}
 	}
 }
@@ -264,14 +264,14 @@ static void try_rights(struct ktest_pair *p, struct deal *d)
 /* All combinations of use, rights, protection domain and QP, from either end */
 static void rights(struct ktest_pair *p)
 {
-	struct deal d;
+	struct attempt a;
 
 	if (!open_second(p)) {
-		for (d.owner = OWN_QP; d.owner <= OTHER_PD; d.owner++) {
-			reopen(p, d.owner != OTHER_PD);
-			for (d.side = 0; d.side < 2; d.side++)
-				for (d.use = 0; d.use < USES && !has_failed(p); d.use++)
-					try_rights(p, &d);
+		for (a.owner = OWN_QP; a.owner <= OTHER_PD; a.owner++) {
+			reopen(p, a.owner != OTHER_PD);
+			for (a.side = 0; a.side < 2; a.side++)
+				for (a.use = 0; a.use < USES && !has_failed(p); a.use++)
+					try_rights(p, &a);
 		}
 	}
 	reopen(p, false);
@@ -284,14 +284,14 @@ enum target {
 };
 
 /**
- * struct thing - an STag and the memory it refers to
+ * struct region - an STag and the memory it refers to
  * @stag: the STag
  * @addr: address of the memory, if there is any
  * @is_valid: memory is registered
  * @mr: the region to free, or NULL
  * @user: address of the memory in the current process, or 0
  */
-struct thing {
+struct region {
 	u32 stag;
 	u64 addr;
 	bool is_valid;
@@ -309,7 +309,7 @@ static void local_inv(struct ktest_end *end, u32 stag, enum ib_wc_status status)
 }
 
 /* Registers memory of the current process in the second pair's protection domain */
-static void make_user(struct ktest_end *end, struct thing *t)
+static void make_user(struct ktest_end *end, struct region *r)
 {
 	unsigned long addr = vm_mmap(NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
 				     MAP_PRIVATE | MAP_ANONYMOUS, 0);
@@ -318,84 +318,84 @@ static void make_user(struct ktest_end *end, struct thing *t)
 	ktest_expect(end->pair, !IS_ERR_VALUE(addr));
 	if (IS_ERR_VALUE(addr))
 		return;
-	t->user = addr;
+	r->user = addr;
 	ktest_expect_eq(end->pair, clear_user((void __user *)addr, PAGE_SIZE), 0);
 	mr = ib_reg_user_mr(end->pd, addr, PAGE_SIZE, addr, MOST_RIGHTS);
 	if (IS_ERR(mr)) {
 		ktest_fail(end->pair, __func__, __LINE__, "ib_reg_user_mr", PTR_ERR(mr));
 		return;
 	}
-	t->mr = mr;
-	t->stag = mr->rkey;
-	t->addr = addr;
-	t->is_valid = true;
+	r->mr = mr;
+	r->stag = mr->rkey;
+	r->addr = addr;
+	r->is_valid = true;
 }
 
-static void make_thing(struct ktest_end *end, enum target target, struct thing *t)
+static void make_region(struct ktest_end *end, enum target target, struct region *r)
 {
-	memset(t, 0, sizeof(*t));
+	memset(r, 0, sizeof(*r));
 	if (target == USER) {
-		make_user(end, t);
+		make_user(end, r);
 		return;
 	}
-	t->mr = expose(end, target == LOCAL_ONLY ? IB_ACCESS_LOCAL_WRITE : MOST_RIGHTS);
-	if (!t->mr)
+	r->mr = expose(end, target == LOCAL_ONLY ? IB_ACCESS_LOCAL_WRITE : MOST_RIGHTS);
+	if (!r->mr)
 		return;
-	t->is_valid = true;
-	t->stag = t->mr->rkey;
-	t->addr = t->mr->iova;
+	r->is_valid = true;
+	r->stag = r->mr->rkey;
+	r->addr = r->mr->iova;
 	if (target == NEVER || target == TWICE) {
-		local_inv(end, t->stag, IB_WC_SUCCESS);
-		t->is_valid = false;
+		local_inv(end, r->stag, IB_WC_SUCCESS);
+		r->is_valid = false;
 	}
 	if (target == NEVER)
-		t->stag ^= 1;
+		r->stag ^= 1;
 	if (target == DMA) {
-		t->stag = end->pd->unsafe_global_rkey;
-		t->addr = end->dma + AT;
+		r->stag = end->pd->unsafe_global_rkey;
+		r->addr = end->dma + AT;
 	}
 }
 
-static void free_thing(struct thing *t)
+static void free_region(struct region *r)
 {
-	if (t->mr)
-		ib_dereg_mr(t->mr);
-	if (t->user)
-		vm_munmap(t->user, PAGE_SIZE);
+	if (r->mr)
+		ib_dereg_mr(r->mr);
+	if (r->user)
+		vm_munmap(r->user, PAGE_SIZE);
 }
 
-static u32 named(enum target target, const struct thing *t)
+static u32 named(enum target target, const struct region *r)
 {
 	return target == ZERO ? 0 :
-	       target == WRONG_KEY ? t->stag ^ 1 :
-	       target == WRONG_INDEX ? t->stag ^ 0x100 : t->stag;
+	       target == WRONG_KEY ? r->stag ^ 1 :
+	       target == WRONG_INDEX ? r->stag ^ 0x100 : r->stag;
 }
 
 /* Tries to invalidate a target from the peer, or from the local QP if @is_local */
 static void try_target(struct ktest_pair *p, enum target target, int side, bool is_local)
 {
 	struct ktest_end *own = &p->end[side], *peer = &p->end[!side];
-	struct thing t;
+	struct region r;
 
-	make_thing(&second->end[side], target, &t);
+	make_region(&second->end[side], target, &r);
 	if (!has_failed(p) && is_local) {
-		local_inv(own, named(target, &t), IB_WC_MW_BIND_ERR);
+		local_inv(own, named(target, &r), IB_WC_MW_BIND_ERR);
 	} else if (!has_failed(p)) {
 		ktest_post_recv(own, &own->recvs[0], 16 * PAGE_SIZE, LEN);
 		ktest_post_recv(own, &own->recvs[1], 16 * PAGE_SIZE, LEN);
-		post_use(peer, &peer->sends[0], BY_INV, named(target, &t), 0);
+		post_use(peer, &peer->sends[0], BY_INV, named(target, &r), 0);
 		ktest_wait(&own->recvs[0], IB_WC_GENERAL_ERR);
 		ktest_wait(&own->recvs[1], IB_WC_WR_FLUSH_ERR);
 		ktest_wait_any(&peer->sends[0]);
 		ktest_wait_qp_event(own, IB_EVENT_QP_REQ_ERR);
 	}
 	ktest_wait_cm_event(peer, RDMA_CM_EVENT_DISCONNECTED);
-	if (!has_failed(p) && t.is_valid)
-		check_valid(side, target == DMA || t.user ? t.stag : t.mr->lkey, t.addr,
-			    t.user ? 0 : 0xbb);
+	if (!has_failed(p) && r.is_valid)
+		check_valid(side, target == DMA || r.user ? r.stag : r.mr->lkey, r.addr,
+			    r.user ? 0 : 0xbb);
 	if (has_failed(p))
 		ktest_fail(p, __func__, target, "target, side, local", side << 8 | is_local);
-	free_thing(&t);
+	free_region(&r);
 }
 
 static void try_targets(struct ktest_pair *p, bool is_local)

@@ -3,7 +3,7 @@
 """Every non-static function has a kernel-doc block directly above its definition,
 and every lock in a structure has its line in one, saying what it protects. A function
 whose kernel-doc requires the socket lock asserts it. The name of a static function of
-kiwarp.ko says which file it is in, so that a backtrace can be read.
+a module says which file it is in, so that a backtrace can be read.
 
 kernel-doc itself checks the blocks that exist; it never asks for one.
 """
@@ -13,7 +13,7 @@ import re
 
 import source
 
-DRIVER = "drivers/infiniband/sw/kiwarp/"
+MODULES = ("drivers/infiniband/sw/kiwarp/", "drivers/infiniband/ulp/kiwarp_ip/")
 
 LOCK = re.compile(r"^\s+(?:spinlock_t|rwlock_t|seqlock_t|struct mutex|struct rw_semaphore)"
                   r"\s+(\w+);")
@@ -73,10 +73,10 @@ def check_static_names(tree):
     """The name begins with that of the file, or with a part of it: cm_ep.c has ep_arm()."""
     for function in tree.functions():
         stem, suffix = posixpath.splitext(posixpath.basename(function.path))
-        if not (function.is_static and function.path.startswith(DRIVER) and suffix == ".c"):
+        if not (function.is_static and function.path.startswith(MODULES) and suffix == ".c"):
             continue
         # Named by the module loader's messages, and by macros of sysfs
-        if stem == "main" or function.name.endswith(("_show", "_store")):
+        if stem == "main" or function.name.endswith(("_show", "_store", "_read", "_write")):
             continue
         words = stem.split("_")
         parts = ["_".join(words[first:last]) + "_"

@@ -136,6 +136,9 @@ add_to "$driver/main.c" '/**' ' * kiw_f - b' ' */' 'int kiw_f(void)' '{' '}'
 bad "kernel-doc on" "does not start with ' \* kiw_f" "a name without parentheses"
 add_to "$driver/proto/wire.c" 'static int put(void)' '{' '}'
 bad "kernel-doc on" "wire.c:.*put\(\) does not begin with wire_" "a static function without its file's name"
+mkdir -p "$work/tree/drivers/infiniband/ulp/kiwarp_ip"
+add_to drivers/infiniband/ulp/kiwarp_ip/udp.c 'static int put(void)' '{' '}'
+bad "kernel-doc on" "put\(\) does not begin with udp_" "likewise in kiwarp_ip"
 add_to "$driver/main.c" 'struct kiw_x {' '	spinlock_t lock;' '};'
 bad "kernel-doc on" "lock has no kernel-doc line" "a lock that protects what?"
 add_to "$driver/main.c" '/**' ' * kiw_f() - b' ' *' ' * Context: socket lock held.' ' */' 'int kiw_f(void)' '{' '}'
@@ -276,6 +279,17 @@ rc=0
 lint --only "^layering of" || rc=1
 result "$rc" "layering of: a declared pair, and a comment"
 good_tree
+
+# ip_calls FILE CALLER CALLEE - likewise in kiwarp_ip
+ip_calls() { driver=drivers/infiniband/ulp/kiwarp_ip calls "$@"; }
+
+ip_calls tx.c kip_tx_run kip_control_start
+ip_calls control.c kip_control_start kip_none
+bad "layering of" "tx.c:3: calls kip_control_start\(\) of control: layer 4 is above layer 3" "a call up in kiwarp_ip"
+ip_calls udp.c kip_udp_open kip_rx_packet
+ip_calls rx.c kip_rx_packet kip_tx_run
+ip_calls tx.c kip_tx_run kip_udp_open
+bad "layering of" "circle of files: rx -> tx -> udp -> rx" "a circle in kiwarp_ip"
 
 # rooms ROW... - the sample's files in an overview whose picture has those rows, and in a Kbuild
 rooms() {

@@ -79,16 +79,16 @@ def rules(version):
            "refcount_read(&net->ns.__ns_ref)" if version >= (6, 18) else
            "refcount_read(&net->ns.count)")
     if version >= (6, 15):
-        yield (r"(int kip_newlink)\(struct net \*net, (struct net_device \*\w+), .*\n.*\)\n\{\n",
+        yield (r"(int netlink_newlink)\(struct net \*net, (struct net_device \*\w+), .*\n.*\)\n\{\n",
                r"\1(\2, struct rtnl_newlink_params *params,\n"
-               "\t\t       struct netlink_ext_ack *extack)\n{\n"
+               "\t\t\t   struct netlink_ext_ack *extack)\n{\n"
                "\tstruct net *net = rtnl_newlink_link_net(params);\n"
                "\tstruct nlattr **tb = params->tb;\n")
     else:
-        yield (r"(int kip_newlink\(struct net \*net, struct net_device \*\w+, struct nlattr \*tb\[\],\n"
+        yield (r"(int netlink_newlink\(struct net \*net, struct net_device \*\w+, struct nlattr \*tb\[\],\n"
                r"\s+)struct netlink_ext_ack \*extack\)", r"\1struct nlattr *data[], struct netlink_ext_ack *extack)")
-    yield (r"KIP_COMPAT_NEWLINK\(newlink, kip_newlink\)\n\n((?:.*\n)*?)(\t\.newlink = )newlink,",
-           r"\1\2kip_newlink,")
+    yield (r"KIP_COMPAT_NEWLINK\(netlink_compat_newlink, netlink_newlink\)\n\n((?:.*\n)*?)(\t\.newlink = )netlink_compat_newlink,",
+           r"\1\2netlink_newlink,")
     yield r"\bkiw_compat_(?=dma_buf_vmap|sk_charge_caller|send_bvec)", "kiw_"
     # A module of the tree has no version of its own
     yield r"MODULE_VERSION\(KIWARP_VERSION\);\n", ""

@@ -3,8 +3,8 @@
 #
 # build.sh [MACHINE]: builds the programs of this directory for guests, against the libibverbs and
 # librdmacm of the machine, which are those of the guests (Debian 12), and prints a
-# directory with them. Each NAME.c but common.c is a program NAME; in guests
-# they are in /host/verbs.
+# directory with them. Each NAME.c but common.c is a program NAME, and so is each directory NAME
+# of sources. In guests they are in /host/verbs.
 
 set -u
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -14,12 +14,15 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 FLAGS=(-g -O2 -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror "-I$KIW_TOP/include/uapi")
 
 build() {
-	local dir=$1 src name
-	for src in "$HERE"/*.c; do
-		name=$(basename "$src" .c)
-		[ "$name" != common ] || continue
-		run_logged "$dir.log" gcc "${FLAGS[@]}" -o "$dir/$name" "$src" "$HERE/common.c" \
-			-lrdmacm -libverbs -lpthread || { cat "$dir.log"; return 1; }
+	local dir=$1 program sources
+	for program in "$HERE"/*.c "$HERE"/*/; do
+		sources=("$program")
+		[ ! -d "$program" ] || sources=("$program"*.c)
+		program=$(basename "$program" .c)
+		[ "$program" != common ] || continue
+		run_logged "$dir.log" gcc "${FLAGS[@]}" -o "$dir/$program" "${sources[@]}" \
+			"$HERE/common.c" -lrdmacm -libverbs -lpthread ||
+			{ cat "$dir.log"; return 1; }
 	done
 	rm -f "$dir.log"
 }
@@ -29,5 +32,6 @@ if [ "${1:-amd64}" != amd64 ]; then
 	exit
 fi
 need_packages gcc libc6-dev libibverbs-dev librdmacm-dev || die "packages missing"
-cached verbs "$(content_key "$HERE"/*.[ch] "$HERE/build.sh" "$KIW_TOP/include/uapi/rdma/kiwarp-abi.h" \
+cached verbs "$(content_key "$HERE"/*.[ch] "$HERE"/*/*.[ch] "$HERE/build.sh" \
+	"$KIW_TOP/include/uapi/rdma/kiwarp-abi.h" \
 	"$(dpkg-query -W -f '${Version}' libibverbs-dev)")" build

@@ -22,14 +22,14 @@ static const char * const use_names[USES] = {
 };
 
 /**
- * struct deal - one combination to test
+ * struct attempt - an access to try: one of all combinations
  * @use: use of the memory
  * @rights: access rights of the region
  * @other_pd: the region is in another protection domain than the QP
  * @qp_rights: access rights of the QP that receives the peer's requests, or UNSAID
  * @active: the end that posts
  */
-struct deal {
+struct attempt {
 	enum use use;
 	int rights;
 	bool other_pd;
@@ -54,28 +54,28 @@ static struct world {
 } w;
 
 /* Whose memory it is: that of the end that posts, or of its peer */
-static int owner(const struct deal *d)
+static int owner(const struct attempt *a)
 {
-	return d->use <= RECEIVE ? !d->active : d->active;
+	return a->use <= RECEIVE ? !a->active : a->active;
 }
 
-static bool is_granted(const struct deal *d)
+static bool is_granted(const struct attempt *a)
 {
-	int need = d->use == RDMA_WRITE ? IBV_ACCESS_REMOTE_WRITE :
-		   d->use == RDMA_READ ? IBV_ACCESS_REMOTE_READ :
-		   d->use == RECEIVE || d->use == READ_SINK ? IBV_ACCESS_LOCAL_WRITE : 0;
+	int need = a->use == RDMA_WRITE ? IBV_ACCESS_REMOTE_WRITE :
+		   a->use == RDMA_READ ? IBV_ACCESS_REMOTE_READ :
+		   a->use == RECEIVE || a->use == READ_SINK ? IBV_ACCESS_LOCAL_WRITE : 0;
 
-	if (d->other_pd || (d->rights & need) != need)
+	if (a->other_pd || (a->rights & need) != need)
 		return false;
-	if (d->use > RDMA_READ || d->qp_rights == UNSAID)
+	if (a->use > RDMA_READ || a->qp_rights == UNSAID)
 		return true;
-	return d->qp_rights & need;
+	return a->qp_rights & need;
 }
 
-static void describe(const struct deal *d, const char *what, int value)
+static void describe(const struct attempt *a, const char *what, int value)
 {
-	fail("%s, rights %#x, %s, QP %#x, from %d: %s %d", use_names[d->use], d->rights,
-	     d->other_pd ? "other domain" : "own domain", d->qp_rights, d->active, what, value);
+	fail("%s, rights %#x, %s, QP %#x, from %d: %s %d", use_names[a->use], a->rights,
+	     a->other_pd ? "other domain" : "own domain", a->qp_rights, a->active, what, value);
 }
 
 static __u8 octet(int who, int at)
@@ -115,49 +115,49 @@ static bool is_as_expected(const __u8 *from, const __u8 *to)
 	return true;
 }
 
-static void check_memory(const struct deal *d)
+static void check_memory(const struct attempt *a)
 {
-	__u8 *own = w.room[owner(d)], *partner = w.partner[!owner(d)];
-	bool is_sink = d->use == RDMA_WRITE || d->use == RECEIVE || d->use == READ_SINK;
+	__u8 *own = w.room[owner(a)], *partner = w.partner[!owner(a)];
+	bool is_sink = a->use == RDMA_WRITE || a->use == RECEIVE || a->use == READ_SINK;
 
-	if (!is_granted(d))
+	if (!is_granted(a))
 		own = NULL;
 	if (!is_as_expected(is_sink || !own ? partner : own, !own ? NULL : is_sink ? own : partner))
-		describe(d, "the memory is not as it should be", 0);
+		describe(a, "the memory is not as it should be", 0);
 }
 
-/* The work request of the deal, and a Read of nothing, which waits for the end of a Write */
-static void post(const struct deal *d, const struct end *ends, const struct ibv_mr *mr)
+/* The work request of the attempt, and a Read of nothing, which waits for the end of a Write */
+static void post(const struct attempt *a, const struct end *ends, const struct ibv_mr *mr)
 {
 	static const enum ibv_wr_opcode opcodes[USES] = {
 		[RDMA_WRITE] = IBV_WR_RDMA_WRITE, [RDMA_READ] = IBV_WR_RDMA_READ,
 		[RECEIVE] = IBV_WR_SEND, [READ_SINK] = IBV_WR_RDMA_READ,
 		[WRITE_SOURCE] = IBV_WR_RDMA_WRITE, [SEND_SOURCE] = IBV_WR_SEND,
 	};
-	bool is_remote = owner(d) != d->active;
-	struct ibv_sge own = { (unsigned long)w.room[owner(d)] + AT, SIZE, mr->lkey };
+	bool is_remote = owner(a) != a->active;
+	struct ibv_sge own = { (unsigned long)w.room[owner(a)] + AT, SIZE, mr->lkey };
 	struct ibv_sge partner = {
-		(unsigned long)w.partner[!owner(d)] + AT, SIZE, w.good[!owner(d)]->lkey,
+		(unsigned long)w.partner[!owner(a)] + AT, SIZE, w.good[!owner(a)]->lkey,
 	};
-	struct ibv_recv_wr recv = { .sg_list = d->use == RECEIVE ? &own : &partner, .num_sge = 1 };
+	struct ibv_recv_wr recv = { .sg_list = a->use == RECEIVE ? &own : &partner, .num_sge = 1 };
 	struct ibv_send_wr last = {
 		.wr_id = 2, .opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { (unsigned long)w.partner[!d->active], w.good[!d->active]->rkey },
+		.wr.rdma = { (unsigned long)w.partner[!a->active], w.good[!a->active]->rkey },
 	};
 	struct ibv_send_wr wr = {
-		.wr_id = 1, .opcode = opcodes[d->use], .send_flags = IBV_SEND_SIGNALED,
+		.wr_id = 1, .opcode = opcodes[a->use], .send_flags = IBV_SEND_SIGNALED,
 		.sg_list = is_remote ? &partner : &own, .num_sge = 1, .next = &last,
 		.wr.rdma = {
 			is_remote ? own.addr : partner.addr,
-			is_remote ? mr->rkey : w.good[!owner(d)]->rkey,
+			is_remote ? mr->rkey : w.good[!owner(a)]->rkey,
 		},
 	};
 	struct ibv_send_wr *bad_send;
 	struct ibv_recv_wr *bad_recv;
 
 	if (wr.opcode == IBV_WR_SEND)
-		MUST(!ibv_post_recv(ends[!d->active].id->qp, &recv, &bad_recv));
-	MUST(!ibv_post_send(ends[d->active].id->qp, &wr, &bad_send));
+		MUST(!ibv_post_recv(ends[!a->active].id->qp, &recv, &bad_recv));
+	MUST(!ibv_post_send(ends[a->active].id->qp, &wr, &bad_send));
 }
 
 static bool is_local_fault(enum ibv_wc_status status)
@@ -169,76 +169,76 @@ static bool is_local_fault(enum ibv_wc_status status)
  * A Write or Send completes when TCP has it, so the following work request reports that the peer
  * refused it. A Read itself reports that.
  */
-static void check_refusal(const struct deal *d, struct queues *queues)
+static void check_refusal(const struct attempt *a, struct queues *queues)
 {
 	struct ibv_wc first, second, recv;
 
-	complete(queues[d->active].scq, &first);
-	complete(queues[d->active].scq, &second);
+	complete(queues[a->active].scq, &first);
+	complete(queues[a->active].scq, &second);
 	if (first.wr_id != 1 || second.wr_id != 2)
-		describe(d, "completion of", first.wr_id);
+		describe(a, "completion of", first.wr_id);
 	if (second.status == IBV_WC_SUCCESS)
-		describe(d, "the connection lives, status", first.status);
-	if (owner(d) == d->active && !is_local_fault(first.status))
-		describe(d, "status", first.status);
-	if (d->use == RDMA_READ && first.status != IBV_WC_REM_ACCESS_ERR)
-		describe(d, "status", first.status);
-	if (d->use == RDMA_WRITE && first.status != IBV_WC_SUCCESS &&
+		describe(a, "the connection lives, status", first.status);
+	if (owner(a) == a->active && !is_local_fault(first.status))
+		describe(a, "status", first.status);
+	if (a->use == RDMA_READ && first.status != IBV_WC_REM_ACCESS_ERR)
+		describe(a, "status", first.status);
+	if (a->use == RDMA_WRITE && first.status != IBV_WC_SUCCESS &&
 	    first.status != IBV_WC_REM_ACCESS_ERR)
-		describe(d, "status", first.status);
-	if (d->use != RECEIVE)
+		describe(a, "status", first.status);
+	if (a->use != RECEIVE)
 		return;
-	complete(queues[!d->active].rcq, &recv);
+	complete(queues[!a->active].rcq, &recv);
 	if (!is_local_fault(recv.status))
-		describe(d, "status of the receive", recv.status);
+		describe(a, "status of the receive", recv.status);
 }
 
-static void check_success(const struct deal *d, struct queues *queues)
+static void check_success(const struct attempt *a, struct queues *queues)
 {
 	struct ibv_wc wc;
 	int i;
 
 	for (i = 1; i <= 2; i++) {
-		complete(queues[d->active].scq, &wc);
+		complete(queues[a->active].scq, &wc);
 		if (wc.wr_id != (__u64)i || wc.status != IBV_WC_SUCCESS)
-			describe(d, "status", wc.status);
+			describe(a, "status", wc.status);
 	}
-	if (d->use != RECEIVE && d->use != SEND_SOURCE)
+	if (a->use != RECEIVE && a->use != SEND_SOURCE)
 		return;
-	complete(queues[!d->active].rcq, &wc);
+	complete(queues[!a->active].rcq, &wc);
 	if (wc.status != IBV_WC_SUCCESS || wc.byte_len != SIZE)
-		describe(d, "status of the receive", wc.status);
+		describe(a, "status of the receive", wc.status);
 }
 
-static void connect_for(const struct deal *d, struct end *ends, struct queues *queues)
+static void connect_for(const struct attempt *a, struct end *ends, struct queues *queues)
 {
-	struct ibv_qp_attr attr = { .qp_access_flags = d->qp_rights };
+	struct ibv_qp_attr attr = { .qp_access_flags = a->qp_rights };
 	int i;
 
 	for (i = 0; i < 2; i++)
 		queues[i] = queues_of(&w.sides[i], 8);
 	MUST(conn_open(ends, &w.sides[0], &w.sides[1], queues));
-	if (d->qp_rights != UNSAID)
-		MUST(!ibv_modify_qp(ends[!d->active].id->qp, &attr, IBV_QP_ACCESS_FLAGS));
+	if (a->qp_rights != UNSAID)
+		MUST(!ibv_modify_qp(ends[!a->active].id->qp, &attr, IBV_QP_ACCESS_FLAGS));
 }
 
-static void try_deal(const struct deal *d)
+static void try_one(const struct attempt *a)
 {
-	struct ibv_pd *pd = d->other_pd ? w.other[owner(d)] : w.sides[owner(d)].pd;
+	struct ibv_pd *pd = a->other_pd ? w.other[owner(a)] : w.sides[owner(a)].pd;
 	struct queues queues[2];
 	struct end ends[2];
 	struct ibv_mr *mr;
 	int i;
 
 	fill();
-	connect_for(d, ends, queues);
-	mr = reg(pd, w.room[owner(d)], ROOM, d->rights);
-	post(d, ends, mr);
-	if (is_granted(d))
-		check_success(d, queues);
+	connect_for(a, ends, queues);
+	mr = reg(pd, w.room[owner(a)], ROOM, a->rights);
+	post(a, ends, mr);
+	if (is_granted(a))
+		check_success(a, queues);
 	else
-		check_refusal(d, queues);
-	check_memory(d);
+		check_refusal(a, queues);
+	check_memory(a);
 	for (i = 0; i < 2; i++)
 		end_close(&ends[i]);
 	for (i = 0; i < 2; i++)
@@ -253,14 +253,14 @@ static int try_use(enum use use, int rights, int active)
 		UNSAID, 0, IBV_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_WRITE,
 		IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
 	};
-	struct deal deal = { .use = use, .rights = rights, .active = active };
+	struct attempt a = { .use = use, .rights = rights, .active = active };
 	size_t count = use <= RDMA_READ ? ARRAY_SIZE(qp_rights) : 1;
 	size_t i;
 
 	for (i = 0; i < 2 * count; i++) {
-		deal.qp_rights = qp_rights[i / 2];
-		deal.other_pd = i % 2;
-		try_deal(&deal);
+		a.qp_rights = qp_rights[i / 2];
+		a.other_pd = i % 2;
+		try_one(&a);
 	}
 	return i;
 }

@@ -6,7 +6,7 @@
 # CHECK-KERNELS: uml-debug 6.12
 #
 # Sequences that crash the kernel whatever the driver does are left out (SPARE): see the head of
-# scripts/verbs/attack.c, and Documentation/kernel-faults.rst.
+# scripts/verbs/attack/main.c, and Documentation/kernel-faults.rst.
 # shellcheck disable=SC2119 # no arguments meant
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""What a process can have of kernel memory, and who is charged for it.
+"""How much kernel memory a process can use, and which cgroup is charged for it.
 
     accounting.py DEVICE cost KIND COUNT    octets of kernel memory that its cgroup is charged
                                             for each of COUNT objects
@@ -55,13 +55,13 @@ def group(name, mode="r"):
 
 
 def charged():
-    """Octets of kernel memory that the cgroup of this process has."""
+    """Kernel memory charged to the cgroup of this process, in bytes."""
     with group("memory.stat") as file:
         return int(dict(line.split() for line in file)["kernel"])
 
 
 def limit():
-    """From now on there is little more, and nothing to take back instead."""
+    """Limit the cgroup to little more memory than it has, with nothing to reclaim."""
     ctypes.CDLL(None).mlockall(MCL_CURRENT)
     with group("memory.current") as file:
         most = int(file.read()) + ROOM

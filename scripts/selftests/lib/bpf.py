@@ -68,7 +68,7 @@ def call(function):
 
 
 def jump_if(code, dst, imm, over):
-    """OVER: the octets of the instructions to jump over."""
+    """OVER: bytes of the instructions to jump over."""
     return insn(code, dst, off=len(over) // 8, imm=imm) + over
 
 
@@ -90,7 +90,7 @@ def deny():
 
 
 def sockmap(map_fd, said_fd):
-    """Key 0 of SAID_FD: what the last call returned; key 1: how many there were."""
+    """Key 0 of SAID_FD: what the last call returned; key 1: the number of calls."""
     def slot(key):
         return (mov(R1, key) + store_word(R10, -4, R1) + load_map(R1, said_fd) +
                 mov_reg(R2, R10) + add(R2, -4) + call(CALL_LOOKUP))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""What a file system has to do with one file, for tests of those on a network.
+"""Operations on one file with verified results, for tests of network file systems.
 
   fileops.py random FILE [--ops N] [--seconds S] [--size OCTETS] [--seed N]
       random operations (written, read, mapped, past the page cache, cut, holes) whose
@@ -24,11 +24,11 @@ PUNCH_HOLE_KEEP_SIZE = 3
 
 
 class Wrong(Exception):
-    """The file is not what it has to be."""
+    """The file differs from its copy in memory."""
 
 
 class RandomFile:
-    """A file, and a copy in memory of what has to be in it."""
+    """A file, and a copy in memory of its expected contents."""
 
     def __init__(self, path, size, seed):
         self.path = path
@@ -41,7 +41,7 @@ class RandomFile:
         self.buffer = mmap.mmap(-1, 1 << 20)
 
     def check(self, what, at, got):
-        """got is what was read at that place."""
+        """Compare what was read at a place with the copy."""
         want = bytes(self.data[at:at + len(got)])
         if got == want and len(want) == len(got):
             return
@@ -50,13 +50,13 @@ class RandomFile:
                     f"differs from octet {at + first} on")
 
     def span(self, limit):
-        """A place and a length, mostly short ones, within limit."""
+        """A random place and length within limit, mostly short."""
         length = min(1 << self.rng.randrange(4, 20), max(limit, 1))
         length = self.rng.randint(1, length)
         return self.rng.randint(0, max(limit - length, 0)), length
 
     def put(self, at, octets):
-        """The copy gets what the file got."""
+        """Put what was written to the file into the copy."""
         if at > len(self.data):
             self.data.extend(bytes(at - len(self.data)))
         self.data[at:at + len(octets)] = octets
@@ -117,7 +117,7 @@ class RandomFile:
         self.data.extend(bytes(length - len(self.data)))
 
     def op_punch(self):
-        """Not every version of NFS can."""
+        """Punch a hole. Some versions of NFS cannot."""
         at, length = self.span(len(self.data))
         length = min(length, len(self.data) - at)
         if length and LIBC.fallocate(self.fd, PUNCH_HOLE_KEEP_SIZE, ctypes.c_long(at),
@@ -141,7 +141,7 @@ class RandomFile:
         self.counts[chosen.__name__] = self.counts.get(chosen.__name__, 0) + 1
 
     def end(self):
-        """Everything, past the page cache."""
+        """Compare the whole file, past the page cache."""
         os.fsync(self.fd)
         at = 0
         while at < len(self.data):
@@ -157,7 +157,7 @@ class RandomFile:
 
 
 def do_random(args):
-    """Until the number of operations and the time are over."""
+    """Run until both the number of operations and the time are reached."""
     until = time.monotonic() + args.seconds
     file = RandomFile(args.file, args.size, args.seed)
     done = 0

@@ -107,7 +107,7 @@ class Actor:
         return False
 
     def said(self, word, seconds=PATIENCE):
-        """Wait until it has said WORD."""
+        """Wait until the child has printed WORD."""
         end = time.monotonic() + seconds
         while f"{word}\n".encode() not in self.heard:
             if not self._read(max(0, end - time.monotonic())):
@@ -128,7 +128,7 @@ class Actor:
         return True
 
     def ends(self, seconds=PATIENCE):
-        """By itself, and well."""
+        """Wait until it ends by itself, with status 0."""
         wait_until(f"{self.name} ends", self.is_over, seconds)
         if self.status:
             raise Failed(f"{self.name}: status {self.status}: {self.heard.decode()}")
@@ -153,7 +153,7 @@ def kill_all():
 
 
 def last_words():
-    """Of those that a failed case leaves: what it saw may come of what they saw."""
+    """Print what the remaining processes saw: it may explain why the case failed."""
     for actor in list(Actor.living):
         actor.kill()
         if actor.heard:
@@ -179,7 +179,7 @@ def uneven(device):
 
 
 def objects(device):
-    """What the core knows of, but for its own."""
+    """The objects that the RDMA core knows, except its own."""
     words = run("rdma", "res", "show", device).split()[2:]
     return {kind: num for kind, num in zip(words[::2], words[1::2]) if num != "0"}
 
@@ -233,7 +233,7 @@ def link_delete(host):
 # Parts of actors: plain TCP
 
 def _request(rev):
-    """A Request; of revision 2 it wants to be answered with an RTR to come."""
+    """A Request; one of revision 2 asks for peer-to-peer mode, with an RTR."""
     pdata = struct.pack(">HH", 0xc001, 0xc001) if rev == 2 else b""
     flags = 0x50 if rev == 2 else 0x40
     return b"MPA ID Req Frame" + struct.pack(">BBH", flags, rev, len(pdata)) + pdata
@@ -250,7 +250,7 @@ def _read_exactly(sock, size):
 
 
 def callers(say, addr, data, count=1, answered=False):
-    """COUNT streams that say DATA, and then nothing until they are closed."""
+    """COUNT streams that send DATA, and then nothing until they are closed."""
     socks = [socket.create_connection((addr, PORT)) for _ in range(count)]
     for sock in socks:
         sock.sendall(data)
@@ -265,7 +265,7 @@ def callers(say, addr, data, count=1, answered=False):
 
 
 def mute_server(say, answers=False):
-    """Takes a stream and says nothing, or answers the Request and then says nothing."""
+    """Accept a stream and stay silent, at once or after the Reply."""
     listener = socket.create_server(("", RAW_PORT))
     say("ready")
     sock = listener.accept()[0]
@@ -378,7 +378,7 @@ class Load:
             self._post("SEND", self.mine, CHUNK)
 
     def run(self, say, rounds=None):
-        """Until something fails; returns what."""
+        """Run until something fails; return the failure."""
         todo, came, done = DEPTH, range(DEPTH // 2), 0
         while rounds is None or done < rounds:
             try:
@@ -411,7 +411,7 @@ def load_client(say):
 
 
 def raw_command(end, number, body, answer_words=0):
-    """A command of uverbs by its number: pyverbs tidies up by itself."""
+    """Call a command of uverbs by its number, because pyverbs would clean up by itself."""
     cmd = struct.pack("=IHH", number, 2 + len(body) // 4, answer_words) + body
     os.write(end.ctx.obj.cmd_fd, cmd)
 

@@ -34,7 +34,7 @@ def case(name, *args):
 # --- states: each function puts actors in place and returns the victim --------------------
 
 def objects(say):
-    """Some of everything, not connected; receives are posted."""
+    """Objects of all kinds; the QP is not connected and has receives."""
     end = verbs.End("kiwa")
     mr = end.mr(4096)
     srq = end.srq(16)
@@ -51,7 +51,7 @@ def objects(say):
 
 
 def stay(*_):
-    """Until killed; what is passed is kept alive."""
+    """Wait to be killed; the arguments stay alive meanwhile."""
     while True:
         signal.pause()
 
@@ -70,7 +70,7 @@ def in_error(say):
 
 
 def connecting(say, addr):
-    """The SYN, or the Request, is on its way; nobody answers."""
+    """The SYN or the Request has been sent, and the peer does not answer."""
     end = verbs.End("kiwa")
     end.connect(addr, {}, RAW_PORT)
     say("ready")
@@ -78,7 +78,7 @@ def connecting(say, addr):
 
 
 def listening(say, requests=0):
-    """With REQUESTS that are told and not answered."""
+    """A listener with REQUESTS that were delivered and not answered."""
     end = verbs.End("kiwa")
     end.listen(A4, 16, PORT)
     say("listening")
@@ -122,7 +122,7 @@ def established(say, host, role):
 
 
 def closing(say):
-    """We have closed, the peer has not."""
+    """This end has closed the connection, the peer has not."""
     end = verbs.End("kiwa")
     num = life.client(end, B4, RAW_PORT)
     end.disconnect(num)
@@ -214,7 +214,7 @@ def killed(state):
 
 
 def removed(state):
-    """The device goes, the process stays, and goes later."""
+    """The device is removed while the process lives; the process ends later."""
     victim = STATES[state]()
     life.link_delete("a")
     expect(life.exists("kiwa"), False, "kiwa")
@@ -367,7 +367,7 @@ def more_comes(device):
 
 
 def rename_netdev(old, new):
-    """Down meanwhile, as Linux 6.1 wants it."""
+    """The interface is down during the change, as Linux 6.1 requires."""
     ip_a("link", "set", old, "down")
     ip_a("link", "set", old, "name", new)
     ip_a("link", "set", new, "up")
@@ -375,7 +375,7 @@ def rename_netdev(old, new):
 
 @case("renamed under load")
 def renamed():
-    """Device and netdev: nobody notices."""
+    """Renaming the device and its netdev disturbs nothing."""
     victim = start_load()
     life.run("rdma", "dev", "set", "kiwa", "name", "other")
     try:
@@ -395,7 +395,7 @@ def renamed():
 
 @case("netdev moved under load")
 def netdev_moves():
-    """To another namespace and back; its device goes, and can be made again."""
+    """A netdev that moves to another namespace loses its device; back again, it can have one."""
     victim = start_load()
     life.run("ip", "netns", "add", "c")
     try:
@@ -420,7 +420,7 @@ ROUNDS = 8
 
 
 def destroyer(say):
-    """Destroys QPs that send and receive, without a word to anybody."""
+    """Destroys QPs that send and receive, without disconnecting them first."""
     end = verbs.End("kiwb")
     for _ in range(ROUNDS):
         load = life.loaded_client(end, life.client(end, A4, opts=life.BOTH_WAYS))
@@ -480,7 +480,7 @@ DEALLOC_PD, DESTROY_CQ, DESTROY_SRQ = 4, 20, 35     # ib_user_verbs.h
 
 
 def wrong_order(say):
-    """What is in use cannot be destroyed, and works on."""
+    """Objects that are in use cannot be destroyed, and continue to work."""
     end = verbs.End("kiwa")
     busy = set()
     mr = end.mr(64)
@@ -568,7 +568,7 @@ ENDS = (OSError, PyverbsError, Failed, subprocess.TimeoutExpired)
 
 
 class Tally:
-    """How often each of SIZE parts went well, and how often not; processes share it."""
+    """Successes and failures of each of SIZE parts; processes share it."""
 
     COUNTS = struct.Struct("=II")
 
@@ -585,7 +585,7 @@ class Tally:
 
 
 def again_and_again(say, tally, at, part, *args):
-    """What goes wrong is the order of the day here; that it goes wrong in order counts."""
+    """Operations may fail here; what matters is that they fail cleanly."""
     while True:
         try:
             part(say, *args)
@@ -648,7 +648,7 @@ def never_well(tally):
 
 @case("churn")
 def churn():
-    """Devices, netdevs and the module come and go under those who use them."""
+    """Devices, netdevs and the module are removed and added while they are in use."""
     tally = Tally(len(CHURN))
     for at, (part, *args) in enumerate(CHURN):
         Actor(args[0] if args else "a", again_and_again, tally, at, part, *args)

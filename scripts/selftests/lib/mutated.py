@@ -31,7 +31,7 @@ RECEIVES, ROOM = 8, 1000
 
 
 class Memory:
-    """SIZE octets that are registered, in the midst of such that are not."""
+    """SIZE bytes of registered memory, between memory that is not registered."""
 
     def __init__(self, end, size, access=verbs_base.LOCAL):
         self.size, self.room = size, mmap.mmap(-1, size + 2 * AROUND)
@@ -69,7 +69,7 @@ class Session:
         conn.cmid.accept(conn.qp.qp_num, 1, 1, GRANT.pack(grant.addr, grant.mr.rkey, GRANTED))
 
     def work(self):
-        """A Read, a Write and a Send, as soon as the peer has spoken."""
+        """A Read, a Write and a Send, as soon as the peer has sent something."""
         self.end.conns[self.number] = self.conn
         _, _, sink, source = self.memory
         ask = {"id": 1, "op": "RDMA_READ", "flags": [], "sge": [sink.sge()], "raddr": BASE,
@@ -80,7 +80,7 @@ class Session:
         self.end.post_send(self.number, ask, tell, say)
 
     def close(self):
-        """Return whether what nobody may write is as it was."""
+        """Return whether memory that the peer must not write is unchanged."""
         self.end.conns.pop(self.number, None)
         self.conn.close()
         return all([m.close() for m in self.memory])    # every one is to be closed

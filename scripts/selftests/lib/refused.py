@@ -25,7 +25,7 @@ PLAIN = mpa.Frame(rev=1).encode()
 
 
 def call(address, request):
-    """A caller and whether it was rejected in order."""
+    """A caller, and whether it was rejected with a proper Reply."""
     sock = socket.create_connection(address)
     sock.settimeout(20)
     sock.sendall(request)

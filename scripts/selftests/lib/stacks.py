@@ -40,7 +40,7 @@ def server(addr, port):
 
 
 def client(addr, port):
-    """Sends, and compares what the server saw."""
+    """Sends data, and compares the checksum with that of the server."""
     data = os.urandom(SIZE)
     with socket.create_connection((addr, port)) as conn:
         conn.sendall(data)

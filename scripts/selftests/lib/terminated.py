@@ -199,7 +199,7 @@ def connect(end, listener, addr, case):
 
 
 def until_sent(conn, case):
-    """All work requests that go out have come, and the first Read is answered as far as wanted."""
+    """All work requests that are sent have arrived; the first Read is answered as far as wanted."""
     conn.regions[STAG] = rdmap.Region(STAG, BASE, SIZE)
     asked = []
     for _ in range(case.sent):

@@ -22,7 +22,7 @@ STAMP = struct.Struct("<QQQQ")
 
 
 class Worker(threading.Thread):
-    """Of one part; knows what each of its sectors can be."""
+    """One part of the device, with the possible contents of each sector."""
 
     def __init__(self, args, index, first, sectors):
         super().__init__(daemon=True)
@@ -38,7 +38,7 @@ class Worker(threading.Thread):
         self.fd = os.open(args.file, os.O_RDWR | (0 if args.buffered else os.O_DIRECT))
 
     def sector(self, at, serial):
-        """What write number `serial` puts there."""
+        """The contents that write number `serial` puts there."""
         return STAMP.pack(self.args.seed, self.first + at, serial, ~serial & (1 << 64) - 1) * (
             SECTOR // STAMP.size)
 
@@ -48,7 +48,7 @@ class Worker(threading.Thread):
         return self.rng.randrange(self.sectors - count + 1), count
 
     def timed(self, what, at, count):
-        """One operation; whether it was done."""
+        """Do one operation; return whether it succeeded."""
         began = time.monotonic()
         view = memoryview(self.buf)[:count * SECTOR]
         try:
@@ -83,7 +83,7 @@ class Worker(threading.Thread):
                 self.can_be[i] += (self.serial,)
 
     def read(self, at, count):
-        """What is there has to be what was written."""
+        """Compare the sectors with what was written."""
         if not self.timed(os.preadv, at, count):
             return
         for i in range(count):

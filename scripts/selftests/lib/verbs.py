@@ -98,7 +98,7 @@ class End(Memory, Connections, Queues, PlainTcp):
             return int(file.read())
 
     def counter_above(self, name, value):
-        """Wait for it. The core shows what is up to 10 ms old."""
+        """Wait for it. The core may show values that are up to 10 ms old."""
         end = time.monotonic() + PATIENCE
         while self.counter(name) <= value:
             if time.monotonic() > end:
@@ -106,7 +106,7 @@ class End(Memory, Connections, Queues, PlainTcp):
             time.sleep(0.01)
 
     def counters_become(self, wanted):
-        """Wait until all of them are as WANTED says."""
+        """Wait until all of them have the values in WANTED."""
         end = time.monotonic() + PATIENCE
         while (found := {name: self.counter(name) for name in wanted}) != wanted:
             if time.monotonic() > end:
@@ -114,7 +114,7 @@ class End(Memory, Connections, Queues, PlainTcp):
             time.sleep(0.01)
 
     def leftovers(self):
-        """Whatever a case has not closed; closes it."""
+        """Close what a case has left open."""
         found = [kind for kind in ("conns", "srqs", "mrs", "raw_mrs", "tcp")
                  if getattr(self, kind)]
         for num in list(self.tcp):

@@ -41,7 +41,7 @@ STATE = names("IBV_QPS_")
 
 
 class Failed(Exception):
-    """Something did not happen, or not as it should."""
+    """A check of a case failed."""
 
 
 def expect(got, wanted, what=""):

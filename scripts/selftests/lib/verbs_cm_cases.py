@@ -19,7 +19,7 @@ FIRST_PORT = 20000
 # Connections (130-cm.sh)
 
 def private_data(l, r, addr):
-    """With Request and Reply, none to as much as rdma_cm carries, exactly."""
+    """Private data of Request and Reply arrives exactly, from none to the maximum of rdma_cm."""
     for size in (0, 1, 56, 255):
         ask, answer = rng.randbytes(size), rng.randbytes(255 - size)
         r.listen(addr)
@@ -47,7 +47,7 @@ def reject(l, r, addr):
 
 
 def read_depths(l, r, addr):
-    """Nobody may have more READs outstanding than the peer serves, and both know."""
+    """Neither end has more READs outstanding than the peer accepts, and both know the number."""
     for lo, ro in (({"ord": 8, "ird": 3}, {"ord": 5, "ird": 6}),
                    ({"ord": 1, "ird": 1}, {"ord": 16, "ird": 16}),
                    ({"ord": 16, "ird": 16}, {"ord": 4, "ird": 4})):
@@ -69,7 +69,7 @@ def read_depths(l, r, addr):
 
 
 def silent_until_spoken_to(l, r, addr):
-    """Without peer-to-peer mode what the accepting side sends waits: RFC 5044 7.1.2."""
+    """Without peer-to-peer mode, the accepting side waits for the peer to send: RFC 5044 7.1.2."""
     with buffers(l, r, PAGE) as (lmr, rmr), pair(l, r, addr) as p:
         l.post_recv(p.lc, 5, (lmr[1], 100, lmr[2]))
         r.post_send(p.rc, wr("SEND", [(rmr[1], 10, rmr[2])], 6))
@@ -84,7 +84,7 @@ def silent_until_spoken_to(l, r, addr):
 
 
 def nobody(l, _, addr):
-    """Nobody listens: an event, and soon."""
+    """Connecting to a port without a listener fails with an event, and soon."""
     began = time.monotonic()
     lc = l.connect(addr, {}, port=9)
     l.event(lc, "REJECTED")
@@ -112,7 +112,7 @@ def two_hundred(l, r, addr):
             pairs += zip(begun, asked)
         data = rng.randbytes(count * 64)
         l.poke(lmr[1], data)
-        # Requests may have overtaken each other: pairs are no pairs, but all are used.
+        # Requests may have overtaken each other: the ends are not paired, but all are used.
         for i, (_, rc) in enumerate(pairs):
             r.post_recv(rc, i, (rmr[1], 0, rmr[2]))
         for i, (lc, _) in enumerate(pairs):
@@ -136,7 +136,7 @@ def two_hundred(l, r, addr):
 
 @contextlib.contextmanager
 def few_ports(count, held):
-    """TCP has so many ports to choose from, of which other sockets have some."""
+    """Leave TCP only that many local ports, some of which other sockets use."""
     with open(PORT_RANGE, encoding="ascii") as file:
         before = file.read()
     with contextlib.ExitStack() as stack:
@@ -202,7 +202,7 @@ def peer_silent(l, r, addr):
 
 
 def peer_garbage(l, r, addr):
-    """A server that speaks something else, or MPA nonsense."""
+    """A server that sends something other than MPA, or invalid MPA."""
     r.tcp_listen(addr, RAW_PORT)
     for answer in (b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0", bytes(range(255, 0, -1)) * 4,
                    b"MPA ID Req Frame\x40\x02\x00\x00",     # a Request
@@ -237,7 +237,7 @@ def peer_closes(l, r, addr):
 
 
 def answered_too_late(l, r, addr):
-    """A server accepts when the QP is of no use any more: a Terminate, local error of MPA."""
+    """A server accepts after the QP has ended: it gets a Terminate, local error of MPA."""
     r.tcp_listen(addr, RAW_PORT)
     with counted(l, conn_disagreed=1, conn_established=0, tx_terminates=1):
         lc, there = meet(l, r, addr)
@@ -252,7 +252,7 @@ def answered_too_late(l, r, addr):
 
 
 def callers_silent(l, r, addr):
-    """Clients that say nothing, or half of it: others are served, they are dropped."""
+    """Clients that send no Request, or half of one, are dropped, and others are served."""
     r.listen(addr)
     callers = [l.tcp_connect(addr) for _ in range(12)]
     with counted(r, conn_timeout=12, conn_requested=1):
@@ -266,7 +266,7 @@ def callers_silent(l, r, addr):
 
 
 def callers_garbage(l, r, addr):
-    """Clients that speak something else are dropped at once."""
+    """Clients that send something other than MPA are dropped at once."""
     r.listen(addr)
     for words in (b"GET / HTTP/1.0\r\n\r\n", b"\0" * 100, b"MPA ID Rep Frame\x40\x02\x00\x00",
                   b"MPA ID Req Frame\x40\x07\x00\x00", b"MPA ID Req Frame\x40\x01\xff\xff"):
@@ -346,7 +346,7 @@ def never_answered(l, r, addr):
 
 
 def nothing_left(l, r, _):
-    """Everything that was made has gone."""
+    """All objects that were created are gone."""
     for end in (l, r):
         for kind in ("qp", "cq", "mr", "srq", "ep", "sock"):
             gone = end.counter(f"{kind}_destroyed")
@@ -364,7 +364,7 @@ NO_QPS = (0, 0xfffffe, 1 << 24, 0xffffffff)
 
 
 def silent_caller(l, r, addr):
-    """A peer that asks for a connection and never speaks again."""
+    """A peer that sends a Request and then nothing."""
     caller = l.tcp_connect(addr)
     l.tcp_send(caller, REQUEST_P2P)
     rc, _ = r.request()
@@ -393,7 +393,7 @@ def answered_twice(l, r, addr):
         r.child_event("DISCONNECTED")
         refuses_all(r, rc, r.qp_num(rc))
         l.tcp_closed(caller)
-    # An answer behind the deadline
+    # An answer after the deadline
     caller, late = silent_caller(l, r, addr)
     l.tcp_closed(caller)
     expect(r.accept_errno(late, r.qp_num(other)), errno.ECONNABORTED, "too late")
@@ -405,7 +405,7 @@ def answered_twice(l, r, addr):
 
 
 def accepted_in_vain(l, r, addr):
-    """Accept with a number that is no QP's rejects the peer, once, and no more can be said."""
+    """Accepting with the number of no QP rejects the peer; no second answer is possible."""
     r.listen(addr)
     for qp_num in NO_QPS:
         caller, rc = silent_caller(l, r, addr)

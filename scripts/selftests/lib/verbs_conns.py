@@ -103,13 +103,13 @@ class Connections:
         return num, conn
 
     def connect_with(self, addr, qp_num, port):
-        """As connect(), with a QP by its number; the connection has none of its own."""
+        """Like connect(), with a QP given by its number; the connection has no QP of its own."""
         num, conn = self._resolved(addr, port)
         conn.cmid.connect(qp_num, 1, 1)
         return num
 
     def connect_errno(self, addr, qp_num, port, before=lambda: None):
-        """Of connecting so. BEFORE() is called when the route is known."""
+        """The error of connecting in this way. BEFORE() is called when the route is resolved."""
         num, conn = self._resolved(addr, port)
         before()
         error = errno_of(lambda: conn.cmid.connect(qp_num, 1, 1))
@@ -117,7 +117,7 @@ class Connections:
         return error
 
     def destroy_qp(self, num):
-        """As close(), of the QP alone."""
+        """Like close(), of the QP alone."""
         self.conns[num].qp.close()
 
     def connect(self, addr, opts, port=RDMA_PORT):
@@ -159,7 +159,7 @@ class Connections:
         self.conns[num].cmid.reject(data)
 
     def accept_errno(self, num, qp_num=None):
-        """Of accepting with a QP of this number; without: with the connection's own."""
+        """The error of accepting with that QP number, or with the connection's own QP."""
         conn = self.conns[num]
         if qp_num is None:
             qp_num = conn.qp.qp_num

@@ -24,7 +24,7 @@ def counts_refusals(l, r, addr):
 
 
 def counts_udata(l, _r, _addr):
-    """Requests of a provider that expects another answer, or says something unknown."""
+    """Requests for a response of an unsupported size, or with unknown fields, are counted."""
     with counted(l, udata_invalid=3, cq_created=0):
         expect(l.cq_raw(answer=8), errno.EINVAL, "no room for the driver's answer")
         expect(l.cq_raw(answer=20), errno.EINVAL, "room for a part of it")
@@ -35,7 +35,7 @@ def counts_udata(l, _r, _addr):
 
 
 def counts_blocked(l, r, addr):
-    """A peer that does not read: sending stops, and goes on when it does."""
+    """While a peer does not read, sending stops; it continues when the peer reads."""
     count, size = 12, 1 << 20
     r.tcp_listen(addr, RAW_PORT)
     with buffers(l, r, size) as (lmr, _):

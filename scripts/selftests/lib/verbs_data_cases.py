@@ -59,7 +59,7 @@ def send_back(l, r, addr):
 
 
 def wire(l, r, addr):
-    """Some of everything, of all sizes of padding."""
+    """Messages of all kinds, with all lengths of padding."""
     with buffers(l, r, ROOM) as (lmr, rmr), pair(l, r, addr) as p:
         for size in (0, 1, 2, 3, 4, 5, 100, 1407, 1408, 1409, 4096, 65535):
             for one in (one_send, one_write, one_read):
@@ -152,7 +152,7 @@ def inline(l, r, addr):
 
 
 def unsignaled(l, r, addr):
-    """Chains of which only the last WR is signaled, over a queue they fill."""
+    """Chains that fill the queue and of which only the last WR is signaled."""
     count, size = 32, 100
     with buffers(l, r, count * size) as (lmr, rmr), pair(l, r, addr, {"depth": count}) as p:
         for turn in range(8):
@@ -170,7 +170,7 @@ def unsignaled(l, r, addr):
 
 
 def fence(l, r, addr):
-    """A fenced SEND carries what the READ before it has brought."""
+    """A fenced SEND carries the data that the READ before it has placed."""
     size = 256 * 1024
     with buffers(l, r, 2 * size) as (lmr, rmr), pair(l, r, addr) as p:
         for turn in range(10):
@@ -247,7 +247,7 @@ def too_long(l, r, addr):
 
 
 def no_receive(l, r, addr):
-    """A SEND that meets no receive ends the connection; work behind it fails."""
+    """A SEND that finds no receive ends the connection; work requests after it fail."""
     with buffers(l, r, PAGE) as (lmr, rmr), doomed(l, r, addr) as p:
         l.post_send(p.lc, wr("SEND", [(lmr[1], 10, lmr[2])], 0),
                     wr("RDMA_READ", [(lmr[1], 10, lmr[2])], 1, raddr=rmr[1], rkey=rmr[3]))
@@ -313,7 +313,7 @@ def changing_memory(l, r, addr):
 
 
 def full_receives(l, r, addr):
-    """A receive too many, or with too many SGEs, is refused and harms no other."""
+    """One receive too many, or one with too many SGEs, is refused, and others are unaffected."""
     with buffers(l, r, PAGE) as (lmr, rmr), pair(l, r, addr, {"depth": 16}, {"depth": 16}) as p:
         room = r.caps(p.rc)[1]
         expect(room >= 16, True, f"room for {room} receives")
@@ -333,7 +333,7 @@ def full_receives(l, r, addr):
 
 
 def bad_sends(l, r, addr):
-    """What the ABI has no operation for, or too many SGEs, is refused and harms no other."""
+    """Unknown operations and too many SGEs are refused, and other work requests are unaffected."""
     with buffers(l, r, PAGE) as (lmr, rmr), pair(l, r, addr) as p:
         sge = (lmr[1], 8, lmr[2])
         where = {"raddr": rmr[1], "rkey": rmr[3]}

@@ -35,7 +35,7 @@ class Memory:
         return num, addr, mr.lkey, mr.rkey
 
     def mr_of(self, room, size, access=ALL):
-        """As mr(), of memory that is there."""
+        """Like mr(), of existing memory."""
         addr = ctypes.addressof(ctypes.c_char.from_buffer(room))
         mr = MR(self.pd, size, access, address=addr)
         num = self._number()
@@ -43,7 +43,7 @@ class Memory:
         return num, addr, mr.lkey, mr.rkey
 
     def mr_private(self, size, flags=0):
-        """As mr(), of memory that a child of ours has a copy of."""
+        """Like mr(), of memory of which a child process has a copy."""
         flags |= mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         room = mmap.mmap(-1, size, flags=flags)
         room[:] = b"\xff" * size
@@ -84,7 +84,7 @@ class Memory:
         expect(os.waitpid(self.child, 0)[1], 0, "child's status")
 
     def mr_iova(self, size, iova, access=ALL):
-        """As mr(), known to peers by IOVA. pyverbs 44 has no ibv_reg_mr_iova()."""
+        """Like mr(), addressed by peers by IOVA. pyverbs 44 has no ibv_reg_mr_iova()."""
         room = mmap.mmap(-1, size)
         addr = ctypes.addressof(ctypes.c_char.from_buffer(room))
         ctypes.memset(addr, 0xff, size)
@@ -147,7 +147,7 @@ class Memory:
             return f.read().split()
 
     def dmabuf_close(self, num):
-        """Its memory stays to be looked at."""
+        """Its memory stays, so that the case can examine it."""
         os.close(self.dmabufs[num][0])
 
     def mr_dmabuf(self, buf, offset, size, iova, access=ALL):
@@ -185,7 +185,7 @@ class Memory:
 
     @staticmethod
     def shown(kind, pattern):
-        """What of `rdma resource show KIND`, of all devices, PATTERN finds."""
+        """Matches of PATTERN in `rdma resource show KIND`, of all devices."""
         text = subprocess.run(["rdma", "-dd", "resource", "show", kind], check=True,
                               capture_output=True, text=True).stdout
         return re.findall(pattern, text)

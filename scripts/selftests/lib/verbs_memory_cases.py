@@ -62,7 +62,7 @@ def read_out_of_bounds(l, r, addr):
 
 
 def iova(l, r, addr):
-    """An MR whose peers know it by another address than its owner's."""
+    """An MR that peers address by another address than its owner does."""
     base = 0x123456789000
     with memory(l, 4 * PAGE) as lmr, pair(l, r, addr) as p:
         rmr = r.mr_iova(4 * PAGE, base)
@@ -87,7 +87,7 @@ def iova(l, r, addr):
 
 
 def rereg(l, r, addr):
-    """An MR that is registered anew, in each respect; where that fails, it is as it was."""
+    """An MR is reregistered in each respect; if that fails, it is unchanged."""
     base, other = 0x123456789000, 0x40000
     with memory(l, PAGE) as lmr, doomed(l, r, addr) as p:
         rmr = r.mr_iova(4 * PAGE, base)
@@ -136,7 +136,7 @@ def rereg(l, r, addr):
 
 
 def rereg_writable(l, r, addr):
-    """Memory that was pinned for reading is pinned anew to be written, if it may be."""
+    """Memory that was pinned for reading is pinned again for writing, if that is permitted."""
     base = 0x123456789000
     with buffers(l, r, PAGE) as (lmr, rmr2), pair(l, r, addr) as p:
         rmr = r.mr_iova(2 * PAGE, base, RREAD)
@@ -155,7 +155,7 @@ def rereg_writable(l, r, addr):
 
 
 def dmabuf_errors(l, r, _):
-    """What is no part of a dma-buf is not registered."""
+    """Ranges outside of a dma-buf cannot be registered."""
     buf, _ = r.dmabuf(4 * PAGE)
     for which, offset, size, iova, access, error in (
             (1000, 0, PAGE, 0, ALL, "EBADF"), (0, 0, PAGE, 0, ALL, "EINVAL"),
@@ -241,7 +241,7 @@ def dmabuf_read_only(l, r, addr):
 
 
 def dereg(l, r, addr):
-    """MRs come and go; the key of one that is gone opens nothing."""
+    """MRs are registered and deregistered; the key of a deregistered one gives no access."""
     with memory(l, PAGE) as lmr, doomed(l, r, addr) as p:
         keys = set()
         for i in range(50):
@@ -264,7 +264,7 @@ def dereg(l, r, addr):
 
 
 def dereg_midway(l, r, addr):
-    """Local memory that goes in the middle of a message: its WR completes, and only once."""
+    """Local memory is deregistered in the middle of a message: its WR completes exactly once."""
     size = 16 * MIB
     with memory(r, size) as rmr, doomed(l, r, addr) as p:
         # On a busy machine all of them may have been sent before the memory goes.

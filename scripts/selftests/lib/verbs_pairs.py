@@ -41,7 +41,7 @@ class Pair:
         expect(self.r.complete(self.rc, "recv"), [(wr_id, status, size)], "receive completion")
 
     def sync(self, lmr, rmr):
-        """An empty SEND from here: all before it has been placed when it is there."""
+        """An empty SEND from here: when it arrives, all data before it has been placed."""
         self.r.post_recv(self.rc, 99, (rmr[1], 0, rmr[2]))
         self.l.post_send(self.lc, wr("SEND", [(lmr[1], 0, lmr[2])], 98))
         self.send_done(98)
@@ -58,7 +58,7 @@ def connect(l, r, addr, lopts, ropts):
 
 
 def alive(p):
-    """The connection is still one. siw of 6.1 does not tell the state of its QPs."""
+    """Check that the connection is still up. siw of 6.1 does not report the state of its QPs."""
     for end, conn in ((p.l, p.lc), (p.r, p.rc)):
         good = ("RTS",) if end.is_kiwarp() else ("RTS", "RESET")
         expect(end.state(conn) in good, True, "state at the end")
@@ -67,7 +67,7 @@ def alive(p):
 
 @contextlib.contextmanager
 def pair(l, r, addr, lopts=None, ropts=None):
-    """One connection, which must still be one at the end."""
+    """One connection, which must still be up at the end."""
     r.listen(addr)
     p = connect(l, r, addr, lopts or {}, ropts or {})
     yield p
@@ -191,7 +191,7 @@ FAILURES = "REJECTED UNREACHABLE CONNECT_ERROR"
 
 @contextlib.contextmanager
 def counted(end, **wanted):
-    """These counters go up by that much."""
+    """Check that these counters increase by these numbers."""
     time.sleep(0.03)    # the core shows counters that are up to 10 ms (and a tick) old
     before = {name: end.counter(name) for name in wanted}
     yield
@@ -217,7 +217,7 @@ REQUEST = b"MPA ID Req Frame\x50\x02\x00\x04" + b"\x00\x10\x00\x10"
 
 
 def refuses(what, post, *args):
-    """POST fails, at whichever host, and says so. The provider's errors have either sign."""
+    """POST fails on either host with an error. The provider's errors have either sign."""
     try:
         post(*args)
     except (Failed, PyverbsRDMAError) as error:
@@ -242,7 +242,7 @@ def write_and_read(p, lmr, rmr, size, what):
 
 
 def send(p, lmr, wr_id=1):
-    """One signaled SEND of an octet; its completion is left in the CQ."""
+    """One signaled SEND of one byte, whose completion stays in the CQ."""
     p.l.post_send(p.lc, wr("SEND", [(lmr[1], 1, lmr[2])], wr_id))
 
 
@@ -252,7 +252,7 @@ def receives(p, rmr, count):
 
 
 def ended(*pairs):
-    """Connections that have ended."""
+    """Wait until both ends of these connections are told that they have ended."""
     for p in pairs:
         p.l.event(p.lc, "DISCONNECTED")
         p.r.child_event("DISCONNECTED")

@@ -31,7 +31,7 @@ def arm_next(l, r, addr):
 
 
 def arm_solicited(l, r, addr):
-    """Armed for solicited completions: others wake nobody, errors do."""
+    """Armed for solicited completions: others raise no event, errors do."""
     with buffers(l, r, PAGE) as (lmr, rmr), doomed(l, r, addr, {}, {"comp": True}) as p:
         for i in range(20):
             r.post_recv(p.rc, i, (rmr[1], 10, rmr[2]))
@@ -52,7 +52,7 @@ def arm_solicited(l, r, addr):
 
 
 def srq(l, r, addr):
-    """Two connections share receives; the limit is told once per arming."""
+    """Two connections share receives; the limit event comes once per arming."""
     with buffers(l, r, 20 * 100) as (lmr, rmr):
         queue = r.srq(32)
         r.listen(addr)
@@ -84,7 +84,7 @@ def srq(l, r, addr):
 
 
 def shared_cq(l, r, addr):
-    """Connections with one CQ for everything: each completion tells whose it is."""
+    """Connections that share one CQ: each completion identifies its QP."""
     count, turns = 4, 8
     with buffers(l, r, PAGE) as (lmr, rmr):
         r.listen(addr)
@@ -152,7 +152,7 @@ def overrun_receives(l, r, addr):
 
 
 def overrun_sends(l, r, addr):
-    """Likewise a CQ of sends."""
+    """The same with a CQ of sends."""
     with buffers(l, r, PAGE) as (lmr, rmr):
         r.listen(addr)
         p = connect(l, r, addr, {"scqe": 2}, {})
@@ -349,7 +349,7 @@ def arm_late(l, r, addr):
 # Sizes
 
 def advertised(l, _r, _addr):
-    """What the device says can be had; one more cannot."""
+    """The limits that the device reports can be reached and not exceeded."""
     most = l.device_attr("max_qp_wr", "max_sge", "max_cqe", "max_srq_wr", "max_srq_sge")
     for what, limit in (("max_send_wr", "max_qp_wr"), ("max_recv_wr", "max_qp_wr"),
                         ("max_send_sge", "max_sge"), ("max_recv_sge", "max_sge")):
@@ -385,7 +385,7 @@ def srq_modify(l, _r, _addr):
 
 
 def srq_full(l, r, addr):
-    """One receive more than an SRQ holds is refused and harms no other."""
+    """One receive more than an SRQ holds is refused, and others are unaffected."""
     with buffers(l, r, PAGE) as (lmr, rmr):
         queue = r.srq(8)
         room = r.srq_shown()[0]

@@ -197,9 +197,10 @@ struct kip_conn *kip_conn_resolve(struct kip_dev *dev, const u8 *lladdr);
 int kip_conn_connect(struct kip_conn *conn, const struct kip_wire_pdata *pdata);
 int kip_conn_accept(struct kip_conn *conn, const struct kip_wire_pdata *pdata);
 void kip_conn_reject(struct kip_conn *conn, const struct kip_wire_pdata *pdata);
+void kip_conn_give_up(struct kip_dev *dev, struct kip_conn *conn);
+
 void kip_conn_note(struct kip_conn *conn, unsigned int events);
 void kip_conn_break(struct kip_conn *conn);
-void kip_conn_give_up(struct kip_dev *dev, struct kip_conn *conn);
 
 int kip_conn_qp_make(struct kip_dev *dev, struct kip_conn *conn);
 void kip_conn_qp_free(struct kip_conn *conn);

@@ -32,7 +32,7 @@ static void qp_event(struct ib_event *event, void *context)
 	}
 }
 
-static int make_cq(struct kip_dev *dev, struct kip_conn *conn)
+static int qp_make_cq(struct kip_dev *dev, struct kip_conn *conn)
 {
 	struct ib_cq_init_attr attr = {
 		/* Room for everything posted, and for what a driver adds when it flushes */
@@ -49,7 +49,7 @@ static int make_cq(struct kip_dev *dev, struct kip_conn *conn)
 	return ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
 }
 
-static int make_qp(struct kip_conn *conn)
+static int qp_make(struct kip_conn *conn)
 {
 	struct ib_qp_init_attr attr = {
 		.event_handler = qp_event,
@@ -79,7 +79,7 @@ static int make_qp(struct kip_conn *conn)
  */
 static atomic64_t foreign_bytes;
 
-static int take_foreign(struct kip_dev *dev, struct kip_conn *conn, u64 bytes)
+static int qp_take_foreign(struct kip_dev *dev, struct kip_conn *conn, u64 bytes)
 {
 	if (dev->net->user_ns == &init_user_ns || READ_ONCE(dev->settings.rx_mem) > KIP_RX_MEM)
 		return 0;
@@ -91,7 +91,7 @@ static int take_foreign(struct kip_dev *dev, struct kip_conn *conn, u64 bytes)
 	return 0;
 }
 
-static int take_memory(struct kip_dev *dev, struct kip_conn *conn)
+static int qp_take_memory(struct kip_dev *dev, struct kip_conn *conn)
 {
 	const struct ib_device_attr *attrs = &conn->id->device->attrs;
 	u64 bytes;
@@ -106,7 +106,7 @@ static int take_memory(struct kip_dev *dev, struct kip_conn *conn)
 	if (dev->nr_conns >= dev->settings.max_conns ||
 	    dev->rx_mem + bytes > dev->settings.rx_mem)
 		return -ENOBUFS;
-	if (take_foreign(dev, conn, bytes))
+	if (qp_take_foreign(dev, conn, bytes))
 		return -ENOBUFS;
 	conn->rx_bytes = bytes;
 	dev->rx_mem += bytes;
@@ -130,7 +130,7 @@ int kip_conn_qp_make(struct kip_dev *dev, struct kip_conn *conn)
 	struct ib_pd *pd;
 	int ret;
 
-	ret = take_memory(dev, conn);
+	ret = qp_take_memory(dev, conn);
 	if (ret)
 		return ret;
 	kip_credit_init(&conn->credit, dev->settings.rx_depth, 0);
@@ -138,9 +138,9 @@ int kip_conn_qp_make(struct kip_dev *dev, struct kip_conn *conn)
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
 	conn->pd = pd;
-	ret = make_cq(dev, conn);
+	ret = qp_make_cq(dev, conn);
 	if (!ret)
-		ret = make_qp(conn);
+		ret = qp_make(conn);
 	if (!ret)
 		ret = kip_tx_make(conn);
 	return ret ? ret : kip_rx_make(conn);

@@ -6,9 +6,9 @@
  * a lock. It never takes the RTNL and never waits for a peer, so stop can wait for it under
  * the RTNL.
  *
- * Its inputs are events of connections (conn.c), wishes of senders for a connection (tx.c), and
- * the passage of time. proto/peer_fsm.c defines the state machine of a peer; peer_happens()
- * executes it and is the only writer of a peer's state.
+ * Its inputs are events of connections (conn_event.c), wishes of senders for a connection (tx.c),
+ * and the passage of time. proto/peer_fsm.c defines the state machine of a peer;
+ * control_handle_event() executes it and is the only writer of a peer's state.
  */
 #include "control.h"
 
@@ -37,8 +37,8 @@
 #define FORGET_AFTER		(60 * HZ)
 #define BACKOFF_MAX_S		30
 
-static void peer_happens(struct kip_dev *dev, struct kip_peer *peer, enum kip_peer_event event,
-			 struct kip_conn *request);
+static void control_handle_event(struct kip_dev *dev, struct kip_peer *peer,
+				 enum kip_peer_event event, struct kip_conn *request);
 
 /* --- private data ------------------------------------------------------------------ */
 
@@ -99,7 +99,7 @@ static void control_resolve(struct kip_dev *dev, struct kip_peer *peer)
 
 	if (IS_ERR(conn)) {
 		kip_count(dev, KIP_STAT_CONN_FAILED);
-		peer_happens(dev, peer, KIP_PE_FAULT, NULL);
+		control_handle_event(dev, peer, KIP_PE_FAULT, NULL);
 		return;
 	}
 	conn->peer = peer;
@@ -125,7 +125,7 @@ static void control_request(struct kip_dev *dev, struct kip_peer *peer)
 		return;
 	}
 	kip_count(dev, ret == -ENOBUFS ? KIP_STAT_CONN_NO_ROOM : KIP_STAT_CONN_FAILED);
-	peer_happens(dev, peer, KIP_PE_FAULT, NULL);
+	control_handle_event(dev, peer, KIP_PE_FAULT, NULL);
 }
 
 static void control_accept(struct kip_dev *dev, struct kip_peer *peer, struct kip_conn *conn)
@@ -138,7 +138,7 @@ static void control_accept(struct kip_dev *dev, struct kip_peer *peer, struct ki
 	ret = kip_conn_qp_make(dev, conn);
 	if (ret) {
 		control_reject(dev, conn, KIP_REASON_FULL);
-		peer_happens(dev, peer, KIP_PE_FAULT, NULL);
+		control_handle_event(dev, peer, KIP_PE_FAULT, NULL);
 		return;
 	}
 	/* The first message may arrive before the ESTABLISHED event and needs the peer */
@@ -153,7 +153,7 @@ static void control_accept(struct kip_dev *dev, struct kip_peer *peer, struct ki
 	ret = kip_conn_accept(conn, &wire);
 	if (ret) {
 		kip_count(dev, KIP_STAT_CONN_FAILED);
-		peer_happens(dev, peer, KIP_PE_FAULT, NULL);
+		control_handle_event(dev, peer, KIP_PE_FAULT, NULL);
 		return;
 	}
 	kip_count(dev, KIP_STAT_CONN_ACCEPTED);
@@ -214,7 +214,7 @@ static unsigned long control_deadline(const struct kip_peer *peer)
 	}
 }
 
-static void peer_enter(struct kip_peer *peer, u8 state, bool has_begun)
+static void control_enter_state(struct kip_peer *peer, u8 state, bool has_begun)
 {
 	unsigned long time;
 
@@ -227,8 +227,8 @@ static void peer_enter(struct kip_peer *peer, u8 state, bool has_begun)
 	peer->deadline = jiffies + time;
 }
 
-static void peer_happens(struct kip_dev *dev, struct kip_peer *peer, enum kip_peer_event event,
-			 struct kip_conn *request)
+static void control_handle_event(struct kip_dev *dev, struct kip_peer *peer,
+				 enum kip_peer_event event, struct kip_conn *request)
 {
 	const struct kip_peer_step step = kip_peer_fsm(peer->state, event);
 	struct kip_conn *old = NULL;
@@ -242,7 +242,7 @@ static void peer_happens(struct kip_dev *dev, struct kip_peer *peer, enum kip_pe
 		old = peer->conn;
 		peer->conn = NULL;
 	}
-	peer_enter(peer, step.next, step.next != peer->state || step.actions);
+	control_enter_state(peer, step.next, step.next != peer->state || step.actions);
 	spin_unlock_bh(&peer->lock);
 
 	if (step.actions & KIP_PA_REJECT_CROSSED)
@@ -265,8 +265,8 @@ static void peer_happens(struct kip_dev *dev, struct kip_peer *peer, enum kip_pe
 
 /* --- events of connections --------------------------------------------------------- */
 
-static enum kip_reason request_check(struct kip_dev *dev, struct kip_conn *conn,
-				     struct kip_pdata *pdata, u8 *lladdr)
+static enum kip_reason control_check_request(struct kip_dev *dev, struct kip_conn *conn,
+					     struct kip_pdata *pdata, u8 *lladdr)
 {
 	union kip_sockaddr from = { };
 	enum kip_reason reason;
@@ -291,8 +291,8 @@ static enum kip_reason request_check(struct kip_dev *dev, struct kip_conn *conn,
 	return KIP_REASON_NONE;
 }
 
-static enum kip_peer_event request_event(struct kip_dev *dev, const struct kip_peer *peer,
-					 const struct kip_pdata *pdata)
+static enum kip_peer_event control_request_event(struct kip_dev *dev, const struct kip_peer *peer,
+						 const struct kip_pdata *pdata)
 {
 	const bool is_smaller = kip_addr_compare(dev->netdev->dev_addr, peer->lladdr) < 0;
 
@@ -317,7 +317,7 @@ static enum kip_peer_event request_event(struct kip_dev *dev, const struct kip_p
 }
 
 /* A node can pose as many peers as there are ports; leave room for other nodes */
-static struct kip_peer *request_peer(struct kip_dev *dev, const u8 *lladdr)
+static struct kip_peer *control_request_peer(struct kip_dev *dev, const u8 *lladdr)
 {
 	struct kip_peer *peer;
 
@@ -330,26 +330,26 @@ static struct kip_peer *request_peer(struct kip_dev *dev, const u8 *lladdr)
 	return peer;
 }
 
-static void on_request(struct kip_dev *dev, struct kip_conn *conn)
+static void control_on_request(struct kip_dev *dev, struct kip_conn *conn)
 {
 	struct kip_pdata pdata;
 	enum kip_reason reason;
 	struct kip_peer *peer;
 	u8 lladdr[KIP_ADDR_LEN];
 
-	reason = request_check(dev, conn, &pdata, lladdr);
+	reason = control_check_request(dev, conn, &pdata, lladdr);
 	if (reason) {
 		control_reject(dev, conn, reason);
 		return;
 	}
-	peer = request_peer(dev, lladdr);
+	peer = control_request_peer(dev, lladdr);
 	if (!peer)
 		control_reject(dev, conn, KIP_REASON_FULL);
 	else
-		peer_happens(dev, peer, request_event(dev, peer, &pdata), conn);
+		control_handle_event(dev, peer, control_request_event(dev, peer, &pdata), conn);
 }
 
-static void on_established(struct kip_dev *dev, struct kip_conn *conn)
+static void control_on_established(struct kip_dev *dev, struct kip_conn *conn)
 {
 	struct kip_peer *peer = conn->peer;
 	enum kip_reason reason = KIP_REASON_FORMAT;
@@ -362,29 +362,29 @@ static void on_established(struct kip_dev *dev, struct kip_conn *conn)
 		reason = KIP_REASON_BUSY;
 	}
 	control_count_reason(dev, reason);
-	peer_happens(dev, peer, reason ? KIP_PE_FAULT : KIP_PE_ESTABLISHED, NULL);
+	control_handle_event(dev, peer, reason ? KIP_PE_FAULT : KIP_PE_ESTABLISHED, NULL);
 }
 
-static void on_rejected(struct kip_dev *dev, struct kip_conn *conn)
+static void control_on_rejected(struct kip_dev *dev, struct kip_conn *conn)
 {
 	struct kip_pdata pdata;
 
 	kip_count(dev, KIP_STAT_CONN_REFUSED);
 	kip_pdata_parse(&pdata, conn->pdata, conn->pdata_len);
-	peer_happens(dev, conn->peer, pdata.reason == KIP_REASON_CROSSED ?
-				      KIP_PE_CROSSED : KIP_PE_REJECTED, NULL);
+	control_handle_event(dev, conn->peer, pdata.reason == KIP_REASON_CROSSED ?
+					      KIP_PE_CROSSED : KIP_PE_REJECTED, NULL);
 }
 
 /* Each end of a connection, and of an attempt, is counted once */
-static void on_over(struct kip_dev *dev, struct kip_peer *peer, unsigned int events)
+static void control_on_over(struct kip_dev *dev, struct kip_peer *peer, unsigned int events)
 {
 	if (!(events & KIP_CE_COUNTED))
 		kip_count(dev, events & KIP_CE_FAULT || peer->state != KIP_PS_UP ?
 			       KIP_STAT_CONN_FAILED : KIP_STAT_CONN_ENDED);
-	peer_happens(dev, peer, KIP_PE_FAULT, NULL);
+	control_handle_event(dev, peer, KIP_PE_FAULT, NULL);
 }
 
-static void on_events(struct kip_dev *dev, struct kip_conn *conn, unsigned int events)
+static void control_on_events(struct kip_dev *dev, struct kip_conn *conn, unsigned int events)
 {
 	struct kip_peer *peer = conn->peer;
 
@@ -402,21 +402,21 @@ static void on_events(struct kip_dev *dev, struct kip_conn *conn, unsigned int e
 		if (events & KIP_CE_OVER)
 			kip_conn_give_up(dev, conn);
 		else
-			on_request(dev, conn);
+			control_on_request(dev, conn);
 		return;
 	}
 	/* In the order in which events occur; each may end the connection */
 	if (events & KIP_CE_ROUTED && peer->conn == conn)
-		peer_happens(dev, peer, KIP_PE_ROUTED, NULL);
+		control_handle_event(dev, peer, KIP_PE_ROUTED, NULL);
 	if (events & KIP_CE_ESTABLISHED && peer->conn == conn)
-		on_established(dev, conn);
+		control_on_established(dev, conn);
 	if (events & KIP_CE_REJECTED && peer->conn == conn)
-		on_rejected(dev, conn);
+		control_on_rejected(dev, conn);
 	if (events & KIP_CE_OVER && peer->conn == conn)
-		on_over(dev, peer, events);
+		control_on_over(dev, peer, events);
 }
 
-static struct kip_conn *next_event(struct kip_dev *dev, unsigned int *events)
+static struct kip_conn *control_next_event(struct kip_dev *dev, unsigned int *events)
 {
 	struct kip_conn *conn;
 
@@ -445,12 +445,12 @@ static void control_wishes(struct kip_dev *dev)
 		spin_unlock_bh(&dev->lock);
 		if (!peer)
 			return;
-		peer_happens(dev, peer, KIP_PE_WISH, NULL);
+		control_handle_event(dev, peer, KIP_PE_WISH, NULL);
 	}
 }
 
 /* Checks the timeouts of a connection that is up */
-static enum kip_peer_event conn_watch(struct kip_dev *dev, struct kip_conn *conn)
+static enum kip_peer_event control_watch_conn(struct kip_dev *dev, struct kip_conn *conn)
 {
 	const unsigned long now = jiffies;
 
@@ -481,7 +481,7 @@ static enum kip_peer_event conn_watch(struct kip_dev *dev, struct kip_conn *conn
 	return KIP_PE_COUNT;
 }
 
-static void peer_tick(struct kip_dev *dev, struct kip_peer *peer)
+static void control_tick_peer(struct kip_dev *dev, struct kip_peer *peer)
 {
 	enum kip_peer_event event = KIP_PE_COUNT;
 	bool is_idle;
@@ -490,11 +490,11 @@ static void peer_tick(struct kip_dev *dev, struct kip_peer *peer)
 		peer->has_deadline = false;
 		if (peer->state != KIP_PS_BACKOFF)
 			kip_count(dev, KIP_STAT_CONN_FAILED);
-		peer_happens(dev, peer, KIP_PE_TIMEOUT, NULL);
+		control_handle_event(dev, peer, KIP_PE_TIMEOUT, NULL);
 	}
 	spin_lock_bh(&peer->lock);
 	if (peer->state == KIP_PS_UP) {
-		event = conn_watch(dev, peer->conn);
+		event = control_watch_conn(dev, peer->conn);
 		kip_tx_run(dev, peer);
 	}
 	if (peer->state == KIP_PS_NONE && !skb_queue_empty(&peer->queue))
@@ -502,23 +502,23 @@ static void peer_tick(struct kip_dev *dev, struct kip_peer *peer)
 	is_idle = peer->state == KIP_PS_NONE && skb_queue_empty(&peer->queue) &&
 		  time_after(jiffies, peer->used_at + FORGET_AFTER);
 	spin_unlock_bh(&peer->lock);
-	peer_happens(dev, peer, event, NULL);
+	control_handle_event(dev, peer, event, NULL);
 	if (is_idle)
 		kip_peer_remove(dev, peer);
 }
 
-static void tick(struct kip_dev *dev)
+static void control_tick(struct kip_dev *dev)
 {
 	struct hlist_node *next;
 	struct kip_peer *peer;
 	unsigned int bucket;
 
 	hash_for_each_safe(dev->peers, bucket, next, peer, node)
-		peer_tick(dev, peer);
+		control_tick_peer(dev, peer);
 }
 
 /* Listens as soon as an RDMA device has our address */
-static void listen(struct kip_dev *dev)
+static void control_listen(struct kip_dev *dev)
 {
 	struct kip_conn *listener;
 
@@ -545,7 +545,7 @@ static unsigned long control_delay(const struct kip_dev *dev)
 	return min(delay, dev->relisten_wait);
 }
 
-static void give_up_all(struct kip_dev *dev)
+static void control_give_up_all(struct kip_dev *dev)
 {
 	struct kip_conn *conn, *next;
 	struct hlist_node *after;
@@ -557,7 +557,7 @@ static void give_up_all(struct kip_dev *dev)
 	list_for_each_entry_safe(conn, next, &dev->conns, entry)
 		kip_conn_give_up(dev, conn);
 	/* Requests not looked at yet; there will be no more, as the listener is gone */
-	while ((conn = next_event(dev, &events))) {
+	while ((conn = control_next_event(dev, &events))) {
 		if (events & KIP_CE_REQUEST)
 			atomic_dec(&dev->nr_requests);
 		kip_conn_give_up(dev, conn);
@@ -581,14 +581,14 @@ static void control_work(struct work_struct *work)
 		return;
 	if (kip_netns_is_left(dev->net)) {
 		/* The namespace is destroyed now, and the interface with it */
-		give_up_all(dev);
+		control_give_up_all(dev);
 		return;
 	}
-	listen(dev);
-	while ((conn = next_event(dev, &events)))
-		on_events(dev, conn, events);
+	control_listen(dev);
+	while ((conn = control_next_event(dev, &events)))
+		control_on_events(dev, conn, events);
 	control_wishes(dev);
-	tick(dev);
+	control_tick(dev);
 	queue_delayed_work(kip_wq, &dev->work, control_delay(dev));
 }
 
@@ -639,7 +639,7 @@ void kip_control_stop(struct kip_dev *dev)
 {
 	WRITE_ONCE(dev->is_running, false);
 	cancel_delayed_work_sync(&dev->work);
-	give_up_all(dev);
+	control_give_up_all(dev);
 	/* An event may have queued it again */
 	cancel_delayed_work_sync(&dev->work);
 }

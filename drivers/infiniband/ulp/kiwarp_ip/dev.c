@@ -23,7 +23,6 @@
 #include "proto/addr.h"
 #include "proto/msg.h"
 #include "rx.h"
-#include "sysfs.h"
 #include "too_big.h"
 #include "tx.h"
 
@@ -83,12 +82,12 @@ static void dev_end(struct kip_dev *dev)
 	dev_update_carrier(dev);
 }
 
-static int netdev_open(struct net_device *netdev)
+static int dev_ndo_open(struct net_device *netdev)
 {
 	return dev_begin(netdev_priv(netdev));
 }
 
-static int netdev_stop(struct net_device *netdev)
+static int dev_ndo_stop(struct net_device *netdev)
 {
 	dev_end(netdev_priv(netdev));
 	return 0;
@@ -110,7 +109,7 @@ int kip_dev_restart(struct kip_dev *dev)
 	return dev_begin(dev);
 }
 
-static int netdev_change_mtu(struct net_device *netdev, int mtu)
+static int dev_ndo_change_mtu(struct net_device *netdev, int mtu)
 {
 	struct kip_dev *dev = netdev_priv(netdev);
 	const int old = netdev->mtu;
@@ -122,14 +121,14 @@ static int netdev_change_mtu(struct net_device *netdev, int mtu)
 	return 0;
 }
 
-static int netdev_iflink(const struct net_device *netdev)
+static int dev_ndo_get_iflink(const struct net_device *netdev)
 {
 	const struct kip_dev *dev = netdev_priv(netdev);
 
 	return READ_ONCE(dev->lower->ifindex);
 }
 
-static int netdev_init(struct net_device *netdev)
+static int dev_ndo_init(struct net_device *netdev)
 {
 	struct kip_dev *dev = netdev_priv(netdev);
 
@@ -152,7 +151,7 @@ err_stats:
 	return -ENOMEM;
 }
 
-static void netdev_free(struct net_device *netdev)
+static void dev_destructor(struct net_device *netdev)
 {
 	struct kip_dev *dev = netdev_priv(netdev);
 
@@ -163,18 +162,18 @@ static void netdev_free(struct net_device *netdev)
 }
 
 static const struct net_device_ops netdev_ops = {
-	.ndo_init = netdev_init,
-	.ndo_open = netdev_open,
-	.ndo_stop = netdev_stop,
+	.ndo_init = dev_ndo_init,
+	.ndo_open = dev_ndo_open,
+	.ndo_stop = dev_ndo_stop,
 	.ndo_start_xmit = kip_tx_xmit,
-	.ndo_change_mtu = netdev_change_mtu,
+	.ndo_change_mtu = dev_ndo_change_mtu,
 	.ndo_get_stats64 = dev_get_tstats64,
-	.ndo_get_iflink = netdev_iflink,
+	.ndo_get_iflink = dev_ndo_get_iflink,
 };
 
 /* The destination precedes the header: an skb has no other place for a 20-byte address */
-static int netdev_header(struct sk_buff *skb, struct net_device *netdev, unsigned short type,
-			 const void *daddr, const void *saddr, unsigned int len)
+static int dev_header_create(struct sk_buff *skb, struct net_device *netdev, unsigned short type,
+			     const void *daddr, const void *saddr, unsigned int len)
 {
 	struct kip_wire_hdr *hdr = skb_push(skb, sizeof(*hdr));
 	u8 *to = skb_push(skb, KIP_ADDR_LEN);
@@ -189,7 +188,7 @@ static int netdev_header(struct sk_buff *skb, struct net_device *netdev, unsigne
 }
 
 static const struct header_ops header_ops = {
-	.create = netdev_header,
+	.create = dev_header_create,
 };
 
 static const struct device_type dev_type = {
@@ -246,8 +245,8 @@ void kip_dev_new_address(struct kip_dev *dev)
 		call_netdevice_notifiers(NETDEV_NOTIFY_PEERS, dev->netdev);
 }
 
-static void look_work(struct work_struct *work);
-static DECLARE_DELAYED_WORK(look, look_work);
+static void dev_look_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(look, dev_look_work);
 
 static void dev_look_soon(void)
 {
@@ -256,7 +255,7 @@ static void dev_look_soon(void)
 
 /* --- making and ending --------------------------------------------------------------- */
 
-static void settings_init(struct kip_settings *settings)
+static void dev_init_settings(struct kip_settings *settings)
 {
 	*settings = (struct kip_settings) {
 		.port = KIP_PORT,
@@ -286,7 +285,7 @@ void kip_dev_setup(struct net_device *netdev)
 	netdev->header_ops = &header_ops;
 	netdev->ethtool_ops = &kip_ethtool_ops;
 	netdev->needs_free_netdev = true;
-	netdev->priv_destructor = netdev_free;
+	netdev->priv_destructor = dev_destructor;
 	netdev->type = ARPHRD_INFINIBAND;
 	netdev->hard_header_len = KIP_HARD_LEN;
 	netdev->addr_len = KIP_ADDR_LEN;
@@ -304,11 +303,10 @@ void kip_dev_setup(struct net_device *netdev)
 	SET_NETDEV_DEVTYPE(netdev, &dev_type);
 
 	dev->netdev = netdev;
-	settings_init(&dev->settings);
+	dev_init_settings(&dev->settings);
 	kip_udp_init(dev);
 	kip_control_init(dev);
 	kip_too_big_init(dev);
-	kip_sysfs_setup(netdev);
 }
 
 /**
@@ -316,13 +314,11 @@ void kip_dev_setup(struct net_device *netdev)
  * @net: network namespace of the underlay
  * @netdev: kip_dev_setup() is done
  * @lower: the underlay
- * @extack: for the reason of a refusal
  *
  * Context: process, may sleep; RTNL held.
  * Return: 0 or -errno.
  */
-int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *lower,
-		struct netlink_ext_ack *extack)
+int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *lower)
 {
 	struct kip_dev *dev = netdev_priv(netdev);
 	int ret;
@@ -337,12 +333,6 @@ int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *l
 	ret = register_netdevice(netdev);
 	if (ret)
 		return ret;
-	ret = kip_sysfs_add(netdev);
-	if (ret) {
-		NL_SET_ERR_MSG(extack, "No room for the settings in sysfs");
-		unregister_netdevice(netdev);
-		return ret;
-	}
 	netdev_hold(lower, &dev->lower_tracker, GFP_KERNEL);
 	list_add(&dev->entry, &all_devs);
 	dev_look_soon();
@@ -380,7 +370,7 @@ bool kip_dev_is_ours(const struct net_device *netdev)
 
 /* --- the underlay -------------------------------------------------------------------- */
 
-static void lower_is_going(struct net_device *lower)
+static void dev_lower_is_going(struct net_device *lower)
 {
 	struct kip_dev *dev, *next;
 	LIST_HEAD(going);
@@ -402,7 +392,7 @@ static void dev_look_at_address(struct kip_dev *dev)
 		kip_dev_new_address(dev);
 }
 
-static void look_work(struct work_struct *work)
+static void dev_look_work(struct work_struct *work)
 {
 	bool is_pending = false;
 	struct kip_dev *dev;
@@ -418,14 +408,14 @@ static void look_work(struct work_struct *work)
 		queue_delayed_work(system_percpu_wq, &look, LOOK_AGAIN);
 }
 
-static int on_netdev(struct notifier_block *nb, unsigned long event, void *ptr)
+static int dev_on_netdev(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct net_device *netdev = netdev_notifier_info_to_dev(ptr);
 	struct kip_dev *dev;
 
 	switch (event) {
 	case NETDEV_UNREGISTER:
-		lower_is_going(netdev);
+		dev_lower_is_going(netdev);
 		break;
 	case NETDEV_UP:
 	case NETDEV_DOWN:
@@ -445,7 +435,7 @@ static int on_netdev(struct notifier_block *nb, unsigned long event, void *ptr)
 }
 
 /* An address was added to the underlay, or is already removed from its list */
-static int on_inetaddr(struct notifier_block *nb, unsigned long event, void *ptr)
+static int dev_on_inetaddr(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	const struct in_ifaddr *ifa = ptr;
 	struct kip_dev *dev;
@@ -460,15 +450,15 @@ static int on_inetaddr(struct notifier_block *nb, unsigned long event, void *ptr
 }
 
 /* Called in any context, and a new address is not usable yet: look at it later */
-static int on_inet6addr(struct notifier_block *nb, unsigned long event, void *ptr)
+static int dev_on_inet6addr(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	dev_look_soon();
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block netdev_nb = { .notifier_call = on_netdev };
-static struct notifier_block inetaddr_nb = { .notifier_call = on_inetaddr };
-static struct notifier_block inet6addr_nb = { .notifier_call = on_inet6addr };
+static struct notifier_block netdev_nb = { .notifier_call = dev_on_netdev };
+static struct notifier_block inetaddr_nb = { .notifier_call = dev_on_inetaddr };
+static struct notifier_block inet6addr_nb = { .notifier_call = dev_on_inet6addr };
 
 /**
  * kip_dev_module_init() - register the notifiers that watch underlays

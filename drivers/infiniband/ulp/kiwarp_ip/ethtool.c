@@ -8,7 +8,7 @@
 
 #include "dev.h"
 
-static void get_drvinfo(struct net_device *netdev, struct ethtool_drvinfo *info)
+static void ethtool_get_drvinfo(struct net_device *netdev, struct ethtool_drvinfo *info)
 {
 	struct kip_dev *dev = netdev_priv(netdev);
 
@@ -17,12 +17,12 @@ static void get_drvinfo(struct net_device *netdev, struct ethtool_drvinfo *info)
 	strscpy(info->bus_info, dev->lower->name, sizeof(info->bus_info));
 }
 
-static int get_sset_count(struct net_device *netdev, int sset)
+static int ethtool_get_sset_count(struct net_device *netdev, int sset)
 {
 	return sset == ETH_SS_STATS ? KIP_STAT_COUNT : -EOPNOTSUPP;
 }
 
-static void get_strings(struct net_device *netdev, u32 sset, u8 *data)
+static void ethtool_get_strings(struct net_device *netdev, u32 sset, u8 *data)
 {
 	unsigned int i;
 
@@ -32,7 +32,7 @@ static void get_strings(struct net_device *netdev, u32 sset, u8 *data)
 		strscpy(data + i * ETH_GSTRING_LEN, kip_stat_name(i), ETH_GSTRING_LEN);
 }
 
-static void get_ethtool_stats(struct net_device *netdev, struct ethtool_stats *stats, u64 *data)
+static void ethtool_get_stats(struct net_device *netdev, struct ethtool_stats *stats, u64 *data)
 {
 	struct kip_dev *dev = netdev_priv(netdev);
 	unsigned int i;
@@ -42,9 +42,9 @@ static void get_ethtool_stats(struct net_device *netdev, struct ethtool_stats *s
 }
 
 const struct ethtool_ops kip_ethtool_ops = {
-	.get_drvinfo = get_drvinfo,
+	.get_drvinfo = ethtool_get_drvinfo,
 	.get_link = ethtool_op_get_link,
-	.get_sset_count = get_sset_count,
-	.get_strings = get_strings,
-	.get_ethtool_stats = get_ethtool_stats,
+	.get_sset_count = ethtool_get_sset_count,
+	.get_strings = ethtool_get_strings,
+	.get_ethtool_stats = ethtool_get_stats,
 };

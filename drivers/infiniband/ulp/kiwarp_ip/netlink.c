@@ -13,8 +13,16 @@
 
 #include "compat/rtnl.h"
 #include "dev.h"
+#include "sysfs.h"
 
-static int kip_validate(struct nlattr *tb[], struct nlattr *data[], struct netlink_ext_ack *extack)
+static void netlink_setup(struct net_device *netdev)
+{
+	kip_dev_setup(netdev);
+	kip_sysfs_setup(netdev);
+}
+
+static int netlink_validate(struct nlattr *tb[], struct nlattr *data[],
+			    struct netlink_ext_ack *extack)
 {
 	if (tb[IFLA_ADDRESS]) {
 		NL_SET_ERR_MSG(extack, "The address follows from that of the underlying interface");
@@ -23,10 +31,11 @@ static int kip_validate(struct nlattr *tb[], struct nlattr *data[], struct netli
 	return 0;
 }
 
-static int kip_newlink(struct net *net, struct net_device *netdev, struct nlattr *tb[],
-		       struct netlink_ext_ack *extack)
+static int netlink_newlink(struct net *net, struct net_device *netdev, struct nlattr *tb[],
+			   struct netlink_ext_ack *extack)
 {
 	struct net_device *lower;
+	int ret;
 
 	if (!tb[IFLA_LINK]) {
 		NL_SET_ERR_MSG(extack, "An underlying interface is needed: link NAME");
@@ -42,12 +51,20 @@ static int kip_newlink(struct net *net, struct net_device *netdev, struct nlattr
 			       "The underlying interface must not be of InfiniBand's kind");
 		return -EOPNOTSUPP;
 	}
-	return kip_dev_add(net, netdev, lower, extack);
+	ret = kip_dev_add(net, netdev, lower);
+	if (ret)
+		return ret;
+	ret = kip_sysfs_add(netdev);
+	if (ret) {
+		NL_SET_ERR_MSG(extack, "No room for the settings in sysfs");
+		kip_dev_del(netdev, NULL);
+	}
+	return ret;
 }
 
-KIP_COMPAT_NEWLINK(newlink, kip_newlink)
+KIP_COMPAT_NEWLINK(netlink_compat_newlink, netlink_newlink)
 
-static struct net *get_link_net(const struct net_device *netdev)
+static struct net *netlink_get_link_net(const struct net_device *netdev)
 {
 	const struct kip_dev *dev = netdev_priv(netdev);
 
@@ -57,11 +74,11 @@ static struct net *get_link_net(const struct net_device *netdev)
 static struct rtnl_link_ops link_ops = {
 	.kind = "kiwarp_ip",
 	.priv_size = sizeof(struct kip_dev),
-	.setup = kip_dev_setup,
-	.validate = kip_validate,
-	.newlink = newlink,
+	.setup = netlink_setup,
+	.validate = netlink_validate,
+	.newlink = netlink_compat_newlink,
 	.dellink = kip_dev_del,
-	.get_link_net = get_link_net,
+	.get_link_net = netlink_get_link_net,
 };
 
 /**

@@ -19,12 +19,10 @@
 
 #include "conn.h"
 #include "dev.h"
+#include "packet.h"
 #include "peer.h"
 #include "proto/msg.h"
 #include "tx.h"
-
-/* Headroom of a message: room for the address, chosen so that the IP header is aligned */
-#define RX_HEADROOM	ALIGN(NET_SKB_PAD + KIP_ADDR_LEN, 16)
 
 /* --- memory of a receive ------------------------------------------------------------ */
 
@@ -70,12 +68,12 @@ static void rx_free_slot(struct kip_conn *conn, struct kip_rx_slot *slot, unsign
 static bool rx_fill_head(struct kip_conn *conn, struct kip_rx_slot *slot, gfp_t gfp)
 {
 	struct ib_device *device = conn->id->device;
-	struct sk_buff *skb = alloc_skb(RX_HEADROOM + KIP_RX_HEAD, gfp);
+	struct sk_buff *skb = alloc_skb(KIP_PACKET_HEADROOM + KIP_RX_HEAD, gfp);
 	u64 dma;
 
 	if (!skb)
 		return false;
-	skb_reserve(skb, RX_HEADROOM);
+	skb_reserve(skb, KIP_PACKET_HEADROOM);
 	dma = ib_dma_map_single(device, skb->data, KIP_RX_HEAD, DMA_FROM_DEVICE);
 	if (ib_dma_mapping_error(device, dma)) {
 		kfree_skb(skb);
@@ -277,32 +275,6 @@ static struct sk_buff *rx_message(struct kip_dev *dev, struct kip_conn *conn,
 	return skb;
 }
 
-/* Prepares a packet for the stack; the skb starts at the 4-octet header */
-static void rx_prepare(struct kip_dev *dev, struct sk_buff *skb)
-{
-	const u16 type = kip_msg_type(skb->data);
-
-	memset(skb_push(skb, KIP_ADDR_LEN), 0, KIP_ADDR_LEN);
-	skb_reset_mac_header(skb);
-	skb_pull(skb, KIP_HARD_LEN);
-	skb->protocol = htons(type);
-	skb->dev = dev->netdev;
-	dev_sw_netstats_rx_add(dev->netdev, skb->len);
-}
-
-/**
- * kip_rx_packet() - deliver a packet received as a datagram
- * @dev: the interface
- * @skb: starts at its 4-octet header; its pkt_type is set
- *
- * Context: process, bottom halves disabled.
- */
-void kip_rx_packet(struct kip_dev *dev, struct sk_buff *skb)
-{
-	rx_prepare(dev, skb);
-	netif_rx(skb);
-}
-
 /* --- NAPI --------------------------------------------------------------------------- */
 
 /* Puts a connection on its poller's list; returns false if it was given up */
@@ -385,7 +357,7 @@ static void rx_deliver(struct kip_dev *dev, struct kip_poller *poller,
 	struct sk_buff *skb;
 
 	while ((skb = __skb_dequeue(received))) {
-		rx_prepare(dev, skb);
+		kip_packet_prepare(dev, skb);
 		/* The sender computed all checksums, and MPA's CRC is stronger than they are */
 		if (dev->netdev->features & NETIF_F_RXCSUM)
 			skb->ip_summed = CHECKSUM_UNNECESSARY;

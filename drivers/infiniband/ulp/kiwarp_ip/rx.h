@@ -6,13 +6,11 @@
 struct ib_cq;
 struct kip_conn;
 struct kip_dev;
-struct sk_buff;
 
 int kip_rx_make(struct kip_conn *conn);
 void kip_rx_free(struct kip_conn *conn);
 void kip_rx_ready(struct ib_cq *cq, void *context);
 void kip_rx_open(struct kip_dev *dev);
 void kip_rx_close(struct kip_dev *dev);
-void kip_rx_packet(struct kip_dev *dev, struct sk_buff *skb);
 
 #endif /* KIP_RX_H */

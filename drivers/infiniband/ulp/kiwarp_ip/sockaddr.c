@@ -140,7 +140,7 @@ int kip_sockaddr_parse(union kip_sockaddr *addr, const char *text, u16 port)
 	return -EINVAL;
 }
 
-static bool find_ipv4(union kip_sockaddr *addr, struct net_device *netdev, u16 port)
+static bool sockaddr_find_ipv4(union kip_sockaddr *addr, struct net_device *netdev, u16 port)
 {
 	struct in_device *in_dev = __in_dev_get_rtnl(netdev);
 	const struct in_ifaddr *ifa;
@@ -159,7 +159,8 @@ static bool find_ipv4(union kip_sockaddr *addr, struct net_device *netdev, u16 p
 }
 
 /* Finds the first global IPv6 address with all of the flags @with and none of @without */
-static bool find_ipv6(struct in6_addr *addr, struct net_device *netdev, u32 with, u32 without)
+static bool sockaddr_find_ipv6(struct in6_addr *addr, struct net_device *netdev,
+			       u32 with, u32 without)
 {
 	struct inet6_dev *idev = __in6_dev_get(netdev);
 	const struct inet6_ifaddr *ifa;
@@ -180,7 +181,7 @@ static bool find_ipv6(struct in6_addr *addr, struct net_device *netdev, u32 with
 	return found;
 }
 
-static bool has_ipv4(struct net_device *netdev, __be32 addr)
+static bool sockaddr_has_ipv4(struct net_device *netdev, __be32 addr)
 {
 	struct in_device *in_dev = __in_dev_get_rtnl(netdev);
 	const struct in_ifaddr *ifa;
@@ -194,7 +195,7 @@ static bool has_ipv4(struct net_device *netdev, __be32 addr)
 	return false;
 }
 
-static bool has_ipv6(struct net_device *netdev, const struct in6_addr *addr)
+static bool sockaddr_has_ipv6(struct net_device *netdev, const struct in6_addr *addr)
 {
 	struct inet6_dev *idev = __in6_dev_get(netdev);
 	const struct inet6_ifaddr *ifa;
@@ -213,9 +214,9 @@ static bool sockaddr_is_of_netdev(const union kip_sockaddr *addr, struct net_dev
 {
 	switch (addr->sa.sa_family) {
 	case AF_INET:
-		return has_ipv4(netdev, addr->v4.sin_addr.s_addr);
+		return sockaddr_has_ipv4(netdev, addr->v4.sin_addr.s_addr);
 	case AF_INET6:
-		return has_ipv6(netdev, &addr->v6.sin6_addr);
+		return sockaddr_has_ipv6(netdev, &addr->v6.sin6_addr);
 	default:
 		return false;
 	}
@@ -245,10 +246,10 @@ bool kip_sockaddr_of_netdev(union kip_sockaddr *addr, struct net_device *netdev,
 		return true;
 	}
 	memset(addr, 0, sizeof(*addr));
-	if (find_ipv4(addr, netdev, port))
+	if (sockaddr_find_ipv4(addr, netdev, port))
 		return true;
-	if (!find_ipv6(&addr->v6.sin6_addr, netdev, 0,
-		       IFA_F_TENTATIVE | IFA_F_DEPRECATED | IFA_F_TEMPORARY))
+	if (!sockaddr_find_ipv6(&addr->v6.sin6_addr, netdev, 0,
+				IFA_F_TENTATIVE | IFA_F_DEPRECATED | IFA_F_TEMPORARY))
 		return false;
 	addr->v6.sin6_family = AF_INET6;
 	addr->v6.sin6_port = htons(port);
@@ -270,5 +271,5 @@ bool kip_sockaddr_is_pending(struct net_device *netdev)
 
 	ASSERT_RTNL();
 	return netif_oper_up(netdev) &&
-	       find_ipv6(&addr, netdev, IFA_F_TENTATIVE, IFA_F_DADFAILED);
+	       sockaddr_find_ipv6(&addr, netdev, IFA_F_TENTATIVE, IFA_F_DADFAILED);
 }

@@ -34,15 +34,15 @@
 
 typedef int (*store_fn)(struct kip_dev *dev, const char *text);
 
-static struct kip_dev *to_kip(struct device *device)
+static struct kip_dev *sysfs_to_dev(struct device *device)
 {
 	return netdev_priv(to_net_dev(device));
 }
 
-static ssize_t store(struct device *device, const char *text, size_t count, store_fn fn,
-		     struct net *net)
+static ssize_t sysfs_store(struct device *device, const char *text, size_t count, store_fn fn,
+			   struct net *net)
 {
-	struct kip_dev *dev = to_kip(device);
+	struct kip_dev *dev = sysfs_to_dev(device);
 	int ret;
 
 	if (!ns_capable(net->user_ns, CAP_NET_ADMIN))
@@ -54,7 +54,7 @@ static ssize_t store(struct device *device, const char *text, size_t count, stor
 	return ret ? ret : count;
 }
 
-static int refuse(struct kip_dev *dev, int ret, const char *why)
+static int sysfs_refuse(struct kip_dev *dev, int ret, const char *why)
 {
 	/* Containers may write the mode, too, but must not flood the log */
 	if (capable(CAP_NET_ADMIN) || net_ratelimit())
@@ -63,7 +63,7 @@ static int refuse(struct kip_dev *dev, int ret, const char *why)
 }
 
 /* Parses a number and checks its limits */
-static int parse(struct kip_dev *dev, const char *text, u64 min, u64 max, u64 *value)
+static int sysfs_parse(struct kip_dev *dev, const char *text, u64 min, u64 max, u64 *value)
 {
 	char why[80];
 	int ret;
@@ -72,10 +72,10 @@ static int parse(struct kip_dev *dev, const char *text, u64 min, u64 max, u64 *v
 	if (!ret && *value >= min && *value <= max)
 		return 0;
 	snprintf(why, sizeof(why), "must be a number from %llu to %llu", min, max);
-	return refuse(dev, ret ? ret : -ERANGE, why);
+	return sysfs_refuse(dev, ret ? ret : -ERANGE, why);
 }
 
-static int store_mode(struct kip_dev *dev, const char *text)
+static int sysfs_store_mode(struct kip_dev *dev, const char *text)
 {
 	bool is_connected;
 
@@ -84,7 +84,7 @@ static int store_mode(struct kip_dev *dev, const char *text)
 	else if (sysfs_streq(text, "datagram"))
 		is_connected = false;
 	else
-		return refuse(dev, -EINVAL, "mode is connected or datagram");
+		return sysfs_refuse(dev, -EINVAL, "mode is connected or datagram");
 	if (is_connected == dev->settings.is_connected)
 		return 0;
 	dev->settings.is_connected = is_connected;
@@ -92,10 +92,10 @@ static int store_mode(struct kip_dev *dev, const char *text)
 	return 0;
 }
 
-static int store_port(struct kip_dev *dev, const char *text)
+static int sysfs_store_port(struct kip_dev *dev, const char *text)
 {
 	u64 value;
-	int ret = parse(dev, text, 1, 65535, &value);
+	int ret = sysfs_parse(dev, text, 1, 65535, &value);
 
 	if (ret)
 		return ret;
@@ -106,45 +106,45 @@ static int store_port(struct kip_dev *dev, const char *text)
 	return 0;
 }
 
-static int store_pkey(struct kip_dev *dev, const char *text)
+static int sysfs_store_pkey(struct kip_dev *dev, const char *text)
 {
 	u64 value;
-	int ret = parse(dev, text, 1, 0xffff, &value);
+	int ret = sysfs_parse(dev, text, 1, 0xffff, &value);
 
 	if (ret)
 		return ret;
 	if (!(value & ~KIP_PKEY_FULL))
-		return refuse(dev, -EINVAL, "P_Keys 0 and 0x8000 are not valid");
+		return sysfs_refuse(dev, -EINVAL, "P_Keys 0 and 0x8000 are not valid");
 	/* RFC 4391 4.1: full membership */
 	dev->settings.pkey = value | KIP_PKEY_FULL;
 	kip_dev_new_address(dev);
 	return 0;
 }
 
-static int store_qkey(struct kip_dev *dev, const char *text)
+static int sysfs_store_qkey(struct kip_dev *dev, const char *text)
 {
 	u64 value;
-	int ret = parse(dev, text, 0, U32_MAX, &value);
+	int ret = sysfs_parse(dev, text, 0, U32_MAX, &value);
 
 	if (!ret)
 		WRITE_ONCE(dev->settings.qkey, value | KIP_QKEY_CONTROLLED);
 	return ret;
 }
 
-static int store_datagram_mtu(struct kip_dev *dev, const char *text)
+static int sysfs_store_datagram_mtu(struct kip_dev *dev, const char *text)
 {
 	u64 value;
-	int ret = parse(dev, text, KIP_DGRAM_MTU_MIN, KIP_DGRAM_MTU_MAX, &value);
+	int ret = sysfs_parse(dev, text, KIP_DGRAM_MTU_MIN, KIP_DGRAM_MTU_MAX, &value);
 
 	if (!ret)
 		WRITE_ONCE(dev->settings.dgram_mtu, value);
 	return ret;
 }
 
-static int store_rx_depth(struct kip_dev *dev, const char *text)
+static int sysfs_store_rx_depth(struct kip_dev *dev, const char *text)
 {
 	u64 value;
-	int ret = parse(dev, text, 1, KIP_RX_DEPTH_MAX, &value);
+	int ret = sysfs_parse(dev, text, 1, KIP_RX_DEPTH_MAX, &value);
 
 	if (ret)
 		return ret;
@@ -153,61 +153,62 @@ static int store_rx_depth(struct kip_dev *dev, const char *text)
 	return 0;
 }
 
-static int store_max_conns(struct kip_dev *dev, const char *text)
+static int sysfs_store_max_conns(struct kip_dev *dev, const char *text)
 {
 	u64 value;
-	int ret = parse(dev, text, 0, KIP_MAX_PEERS, &value);
+	int ret = sysfs_parse(dev, text, 0, KIP_MAX_PEERS, &value);
 
 	if (!ret)
 		WRITE_ONCE(dev->settings.max_conns, value);
 	return ret;
 }
 
-static int store_rx_mem(struct kip_dev *dev, const char *text)
+static int sysfs_store_rx_mem(struct kip_dev *dev, const char *text)
 {
 	u64 value;
-	int ret = parse(dev, text, 0, 1ULL << 40, &value);
+	int ret = sysfs_parse(dev, text, 0, 1ULL << 40, &value);
 
 	if (ret)
 		return ret;
 	/* The memory is not charged to a memory cgroup */
 	if (value > KIP_RX_MEM && !capable(CAP_NET_ADMIN))
-		return refuse(dev, -EPERM, "more than the default is for the host's administrator");
+		return sysfs_refuse(dev, -EPERM,
+				    "more than the default is for the host's administrator");
 	WRITE_ONCE(dev->settings.rx_mem, value);
 	return 0;
 }
 
-static int store_idle_s(struct kip_dev *dev, const char *text)
+static int sysfs_store_idle_s(struct kip_dev *dev, const char *text)
 {
 	u64 value;
-	int ret = parse(dev, text, 0, 86400, &value);
+	int ret = sysfs_parse(dev, text, 0, 86400, &value);
 
 	if (!ret)
 		WRITE_ONCE(dev->settings.idle_s, value);
 	return ret;
 }
 
-static int store_learn(struct kip_dev *dev, const char *text)
+static int sysfs_store_learn(struct kip_dev *dev, const char *text)
 {
 	u64 value;
-	int ret = parse(dev, text, 0, 86400, &value);
+	int ret = sysfs_parse(dev, text, 0, 86400, &value);
 
 	if (!ret)
 		WRITE_ONCE(dev->settings.learn_s, value);
 	return ret;
 }
 
-static int store_listed_only(struct kip_dev *dev, const char *text)
+static int sysfs_store_listed_only(struct kip_dev *dev, const char *text)
 {
 	bool value;
 
 	if (kstrtobool(text, &value))
-		return refuse(dev, -EINVAL, "must be 0 or 1");
+		return sysfs_refuse(dev, -EINVAL, "must be 0 or 1");
 	WRITE_ONCE(dev->settings.has_listed_only, value);
 	return 0;
 }
 
-static int store_group(struct kip_dev *dev, const char *text)
+static int sysfs_store_group(struct kip_dev *dev, const char *text)
 {
 	const union kip_sockaddr before = dev->udp.group;
 	union kip_sockaddr group = { };
@@ -216,23 +217,23 @@ static int store_group(struct kip_dev *dev, const char *text)
 	if (!sysfs_streq(text, "none")) {
 		if (kip_sockaddr_parse(&group, text, dev->settings.port) ||
 		    !kip_sockaddr_is_multicast(&group))
-			return refuse(dev, -EINVAL, "group is a multicast address, or none");
+			return sysfs_refuse(dev, -EINVAL, "group is a multicast address, or none");
 		if (dev->local.sa.sa_family != AF_UNSPEC &&
 		    group.sa.sa_family != dev->local.sa.sa_family)
-			return refuse(dev, -EAFNOSUPPORT,
-				      "group is of another address family than the underlying interface's address");
+			return sysfs_refuse(dev, -EAFNOSUPPORT,
+					    "group is of another address family than the underlying interface's address");
 	}
 	dev->udp.group = group;
 	ret = kip_dev_restart(dev);
 	if (!ret)
 		return 0;
-	refuse(dev, ret, "the group cannot be joined");
+	sysfs_refuse(dev, ret, "the group cannot be joined");
 	dev->udp.group = before;
 	kip_dev_restart(dev);
 	return ret;
 }
 
-static int store_peers(struct kip_dev *dev, const char *text)
+static int sysfs_store_peers(struct kip_dev *dev, const char *text)
 {
 	const bool is_gone = *text == '-';
 	union kip_sockaddr addr;
@@ -242,20 +243,21 @@ static int store_peers(struct kip_dev *dev, const char *text)
 	if ((*text != '+' && !is_gone) ||
 	    kip_sockaddr_parse(&addr, text + 1, dev->settings.port) ||
 	    !kip_sockaddr_lladdr(lladdr, &addr.sa, 0))
-		return refuse(dev, -EINVAL, "peers takes +ADDRESS or -ADDRESS, a unicast one");
+		return sysfs_refuse(dev, -EINVAL,
+				    "peers takes +ADDRESS or -ADDRESS, a unicast one");
 	if (!is_gone && dev->local.sa.sa_family != AF_UNSPEC &&
 	    addr.sa.sa_family != dev->local.sa.sa_family)
-		return refuse(dev, -EAFNOSUPPORT,
-			      "the peer is of another address family than the underlying interface's address");
+		return sysfs_refuse(dev, -EAFNOSUPPORT,
+				    "the peer is of another address family than the underlying interface's address");
 	ret = is_gone ? kip_udp_unlist(dev, &addr) : kip_udp_list(dev, &addr, false);
 	if (ret == -ENOSPC)
-		return refuse(dev, ret, "there are too many peers");
+		return sysfs_refuse(dev, ret, "there are too many peers");
 	return ret;
 }
 
 static ssize_t group_show(struct device *device, struct device_attribute *attr, char *buf)
 {
-	const union kip_sockaddr *group = &to_kip(device)->udp.group;
+	const union kip_sockaddr *group = &sysfs_to_dev(device)->udp.group;
 
 	if (group->sa.sa_family == AF_INET)
 		return sysfs_emit(buf, "%pI4\n", &group->v4.sin_addr);
@@ -264,7 +266,7 @@ static ssize_t group_show(struct device *device, struct device_attribute *attr, 
 	return sysfs_emit(buf, "none\n");
 }
 
-static int peers_line(char *line, const struct kip_listed *listed)
+static int sysfs_peers_line(char *line, const struct kip_listed *listed)
 {
 	const char *how = listed->is_learned ? " learned" : "";
 
@@ -281,7 +283,7 @@ static ssize_t peers_read(struct file *file, struct kobject *kobj,
 			  KIP_COMPAT_BIN_CONST struct bin_attribute *attr, char *buf, loff_t from,
 			  size_t count)
 {
-	struct kip_dev *dev = to_kip(kobj_to_dev(kobj));
+	struct kip_dev *dev = sysfs_to_dev(kobj_to_dev(kobj));
 	struct kip_udp *udp = &dev->udp;
 	struct kip_listed *listed;
 	char line[PEERS_LINE];
@@ -292,7 +294,7 @@ static ssize_t peers_read(struct file *file, struct kobject *kobj,
 		kip_udp_expire(dev);
 	spin_lock_bh(&udp->lock);
 	list_for_each_entry(listed, &udp->listed, entry) {
-		const int len = peers_line(line, listed);
+		const int len = sysfs_peers_line(line, listed);
 		const int skip = clamp_t(loff_t, from - at, 0, len);
 		const size_t part = min_t(size_t, len - skip, count - done);
 
@@ -313,33 +315,33 @@ static ssize_t peers_write(struct file *file, struct kobject *kobj,
 {
 	struct device *device = kobj_to_dev(kobj);
 
-	return store(device, text, count, store_peers, to_kip(device)->net);
+	return sysfs_store(device, text, count, sysfs_store_peers, sysfs_to_dev(device)->net);
 }
 
 static ssize_t mode_show(struct device *device, struct device_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, to_kip(device)->settings.is_connected ? "connected\n" :
+	return sysfs_emit(buf, sysfs_to_dev(device)->settings.is_connected ? "connected\n" :
 								       "datagram\n");
 }
 
 static ssize_t mode_store(struct device *device, struct device_attribute *attr, const char *text,
 			  size_t count)
 {
-	return store(device, text, count, store_mode, dev_net(to_net_dev(device)));
+	return sysfs_store(device, text, count, sysfs_store_mode, dev_net(to_net_dev(device)));
 }
 
 /* Defines the show function of a numeric setting */
 #define SHOW(name, format, field) \
 static ssize_t name##_show(struct device *device, struct device_attribute *attr, char *buf) \
 { \
-	return sysfs_emit(buf, format "\n", to_kip(device)->settings.field); \
+	return sysfs_emit(buf, format "\n", sysfs_to_dev(device)->settings.field); \
 }
 
 #define STORE(name) \
 static ssize_t name##_store(struct device *device, struct device_attribute *attr, \
 			    const char *text, size_t count) \
 { \
-	return store(device, text, count, store_##name, to_kip(device)->net); \
+	return sysfs_store(device, text, count, sysfs_store_##name, sysfs_to_dev(device)->net); \
 } \
 static DEVICE_ATTR_RW(name)
 

@@ -25,11 +25,11 @@
 
 #include "compat/net.h"
 #include "dev.h"
+#include "packet.h"
 #include "peer.h"
 #include "proto/addr.h"
 #include "proto/msg.h"
 #include "proto/peer_fsm.h"
-#include "rx.h"
 
 #define QUEUE_MAX	256
 /* Maximum number of datagrams received per run of the work item */
@@ -37,7 +37,6 @@
 /* Packets sent per run of the work item, each to as many nodes as are listed */
 #define TX_BURST	16
 #define BUFFER		(sizeof(struct kip_wire_dgram) + KIP_DGRAM_MTU_MAX + 1)
-#define RX_HEADROOM	ALIGN(NET_SKB_PAD + KIP_ADDR_LEN, 16)
 /* Headroom that a packet needs to become a datagram */
 #define TX_HEADROOM	(sizeof(struct kip_wire_dgram) - sizeof(struct kip_wire_hdr))
 
@@ -57,7 +56,7 @@ static struct udp_cb *udp_cb(struct sk_buff *skb)
 
 /* --- listed nodes ------------------------------------------------------------------ */
 
-static struct kip_listed *listed_find(struct kip_udp *udp, const union kip_sockaddr *addr)
+static struct kip_listed *udp_listed_find(struct kip_udp *udp, const union kip_sockaddr *addr)
 {
 	struct kip_listed *listed;
 
@@ -69,7 +68,7 @@ static struct kip_listed *listed_find(struct kip_udp *udp, const union kip_socka
 	return NULL;
 }
 
-static bool listed_is_connected(struct kip_dev *dev, const struct kip_listed *listed)
+static bool udp_listed_is_connected(struct kip_dev *dev, const struct kip_listed *listed)
 {
 	const struct kip_peer *peer;
 	u8 lladdr[KIP_ADDR_LEN];
@@ -84,7 +83,7 @@ static bool listed_is_connected(struct kip_dev *dev, const struct kip_listed *li
 }
 
 /* A datagram's source address may be forged, so a learned node must be heard from regularly */
-static void listed_expire(struct kip_dev *dev)
+static void udp_listed_expire(struct kip_dev *dev)
 {
 	const unsigned long time = (unsigned long)READ_ONCE(dev->settings.learn_s) * HZ;
 	struct kip_udp *udp = &dev->udp;
@@ -94,7 +93,7 @@ static void listed_expire(struct kip_dev *dev)
 	list_for_each_entry_safe(listed, next, &udp->listed, entry) {
 		if (!listed->is_learned || time_before(jiffies, listed->heard_at + time))
 			continue;
-		if (time && listed_is_connected(dev, listed)) {
+		if (time && udp_listed_is_connected(dev, listed)) {
 			listed->heard_at = jiffies;
 			continue;
 		}
@@ -115,7 +114,7 @@ static void listed_expire(struct kip_dev *dev)
 void kip_udp_expire(struct kip_dev *dev)
 {
 	spin_lock_bh(&dev->udp.lock);
-	listed_expire(dev);
+	udp_listed_expire(dev);
 	spin_unlock_bh(&dev->udp.lock);
 }
 
@@ -143,8 +142,8 @@ int kip_udp_list(struct kip_dev *dev, const union kip_sockaddr *addr, bool is_le
 	listed->is_learned = is_learned;
 	listed->heard_at = jiffies;
 	spin_lock_bh(&udp->lock);
-	listed_expire(dev);
-	known = listed_find(udp, addr);
+	udp_listed_expire(dev);
+	known = udp_listed_find(udp, addr);
 	if (known) {
 		ret = -EEXIST;
 		if (known->is_learned && !is_learned) {
@@ -177,7 +176,7 @@ int kip_udp_unlist(struct kip_dev *dev, const union kip_sockaddr *addr)
 	struct kip_listed *listed;
 
 	spin_lock_bh(&udp->lock);
-	listed = listed_find(udp, addr);
+	listed = udp_listed_find(udp, addr);
 	if (listed) {
 		list_del(&listed->entry);
 		udp->nr_listed--;
@@ -203,7 +202,7 @@ bool kip_udp_is_listed(struct kip_dev *dev, const union kip_sockaddr *addr)
 	struct kip_listed *listed;
 
 	spin_lock_bh(&udp->lock);
-	listed = listed_find(udp, addr);
+	listed = udp_listed_find(udp, addr);
 	if (listed)
 		listed->heard_at = jiffies;
 	spin_unlock_bh(&udp->lock);
@@ -389,18 +388,19 @@ static void udp_deliver(struct kip_dev *dev, const u8 *data, unsigned int len, b
 
 	data += TX_HEADROOM;
 	len -= TX_HEADROOM;
-	skb = alloc_skb(RX_HEADROOM + len, GFP_KERNEL);
+	skb = alloc_skb(KIP_PACKET_HEADROOM + len, GFP_KERNEL);
 	if (!skb) {
 		kip_count(dev, KIP_STAT_RX_NO_MEMORY);
 		return;
 	}
-	skb_reserve(skb, RX_HEADROOM);
+	skb_reserve(skb, KIP_PACKET_HEADROOM);
 	skb_put_data(skb, data, len);
 	/* PACKET_MULTICAST keeps the stack from forwarding datagrams for all nodes */
 	skb->pkt_type = to_group ? PACKET_MULTICAST : PACKET_HOST;
 	kip_count(dev, KIP_STAT_RX_DATAGRAMS);
 	local_bh_disable();
-	kip_rx_packet(dev, skb);
+	kip_packet_prepare(dev, skb);
+	netif_rx(skb);
 	local_bh_enable();
 }
 
@@ -470,7 +470,7 @@ static int udp_set_multicast(struct kip_dev *dev, struct socket *sock)
 	return ret ? ret : udp_set(sock, SOL_IPV6, IPV6_MULTICAST_IF, dev->lower->ifindex);
 }
 
-static void port_watch(struct kip_port *port, bool is_watched)
+static void udp_watch_port(struct kip_port *port, bool is_watched)
 {
 	struct sock *sk = port->sock->sk;
 
@@ -486,7 +486,7 @@ static void port_watch(struct kip_port *port, bool is_watched)
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-static int port_open(struct kip_port *port, const union kip_sockaddr *addr)
+static int udp_open_port(struct kip_port *port, const union kip_sockaddr *addr)
 {
 	struct kip_dev *dev = port->dev;
 	union kip_sockaddr at = *addr;
@@ -511,14 +511,14 @@ static int port_open(struct kip_port *port, const union kip_sockaddr *addr)
 				  kip_sockaddr_len(&at));
 	if (ret)
 		return ret;
-	port_watch(port, true);
+	udp_watch_port(port, true);
 	return 0;
 }
 
-static void port_close(struct kip_port *port)
+static void udp_close_port(struct kip_port *port)
 {
 	if (port->sock) {
-		port_watch(port, false);
+		udp_watch_port(port, false);
 		cancel_work_sync(&port->work);
 		sock_release(port->sock);
 	}
@@ -527,7 +527,7 @@ static void port_close(struct kip_port *port)
 	port->buffer = NULL;
 }
 
-static int group_change(struct kip_dev *dev, bool is_joined)
+static int udp_change_group(struct kip_dev *dev, bool is_joined)
 {
 	const union kip_sockaddr *group = &dev->udp.joined;
 	struct sock *sk = dev->udp.multicast.sock->sk;
@@ -600,18 +600,18 @@ int kip_udp_open(struct kip_dev *dev)
 	int ret;
 
 	udp_check_families(dev);
-	ret = port_open(&udp->unicast, &dev->local);
+	ret = udp_open_port(&udp->unicast, &dev->local);
 	if (!ret && udp->group.sa.sa_family == dev->local.sa.sa_family) {
 		/* The setting may have changed by the time the group is left */
 		udp->joined = udp->group;
-		ret = port_open(&udp->multicast, &udp->joined);
+		ret = udp_open_port(&udp->multicast, &udp->joined);
 		if (!ret)
-			ret = group_change(dev, true);
+			ret = udp_change_group(dev, true);
 		if (ret)
-			port_close(&udp->multicast);
+			udp_close_port(&udp->multicast);
 	}
 	if (ret)
-		port_close(&udp->unicast);
+		udp_close_port(&udp->unicast);
 	return ret;
 }
 
@@ -628,9 +628,9 @@ void kip_udp_close(struct kip_dev *dev)
 	cancel_work_sync(&udp->work);
 	skb_queue_purge(&udp->queue);
 	if (udp->multicast.sock)
-		group_change(dev, false);
-	port_close(&udp->multicast);
-	port_close(&udp->unicast);
+		udp_change_group(dev, false);
+	udp_close_port(&udp->multicast);
+	udp_close_port(&udp->unicast);
 }
 
 /**

@@ -69,7 +69,7 @@ struct kiw_ep *kiw_ep_new(struct kiw_device *dev)
 		goto err_free;
 	kref_init(&ep->ref);
 	mutex_init(&ep->lock);
-	spin_lock_init(&ep->half_lock);
+	spin_lock_init(&ep->children_lock);
 	INIT_LIST_HEAD(&ep->children);
 	INIT_LIST_HEAD(&ep->half_link);
 	INIT_LIST_HEAD(&ep->startup_link);
@@ -349,16 +349,16 @@ static void ep_leave_listener(struct kiw_ep *ep)
 
 	if (!listener)
 		return;
-	spin_lock(&listener->half_lock);
+	spin_lock(&listener->children_lock);
 	list_del(&ep->link);
 	WRITE_ONCE(listener->num_children, listener->num_children - 1);
-	spin_unlock(&listener->half_lock);
+	spin_unlock(&listener->children_lock);
 	ep->listener = NULL;
 	kiw_ep_put(listener);
 	kiw_ep_put(ep);
 }
 
-/* Deliver a Request. Holds @half_lock, so that no upcall runs once the listener is stopped. */
+/* Deliver a Request. Holds @children_lock, so that no upcall runs once the listener is stopped. */
 static int ep_upcall_request(struct kiw_ep *ep)
 {
 	struct kiw_ep *listener = ep->listener;
@@ -373,10 +373,10 @@ static int ep_upcall_request(struct kiw_ep *ep)
 
 	kiw_mpa_peer_limits(&ep->startup->req, &ep->startup->want, &ird, &ord);
 	ep_set_depths(&event, ird, ord);
-	spin_lock(&listener->half_lock);
+	spin_lock(&listener->children_lock);
 	if (!listener->is_stopped)
 		ret = ep_upcall(ep, listener->cm_id, &event);
-	spin_unlock(&listener->half_lock);
+	spin_unlock(&listener->children_lock);
 	ep_leave_listener(ep);
 	ep->startup->pdata = NULL;
 	ep->startup->pdata_len = 0;

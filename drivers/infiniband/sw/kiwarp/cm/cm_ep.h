@@ -90,7 +90,7 @@ struct kiw_ep_accept {
  * @dev: the device; outlives the endpoint
  * @lock: protects everything below unless stated otherwise; taken by work items and
  *	downcalls, never by callbacks. Order: listener's @lock, child's @lock, then
- *	listener's @half_lock or the socket lock, then the device's @half_open_lock or
+ *	listener's @children_lock or the socket lock, then the device's @half_open_lock or
  *	@startups_lock
  * @state: &enum kiw_cm_state; written by kiw_ep_step()
  * @agreed: the outcome of the negotiation
@@ -104,7 +104,7 @@ struct kiw_ep_accept {
  *	read by iw_cm's work item while the process waits
  * @startup: owned; NULL once the startup has succeeded or failed; a listener keeps it
  * @listener: the listener it came from, referenced; NULL once the consumer has been told
- * @link: in @listener's @children; protected by @listener's @half_lock
+ * @link: in @listener's @children; protected by @listener's @children_lock
  * @half_link: in the device's @half_open until the consumer has answered; protected by its lock,
  *	joins and leaves under @lock
  * @half_listener: the listener it came from, referenced, as long as @half_link is in the list
@@ -114,8 +114,8 @@ struct kiw_ep_accept {
  * @num_children: listener: length of @children
  * @num_half_open: listener: its connections in the device's @half_open; protected by its lock
  * @backlog: listener: connections the consumer allows for; the policy adds to it
- * @half_lock: listener: protects @children, @num_children and @is_stopped; held during the upcall
- *	of a Request
+ * @children_lock: listener: protects @children, @num_children and @is_stopped; held during the
+ *	upcall of a Request
  * @is_stopped: listener: takes no more children, and @cm_id must not be called any more
  */
 struct kiw_ep {
@@ -146,7 +146,7 @@ struct kiw_ep {
 	unsigned int num_children;
 	unsigned int num_half_open;
 	unsigned int backlog;
-	spinlock_t half_lock;
+	spinlock_t children_lock;
 	bool is_stopped;
 };
 

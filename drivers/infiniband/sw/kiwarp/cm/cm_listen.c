@@ -44,7 +44,7 @@ static bool listen_join(struct kiw_ep *ep, struct kiw_ep *listener)
 	struct kiw_device *dev = ep->dev;
 	bool is_welcome;
 
-	spin_lock(&listener->half_lock);
+	spin_lock(&listener->children_lock);
 	is_welcome = !listener->is_stopped;
 	if (is_welcome) {
 		kiw_ep_get(listener);
@@ -62,7 +62,7 @@ static bool listen_join(struct kiw_ep *ep, struct kiw_ep *listener)
 			dev->num_half_listeners++;
 		spin_unlock(&dev->half_open_lock);
 	}
-	spin_unlock(&listener->half_lock);
+	spin_unlock(&listener->children_lock);
 	return is_welcome;
 }
 
@@ -71,11 +71,11 @@ static struct kiw_ep *listen_first_child(struct kiw_ep *listener)
 {
 	struct kiw_ep *ep;
 
-	spin_lock(&listener->half_lock);
+	spin_lock(&listener->children_lock);
 	ep = list_first_entry_or_null(&listener->children, struct kiw_ep, link);
 	if (ep)
 		kiw_ep_get(ep);
-	spin_unlock(&listener->half_lock);
+	spin_unlock(&listener->children_lock);
 	return ep;
 }
 
@@ -260,9 +260,9 @@ static void listen_stop(struct kiw_ep *listener)
 {
 	struct kiw_ep *ep;
 
-	spin_lock(&listener->half_lock);
+	spin_lock(&listener->children_lock);
 	listener->is_stopped = true;
-	spin_unlock(&listener->half_lock);
+	spin_unlock(&listener->children_lock);
 
 	mutex_lock(&listener->lock);
 	kiw_ep_step(listener, KIW_CME_DESTROY, 0);

@@ -102,10 +102,6 @@ enum kiw_cm_event {
 #define KIW_CMA_END_STARTUP		BIT(9)	/* disarm the deadline, free the buffer */
 #define KIW_CMA_RELEASE			BIT(10)	/* drop all references */
 
-#define KIW_CMA_UPCALLS		(KIW_CMA_UPCALL_REQUEST | KIW_CMA_UPCALL_REPLY_OK | \
-				 KIW_CMA_UPCALL_REPLY_FAIL | KIW_CMA_UPCALL_ESTABLISHED | \
-				 KIW_CMA_UPCALL_CLOSE)
-
 /**
  * struct kiw_cm_step - one cell of the table
  * @legal: this event may happen in this state

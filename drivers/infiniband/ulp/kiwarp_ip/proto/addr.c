@@ -125,7 +125,7 @@ bool kip_addr_is_ipv4(const u8 *lladdr)
 	return !memcmp(lladdr + GID_OFFSET, mapped, sizeof(mapped));
 }
 
-static bool is_usable_ipv4(const u8 *ip)
+static bool addr_is_usable_ipv4(const u8 *ip)
 {
 	/* This network, loopback, multicast and above */
 	return ip[0] && ip[0] != 127 && ip[0] < 224;
@@ -149,7 +149,7 @@ bool kip_addr_is_valid(const u8 *lladdr)
 	if (!qpn || qpn > 0xffff)
 		return false;
 	if (kip_addr_is_ipv4(lladdr))
-		return is_usable_ipv4(lladdr + IPV4_OFFSET);
+		return addr_is_usable_ipv4(lladdr + IPV4_OFFSET);
 	/* Global or unique local: 2000::/3, fc00::/7 */
 	return (gid[0] & 0xe0) == 0x20 || (gid[0] & 0xfe) == 0xfc;
 }

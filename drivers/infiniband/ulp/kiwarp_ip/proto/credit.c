@@ -72,7 +72,7 @@ bool kip_credit_receive(struct kip_credit *credit)
 	return true;
 }
 
-static bool take_limit(struct kip_credit *credit, u32 limit)
+static bool credit_take_limit(struct kip_credit *credit, u32 limit)
 {
 	/* The peer cannot have received more than was sent, and must not take back credit. */
 	if (limit - credit->sent > credit->peer_depth)
@@ -98,9 +98,9 @@ bool kip_credit_control(struct kip_credit *credit, u8 op, u32 value)
 {
 	switch (op) {
 	case KIP_OP_GRANT:
-		return take_limit(credit, value);
+		return credit_take_limit(credit, value);
 	case KIP_OP_ANSWER:
-		if (!credit->is_probing || !take_limit(credit, value))
+		if (!credit->is_probing || !credit_take_limit(credit, value))
 			return false;
 		credit->is_probing = false;
 		return true;
@@ -126,7 +126,7 @@ void kip_credit_ask(struct kip_credit *credit)
 		credit->has_probe = true;
 }
 
-static bool owes_grant(const struct kip_credit *credit)
+static bool credit_owes_grant(const struct kip_credit *credit)
 {
 	const u32 grown = credit->received + credit->depth - credit->granted;
 
@@ -149,7 +149,7 @@ u8 kip_credit_next(struct kip_credit *credit, u32 *value)
 		credit->granted = *value;
 		return KIP_OP_ANSWER;
 	}
-	if (owes_grant(credit)) {
+	if (credit_owes_grant(credit)) {
 		credit->granted = *value;
 		return KIP_OP_GRANT;
 	}

@@ -93,7 +93,7 @@ bool kip_control_parse(const void *data, unsigned int len, u8 *op, u32 *value)
 	return wire.op >= KIP_OP_GRANT && wire.op <= KIP_OP_ANSWER;
 }
 
-static bool is_neighbour_discovery(const u8 *packet, unsigned int len)
+static bool msg_is_neighbour_discovery(const u8 *packet, unsigned int len)
 {
 	return len > IPV6_LEN && packet[IPV6_NEXT_HEADER] == IPV6_ICMP &&
 	       packet[IPV6_LEN] >= ND_FIRST && packet[IPV6_LEN] <= ND_LAST;
@@ -117,7 +117,7 @@ enum kip_way kip_msg_way(u16 type, const void *packet, unsigned int len)
 	case KIP_TYPE_IPV4:
 		return KIP_WAY_ANY;
 	case KIP_TYPE_IPV6:
-		return is_neighbour_discovery(packet, len) ? KIP_WAY_DATAGRAM : KIP_WAY_ANY;
+		return msg_is_neighbour_discovery(packet, len) ? KIP_WAY_DATAGRAM : KIP_WAY_ANY;
 	case KIP_TYPE_ARP:
 	case KIP_TYPE_RARP:
 		return KIP_WAY_DATAGRAM;

@@ -11,7 +11,7 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-static u32 round_up_piece(u32 bytes)
+static u32 rxplan_round_up(u32 bytes)
 {
 	u32 size = KIP_RX_PIECE_MIN;
 
@@ -40,7 +40,7 @@ bool kip_rxplan_make(struct kip_rxplan *plan, u32 rx_mtu, unsigned int max_sge)
 	if (!max_sge)
 		return false;
 	for (; rest && nr < most; nr++) {
-		size[nr] = round_up_piece(nr + 1 < most ? (rest + 1) / 2 : rest);
+		size[nr] = rxplan_round_up(nr + 1 < most ? (rest + 1) / 2 : rest);
 		rest -= min(rest, size[nr]);
 	}
 	if (rest)
