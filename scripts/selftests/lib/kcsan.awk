@@ -9,6 +9,8 @@
 # The tick of a workqueue's thread reads them, in kthread_data(), and looks at a flag that never
 # changes. Whichever module that hits, it is a race of the kernel with itself. So is
 # ktime_get_seconds(), which reads a word of the timekeeper that the tick writes, and which TCP calls.
+# So is move_linked_works(): a workqueue's thread reads the flag of linked work items in the word in
+# which queue_work_on() sets the pending bit.
 #
 # A report goes from its title to the next ruler. Lines of other reports that came
 # between its own are printed whatever becomes of it.
@@ -38,7 +40,8 @@ function is_part(t) {
 
 # With one of these on one side of the title
 function is_known(t) {
-	return t ~ / in (kthread_data|ktime_get_seconds) \/ / || t ~ / \/ (kthread_data|ktime_get_seconds)$/
+	return t ~ / in (kthread_data|ktime_get_seconds|move_linked_works) \/ / ||
+		t ~ / \/ (kthread_data|ktime_get_seconds|move_linked_works)$/
 }
 
 function end_report(	i) {
