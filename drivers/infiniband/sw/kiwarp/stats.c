@@ -13,9 +13,20 @@
 #include <linux/errno.h>
 
 /* kiw_count_failed() converts from one list to the other. */
-static_assert(KIW_STAT_WC_GENERAL - KIW_STAT_WC_LOC_LEN == KIW_WCS_GENERAL - KIW_WCS_LOC_LEN);
-static_assert(KIW_STAT_WC_FLUSHED - KIW_STAT_WC_LOC_LEN == KIW_WCS_FLUSHED - KIW_WCS_LOC_LEN);
-static_assert(KIW_STAT_WC_REM_OP - KIW_STAT_WC_LOC_LEN == KIW_WCS_REM_OP - KIW_WCS_LOC_LEN);
+#define STATS_SAME_PLACE(status) \
+	static_assert(KIW_STAT_WC_##status - KIW_STAT_WC_LOC_LEN == \
+		      KIW_WCS_##status - KIW_WCS_LOC_LEN)
+
+STATS_SAME_PLACE(LOC_PROT);
+STATS_SAME_PLACE(LOC_QP_OP);
+STATS_SAME_PLACE(FLUSHED);
+STATS_SAME_PLACE(BAD_RESP);
+STATS_SAME_PLACE(REM_ACCESS);
+STATS_SAME_PLACE(REM_INV_REQ);
+STATS_SAME_PLACE(REM_OP);
+STATS_SAME_PLACE(MEM_OP);
+STATS_SAME_PLACE(GENERAL);
+static_assert(KIW_WCS_COUNT == KIW_WCS_GENERAL + 1);
 
 /* Counter for the kind of a fault, whichever layer detects it; 0: counted by layer only */
 static const enum kiw_stat fault_stats[KIW_PERR_COUNT] = {
