@@ -20,7 +20,7 @@ COLUMNS = 100
 
 def is_too_long(line):
     """Prose: not what is indented as literal text, nor a table, whose columns are two blanks apart."""
-    return len(line) > COLUMNS and not line.startswith("    ") and "  " not in line
+    return len(line) > COLUMNS and not line.startswith("    ") and "  " not in line.lstrip()
 
 
 def check(tree):
