@@ -343,10 +343,9 @@ static enum kiw_perr rx_write(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 	return KIW_PERR_NONE;
 }
 
-static enum kiw_perr rx_read_request(struct kiw_qp *qp, struct kiw_rx_run *run,
-				     const struct kiw_rx_fpdu *fpdu)
+static enum kiw_perr rx_read_request(struct kiw_qp *qp, struct kiw_rx_run *run)
 {
-	const struct kiw_ddp_seg *seg = &fpdu->seg;
+	const struct kiw_ddp_seg *seg = &run->fpdu.seg;
 	enum kiw_mem_fault fault = KIW_MEM_OK;
 	struct kiw_read_req req;
 	enum kiw_perr perr;
@@ -362,7 +361,7 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, struct kiw_rx_run *run,
 	perr = kiw_untagged_check(&qp->rx.queue[KIW_QN_READ_REQ], seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;
-	kiw_read_req_decode(fpdu->head + seg->hdr_len, &req);
+	kiw_read_req_decode(run->fpdu.head + seg->hdr_len, &req);
 	if (req.size) {
 		fault = rx_find_target(qp, req.src_stag, IB_ACCESS_REMOTE_READ, req.src_to,
 				       req.size, &mr);
@@ -370,7 +369,7 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, struct kiw_rx_run *run,
 	}
 	if (fault != KIW_MEM_OK)
 		return kiw_mr_source_perr(fault);
-	if (!kiw_inq_add(&qp->tx.inq, &req, fpdu->head + KIW_FPDU_LEN_SIZE))
+	if (!kiw_inq_add(&qp->tx.inq, &req, run->fpdu.head + KIW_FPDU_LEN_SIZE))
 		return KIW_PERR_DDP_NO_BUFFER;
 	kiw_untagged_advance(&qp->rx.queue[KIW_QN_READ_REQ], seg);
 	kiw_count(qp->stats, KIW_STAT_RX_READ_REQUESTS);
@@ -460,9 +459,8 @@ static enum kiw_perr rx_immediate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 	return KIW_PERR_NONE;
 }
 
-/* The header is longer than @fpdu->head, which has the DDP header. */
-static enum kiw_perr rx_atomic_request(struct kiw_qp *qp, struct kiw_rx_run *run,
-				       const struct kiw_rx_fpdu *fpdu)
+/* The header is longer than @run->fpdu.head, which has the DDP header. */
+static enum kiw_perr rx_atomic_request(struct kiw_qp *qp, struct kiw_rx_run *run)
 {
 	u8 wire[sizeof(struct kiw_wire_atomic_req)];
 
@@ -472,7 +470,7 @@ static enum kiw_perr rx_atomic_request(struct kiw_qp *qp, struct kiw_rx_run *run
 		return KIW_PERR_DDP_NO_BUFFER;
 	if (!rx_copy(qp, &run->cur, wire, sizeof(wire)) || kiw_sock_is_unreadable(qp->ks))
 		return KIW_PERR_RDMAP_CATASTROPHIC;
-	return kiw_rx_atomic_request(qp, &fpdu->seg, fpdu->head + KIW_FPDU_LEN_SIZE, wire);
+	return kiw_rx_atomic_request(qp, &run->fpdu.seg, run->fpdu.head + KIW_FPDU_LEN_SIZE, wire);
 }
 
 /* RFC 7306 5.2.2: the original value goes to the consumer in the byte order of the CPU. */
@@ -543,14 +541,13 @@ static enum kiw_perr rx_check_order(const struct kiw_qp *qp, const struct kiw_dd
 }
 
 /* The messages of RFC 7306. Not inline: they are rare, and would slow down the others. */
-static noinline enum kiw_perr rx_dispatch_ext(struct kiw_qp *qp, struct kiw_rx_run *run,
-					      const struct kiw_rx_fpdu *fpdu)
+static noinline enum kiw_perr rx_dispatch_ext(struct kiw_qp *qp, struct kiw_rx_run *run)
 {
-	const struct kiw_ddp_seg *seg = &fpdu->seg;
+	const struct kiw_ddp_seg *seg = &run->fpdu.seg;
 
 	switch (seg->opcode) {
 	case KIW_RDMAP_ATOMIC_REQ:
-		return rx_atomic_request(qp, run, fpdu);
+		return rx_atomic_request(qp, run);
 	case KIW_RDMAP_ATOMIC_RESP:
 		return rx_atomic_response(qp, &run->cur, seg);
 	default:
@@ -558,16 +555,15 @@ static noinline enum kiw_perr rx_dispatch_ext(struct kiw_qp *qp, struct kiw_rx_r
 	}
 }
 
-static enum kiw_perr rx_dispatch(struct kiw_qp *qp, struct kiw_rx_run *run,
-				 const struct kiw_rx_fpdu *fpdu)
+static enum kiw_perr rx_dispatch(struct kiw_qp *qp, struct kiw_rx_run *run)
 {
-	const struct kiw_ddp_seg *seg = &fpdu->seg;
+	const struct kiw_ddp_seg *seg = &run->fpdu.seg;
 
 	switch (seg->opcode) {
 	case KIW_RDMAP_WRITE:
 		return rx_write(qp, &run->cur, seg);
 	case KIW_RDMAP_READ_REQ:
-		return rx_read_request(qp, run, fpdu);
+		return rx_read_request(qp, run);
 	case KIW_RDMAP_READ_RESP:
 		return rx_read_response(qp, &run->cur, seg);
 	case KIW_RDMAP_TERMINATE:
@@ -576,7 +572,7 @@ static enum kiw_perr rx_dispatch(struct kiw_qp *qp, struct kiw_rx_run *run,
 	case KIW_RDMAP_IMMEDIATE_SE:
 	case KIW_RDMAP_ATOMIC_REQ:
 	case KIW_RDMAP_ATOMIC_RESP:
-		return rx_dispatch_ext(qp, run, fpdu);
+		return rx_dispatch_ext(qp, run);
 	default:
 		return rx_send(qp, &run->cur, seg);
 	}
@@ -600,15 +596,14 @@ static void rx_spoken(struct kiw_qp *qp)
  * has decoded the header, and the state that belongs to the message rather than to this segment
  * does not change.
  */
-static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_run *run, struct kiw_rx_fpdu *fpdu,
-			     bool continues)
+static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_run *run, bool continues)
 {
-	struct kiw_ddp_seg *seg = &fpdu->seg;
+	struct kiw_ddp_seg *seg = &run->fpdu.seg;
 	enum kiw_perr perr;
 
-	perr = kiw_rx_verify(qp, &run->cur, fpdu->extent.total);
+	perr = kiw_rx_verify(qp, &run->cur, run->fpdu.extent.total);
 	if (perr == KIW_PERR_NONE && !continues)
-		perr = kiw_ddp_decode(fpdu->head, fpdu->extent.ulpdu_len, qp->conn.version,
+		perr = kiw_ddp_decode(run->fpdu.head, run->fpdu.extent.ulpdu_len, qp->conn.version,
 				      qp->conn.opcodes, seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;
@@ -619,7 +614,7 @@ static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_run *run, struct k
 	if (perr != KIW_PERR_NONE)
 		return perr;
 	kiw_rx_skip(qp, &run->cur, seg->hdr_len);
-	perr = rx_dispatch(qp, run, fpdu);
+	perr = rx_dispatch(qp, run);
 	if (perr != KIW_PERR_NONE || continues)
 		return perr;
 	qp->rx.in_message = !seg->last;
@@ -634,11 +629,11 @@ static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_run *run, struct k
  * stays in the queue, before the @rest bytes that follow, and the next run processes it from the
  * start.
  */
-static void rx_put_off(struct kiw_rx_run *run, const struct kiw_rx_fpdu *fpdu, u32 rest)
+static void rx_put_off(struct kiw_rx_run *run, u32 rest)
 {
 	run->num--;
-	run->octets -= fpdu->seg.payload_len;
-	run->cur.avail = rest + fpdu->extent.total;
+	run->octets -= run->fpdu.seg.payload_len;
+	run->cur.avail = rest + run->fpdu.extent.total;
 }
 
 /*
@@ -658,30 +653,30 @@ static void rx_fault(struct kiw_qp *qp, const struct kiw_rx_fpdu *fpdu, enum kiw
 }
 
 /* Process the FPDU at the front. Return: when to process the next one, or this one. */
-static enum rx_when rx_next(struct kiw_qp *qp, struct kiw_rx_run *run, struct kiw_rx_fpdu *fpdu)
+static enum rx_when rx_next(struct kiw_qp *qp, struct kiw_rx_run *run)
 {
 	struct kiw_rx_cursor *cur = &run->cur;
-	bool continues = kiw_rx_continues(qp, cur, fpdu);
-	enum kiw_mpa_rx what = continues ? KIW_MPA_RX_READY : kiw_rx_frame(qp, cur, fpdu);
-	u32 left = cur->avail - fpdu->extent.total;
+	bool continues = kiw_rx_continues(qp, cur, &run->fpdu);
+	enum kiw_mpa_rx what = continues ? KIW_MPA_RX_READY : kiw_rx_frame(qp, cur, &run->fpdu);
+	u32 left = cur->avail - run->fpdu.extent.total;
 	enum kiw_perr perr;
 
 	if (what == KIW_MPA_RX_MORE) {
-		run->want = fpdu->extent.total;
+		run->want = run->fpdu.extent.total;
 		return RX_WAIT;
 	}
-	perr = what == KIW_MPA_RX_READY ? rx_fpdu(qp, run, fpdu, continues) : KIW_PERR_MPA_FRAMING;
+	perr = what == KIW_MPA_RX_READY ? rx_fpdu(qp, run, continues) : KIW_PERR_MPA_FRAMING;
 	if (perr != KIW_PERR_NONE && run->is_short) {
-		rx_put_off(run, fpdu, left);
+		rx_put_off(run, left);
 		return RX_LATER;
 	}
 	if (perr != KIW_PERR_NONE) {
-		rx_fault(qp, fpdu, perr);
+		rx_fault(qp, &run->fpdu, perr);
 		return RX_WAIT;
 	}
 	kiw_sock_rx_skip(qp->ks, cur, cur->avail - left);
-	if (!fpdu->seg.last)
-		kiw_rx_follow(qp, run, fpdu);
+	if (!run->fpdu.seg.last)
+		kiw_rx_follow(qp, run);
 	return RX_NOW;
 }
 
@@ -709,15 +704,15 @@ static void rx_check_end(struct kiw_qp *qp, u32 left)
 }
 
 /* Process as many FPDUs as the budget allows. Return: when to process the next one. */
-static enum rx_when rx_use(struct kiw_qp *qp, struct kiw_rx_run *run, struct kiw_rx_fpdu *fpdu)
+static enum rx_when rx_use(struct kiw_qp *qp, struct kiw_rx_run *run)
 {
 	enum rx_when when = RX_NOW;
 
 	/* There is no previous FPDU that the first one could continue. */
-	fpdu->seg.last = true;
+	run->fpdu.seg.last = true;
 	kiw_mr_enter(qp->mrs, &qp->rx.section);
 	while (when == RX_NOW && run->cur.avail && kiw_rx_may_place(qp))
-		when = kiw_rx_has_budget(run) ? rx_next(qp, run, fpdu) : RX_SOON;
+		when = kiw_rx_has_budget(run) ? rx_next(qp, run) : RX_SOON;
 	kiw_mr_leave(&qp->rx.section);
 	kiw_count_add(qp->stats, KIW_STAT_RX_FPDUS, run->num);
 	kiw_count_add(qp->stats, KIW_STAT_RX_BYTES, run->octets);
@@ -749,7 +744,6 @@ static void rx_begin_run(struct kiw_qp *qp, struct kiw_rx_run *run)
  */
 void kiw_rx_run(struct kiw_qp *qp)
 {
-	struct kiw_rx_fpdu fpdu;
 	struct kiw_rx_run run;
 	enum rx_when when;
 	u32 start;
@@ -759,7 +753,7 @@ void kiw_rx_run(struct kiw_qp *qp)
 		return;
 	rx_begin_run(qp, &run);
 	start = run.cur.avail;
-	when = rx_use(qp, &run, &fpdu);
+	when = rx_use(qp, &run);
 	if (when == RX_SOON || when == RX_LATER) {
 		kiw_sock_rx_consume(qp->ks, start - run.cur.avail);
 		if (when == RX_SOON)

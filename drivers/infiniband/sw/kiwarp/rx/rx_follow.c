@@ -114,9 +114,9 @@ static inline void rx_place_at_once(struct kiw_mr *mr, u64 addr, const u8 *data,
  * without markers.
  */
 static __always_inline void rx_place_following(struct kiw_qp *qp, struct kiw_rx_run *run,
-					       struct kiw_rx_fpdu *fpdu, struct rx_sink *sink,
-					       bool is_marked)
+					       struct rx_sink *sink, bool is_marked)
 {
+	struct kiw_rx_fpdu *fpdu = &run->fpdu;
 	const u32 hdr_len = fpdu->seg.hdr_len;
 	const u32 len = fpdu->seg.payload_len;
 	struct kiw_rx_cursor *cur = &run->cur;
@@ -146,32 +146,33 @@ static __always_inline void rx_place_following(struct kiw_qp *qp, struct kiw_rx_
 /**
  * kiw_rx_follow() - place the segments that continue the message in progress
  * @qp: the QP
- * @run: the run; its position is advanced past the last FPDU placed here
- * @fpdu: the previous FPDU, which was placed and is not the last of its message; updated
+ * @run: the run; its FPDU has been placed and is not the last of its message; it and the position
+ *	advance past the last FPDU placed here
  *
  * Context: socket lock held, BHs off, within @qp->rx.section.
  */
-void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_run *run, struct kiw_rx_fpdu *fpdu)
+void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_run *run)
 {
+	const struct kiw_ddp_seg *seg = &run->fpdu.seg;
 	struct rx_sink sink;
 	u32 placed;
 	u64 room;
 
 	kiw_sock_assert_held(qp->ks);
-	if (!fpdu->seg.payload_len || !rx_find_sink(qp, &fpdu->seg, &sink))
+	if (!seg->payload_len || !rx_find_sink(qp, seg, &sink))
 		return;
 	room = sink.room;
 	if (qp->conn.rx_markers)
-		rx_place_following(qp, run, fpdu, &sink, true);
+		rx_place_following(qp, run, &sink, true);
 	else
-		rx_place_following(qp, run, fpdu, &sink, false);
+		rx_place_following(qp, run, &sink, false);
 	placed = room - sink.room;
-	if (fpdu->seg.opcode == KIW_RDMAP_WRITE) {
+	if (seg->opcode == KIW_RDMAP_WRITE) {
 		qp->rx.written += placed;
 		return;
 	}
 	qp->rx.sgl.off += placed;
-	if (fpdu->seg.opcode == KIW_RDMAP_READ_RESP)
+	if (seg->opcode == KIW_RDMAP_READ_RESP)
 		kiw_orq_oldest(&qp->tx.orq)->received += placed;
 	else
 		qp->rx.queue[KIW_QN_SEND].mo += placed;

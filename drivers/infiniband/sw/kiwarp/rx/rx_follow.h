@@ -8,9 +8,8 @@
 #define KIW_RX_FOLLOW_H
 
 struct kiw_qp;
-struct kiw_rx_fpdu;
 struct kiw_rx_run;
 
-void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_run *run, struct kiw_rx_fpdu *fpdu);
+void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_run *run);
 
 #endif /* KIW_RX_FOLLOW_H */

@@ -17,14 +17,14 @@
 #define KIW_RX_HEAD_SIZE	(KIW_FPDU_HDR_MAX + KIW_MARKER_SIZE)
 
 /**
- * struct kiw_rx_fpdu - the FPDU being received; between two FPDUs, the previous one
+ * struct kiw_rx_fpdu - what an FPDU is
  * @extent: length of the FPDU
  * @seg: header of the FPDU, decoded and checked; before the first FPDU of a run, its @last is true
  * @head_len: bytes in @head, at most %KIW_FPDU_HDR_MAX
  * @head: beginning of the FPDU without markers; a copy, so that what was checked is what is used
  *
- * Says what the FPDU is, not where: its position is that of the run, and is passed along. The FPDUs
- * of a run share one instance, because kiw_rx_continues() compares each with the previous one.
+ * It does not say where the FPDU is: that is the position of the run. A run has one instance for
+ * all of its FPDUs, because kiw_rx_continues() compares each with the previous one.
  */
 struct kiw_rx_fpdu {
 	struct kiw_fpdu extent;

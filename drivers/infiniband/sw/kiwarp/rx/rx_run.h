@@ -8,6 +8,7 @@
 #define KIW_RX_RUN_H
 
 #include "qp/qp.h"
+#include "rx_fpdu.h"
 #include "sock/sock.h"
 
 /* FPDUs and bytes of payload per run; limits how long one QP holds the CPU */
@@ -18,6 +19,7 @@
  * struct kiw_rx_run - progress of a run
  * @cur: position in the socket's receive queue: the next FPDU or, inside kiw_rx_run(), the next
  *	byte of the FPDU that is being processed
+ * @fpdu: the FPDU being received; between two FPDUs, the previous one
  * @num: valid FPDUs so far
  * @octets: bytes of payload in these FPDUs
  * @want: bytes from @cur on that must arrive before there is something to process
@@ -28,6 +30,7 @@
  */
 struct kiw_rx_run {
 	struct kiw_rx_cursor cur;
+	struct kiw_rx_fpdu fpdu;
 	u32 num;
 	u32 octets;
 	u32 want;
