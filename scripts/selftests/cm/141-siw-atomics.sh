@@ -27,6 +27,8 @@ devices() {
 		wait_for 5 rdma_is_active a && wait_for 5 rdma_is_active b
 }
 
+unload_both() { unload_kiwarp && unload_module siw; }
+
 { load_kiwarp && load_module siw && topo_up 1500 && modprobe kiwarp_ktest; } || bail "no two hosts"
 exec 8</run/netns/a 9</run/netns/b
 t_run "kiwarp on a, siw on b" devices a
@@ -38,5 +40,5 @@ exec 8<&- 9<&-
 t_run "unload the consumer" modprobe -r kiwarp_ktest
 rdma_down
 topo_down
-t_run "unload" unload_kiwarp
+t_run "unload" unload_both
 done_testing
