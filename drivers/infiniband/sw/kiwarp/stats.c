@@ -26,7 +26,7 @@ STATS_SAME_PLACE(REM_INV_REQ);
 STATS_SAME_PLACE(REM_OP);
 STATS_SAME_PLACE(MEM_OP);
 STATS_SAME_PLACE(GENERAL);
-static_assert(KIW_WCS_COUNT == KIW_WCS_GENERAL + 1);
+static_assert(KIW_WCS_COUNT - KIW_WCS_GENERAL == 1);
 
 /* Counter for the kind of a fault, whichever layer detects it; 0: counted by layer only */
 static const enum kiw_stat fault_stats[KIW_PERR_COUNT] = {
