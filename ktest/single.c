@@ -46,8 +46,9 @@ struct single_wr {
  * @param: of the connection
  * @user: region of the program's memory, or NULL
  * @lock: serialises commands
- * @log_lock: protects @log and @len
+ * @log_lock: protects @log, @len and @is_full
  * @len: length of @log
+ * @is_full: something did not fit into @log, which cannot be read any more
  * @log: what has happened
  * @next: next of @wrs to use
  * @wrs: work requests; each is used once
@@ -61,6 +62,7 @@ struct single {
 	struct mutex lock;
 	spinlock_t log_lock;
 	size_t len;
+	bool is_full;
 	char log[16384];
 	u32 next;
 	struct single_wr wrs[WRS];
@@ -80,7 +82,11 @@ static __printf(2, 3) void note(struct single *s, const char *format, ...)
 
 	va_start(args, format);
 	spin_lock_irqsave(&s->log_lock, flags);
-	s->len += vscnprintf(s->log + s->len, sizeof(s->log) - s->len, format, args);
+	s->len += vsnprintf(s->log + s->len, sizeof(s->log) - s->len, format, args);
+	if (s->len >= sizeof(s->log)) {
+		s->len = sizeof(s->log) - 1;
+		s->is_full = true;
+	}
 	spin_unlock_irqrestore(&s->log_lock, flags);
 	va_end(args);
 }
@@ -160,16 +166,22 @@ static int parse(struct single *s, const char *args, struct sockaddr_in *sin)
 	return 0;
 }
 
+static struct rdma_cm_id *make_id(struct single *s, const char *args, struct sockaddr_in *sin)
+{
+	int ret = parse(s, args, sin);
+
+	if (ret)
+		return ERR_PTR(ret);
+	return rdma_create_id(s->net, on_event, s, RDMA_PS_TCP, IB_QPT_RC);
+}
+
 /* Accepts the first connection. */
 static int do_listen(struct single *s, const char *args)
 {
 	struct sockaddr_in sin;
-	struct rdma_cm_id *id;
-	int ret = parse(s, args, &sin);
+	struct rdma_cm_id *id = make_id(s, args, &sin);
+	int ret;
 
-	if (ret)
-		return ret;
-	id = rdma_create_id(s->net, on_event, s, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	s->listener = id;
@@ -188,12 +200,9 @@ static int do_connect(struct single *s, const char *args)
 {
 	struct ktest_end *end = end_of(s);
 	struct sockaddr_in sin;
-	struct rdma_cm_id *id;
-	int ret = parse(s, args, &sin);
+	struct rdma_cm_id *id = make_id(s, args, &sin);
+	int ret;
 
-	if (ret)
-		return ret;
-	id = rdma_create_id(s->net, on_event, s, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	end->id = id;
@@ -287,9 +296,10 @@ static int do_dereg(struct single *s, const char *args)
 	return ret;
 }
 
-static u8 *mem_at(struct single *s, u32 offset)
+/* A word of the memory, or NULL */
+static u8 *word_at(struct single *s, u32 offset)
 {
-	return end_of(s)->mem + offset % (KTEST_MEM - sizeof(u64));
+	return offset <= KTEST_MEM - sizeof(u64) ? end_of(s)->mem + offset : NULL;
 }
 
 /* "OFFSET VALUE": a word of memory */
@@ -298,9 +308,9 @@ static int do_poke(struct single *s, const char *args)
 	u32 offset;
 	u64 value;
 
-	if (sscanf(args, "%u %llu", &offset, &value) != 2)
+	if (sscanf(args, "%u %llu", &offset, &value) != 2 || !word_at(s, offset))
 		return -EINVAL;
-	memcpy(mem_at(s, offset), &value, sizeof(value));
+	memcpy(word_at(s, offset), &value, sizeof(value));
 	return 0;
 }
 
@@ -310,9 +320,9 @@ static int do_peek(struct single *s, const char *args)
 	u32 offset;
 	u64 value;
 
-	if (one_number(args, &offset))
+	if (one_number(args, &offset) || !word_at(s, offset))
 		return -EINVAL;
-	memcpy(&value, mem_at(s, offset), sizeof(value));
+	memcpy(&value, word_at(s, offset), sizeof(value));
 	note(s, "word %llu\n", value);
 	return 0;
 }
@@ -497,6 +507,7 @@ static ssize_t file_read(struct file *file, char __user *buf, size_t len, loff_t
 	struct single *s = file->private_data;
 	struct ktest_end *end = end_of(s);
 	ssize_t ret = -ENOMEM;
+	bool is_full;
 	size_t size;
 	char *text;
 
@@ -504,12 +515,13 @@ static ssize_t file_read(struct file *file, char __user *buf, size_t len, loff_t
 	if (!text)
 		return ret;
 	spin_lock_irq(&s->log_lock);
+	is_full = s->is_full;
 	size = s->len;
 	memcpy(text, s->log, size);
 	spin_unlock_irq(&s->log_lock);
 	size += scnprintf(text + size, 64, "events %lu %lu\n", READ_ONCE(end->cm_events),
 			  READ_ONCE(end->qp_events));
-	ret = simple_read_from_buffer(buf, len, pos, text, size);
+	ret = is_full ? -ENOSPC : simple_read_from_buffer(buf, len, pos, text, size);
 	kvfree(text);
 	return ret;
 }
