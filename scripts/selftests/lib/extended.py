@@ -428,16 +428,21 @@ for entry in WRONG:
     case("wrong", f"{entry[0]}; connect", *entry[1:], role="connect")(refused)
 
 
+def refuses(end, conn, octets, code, blame, event):
+    """OCTETS end the connection by a Terminate with CODE, and END's memory is unchanged."""
+    conn.stream.send(octets)
+    terminated(conn, code, blame)
+    end.ended(event)
+    end.unchanged()
+    end.close()
+
+
 @case("wrong", "no receive for an immediate", rdmap.IMMEDIATE)
 @case("wrong", "no receive for a solicited immediate", rdmap.IMMEDIATE_SOLICITED)
 def no_receive(place, opcode):
     end, conn = opened(place)
     octets, blame = immediate(end, conn, opcode=opcode)
-    conn.stream.send(octets)
-    terminated(conn, "1/2/02", blame)
-    end.ended(FATAL)
-    end.unchanged()
-    end.close()
+    refuses(end, conn, octets, "1/2/02", blame, FATAL)
 
 
 @case("wrong", "more immediates than receives")
@@ -483,11 +488,7 @@ def qp_rights(place, rights):
     end, conn = opened(place)
     end.command("access", rights)
     octets, blame = target(end, conn)
-    conn.stream.send(octets)
-    terminated(conn, "0/1/02", blame)
-    end.ended(ACC)
-    end.unchanged()
-    end.close()
+    refuses(end, conn, octets, "0/1/02", blame, ACC)
 
 
 @case("wrong", "the QP's right for atomics is enough")
@@ -768,11 +769,7 @@ def all_memory(place):
     end.command("access", single.RREAD | single.RWRITE | single.ATOMIC)
     end.expose("unsafe")
     octets, blame = target(end, conn)
-    conn.stream.send(octets)
-    terminated(conn, "0/1/02", blame)
-    end.ended(ACC)
-    end.unchanged()
-    end.close()
+    refuses(end, conn, octets, "0/1/02", blame, ACC)
 
 
 @case("memory", "deregistered before", "dereg")
@@ -785,11 +782,7 @@ def gone(place, how):
     else:
         end.command(how)
     octets, blame = target(end, conn)
-    conn.stream.send(octets)
-    terminated(conn, "0/1/00", blame)
-    end.ended(ACC)
-    end.unchanged()
-    end.close()
+    refuses(end, conn, octets, "0/1/00", blame, ACC)
 
 
 def stream_of(conn, end, seconds, window=8):
