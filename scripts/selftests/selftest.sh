@@ -161,7 +161,7 @@ fake_emulator() {
 		$1-panic) echo "Kernel panic - not syncing: x"; exit 0 ;;
 		$1-qemu) echo "qemu-system-x86_64: terminating on signal 15 from pid 1"; exit 0 ;;
 		$1-uml) exit 1 ;;
-		$1-hung) trap 'exit 0' TERM; while sleep 0.1; do :; done ;;
+		$1-hung) trap 'exit 0' TERM; exec {pipe}<> <(:); read -r -t 60 -u "$pipe"; exit 3 ;;
 		$1-[0-9]*) kill "-${!fate#*-}" $$ ;;
 		esac
 	}
