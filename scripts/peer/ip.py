@@ -98,10 +98,10 @@ def checksum(octets):
     return ~total & 0xffff
 
 
-def echo(number):
-    """The 4-octet header, and an echo request of IPv4."""
+def echo(number, damage=0):
+    """The 4-octet header, and an echo request of IPv4; DAMAGE inverts bits of its checksum."""
     body = struct.pack(">BBHHH", 8, 0, 0, 99, number) + b"x" * 20
-    body = body[:2] + struct.pack(">H", checksum(body)) + body[4:]
+    body = body[:2] + struct.pack(">H", checksum(body) ^ damage) + body[4:]
     head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(body), number, 0, 64, 1, 0,
                        socket.inet_aton(FROM), socket.inet_aton(TO))
     head = head[:10] + struct.pack(">H", checksum(head)) + head[12:]
@@ -268,6 +268,18 @@ def bad_messages():
                         struct.pack(">HH", IPV4, 0) + bytes(65600)):
             burst(conn, message)
             is_alive(conn)
+
+
+@case("a packet that was damaged before the peer forwarded it is not taken for good",
+      rx_messages=2)
+def damaged():
+    with request(pdata()) as conn:
+        starts(conn)
+        burst(conn, echo(1, damage=1))
+        burst(conn, echo(2))
+        message = wait_send(conn, lambda m: m[:2] == struct.pack(">H", IPV4))
+        if not is_answer(message, 2):
+            raise Wrong("the damaged request was answered")
 
 
 @case("a Send without credit ends the connection", rx_overrun=1)
