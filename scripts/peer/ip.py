@@ -355,6 +355,36 @@ def no_answer():
             ping.wait()
 
 
+@case("a peer that requests a connection and then says nothing: the connection ends, the packets "
+      "leave as datagrams", conn_silent=1, tx_datagrams=1)
+def mute():
+    with request(pdata()) as conn:
+        on_a("ping", "-q", "-c", "1", "-W", "1", FROM, check=False)
+        conn.stream.extend(15)
+        ends(conn)
+
+
+@case("a peer that grants credit, but takes nothing any more: the connection ends",
+      conn_stalled=1)
+def takes_nothing():
+    with request(pdata(data=60000)) as conn:
+        conn.stream.extend(15)
+        starts(conn)
+        # The GRANTs keep kip0 from sending a PROBE, which would not be answered.
+        sender = subprocess.Popen([*ON_A, "python3", "-c", "import socket\n"
+                                   "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                                   f"while True: s.sendto(bytes(60000), ('{FROM}', 9))\n"])
+        try:
+            while True:
+                burst(conn, control(GRANT, 60000))
+                time.sleep(0.1)
+        except ConnectionError:
+            pass
+        finally:
+            sender.kill()
+            sender.wait()
+
+
 @case("a Request that is older than the connection is rejected, a newer one replaces it",
       conn_stale_request=1, conn_replaced=2)
 def older_and_newer():
