@@ -486,6 +486,43 @@ def flood():
     raise Wrong("a good datagram is not answered")
 
 
+def udp_from(source, octets):
+    """An IPv4 packet with a UDP datagram to kip0's port, as if it came from SOURCE."""
+    length = 8 + len(octets)
+    return struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + length, 0, 0, 64, socket.IPPROTO_UDP, 0,
+                       socket.inet_aton(source), socket.inet_aton(ADDRESS)) + \
+        struct.pack(">HHHH", PORT, PORT, length, 0) + octets
+
+
+def write_setting(name, value):
+    on_a("bash", "-c", f"echo {value} >/sys/class/net/kip0/kiwarp_ip/{name}")
+
+
+@case("false senders fill the list of peers, but do not keep the administrator from adding one",
+      peers_learned=1000)
+def false_senders():
+    group = on_a("cat", "/sys/class/net/kip0/kiwarp_ip/group").strip()
+    before = counters()
+    write_setting("group", "none")
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as sock:
+            for number in range(1100):
+                source = f"10.78.{number // 200}.{number % 200 + 1}"
+                sock.sendto(udp_from(source, dgram(echo(1))), (ADDRESS, 0))
+                if number % 50 == 49:
+                    wait_moves(before, {"rx_datagrams": number + 1})
+        write_setting("peers", "+10.79.0.1")
+        peers = on_a("cat", "/sys/class/net/kip0/kiwarp_ip/peers").splitlines()
+        if len(peers) != 1024 or peers[-1] != "10.79.0.1":
+            raise Wrong(f"{len(peers)} peers, the last is {peers[-1:]}")
+        write_setting("peers", "-10.79.0.1")
+    finally:
+        write_setting("learn", 0)
+        on_a("cat", "/sys/class/net/kip0/kiwarp_ip/peers")
+        write_setting("learn", 300)
+        write_setting("group", group)
+
+
 # ---------------------------------------------------------------------------------------
 
 
