@@ -98,10 +98,10 @@ def checksum(octets):
     return ~total & 0xffff
 
 
-def echo(number):
-    """The 4-octet header, and an echo request of IPv4."""
+def echo(number, damage=0):
+    """The 4-octet header, and an echo request of IPv4; DAMAGE inverts bits of its checksum."""
     body = struct.pack(">BBHHH", 8, 0, 0, 99, number) + b"x" * 20
-    body = body[:2] + struct.pack(">H", checksum(body)) + body[4:]
+    body = body[:2] + struct.pack(">H", checksum(body) ^ damage) + body[4:]
     head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(body), number, 0, 64, 1, 0,
                        socket.inet_aton(FROM), socket.inet_aton(TO))
     head = head[:10] + struct.pack(">H", checksum(head)) + head[12:]
@@ -270,6 +270,18 @@ def bad_messages():
             is_alive(conn)
 
 
+@case("a packet that was damaged before the peer forwarded it is not taken for good",
+      rx_messages=2)
+def damaged():
+    with request(pdata()) as conn:
+        starts(conn)
+        burst(conn, echo(1, damage=1))
+        burst(conn, echo(2))
+        message = wait_send(conn, lambda m: m[:2] == struct.pack(">H", IPV4))
+        if not is_answer(message, 2):
+            raise Wrong("the damaged request was answered")
+
+
 @case("a Send without credit ends the connection", rx_overrun=1)
 def overrun():
     with request(pdata()) as conn:
@@ -341,6 +353,36 @@ def no_answer():
         finally:
             ping.kill()
             ping.wait()
+
+
+@case("a peer that requests a connection and then says nothing: the connection ends, the packets "
+      "leave as datagrams", conn_silent=1, tx_datagrams=1)
+def mute():
+    with request(pdata()) as conn:
+        on_a("ping", "-q", "-c", "1", "-W", "1", FROM, check=False)
+        conn.stream.extend(15)
+        ends(conn)
+
+
+@case("a peer that grants credit, but takes nothing any more: the connection ends",
+      conn_stalled=1)
+def takes_nothing():
+    with request(pdata(data=60000)) as conn:
+        conn.stream.extend(15)
+        starts(conn)
+        # The GRANTs keep kip0 from sending a PROBE, which would not be answered.
+        sender = subprocess.Popen([*ON_A, "python3", "-c", "import socket\n"
+                                   "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                                   f"while True: s.sendto(bytes(60000), ('{FROM}', 9))\n"])
+        try:
+            while True:
+                burst(conn, control(GRANT, 60000))
+                time.sleep(0.1)
+        except ConnectionError:
+            pass
+        finally:
+            sender.kill()
+            sender.wait()
 
 
 @case("a Request that is older than the connection is rejected, a newer one replaces it",
@@ -442,6 +484,43 @@ def flood():
                     pass
                 return
     raise Wrong("a good datagram is not answered")
+
+
+def udp_from(source, octets):
+    """An IPv4 packet with a UDP datagram to kip0's port, as if it came from SOURCE."""
+    length = 8 + len(octets)
+    return struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + length, 0, 0, 64, socket.IPPROTO_UDP, 0,
+                       socket.inet_aton(source), socket.inet_aton(ADDRESS)) + \
+        struct.pack(">HHHH", PORT, PORT, length, 0) + octets
+
+
+def write_setting(name, value):
+    on_a("bash", "-c", f"echo {value} >/sys/class/net/kip0/kiwarp_ip/{name}")
+
+
+@case("false senders fill the list of peers, but do not keep the administrator from adding one",
+      peers_learned=1000)
+def false_senders():
+    group = on_a("cat", "/sys/class/net/kip0/kiwarp_ip/group").strip()
+    before = counters()
+    write_setting("group", "none")
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as sock:
+            for number in range(1100):
+                source = f"10.78.{number // 200}.{number % 200 + 1}"
+                sock.sendto(udp_from(source, dgram(echo(1))), (ADDRESS, 0))
+                if number % 50 == 49:
+                    wait_moves(before, {"rx_datagrams": number + 1})
+        write_setting("peers", "+10.79.0.1")
+        peers = on_a("cat", "/sys/class/net/kip0/kiwarp_ip/peers").splitlines()
+        if len(peers) != 1024 or peers[-1] != "10.79.0.1":
+            raise Wrong(f"{len(peers)} peers, the last is {peers[-1:]}")
+        write_setting("peers", "-10.79.0.1")
+    finally:
+        write_setting("learn", 0)
+        on_a("cat", "/sys/class/net/kip0/kiwarp_ip/peers")
+        write_setting("learn", 300)
+        write_setting("group", group)
 
 
 # ---------------------------------------------------------------------------------------

@@ -140,6 +140,8 @@ struct kip_tx_control {
  * @has_heard: something has been received; @peer's lock
  * @is_blocked: packets have been waiting for credit since @blocked_at; @peer's lock
  * @blocked_at: when that began, in jiffies
+ * @seen_tail: @tx_tail when it last moved, or when there was nothing to send; @peer's lock
+ * @seen_at: when that was, in jiffies
  * @heard_at: when something was last received, in jiffies
  * @sent_at: when data was last sent, in jiffies
  * @probed_at: when a PROBE was last requested, in jiffies
@@ -186,6 +188,8 @@ struct kip_conn {
 	bool has_heard;
 	bool is_blocked;
 	unsigned long blocked_at;
+	u32 seen_tail;
+	unsigned long seen_at;
 	unsigned long heard_at;
 	unsigned long sent_at;
 	unsigned long probed_at;

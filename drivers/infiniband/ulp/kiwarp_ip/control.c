@@ -159,10 +159,15 @@ static void control_accept(struct kip_dev *dev, struct kip_peer *peer, struct ki
 	kip_count(dev, KIP_STAT_CONN_ACCEPTED);
 }
 
+static bool control_is_probing(const struct kip_conn *conn)
+{
+	return conn->credit.is_probing || conn->credit.has_probe;
+}
+
 /* The timeout of the PROBE starts here, even if it cannot be posted yet */
 static void control_probe(struct kip_conn *conn)
 {
-	if (conn->credit.is_probing || conn->credit.has_probe)
+	if (control_is_probing(conn))
 		return;
 	kip_credit_ask(&conn->credit);
 	conn->probed_at = jiffies;
@@ -185,6 +190,7 @@ static void control_publish(struct kip_dev *dev, struct kip_peer *peer)
 	conn->heard_at = jiffies;
 	conn->sent_at = jiffies;
 	conn->data_at = jiffies;
+	conn->seen_at = jiffies;
 	conn->is_up = true;
 	/* The responder may not send before it has received something */
 	if (conn->role == KIP_INITIATOR)
@@ -449,6 +455,38 @@ static void control_wishes(struct kip_dev *dev)
 	}
 }
 
+/*
+ * Whether packets have waited too long for credit, or for TCP to send them. The latter belong to
+ * sockets, which may have to wait for them before they can send to others. A silent peer takes
+ * nothing either, but gets as long as it has for the answer to a PROBE.
+ */
+static bool control_is_stalled(struct kip_conn *conn)
+{
+	const unsigned long now = jiffies;
+
+	if (conn->tx_tail != conn->seen_tail || conn->tx_tail == conn->tx_head) {
+		conn->seen_tail = conn->tx_tail;
+		conn->seen_at = now;
+	}
+	if (conn->is_blocked && time_after(now, conn->blocked_at + STALLED_AFTER))
+		return true;
+	return !control_is_probing(conn) && time_after(now, conn->seen_at + STALLED_AFTER);
+}
+
+/*
+ * Whether the peer does not answer. A PROBE may have to wait until TCP has sent earlier control
+ * messages. The responder must not send one before it has heard of the initiator, whose first
+ * message is a PROBE.
+ */
+static bool control_is_silent(const struct kip_conn *conn)
+{
+	const unsigned long now = jiffies;
+
+	if (conn->role == KIP_RESPONDER && !conn->has_heard)
+		return time_after(now, conn->heard_at + PROBE_AFTER + SILENT_AFTER);
+	return control_is_probing(conn) && time_after(now, conn->probed_at + SILENT_AFTER);
+}
+
 /* Checks the timeouts of a connection that is up */
 static enum kip_peer_event control_watch_conn(struct kip_dev *dev, struct kip_conn *conn)
 {
@@ -460,13 +498,11 @@ static enum kip_peer_event control_watch_conn(struct kip_dev *dev, struct kip_co
 		kip_count(dev, KIP_STAT_CONN_FAILED);
 		return KIP_PE_FAULT;
 	}
-	if (conn->is_blocked && time_after(now, conn->blocked_at + STALLED_AFTER)) {
+	if (control_is_stalled(conn)) {
 		kip_count(dev, KIP_STAT_CONN_STALLED);
 		return KIP_PE_FAULT;
 	}
-	/* A PROBE may have to wait until TCP has sent earlier control messages */
-	if ((conn->credit.is_probing || conn->credit.has_probe) &&
-	    time_after(now, conn->probed_at + SILENT_AFTER)) {
+	if (control_is_silent(conn)) {
 		kip_count(dev, KIP_STAT_CONN_SILENT);
 		return KIP_PE_FAULT;
 	}

@@ -296,7 +296,8 @@ void kip_dev_setup(struct net_device *netdev)
 	netdev->flags = IFF_BROADCAST | IFF_MULTICAST;
 	netdev->watchdog_timeo = 10 * HZ;
 	/* No TX checksum offload: a peer that follows the RFC expects complete checksums */
-	netdev->features = NETIF_F_SG | NETIF_F_HIGHDMA | NETIF_F_RXCSUM;
+	netdev->features = NETIF_F_SG | NETIF_F_HIGHDMA;
+	/* RX checksums are not trusted by default: the peer may have forwarded a damaged packet */
 	netdev->hw_features = NETIF_F_SG | NETIF_F_RXCSUM;
 	/* The route learns the MTU of a peer through the packet's dst */
 	netif_keep_dst(netdev);

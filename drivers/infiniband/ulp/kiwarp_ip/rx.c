@@ -358,7 +358,7 @@ static void rx_deliver(struct kip_dev *dev, struct kip_poller *poller,
 
 	while ((skb = __skb_dequeue(received))) {
 		kip_packet_prepare(dev, skb);
-		/* The sender computed all checksums, and MPA's CRC is stronger than they are */
+		/* Nothing verifies it here: the administrator trusts the peer, and MPA's CRC */
 		if (dev->netdev->features & NETIF_F_RXCSUM)
 			skb->ip_summed = CHECKSUM_UNNECESSARY;
 		napi_gro_receive(&poller->napi, skb);

@@ -118,13 +118,32 @@ void kip_udp_expire(struct kip_dev *dev)
 	spin_unlock_bh(&dev->udp.lock);
 }
 
+/* Makes room for a node that the administrator adds: the one not heard from for longest goes */
+static void udp_listed_drop_learned(struct kip_udp *udp)
+{
+	struct kip_listed *listed, *oldest = NULL;
+
+	lockdep_assert_held(&udp->lock);
+	list_for_each_entry(listed, &udp->listed, entry) {
+		if (listed->is_learned &&
+		    (!oldest || time_before(listed->heard_at, oldest->heard_at)))
+			oldest = listed;
+	}
+	if (!oldest)
+		return;
+	list_del(&oldest->entry);
+	udp->nr_listed--;
+	kfree(oldest);
+}
+
 /**
  * kip_udp_list() - add a node to the list
  * @dev: the interface
  * @addr: where it listens
  * @is_learned: added because of a datagram; an entry made by the administrator never expires
  *
- * From now on the node gets a copy of every broadcast and multicast packet.
+ * From now on the node gets a copy of every broadcast and multicast packet. When the list is full,
+ * the administrator's entry takes the place of a learned one.
  *
  * Context: any but hard interrupts.
  * Return: 0, -EEXIST when it is already listed, -ENOSPC when there are too many, or -ENOMEM.
@@ -144,6 +163,8 @@ int kip_udp_list(struct kip_dev *dev, const union kip_sockaddr *addr, bool is_le
 	spin_lock_bh(&udp->lock);
 	udp_listed_expire(dev);
 	known = udp_listed_find(udp, addr);
+	if (!known && !is_learned && udp->nr_listed >= KIP_LISTED_MAX)
+		udp_listed_drop_learned(udp);
 	if (known) {
 		ret = -EEXIST;
 		if (known->is_learned && !is_learned) {
