@@ -183,6 +183,22 @@ def measure(arguments):
     return {**json.loads(result.stdout), **({"said": said} if said else {})}
 
 
+def run_stack(setting, number):
+    """Measures rows of a storage protocol, with both ends in the initial namespace."""
+    rows = [" ".join(row["io"]) for row in setting["rows"]]
+    result = subprocess.run(["bash", f"{HERE}/instead.sh", *setting["stack"], *rows],
+                            check=False, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    said = {"error": result.stderr.strip()[-300:]}
+    for index, row in enumerate(setting["rows"]):
+        print(json.dumps({"round": number, "group": setting["group"],
+                          "column": setting["column"], "row": row["row"],
+                          **(lines[index] if index < len(lines) else said)}), flush=True)
+    if result.returncode:
+        raise RuntimeError(f"{setting['group']}, {setting['column']}: {said['error']}")
+
+
 def run_setting(setting, number):
     for host in "ab":
         call("ip", "-n", host, "link", "set", "eth0", "mtu", str(setting["mtu"]))
@@ -200,6 +216,19 @@ def run_setting(setting, number):
         tunnel_down()
     if setting["driver"]:
         devices_down(setting)
+
+
+def teardown_hosts():
+    """The stacks set up their own."""
+    for host in "ab":
+        call("ip", "netns", "del", host)
+
+
+def run_rounds(settings, rounds, run):
+    for number in range(rounds):
+        for group in grouped(settings):
+            for setting in group if number % 2 == 0 else reversed(group):
+                run(setting, number)
 
 
 def grouped(settings):
@@ -220,14 +249,18 @@ def save_symbols():
 def main():
     with open(f"{HERE}/plan.json", encoding="utf-8") as file:
         plan = json.load(file)
-    load({setting["driver"] for setting in plan["settings"]} - {""})
+    stacks = [setting for setting in plan["settings"] if "stack" in setting]
+    others = [setting for setting in plan["settings"] if "stack" not in setting]
+    load({setting["driver"] for setting in plan["settings"]} - {""} |
+         ({"kiwarp"} if stacks else set()))
     setup_hosts()
     setup_own()
     save_symbols()
-    for number in range(plan["rounds"]):
-        for group in grouped(plan["settings"]):
-            for setting in group if number % 2 == 0 else reversed(group):
-                run_setting(setting, number)
+    run_rounds(others, plan["rounds"], run_setting)
+    if stacks:
+        teardown_hosts()
+        call("ip", "link", "delete", "own0")
+        run_rounds(stacks, plan["rounds"], run_stack)
     return 0
 
 

@@ -26,7 +26,12 @@ TUNNEL_MTUS = (1280, 1500, 4092, 9000, 16384, 32768, 65520)
 CONNECTIONS = (1, 16, 256, 1000, 4000)
 SPURIOUS = 10000
 # Columns that the other columns of a row are compared with
-BASES = ("siw", "plain")
+BASES = ("siw", "plain", "tcp")
+# Setting up a stack and removing it; fio's start; in seconds
+STACK_SECONDS = 10
+# Storage is measured for longer than other rows, as its work comes in larger pieces
+IO_TIMES = 3
+FIO_SECONDS = 2
 
 
 # --- the plan -----------------------------------------------------------------
@@ -139,6 +144,27 @@ def ip_settings():
             yield {**one, "tunnel": tunnel, "group": "ip by mtu", "rows": by_mtu}
 
 
+def io_row(row, mode, size, depth):
+    return {"row": row, "io": [f"--rw={mode}", f"--bs={size}", f"--iodepth={depth}"]}
+
+
+def instead_settings():
+    """What a user would run instead: the same protocol over TCP."""
+    small = [io_row("random read 4 KiB, 32", "randread", 4096, 32),
+             io_row("random read 4 KiB, 1", "randread", 4096, 1),
+             io_row("random write 4 KiB, 32", "randwrite", 4096, 32)]
+    large = {"nfs": ("1 MiB, 4", 1 << 20, 4), "nvme": ("128 KiB, 8", 1 << 17, 8),
+             "iscsi": ("128 KiB, 8", 1 << 17, 8)}
+    for stack, (name, size, depth) in large.items():
+        rows = [io_row(f"read {name}", "read", size, depth),
+                io_row(f"write {name}", "write", size, depth)] + small
+        for digests in (False, True):
+            group = f"instead, {stack}, {'digests' if digests else 'plain'}"
+            for column, transport in (("tcp", "tcp"), ("kiwarp", "rdma")):
+                one = setting(group, column, [dict(row) for row in rows])
+                yield {**one, "stack": [stack, transport, "ny"[digests]]}
+
+
 def smp_settings(rounds):
     """Two flows, each on a CPU of its own, compared with one of them alone."""
     def rows(*operations):
@@ -160,6 +186,7 @@ def make_plan(args):
     settings = []
     rounds, every = args.rounds, itertools.chain(bulk_settings(), rxe_settings(),
                                                  small_settings(), ip_settings(),
+                                                 instead_settings(),
                                                  verify_settings())
     if args.smp:
         rounds, every = 1, smp_settings(args.rounds)
@@ -168,6 +195,8 @@ def make_plan(args):
                        if wanted.search(f"{one['group']}: {row['row']}")]
         one["rows"] = [{**row, "arguments": row["arguments"] + [f"ms={args.ms}"]}
                        if "arguments" in row else row for row in one["rows"]]
+        one["rows"] = [{**row, "io": [str(IO_TIMES * args.ms)] + row["io"]}
+                       if "io" in row else row for row in one["rows"]]
         if one["rows"]:
             settings.append(one)
     json.dump({"rounds": rounds, "slices": 4 * args.rounds if args.smp else 2, "ms": args.ms,
@@ -179,7 +208,9 @@ def plan_seconds(args):
         plan = json.load(file)
     times = sum(min(row.get("rounds", plan["rounds"]), plan["rounds"])
                 for one in plan["settings"] for row in one["rows"])
-    print(int(times * (plan["ms"] / 1000 * plan["slices"] + SETUP_SECONDS)) + 60)
+    more = sum(STACK_SECONDS + len(one["rows"]) * (IO_TIMES * plan["ms"] / 1000 + FIO_SECONDS)
+               for one in plan["settings"] if "stack" in one) * plan["rounds"]
+    print(int(times * (plan["ms"] / 1000 * plan["slices"] + SETUP_SECONDS) + more) + 60)
 
 
 # --- results ------------------------------------------------------------------
@@ -198,7 +229,7 @@ def derive(line):
         return {}
     ops = line.get("ops") or 1
     values = {name: line[name] for name in
-              ("p50_us", "p99_us", "kib_per_conn", "connect_us", "close_us", "failed")
+              ("p50_us", "p99_us", "io_p50_us", "io_p99_us", "kib_per_conn", "connect_us", "close_us", "failed")
               if name in line}
     if "flows" in line:
         values["ops_per_s"] = line["ops_per_s"]
@@ -284,6 +315,8 @@ def describe(cell):
         text += f" {cell['bad']} OF {cell['checked']} WRONG"
     elif not value:
         text += f"{cell['checked']} right"
+    if "io_p50_us" in cell:
+        text += f" p50 {cell['io_p50_us'][0]:.4g} p99 {cell['io_p99_us'][0]:.4g} us"
     if "gain" in cell:
         text += f" {cell['gain'][0]:5.2f} times one flow"
     for name, label in (("kib_per_conn", "KiB/conn"), ("unfairness", "max/min")):
@@ -307,7 +340,8 @@ def ratios(cell, other):
 def table(summary, before=None):
     yield (f"{'':20} {'':8} {'rate or latency':>24} {'guest code per op':>26} "
            f"{'to base: rate, us/op':>20}{' to before' if before else ''}")
-    yield "base: siw; in the groups of kiwarp_ip, TCP on the plain interface"
+    yield ("base: siw; in the groups of kiwarp_ip, TCP on the plain interface; in the groups "
+           "\"instead\", the same over TCP")
     for group, rows in summary.items():
         yield f"== {group}"
         for row, columns in rows.items():

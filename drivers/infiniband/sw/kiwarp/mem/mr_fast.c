@@ -11,10 +11,11 @@
  * Why nothing touches memory whose invalidation has completed. A user first increments the user
  * count, then checks whether the STag is valid (kiw_mr_use()). An invalidation first clears the
  * STag, then waits until the count is zero. Both have a full barrier in between, so either the user
- * sees that the STag is invalid, or the invalidation sees the user. A user has BHs off and copies
- * at most one segment, so the wait is short, and it does not sleep. A region can be registered only
- * while its STag is invalid, and then nothing accesses its memory: a user that increments the count
- * in the meantime sees that the STag is invalid and leaves.
+ * sees that the STag is invalid, or the invalidation sees the user. A user has BHs off. After the
+ * STag has become invalid it copies at most one received segment or one batch to send, so the wait
+ * is short, and it does not sleep. A region can be registered only while its STag is invalid, and
+ * then nothing accesses its memory: a user that increments the count in the meantime sees that the
+ * STag is invalid and leaves.
  *
  * Two QPs may register or invalidate one region at the same time, because a peer may specify any
  * region of the protection domain in a Send with Invalidate. A spinlock serialises them. Its holder

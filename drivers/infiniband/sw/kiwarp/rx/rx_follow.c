@@ -8,7 +8,8 @@
  * each segment. Only what can change is checked for each segment: whether all of it has arrived,
  * the budget, the state of the QP, the CRC, the markers, the header, and whether the STag is still
  * valid. While the STag is valid, the access rights, protection domain and bounds of its region do
- * not change. Fast-registration regions have users to count and are left to rx.c.
+ * not change. The region is in use (kiw_mr_use()) all the time; an invalidation of it waits for one
+ * segment at most, because it clears the STag first.
  *
  * On any mismatch the segment stays in the socket's receive queue, and rx.c decides whether it is a
  * fault.
@@ -26,7 +27,7 @@
 
 /**
  * struct rx_sink - memory for the rest of the message in progress
- * @mr: the region, checked
+ * @mr: the region, checked and in use
  * @stag: the STag, valid as long as it names @mr
  * @addr: where the next byte goes; advanced by what is placed
  * @room: bytes of room from there on
@@ -43,7 +44,6 @@ struct rx_sink {
 /* From the end of the previous segment of a Write to the end of the region */
 static void follow_sink_of_write(const struct kiw_ddp_seg *seg, struct rx_sink *sink)
 {
-	sink->stag = seg->stag;
 	sink->addr = seg->to + seg->payload_len;
 	sink->room = sink->mr->base + sink->mr->length - sink->addr;
 	sink->access = IB_ACCESS_REMOTE_WRITE;
@@ -54,30 +54,45 @@ static void follow_sink_of_sgl(const struct kiw_sgl *sgl, struct rx_sink *sink)
 {
 	const struct kiw_sge *sge = &sgl->sge[sgl->cur];
 
-	sink->stag = sge->lkey;
 	sink->addr = sge->addr + sgl->off;
 	sink->room = sge->length - sgl->off;
 	sink->access = 0;
 }
 
-/* Find where the next segments go. Return: false: leave them to rx.c. */
-static bool rx_find_sink(struct kiw_qp *qp, const struct kiw_ddp_seg *seg, struct rx_sink *sink)
+/* The STag of the memory where the next segment goes; 0: none that rx_follow.c can use */
+static u32 follow_stag(const struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
 {
 	const struct kiw_sgl *sgl = &qp->rx.sgl;
+
+	if (seg->opcode == KIW_RDMAP_WRITE)
+		return seg->stag;
+	if (sgl->cur == sgl->num_sge || kiw_sgl_is_dma_lkey(sgl, sgl->sge[sgl->cur].lkey))
+		return 0;
+	return sgl->sge[sgl->cur].lkey;
+}
+
+/*
+ * Find where the next segments go. Return: false: leave them to rx.c; otherwise the caller passes
+ * @sink->mr to kiw_mr_done().
+ */
+static bool rx_find_sink(struct kiw_qp *qp, const struct kiw_ddp_seg *seg, struct rx_sink *sink)
+{
 	const bool is_write = seg->opcode == KIW_RDMAP_WRITE;
 
-	sink->mr = qp->rx.section.last;
-	if (!sink->mr || sink->mr->fast || kiw_mr_is_dma(sink->mr))
+	sink->stag = follow_stag(qp, seg);
+	sink->mr = kiw_mr_use(&qp->rx.section, sink->stag);
+	if (!sink->mr)
 		return false;
 	if (is_write)
 		follow_sink_of_write(seg, sink);
-	else if (sgl->cur < sgl->num_sge && !kiw_sgl_is_dma_lkey(sgl, sgl->sge[sgl->cur].lkey))
-		follow_sink_of_sgl(sgl, sink);
 	else
-		return false;
-	return sink->stag && kiw_mr_check(sink->mr, qp->ib.pd,
-					  is_write ? sink->access : IB_ACCESS_LOCAL_WRITE,
-					  sink->addr, sink->room) == KIW_MEM_OK;
+		follow_sink_of_sgl(&qp->rx.sgl, sink);
+	if (!kiw_mr_is_dma(sink->mr) &&
+	    kiw_mr_check(sink->mr, qp->ib.pd, is_write ? sink->access : IB_ACCESS_LOCAL_WRITE,
+			 sink->addr, sink->room) == KIW_MEM_OK)
+		return true;
+	kiw_mr_done(sink->mr);
+	return false;
 }
 
 static bool rx_may_follow(const struct kiw_qp *qp, const struct rx_sink *sink)
@@ -166,6 +181,7 @@ void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_run *run)
 		rx_place_following(qp, run, &sink, true);
 	else
 		rx_place_following(qp, run, &sink, false);
+	kiw_mr_done(sink.mr);
 	placed = room - sink.room;
 	if (seg->opcode == KIW_RDMAP_WRITE) {
 		qp->rx.written += placed;

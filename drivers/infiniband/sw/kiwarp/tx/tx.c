@@ -163,8 +163,10 @@ static struct kiw_tx_source *tx_source(struct kiw_qp *qp)
 /* Write segments of the message from @sent on. Return: false: unreadable payload. */
 static bool tx_add_segments(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
 {
-	bool all = kiw_tx_end_fpdu(qp, fpdu, tx_source(qp));
+	struct kiw_tx_source *src = tx_source(qp);
+	bool all = kiw_tx_end_fpdu(qp, fpdu, src);
 
+	kiw_tx_source_pause(src);
 	qp->tx.sent += fpdu->done;
 	kiw_count_add(qp->stats, KIW_STAT_TX_BYTES, fpdu->done);
 	return all;

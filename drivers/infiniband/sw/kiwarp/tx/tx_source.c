@@ -2,11 +2,10 @@
 /*
  * Reads payload in the order in which it is sent, from pieces of memory of any kind.
  *
- * A piece is the memory that may be read after one lookup in the MR table. For memory that stays
- * until the table section ends, a piece is the rest of an SGE, so further FPDUs of the batch need
- * no lookup. A fast-registration region can be invalidated by a work request in between. In such a
- * region, a piece is what a single copy reads, and the region is in use (kiw_mr_use()) only during
- * that copy.
+ * A piece is the rest of an SGE, which may be read after one lookup in the MR table. Memory that
+ * stays until the table section ends needs no further lookup for the batch. A fast-registration
+ * region is in use (kiw_mr_use()) while a piece is being read. It can be invalidated by a work
+ * request, so between messages kiw_tx_source_pause() ends the use.
  *
  * Context: socket lock held, BHs off, within the engine's MR table section.
  */
@@ -89,8 +88,8 @@ void kiw_tx_source_bytes(struct kiw_tx_source *src, const void *data, u32 len)
 	src->fault = KIW_MEM_OK;
 }
 
-/* Look up the next piece, of which @len bytes are needed now. */
-static enum kiw_mem_fault source_look(struct kiw_tx_source *src, u32 len)
+/* Look up the next piece. */
+static enum kiw_mem_fault source_look(struct kiw_tx_source *src)
 {
 	struct kiw_sgl *sgl = &src->sgl;
 	enum kiw_mem_fault fault;
@@ -107,8 +106,8 @@ static enum kiw_mem_fault source_look(struct kiw_tx_source *src, u32 len)
 		return fault;
 	}
 	src->addr = sge->addr + sgl->off;
-	src->left = src->mr && src->mr->fast ? min(len, rest) : rest;
-	sgl->off += src->left;
+	src->left = rest;
+	sgl->off += rest;
 	return KIW_MEM_OK;
 }
 
@@ -127,7 +126,7 @@ bool kiw_tx_source_read_on(struct kiw_tx_source *src, void *dst, u32 len)
 
 	for (; len; len -= n, dst += n) {
 		if (!src->left)
-			src->fault = source_look(src, len);
+			src->fault = source_look(src);
 		if (src->fault != KIW_MEM_OK)
 			return false;
 		n = min(len, src->left);
@@ -141,4 +140,17 @@ bool kiw_tx_source_read_on(struct kiw_tx_source *src, void *dst, u32 len)
 			kiw_mr_done(src->mr);
 	}
 	return true;
+}
+
+/**
+ * kiw_tx_source_pause_fast() - kiw_tx_source_pause() for a fast-registration region
+ * @src: the source, inside a piece of such a region
+ *
+ * Context: as for the function that set up @src.
+ */
+void kiw_tx_source_pause_fast(struct kiw_tx_source *src)
+{
+	kiw_mr_done(src->mr);
+	src->sgl.off -= src->left;
+	src->left = 0;
 }

@@ -41,6 +41,7 @@ void kiw_tx_source_region(struct kiw_tx_source *src, struct kiw_qp *qp, u32 stag
 			  u32 len);
 void kiw_tx_source_bytes(struct kiw_tx_source *src, const void *data, u32 len);
 bool kiw_tx_source_read_on(struct kiw_tx_source *src, void *dst, u32 len);
+void kiw_tx_source_pause_fast(struct kiw_tx_source *src);
 
 /**
  * kiw_tx_source_read() - copy the next bytes
@@ -61,6 +62,20 @@ static inline bool kiw_tx_source_read(struct kiw_tx_source *src, void *dst, u32 
 	src->addr += len;
 	src->left -= len;
 	return true;
+}
+
+/**
+ * kiw_tx_source_pause() - let the region of the current piece be invalidated
+ * @src: the source; to read on, the region is looked up again
+ *
+ * Must be called before a work request is executed, or the batch ends.
+ *
+ * Context: as for the function that set up @src.
+ */
+static inline void kiw_tx_source_pause(struct kiw_tx_source *src)
+{
+	if (src->left && src->mr && src->mr->fast)
+		kiw_tx_source_pause_fast(src);
 }
 
 #endif /* KIW_TX_SOURCE_H */
