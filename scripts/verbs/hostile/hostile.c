@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * hostile TYPE refused | hostile TYPE SECONDS: a process that misuses its mapped rings on purpose.
+ * TYPE is the link type of the devices, which decides the format of the rings.
+ *
+ * refused: malformed entries, one connection each, must complete with LOC_QP_OP under their own
+ * id; operations that the ABI has no system call for are refused.
+ *
+ * SECONDS: a second thread writes random values at random times to the send, receive, shared
+ * receive and completion rings and to the arming words. Meanwhile the first thread rings
+ * doorbells, posts, and makes a new connection whenever the last one has ended. Memory without
+ * granted rights must not change, whatever STags and addresses are in the rings. The caller
+ * checks that the kernel log is clean and that others are not disturbed.
+ *
+ * The program finds the rings by their lengths among the mappings of the device file, so each
+ * kind of ring has a different length.
+ */
+#include "hostile.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <rdma/ib_user_verbs.h>
+#include <sched.h>
+#include <unistd.h>
+
+#define RINGS		16
+
+/**
+ * struct world - state of the program
+ * @sides: both hosts
+ * @queues: queues of each host
+ * @ends: ends of the connection
+ * @format: of the rings
+ * @rings: mapped rings of all queues
+ * @count: number of @rings
+ * @room: memory; all of it except OPEN must not change
+ * @mr: regions of @room, of side a and of side b
+ * @lock: held while rings are written to or created
+ * @over: tells the second thread to end
+ * @writes: number of writes of the second thread
+ */
+struct world {
+	struct side sides[2];
+	struct queues queues[2];
+	struct end ends[2];
+	const struct format *format;
+	struct ring rings[RINGS];
+	int count;
+	__u8 *room[ROOMS];
+	struct ibv_mr *mr[2][ROOMS];
+	pthread_mutex_t lock;
+	bool over;
+	unsigned long writes;
+};
+
+static struct world w = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static enum ring_kind kind_of(size_t bytes)
+{
+	int kind;
+
+	for (kind = 0; kind < NO_RING; kind++)
+		if (bytes == (w.format->bytes[kind] + PAGE - 1) / PAGE * PAGE)
+			return kind;
+	return NO_RING;
+}
+
+/* Adjacent mappings of rings are listed separately, because their offsets are not consecutive */
+static void find_rings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long first, end;
+	char line[512];
+	bool seen[NO_RING + 1] = { false };
+
+	MUST(maps);
+	w.count = 0;
+	while (fgets(line, sizeof(line), maps)) {
+		if (!strstr(line, "uverbs") || sscanf(line, "%lx-%lx", &first, &end) != 2)
+			continue;
+		MUST(w.count < RINGS);
+		w.rings[w.count] = (struct ring) { kind_of(end - first), (void *)first,
+						   end - first };
+		seen[w.rings[w.count++].kind] = true;
+	}
+	fclose(maps);
+	MUST(seen[SQ] && seen[RQ] && seen[SRQ] && seen[CQ] && !seen[NO_RING]);
+}
+
+static struct queues make_queues(const struct side *side, bool has_srq)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = SRQ_DEPTH, .max_sge = MAX_SGE } };
+	struct ibv_context *ctx = side->listener->verbs;
+	struct queues queues = {
+		.scq = ibv_create_cq(ctx, CQ_DEPTH, NULL, NULL, 0),
+		.rcq = ibv_create_cq(ctx, CQ_DEPTH, NULL, NULL, 0),
+		.srq = has_srq ? ibv_create_srq(side->pd, &attr) : NULL,
+		.send_depth = SQ_DEPTH, .recv_depth = RQ_DEPTH,
+	};
+
+	MUST(queues.scq && queues.rcq && (queues.srq || !has_srq));
+	return queues;
+}
+
+static void begin(void)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		w.queues[i] = make_queues(&w.sides[i], i);
+	MUST(conn_open(w.ends, &w.sides[0], &w.sides[1], w.queues));
+	find_rings();
+}
+
+static void end_all(void)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		end_close(&w.ends[i]);
+	for (i = 0; i < 2; i++)
+		queues_close(&w.queues[i]);
+}
+
+static void open_world(void)
+{
+	const int rights[ROOMS] = {
+		[OPEN] = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+		[READ_ONLY] = IBV_ACCESS_REMOTE_READ,
+		[OTHER_PD] = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+	};
+	struct ibv_pd *pd;
+	int i, room;
+
+	side_open(&w.sides[0], "a", "10.77.0.1", 7802);
+	side_open(&w.sides[1], "b", "10.77.0.2", 7802);
+	for (room = 0; room < ROOMS; room++) {
+		w.room[room] = pages(ROOM);
+		memset(w.room[room], 0x60 + room, ROOM);
+		for (i = 0; i < 2 && room != UNKNOWN; i++) {
+			pd = room == OTHER_PD ? ibv_alloc_pd(w.sides[i].listener->verbs) :
+						w.sides[i].pd;
+			w.mr[i][room] = reg(pd, w.room[room], ROOM, rights[room]);
+		}
+	}
+}
+
+static void untouched(void)
+{
+	int room, i;
+
+	for (room = READ_ONLY; room < ROOMS; room++)
+		for (i = 0; i < ROOM; i++)
+			if (w.room[room][i] != 0x60 + room)
+				fail("octet %d of memory %d was changed", i, room);
+}
+
+/* System calls */
+
+static int call(struct ibv_context *ctx, void *cmd, __u32 command, size_t bytes)
+{
+	struct ib_uverbs_cmd_hdr *hdr = cmd;
+
+	hdr->command = command;
+	hdr->in_words = bytes / 4;
+	hdr->out_words = 2;
+	return write(ctx->cmd_fd, cmd, bytes) < 0 ? errno : 0;
+}
+
+/**
+ * struct post_send - the command of ib_user_verbs.h with one work request
+ * @hdr: command and length
+ * @response: address of the response
+ * @qp_handle: handle of the QP
+ * @wr_count: number of @wr
+ * @sge_count: number of SGEs, none
+ * @wqe_size: bytes of @wr
+ * @wr: the work request
+ */
+struct post_send {
+	struct ib_uverbs_cmd_hdr hdr;
+	__u64 response;
+	__u32 qp_handle;
+	__u32 wr_count;
+	__u32 sge_count;
+	__u32 wqe_size;
+	struct ib_uverbs_send_wr wr;
+};
+
+static int doorbell(const struct ibv_qp *qp, __u32 count)
+{
+	struct post_send cmd = { .qp_handle = qp->handle, .wr_count = count };
+	__u32 response[4];
+
+	cmd.response = (unsigned long)response;
+	cmd.wqe_size = sizeof(cmd.wr);
+	return call(qp->context, &cmd, IB_USER_VERBS_CMD_POST_SEND,
+		    count ? sizeof(cmd) : offsetof(struct post_send, wr));
+}
+
+static void calls_are_refused(void)
+{
+	static const __u32 commands[] = {
+		IB_USER_VERBS_CMD_POST_RECV, IB_USER_VERBS_CMD_POST_SRQ_RECV,
+		IB_USER_VERBS_CMD_POLL_CQ, IB_USER_VERBS_CMD_REQ_NOTIFY_CQ,
+	};
+	const size_t count = ARRAY_SIZE(commands) - w.format->arms_by_call;
+	const struct ibv_qp *qp;
+	__u64 cmd[64];
+	size_t i;
+	int ret;
+
+	begin();
+	qp = w.ends[0].id->qp;
+	ret = doorbell(qp, 1);
+	if (ret != EOPNOTSUPP)
+		fail("POST_SEND of a work request: %s", strerror(ret));
+	for (i = 0; i < count; i++) {
+		memset(cmd, 0, sizeof(cmd));
+		cmd[1] = (unsigned long)cmd;
+		ret = call(qp->context, cmd, commands[i], 64);
+		if (ret != EOPNOTSUPP)
+			fail("command %u: %s", commands[i], strerror(ret));
+	}
+	MUST(!doorbell(qp, 0));
+	end_all();
+}
+
+/* Entries that are malformed */
+
+static struct ring *ring_of(enum ring_kind kind, int number)
+{
+	int i;
+
+	for (i = 0; i < w.count; i++)
+		if (w.rings[i].kind == kind && !number--)
+			return &w.rings[i];
+	fail("no ring %d", kind);
+}
+
+/**
+ * refuse() - post a malformed entry on a new connection; it must complete with an error
+ * @put: writes it to the first slot of a send ring
+ * @what: a description
+ *
+ * Which of the two send rings is that of end 0: the one whose entry is taken.
+ *
+ * Context: user space.
+ */
+void refuse(void (*put)(void *ring), const char *what)
+{
+	struct ibv_wc wc;
+	int i;
+
+	begin();
+	for (i = 0; i < 2; i++)
+		put(ring_of(SQ, i)->at);
+	MUST(!doorbell(w.ends[0].id->qp, 0));
+	complete(w.queues[0].scq, &wc);
+	if (wc.wr_id != ID || wc.status != IBV_WC_LOC_QP_OP_ERR)
+		fail("%s: completion of %#llx, status %d", what, (unsigned long long)wc.wr_id,
+		     wc.status);
+	MUST(!ibv_poll_cq(w.queues[0].scq, 1, &wc));
+	end_all();
+}
+
+/* The second thread: it has random numbers of its own */
+
+static __u64 random_state = 1;
+
+/**
+ * any() - choose a random number, in the second thread
+ * @count: number of values to choose from, not 0
+ *
+ * Context: user space.
+ * Return: 0..@count - 1.
+ */
+__u32 any(__u32 count)
+{
+	random_state = random_state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (__u32)(random_state >> 33) % count;
+}
+
+/**
+ * bad_number() - choose a number that is likely to be at a limit, or an address or an STag
+ *
+ * Context: user space.
+ * Return: the number.
+ */
+__u64 bad_number(void)
+{
+	const __u64 numbers[] = {
+		0, ~0ULL, 1ULL << any(64), (1ULL << any(64)) - 1, random_state,
+		(unsigned long)w.room[any(ROOMS)] + any(ROOM),
+		0xffff888000000000ULL + any(1 << 30),
+		w.mr[any(2)][any(UNKNOWN)]->rkey + (any(4) ? 0 : any(256)),
+	};
+
+	return numbers[any(ARRAY_SIZE(numbers))];
+}
+
+/**
+ * likely_sge() - choose an SGE that is nearly valid
+ *
+ * Context: user space.
+ * Return: the SGE.
+ */
+struct ibv_sge likely_sge(void)
+{
+	static const __u32 lengths[] = { 0, 1, 16, 1000, PAGE, 40000, ROOM, ROOM + 1, 0x7fffffff };
+	struct ibv_sge sge = {
+		.addr = (unsigned long)w.room[any(ROOMS)] + any(PAGE),
+		.length = lengths[any(any(8) ? 6 : 9)],
+		.lkey = w.mr[any(2)][any(4) ? OPEN : any(UNKNOWN)]->lkey,
+	};
+
+	if (!any(16))
+		sge.lkey = bad_number();
+	return sge;
+}
+
+/**
+ * likely_target() - choose memory of the peer
+ * @rkey: set to its STag
+ *
+ * Context: user space.
+ * Return: its address.
+ */
+__u64 likely_target(__u32 *rkey)
+{
+	*rkey = w.mr[any(2)][any(4) ? OPEN : any(UNKNOWN)]->rkey;
+	return (unsigned long)w.room[any(ROOMS)] + any(PAGE);
+}
+
+/**
+ * open_room() - get memory that both ends may access
+ * @lkey: set to the STag of end 0
+ * @rkey: set to the STag of end 1
+ *
+ * Context: user space.
+ * Return: its address.
+ */
+__u64 open_room(__u32 *lkey, __u32 *rkey)
+{
+	*lkey = w.mr[0][OPEN]->lkey;
+	*rkey = w.mr[1][OPEN]->rkey;
+	return (unsigned long)w.room[OPEN];
+}
+
+static void spoil(void)
+{
+	struct ring *ring = &w.rings[any(w.count)];
+	__u64 *words = (void *)ring->at;
+
+	w.writes++;
+	if (!any(4)) {
+		__atomic_store_n(&words[any(ring->bytes / 8)], bad_number(), __ATOMIC_RELAXED);
+		return;
+	}
+	if (!any(4096)) {
+		memset(ring->at, any(3) ? 0 : any(256), ring->bytes);
+		return;
+	}
+	w.format->spoil(ring);
+}
+
+static void *second_thread(void *unused)
+{
+	int i;
+
+	(void)unused;
+	while (!__atomic_load_n(&w.over, __ATOMIC_RELAXED)) {
+		pthread_mutex_lock(&w.lock);
+		for (i = 0; i < 200; i++) {
+			spoil();
+			/* Written now and not later */
+			__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		}
+		pthread_mutex_unlock(&w.lock);
+		sched_yield();
+	}
+	return NULL;
+}
+
+/* The first thread */
+
+static void post(int who)
+{
+	struct ibv_sge sge = { (unsigned long)w.room[OPEN], 1 + pick(3000), w.mr[who][OPEN]->lkey };
+
+	if (w.format->post)
+		w.format->post(w.ends[who].id->qp, sge, w.mr[!who][OPEN]->rkey);
+	doorbell(w.ends[who].id->qp, 0);
+}
+
+static bool is_dead(int who)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	MUST(!ibv_query_qp(w.ends[who].id->qp, &attr, IBV_QP_STATE, &init));
+	return attr.qp_state == IBV_QPS_ERR;
+}
+
+static void attack(double seconds)
+{
+	int connections = 0;
+	pthread_t thread;
+	double end;
+	int i;
+
+	begin();
+	MUST(!pthread_create(&thread, NULL, second_thread, NULL));
+	end = now() + seconds;
+	while (now() < end || connections < 3) {
+		for (i = 0; i < 50; i++)
+			post(pick(2));
+		if (is_dead(0) || is_dead(1)) {
+			connections++;
+			pthread_mutex_lock(&w.lock);
+			end_all();
+			begin();
+			pthread_mutex_unlock(&w.lock);
+		}
+	}
+	__atomic_store_n(&w.over, true, __ATOMIC_RELAXED);
+	MUST(!pthread_join(thread, NULL));
+	end_all();
+	untouched();
+	printf("%d connections, %lu writes\n", connections, w.writes);
+}
+
+/**
+ * main() - see the head of the file
+ * @argc: number of arguments
+ * @argv: arguments
+ *
+ * Context: user space.
+ * Return: 0, or 1 when something was wrong.
+ */
+int main(int argc, char **argv)
+{
+	const char *seed_text = getenv("KIW_SEED");
+
+	MUST(argc == 3);
+	w.format = strcmp(argv[1], "kiwarp-ext") ? &siw_format : &rxe_format;
+	if (seed_text) {
+		seed(atoll(seed_text));
+		random_state = atoll(seed_text);
+	}
+	open_world();
+	if (!strcmp(argv[2], "refused")) {
+		calls_are_refused();
+		w.format->refuse_all();
+	} else {
+		attack(atof(argv[2]));
+	}
+	return 0;
+}
