@@ -14,9 +14,9 @@ HERE=10.79.0.1
 THERE=10.79.0.2
 
 cable() {
-	ip link add w0 type veth peer name w1 netns b && ip addr add $HERE/24 dev w0 &&
-		ip -n b addr add $THERE/24 dev w1 && ip link set w0 up && ip -n b link set w1 up &&
-		wait_for 10 ping -q -c 1 -W 1 $THERE
+	ip link add w0 type veth peer name w1 netns b && ip addr add "$HERE"/24 dev w0 &&
+		ip -n b addr add "$THERE"/24 dev w1 && ip link set w0 up && ip -n b link set w1 up &&
+		wait_for 10 ping -q -c 1 -W 1 "$THERE"
 }
 
 devices() {
@@ -25,7 +25,7 @@ devices() {
 
 # Packets to RoCE's port, of all opcodes. rdma_rxe looks for a device of its own on the netdev.
 roce() {
-	on_b python3 - $HERE <<-'END'
+	on_b python3 - "$HERE" <<-'END'
 		import os, socket, sys
 		sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 		for n in range(1024):
@@ -36,13 +36,13 @@ roce() {
 
 changes() {
 	ip link set w0 mtu 1280 && ip link set w0 down && ip link set w0 up && ip link set w0 mtu 1500 &&
-		wait_for 10 ping -q -c 1 -W 1 $THERE
+		wait_for 10 ping -q -c 1 -W 1 "$THERE"
 }
 
 works() {
 	local status=0
-	timeout 50 rping -s -a $HERE -V -C 10 -S 4000 >"$T_DIR/server" 2>&1 &
-	wait_for 10 listens && on_b timeout 50 rping -c -a $HERE -V -v -C 10 -S 4000 \
+	timeout 50 rping -s -a "$HERE" -V -C 10 -S 4000 >"$T_DIR/server" 2>&1 &
+	wait_for 10 listens && on_b timeout 50 rping -c -a "$HERE" -V -v -C 10 -S 4000 \
 		>"$T_DIR/client" 2>&1 || status=$?
 	wait "$!"
 	cat "$T_DIR/client"
