@@ -9,7 +9,7 @@ DESTDIR ?=
 INSTALL_MOD_PATH ?= $(DESTDIR)
 # Below /lib/modules/RELEASE. "updates" is looked up before the kernel's own modules.
 INSTALL_MOD_DIR ?= updates
-# Of "make install-tools"; Debian and others differ
+# Of "make install-tools"
 UNIT_DIR ?= /usr/lib/systemd/system
 DOC_NAME ?= kiwarp-tools
 
