@@ -16,6 +16,8 @@
 /* Bytes between two pieces of memory, and around all pieces, that must not change */
 #define GAP		3
 #define CANARY		0xc5
+/* Maximum number of SGEs that any device has */
+#define MANY		32
 
 enum poster { BY_PROCESS, BY_IRQS_OFF, BY_TIMER, BY_HANDLER, BY_COUNT };
 
@@ -225,6 +227,105 @@ static void data(struct ktest_pair *p)
 	}
 }
 
+/* Write number @i of a chain: number of SGEs, bytes of each */
+static u32 many_sges(const struct ktest_end *end, u32 i)
+{
+	return 1 + i * 11 % end->qp->max_write_sge;
+}
+
+static u32 many_bytes(u32 i)
+{
+	return i % 5 ? 1 + i : 613;
+}
+
+/* Posts @count Writes of pieces that go to consecutive memory of the peer, and an empty Send. */
+static void many_post(struct ktest_end *end, u32 count)
+{
+	struct ktest_end *peer = ktest_peer(end);
+	u32 i, j, local = LOCAL, remote = REMOTE;
+	struct ib_send_wr last = { .opcode = IB_WR_SEND };
+	struct ib_sge sge[MANY];
+
+	for (i = 0; i < count; i++) {
+		struct ib_rdma_wr wr = { .wr = { .opcode = IB_WR_RDMA_WRITE, .sg_list = sge } };
+
+		wr.wr.num_sge = many_sges(end, i);
+		wr.remote_addr = peer->mr->iova + remote;
+		wr.rkey = peer->mr->rkey;
+		for (j = 0; j < wr.wr.num_sge; j++, local += many_bytes(i) + GAP)
+			sge[j] = ktest_sge(end, local, many_bytes(i));
+		remote += wr.wr.num_sge * many_bytes(i);
+		ktest_post(end, &end->sends[i], &wr.wr);
+	}
+	ktest_post(end, &end->sends[count], &last);
+}
+
+static void many_check(struct ktest_end *end, u32 count)
+{
+	const u8 *local = end->mem + LOCAL, *remote = ktest_peer(end)->mem + REMOTE;
+	u32 i, j;
+
+	for (i = 0; i < count; i++) {
+		for (j = 0; j < many_sges(end, i); j++) {
+			ktest_expect(end->pair, !memcmp(local, remote, many_bytes(i)));
+			local += many_bytes(i) + GAP;
+			remote += many_bytes(i);
+		}
+	}
+	ktest_expect(end->pair, *remote == CANARY);
+}
+
+/*
+ * Many Writes wait in the queue at once, with different numbers of SGEs, few and many. The rounds
+ * begin at different slots of the queue.
+ */
+static void many(struct ktest_pair *p)
+{
+	struct ktest_end *end = &p->end[0], *peer = &p->end[1];
+	const u32 count = 50;
+	u32 i, round;
+
+	expose_both(p);
+	for (round = 0; round < 6 && !READ_ONCE(p->has_failed); round++) {
+		fill(end->mem, KTEST_MEM, round);
+		memset(peer->mem, CANARY, KTEST_MEM);
+		ktest_post_recv(peer, &peer->recvs[0], 0, 1);
+		many_post(end, count);
+		for (i = 0; i <= count; i++)
+			ktest_wait(&end->sends[i], IB_WC_SUCCESS);
+		ktest_wait(&peer->recvs[0], IB_WC_SUCCESS);
+		many_check(end, count);
+	}
+}
+
+/* A QP gets as many SGEs as it asks for, and the most if the core builds Writes for it. */
+static void many_granted(struct ktest_pair *p)
+{
+	struct ktest_end *end = &p->end[0];
+	const struct ib_device_attr *attrs = &end->id->device->attrs;
+	struct ib_qp_init_attr attr = {
+		.cap = { .max_send_wr = 4, .max_recv_wr = 1, .max_recv_sge = 1 },
+		.qp_type = IB_QPT_RC,
+		.send_cq = end->cq,
+		.recv_cq = end->cq,
+	};
+	struct ib_qp *qp;
+	u32 most = attrs->max_send_sge;
+	u32 asked;
+
+	for (asked = 0; asked <= most + 1; asked++) {
+		attr.cap.max_send_sge = asked;
+		qp = ib_create_qp(end->pd, &attr);
+		ktest_expect(p, IS_ERR(qp) == (asked > most));
+		if (IS_ERR(qp))
+			continue;
+		ktest_expect(p, attr.cap.max_send_sge >= asked && attr.cap.max_send_sge <= most);
+		ib_destroy_qp(qp);
+	}
+	ktest_expect_eq(p, end->qp->max_write_sge, most);
+	ktest_expect(p, attrs->max_recv_sge <= 6 && attrs->max_sge_rd <= 6);
+}
+
 static void inline_data(struct ktest_pair *p)
 {
 	struct xfer x = { .flags = IB_SEND_INLINE };
@@ -280,13 +381,20 @@ static void bad_in_chain(struct ktest_pair *p, const struct ib_send_wr *bad, int
 
 static void bad_wr(struct ktest_pair *p)
 {
-	struct ib_sge many[7], large;
-	struct ib_send_wr bad = { .opcode = IB_WR_SEND, .sg_list = many, .num_sge = 7 };
+	const u32 most = p->end[0].qp->max_write_sge;
+	struct ib_sge many[MANY + 1], large;
+	struct ib_send_wr bad = { .opcode = IB_WR_SEND, .sg_list = many, .num_sge = most + 1 };
 	int i;
 
-	for (i = 0; i < 7; i++)
+	ktest_expect(p, most <= MANY);
+	for (i = 0; i <= MANY; i++)
 		many[i] = ktest_sge(&p->end[0], 0, 8);
 	bad_in_chain(p, &bad, -EINVAL);
+	/* Of these a Read has less. */
+	bad.opcode = IB_WR_RDMA_READ;
+	bad.num_sge = p->end[0].id->device->attrs.max_sge_rd + 1;
+	bad_in_chain(p, &bad, -EINVAL);
+	bad.opcode = IB_WR_SEND;
 	bad.num_sge = -1;
 	bad_in_chain(p, &bad, -EINVAL);
 	large = ktest_sge(&p->end[0], 0, PAGE_SIZE);
@@ -308,6 +416,8 @@ const struct ktest_case ktest_cases_data[] = {
 	{ "data-softirq", data, { .poll = IB_POLL_SOFTIRQ } },
 	{ "data-workqueue", data, { .poll = IB_POLL_WORKQUEUE } },
 	{ "data-direct", data, { .poll = IB_POLL_DIRECT } },
+	{ "many-sges", many, { .poll = IB_POLL_SOFTIRQ } },
+	{ "many-sges-granted", many_granted, { .poll = IB_POLL_SOFTIRQ } },
 	{ "inline", inline_data, { .poll = IB_POLL_SOFTIRQ } },
 	{ "bad-wr", bad_wr, { .poll = IB_POLL_SOFTIRQ } },
 	{}

@@ -147,6 +147,22 @@ planned_rows() {
 
 table_is_plan() { diff <(rows) <(planned_rows); }
 
+# cleaning STATUS COMMANDS: what run-tests says if restoring the host runs these commands.
+cleaning() {
+	local status=0
+	# shellcheck disable=SC2016 # the inner shell expands it
+	KIW_SELFTESTS=$HERE KIW_CLEAN=1 timeout 60 bash -c '. "$1"
+		eval "clean_host() { $2; }"; clean_this' - "$HERE/../vm/guest/run-tests" "$2" || status=$?
+	[ "$status" = "$1" ]
+}
+
+# What hangs is left alone: the guest goes away with it.
+never_clean() {
+	cleaning 1 "echo \$BASHPID >'$WORK/hung'; exec sleep 600" >"$WORK/said" 2>&1 || return
+	cat "$WORK/said"
+	grep -q 'does not end: clean_host' "$WORK/said" && kill "$(cat "$WORK/hung")"
+}
+
 # --- guests that are killed ----------------------------------------------------------------
 
 # The emulator of guest, a or b meets FATE_guest and so on: STAGE-END. Powers off if there is none.
@@ -325,6 +341,9 @@ t_run "the table of testing.rst is that of the plan" table_is_plan
 t_run "the reasons to skip are those of the tests" reasons_are_listed
 t_run "a kernel report" said_by 'kernel log has reports' bad 2 1
 t_run "a test that leaves objects" said_by 'it left behind: a kiwarp$' untidy 2 1
+t_run "a host is restored" cleaning 0 true
+t_run "a host is not as it was" cleaning 3 "return 3"
+t_run "restoring a host hangs" never_clean
 t_run "modules that do not build" check_says unbuilt 0 2
 t_run "nothing that judges" unjudged
 t_run "a seed is fixed" seeded 5040 -u KIW_SEED -u KIW_SOAK

@@ -5,6 +5,8 @@
 # ONLY-WITH: KIW_FAULTS
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
+# shellcheck source=scripts/selftests/lib/rc-nfs
+. "$SELFTESTS/rc-nfs"
 
 # See Documentation/kernel-faults.rst. A case fails where the kernel has the fault, if it does not
 # end the guest; hence scripts/selftests/kernel-faults, which boots one for each. The driver is
@@ -22,10 +24,40 @@ siw_unload() {
 	return "$status"
 }
 
+# An NFS server without threads, which accepts nobody
+_nfs_listen() {
+	_load nfsd && _load rpcrdma && mount -t nfsd nfsd /proc/fs/nfsd && rpcbind -w &&
+		echo "rdma $NFS_PORT" >/proc/fs/nfsd/portlist
+}
+
+# Threads that were never started are to end.
+_nfs_deaf() {
+	echo 0 >/proc/fs/nfsd/threads && umount /proc/fs/nfsd && pkill -x rpcbind
+}
+
+# request_waits: at the server, for its threads
+request_waits() { on_b rdma resource show cm_id | grep 'state CONNECT.*rpcrdma'; }
+
+# The server ends while a request waits. The device has to go all the same.
+nfs_unaccepted() {
+	local client removal status=0
+	on_b bash -c ". '$SELFTESTS/rc-nfs'; $(declare -f _nfs_listen); _nfs_listen" || return 1
+	on_a rping -c -a "$B4" -p "$NFS_PORT" -C 1 >/dev/null 2>&1 &
+	client=$!
+	wait_for 30 request_waits || status=1
+	on_b bash -c "$(declare -f _nfs_deaf); _nfs_deaf" || status=1
+	on_b rdma link delete "$DEV_B" &
+	removal=$!
+	wait_gone 20 kill -0 "$removal" || { where_is "$removal"; status=1; }
+	kill "$client" 2>/dev/null
+	[ "$status" = 0 ] && rdma_add b
+}
+
 # provoke FAULT: the first two need calls that librdmacm does not make.
 provoke() {
 	case $1 in
 	destroy-unread | migrate-unread) "$PROGRAMS/attack" case "$1" ;;
+	nfs-unaccepted) nfs_unaccepted ;;
 	*) KIW_LINK_TYPE=$KIW_LINK_TYPE "$PROGRAMS/corefaults" "$1" ;;
 	esac
 }

@@ -4,11 +4,14 @@
  *
  * Owns: the kernel format of send and receive rings, which are arrays of the internal format. A
  * work request is translated and checked when it is posted. So all entries of a kernel ring are
- * good, and the poster of a bad work request gets the error.
+ * good, and the poster of a bad work request gets the error. An entry has KIW_MAX_SGE SGEs. In a
+ * send ring for more than that, the entries are followed by room for the SGEs of each slot and for
+ * those of the entry that was fetched last, whose slot may be posted to again.
  *
  * Contexts: any; consumers post from hard interrupts, too. Locks: the queue's lock, which is
  * innermost. Only the allocation of rings sleeps.
  */
+#include <linux/overflow.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -108,7 +111,9 @@ static int wr_translate_op(const struct kiw_sq *sq, struct kiw_swqe *wqe,
 	case IB_WR_RDMA_WRITE:
 		return wr_translate_rdma(wqe, KIW_WR_WRITE, rdma_wr(wr));
 	case IB_WR_RDMA_READ:
-		return wr_translate_rdma(wqe, KIW_WR_READ, rdma_wr(wr));
+		/* What device_attr.max_sge_rd says */
+		return wr->num_sge <= KIW_MAX_SGE ?
+			       wr_translate_rdma(wqe, KIW_WR_READ, rdma_wr(wr)) : -EINVAL;
 	case IB_WR_RDMA_READ_WITH_INV:
 		/* Only one STag can be invalidated. */
 		return wr->num_sge == 1 ? wr_translate_rdma(wqe, KIW_WR_READ_INV, rdma_wr(wr)) :
@@ -166,6 +171,23 @@ static int wr_translate_inline(struct kiw_swqe *wqe, const struct ib_send_wr *wr
 	return total;
 }
 
+/* Room for the SGEs of slot @slot, or, if that is the number of slots, of the entry fetched last */
+static struct kiw_sge *wr_many_sges(const struct kiw_sq *sq, u32 slot)
+{
+	const struct kiw_swqe *ring = sq->ring;
+
+	return (struct kiw_sge *)&ring[sq->size] + (size_t)slot * sq->max_sge;
+}
+
+/* Where to put @num SGEs of the next entry; a number that is out of bounds is refused later */
+static struct kiw_sge *wr_room_for_sges(const struct kiw_sq *sq, struct kiw_swqe *wqe, int num)
+{
+	if (num <= KIW_MAX_SGE)
+		return wqe->sge;
+	wqe->many_sges = wr_many_sges(sq, kiw_ring_slot(sq->put, sq->size));
+	return wqe->many_sges;
+}
+
 static int wr_translate_send(const struct kiw_sq *sq, struct kiw_swqe *wqe,
 			     const struct ib_send_wr *wr)
 {
@@ -188,7 +210,8 @@ static int wr_translate_send(const struct kiw_sq *sq, struct kiw_swqe *wqe,
 		ret = wr_translate_inline(wqe, wr, sq->max_inline);
 	} else {
 		wqe->num_sge = wr->num_sge;
-		ret = wr_translate_sges(wqe->sge, wr->sg_list, wr->num_sge, sq->max_sge);
+		ret = wr_translate_sges(wr_room_for_sges(sq, wqe, wr->num_sge), wr->sg_list,
+					wr->num_sge, sq->max_sge);
 	}
 	if (ret < 0)
 		return ret;
@@ -199,13 +222,18 @@ static int wr_translate_send(const struct kiw_sq *sq, struct kiw_swqe *wqe,
 /**
  * kiw_sq_kernel_ring() - allocate a send ring in the kernel format
  * @size: slots
+ * @max_sge: maximum number of SGEs of a work request
  *
  * Context: process; may sleep.
  * Return: the ring, zeroed, to be freed with kvfree(), or NULL.
  */
-void *kiw_sq_kernel_ring(u32 size)
+void *kiw_sq_kernel_ring(u32 size, u8 max_sge)
 {
-	return kvcalloc(size, sizeof(struct kiw_swqe), GFP_KERNEL);
+	size_t bytes = array_size(size, sizeof(struct kiw_swqe));
+
+	if (max_sge > KIW_MAX_SGE)
+		bytes = size_add(bytes, array3_size(size + 1, max_sge, sizeof(struct kiw_sge)));
+	return kvzalloc(bytes, GFP_KERNEL);
 }
 
 /**
@@ -333,6 +361,11 @@ static int wr_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 	if (kiw_ring_empty(sq->put, sq->get))
 		return 0;
 	*wqe = ring[kiw_ring_slot(sq->get, sq->size)];
+	if (wqe->num_sge > KIW_MAX_SGE) {
+		wqe->many_sges = wr_many_sges(sq, sq->size);
+		memcpy(wqe->many_sges, wr_many_sges(sq, kiw_ring_slot(sq->get, sq->size)),
+		       wqe->num_sge * sizeof(*wqe->many_sges));
+	}
 	WRITE_ONCE(sq->get, sq->get + 1);
 	return 1;
 }

@@ -15,7 +15,10 @@
 
 #include "proto/perr.h"
 
+/* SGEs of a work request: as many as the rings of user space hold */
 #define KIW_MAX_SGE	6
+/* SGEs of a Send or Write of a kernel consumer: pages of a kernel, 128 KiB if they are of 4 KiB */
+#define KIW_MAX_SEND_SGE 32
 #define KIW_MAX_INLINE	80
 #define KIW_MAX_WR_BYTES	0x7fffffff
 
@@ -97,10 +100,12 @@ struct kiw_atomic_args {
  *	to invalidate; registration: STag to make valid
  * @length: total bytes of @sge, or of @inline_data; at most 2^31 - 1
  * @op: &enum kiw_wr_op
- * @num_sge: 0..%KIW_MAX_SGE
+ * @num_sge: 0..%KIW_MAX_SGE; Send or Write of a kernel consumer: 0..%KIW_MAX_SEND_SGE
  * @flags: %KIW_WRF_ bits
  * @imm: Write with immediate: the immediate data
- * @sge: local memory unless %KIW_WRF_INLINE
+ * @sge: local memory unless %KIW_WRF_INLINE; see kiw_swqe_sges()
+ * @many_sges: the same if @num_sge exceeds %KIW_MAX_SGE; part of the ring, and valid until the
+ *	next entry is fetched
  * @atomic_sink: Atomic Operation: the only entry of @sge, where the original value goes; 8 bytes
  * @atomic: Atomic Operation: its operands
  * @access: registration: enum ib_access_flags granted
@@ -117,6 +122,7 @@ struct kiw_swqe {
 	__be32 imm;
 	union {
 		struct kiw_sge sge[KIW_MAX_SGE];
+		struct kiw_sge *many_sges;
 		struct {
 			struct kiw_sge atomic_sink;
 			struct kiw_atomic_args atomic;
@@ -139,6 +145,12 @@ struct kiw_rwqe {
 	u8 num_sge;
 	struct kiw_sge sge[KIW_MAX_SGE];
 };
+
+/* The SGEs of a work request, few or many */
+static inline const struct kiw_sge *kiw_swqe_sges(const struct kiw_swqe *wqe)
+{
+	return wqe->num_sge <= KIW_MAX_SGE ? wqe->sge : wqe->many_sges;
+}
 
 /* Is it an RDMA Read, with or without invalidation? */
 static inline bool kiw_wr_is_read(u8 op)
@@ -237,7 +249,7 @@ extern const struct kiw_sq_ops kiw_sq_kernel_ops;
 extern const struct kiw_rq_ops kiw_rq_kernel_ops;
 
 /* Memory for a ring in the kernel format; free with kvfree() */
-void *kiw_sq_kernel_ring(u32 size);
+void *kiw_sq_kernel_ring(u32 size, u8 max_sge);
 void *kiw_rq_kernel_ring(u32 size);
 
 /* Any context */

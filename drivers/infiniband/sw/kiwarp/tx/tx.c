@@ -155,7 +155,7 @@ static struct kiw_tx_source *tx_source(struct kiw_qp *qp)
 		kiw_tx_source_bytes(&tx->source, wqe->inline_data + tx->sent,
 				    wqe->length - tx->sent);
 	} else {
-		kiw_tx_source_sgl(&tx->source, qp, wqe->sge, wqe->num_sge, tx->sent);
+		kiw_tx_source_sgl(&tx->source, qp, kiw_swqe_sges(wqe), wqe->num_sge, tx->sent);
 	}
 	return &tx->source;
 }
@@ -370,7 +370,7 @@ static bool tx_memory_ok(struct kiw_qp *qp)
 		.dma_lkey = qp->ib.device->local_dma_lkey,
 		.is_kernel = !qp->is_user,
 		.num_sge = wqe->num_sge,
-		.sge = wqe->sge,
+		.sge = kiw_swqe_sges(wqe),
 	};
 	return kiw_sgl_check(&sgl, access) == KIW_MEM_OK;
 }

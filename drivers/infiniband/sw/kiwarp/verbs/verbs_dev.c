@@ -66,7 +66,8 @@ int kiw_query_device(struct ib_device *ibdev, struct ib_device_attr *attr, struc
 	attr->max_mr_size = KIW_UMEM_MAX_BYTES;
 	attr->max_qp = KIW_MAX_QP;
 	attr->max_qp_wr = KIW_MAX_QP_WR;
-	attr->max_send_sge = KIW_MAX_SGE;
+	/* User space is told the smaller of these two. */
+	attr->max_send_sge = KIW_MAX_SEND_SGE;
 	attr->max_recv_sge = KIW_MAX_SGE;
 	attr->max_sge_rd = KIW_MAX_SGE;
 	attr->max_cq = KIW_MAX_CQ;

@@ -32,15 +32,16 @@
 
 static_assert(KIW_MAX_WR_BYTES == KIW_MAX_MSG_BYTES);
 
-static int qp_check_attr(const struct ib_qp_init_attr *attr)
+static int qp_check_attr(const struct ib_qp_init_attr *attr, bool is_user)
 {
+	const u32 max_send_sge = is_user ? KIW_MAX_SGE : KIW_MAX_SEND_SGE;
 	const struct ib_qp_cap *cap = &attr->cap;
 
 	if (attr->qp_type != IB_QPT_RC || attr->create_flags || attr->rwq_ind_tbl)
 		return -EOPNOTSUPP;
 	if (!attr->send_cq || !attr->recv_cq)
 		return -EINVAL;
-	if (cap->max_send_wr > KIW_MAX_QP_WR || cap->max_send_sge > KIW_MAX_SGE ||
+	if (cap->max_send_wr > KIW_MAX_QP_WR || cap->max_send_sge > max_send_sge ||
 	    cap->max_inline_data > KIW_MAX_INLINE)
 		return -EINVAL;
 	/* With a shared receive queue the limits for receives mean nothing */
@@ -76,15 +77,25 @@ static void qp_set_up(struct kiw_qp *qp, struct kiw_device *dev, const struct ib
 	qp_size_queues(qp, &attr->cap);
 }
 
+/*
+ * The core builds the RDMA Writes of consumers that ask for contexts, each with as many SGEs as the
+ * QP has, whereas the consumer asks for what its own Sends need. So the QP gets the maximum: fewer
+ * Writes are less work.
+ */
+static u8 qp_kernel_sges(const struct ib_qp_cap *cap)
+{
+	return cap->max_rdma_ctxs ? KIW_MAX_SEND_SGE : cap->max_send_sge;
+}
+
 static int qp_make_kernel_rings(struct kiw_qp *qp, const struct ib_qp_cap *cap)
 {
 	struct kiw_sq *sq = &qp->sq;
 	struct kiw_rq *rq = &qp->rq;
 
 	sq->ops = &kiw_sq_kernel_ops;
-	sq->max_sge = cap->max_send_sge;
+	sq->max_sge = qp_kernel_sges(cap);
 	sq->max_inline = cap->max_inline_data;
-	sq->ring = kiw_sq_kernel_ring(sq->size);
+	sq->ring = kiw_sq_kernel_ring(sq->size, sq->max_sge);
 	if (!sq->ring)
 		return -ENOMEM;
 	if (qp->srq)
@@ -142,7 +153,7 @@ int kiw_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_ud
 	struct kiw_qp *qp = to_kiw_qp(ibqp);
 	int ret;
 
-	ret = qp_check_attr(attr);
+	ret = qp_check_attr(attr, udata);
 	if (ret)
 		return ret;
 	if (!atomic_add_unless(&dev->num_qp, 1, KIW_MAX_QP))
