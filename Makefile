@@ -161,7 +161,7 @@ pyverbs:
 # SOAK_SECONDS=n for each of its tests
 soak:
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --kernel uml-debug --kernel 6.12:2 \
-		125 127 129 245 $(ULP_TESTS)
+		125 127 129 245 260 $(ULP_TESTS)
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --kernel smp-debug:2 --kernel smp-kcsan:2 \
 		$(RACE_TESTS)
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --pair --kernel 6.1 --kernel 6.12 \

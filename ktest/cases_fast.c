@@ -7,6 +7,7 @@
  * End 1 owns the memory, end 0 accesses it. Contexts: process. No locks.
  */
 #include <linux/scatterlist.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <rdma/rw.h>
 
@@ -273,9 +274,45 @@ static void rw(struct ktest_pair *p)
 	}
 }
 
+/*
+ * Posts many work requests that send nothing, and a Send behind them, in one call. The driver
+ * executes only so many of them at a time, and has to go on by itself.
+ */
+static void local_many(struct ktest_pair *p)
+{
+	struct ktest_end *a = &p->end[0], *b = &p->end[1];
+	struct ib_send_wr *wrs;
+	u32 i;
+
+	ktest_expose(a, IB_ACCESS_LOCAL_WRITE);
+	wrs = kcalloc(KTEST_DEPTH, sizeof(*wrs), GFP_KERNEL);
+	ktest_expect(p, wrs);
+	if (p->has_failed)
+		goto out;
+	/* To invalidate what has been invalidated already is no error. */
+	for (i = 0; i < KTEST_DEPTH; i++) {
+		ktest_wr_init(a, &a->sends[i]);
+		wrs[i] = (struct ib_send_wr) {
+			.next = i + 1 < KTEST_DEPTH ? &wrs[i + 1] : NULL,
+			.wr_cqe = &a->sends[i].cqe,
+			.opcode = i + 1 < KTEST_DEPTH ? IB_WR_LOCAL_INV : IB_WR_SEND,
+			.send_flags = IB_SEND_SIGNALED,
+			.ex.invalidate_rkey = a->mr->rkey,
+		};
+	}
+	ktest_post_recv(b, &b->recvs[0], 0, 1);
+	ktest_expect_eq(p, ib_post_send(a->qp, wrs, NULL), 0);
+	for (i = 0; i < KTEST_DEPTH; i++)
+		ktest_wait(&a->sends[i], IB_WC_SUCCESS);
+	ktest_wait(&b->recvs[0], IB_WC_SUCCESS);
+out:
+	kfree(wrs);
+}
+
 const struct ktest_case ktest_cases_fast[] = {
 	{ "fast-keys", keys, { .poll = IB_POLL_SOFTIRQ } },
 	{ "fast-refused", refused, { .poll = IB_POLL_SOFTIRQ } },
+	{ "local-many", local_many, { .poll = IB_POLL_SOFTIRQ } },
 	{ "rw-api", rw, { .poll = IB_POLL_SOFTIRQ, .with_rw = true } },
 	{}
 };

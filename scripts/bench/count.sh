@@ -46,8 +46,15 @@ build_all() {
 		"$(declare -f build_programs)")" build_programs) || die "no programs"
 }
 
-# try_boot: boots the guest again if it did not finish, because other tests check whether the driver
-# works. While the guest waits for its disk, its clock jumps, and a deadline may pass.
+# has_report: does the guest's log have a report of its kernel? Only for a guest that did not finish.
+has_report() {
+	cat "$W/guest/console" "$W/guest/out/dmesg" 2>/dev/null |
+		grep -a -m 1 -E 'cut here|BUG:|Oops|Kernel panic|general protection' >&2
+}
+
+# try_boot: boots the guest again if it did not finish. While the guest waits for its disk, its clock
+# jumps, and a deadline may pass. A guest whose kernel has reported something is not given another
+# try.
 try_boot() {
 	local try
 	for try in 1 2 3; do
@@ -55,6 +62,7 @@ try_boot() {
 		boot
 		[ "$STATUS" != 0 ] || return 0
 		note "try $try: the guest ended with $STATUS"
+		! has_report || return 1
 	done
 	return 1
 }

@@ -34,6 +34,7 @@ SECTIONS = {
 # A line of names: what follows the first is a comma or nothing
 NAMES = re.compile(r"\s*``\w+``(?:,|$)")
 MANUAL = re.compile(r"man/(\w+)\.(\d)$")
+SAMPLE = re.compile(r"packaging/samples/(.+)$")
 
 
 def in_source(tree, patterns):
@@ -62,9 +63,10 @@ def check(tree):
         for name in sorted(found.keys() - wanted.keys()):
             yield f"{REFERENCE}:{found[name]}: {name} is not in {patterns[0][0]}"
     for path in tree.files:
-        page = MANUAL.match(path)
-        if page and f"``{page[1]}({page[2]})``" not in tree.text(REFERENCE):
-            yield f"{path}:1: {page[1]}({page[2]}) is not in {REFERENCE}"
+        page, sample = MANUAL.match(path), SAMPLE.match(path)
+        name = page and f"{page[1]}({page[2]})" or sample and sample[1]
+        if name and f"``{name}``" not in tree.text(REFERENCE):
+            yield f"{path}:1: {name} is not in {REFERENCE}"
 
 
 if __name__ == "__main__":

@@ -206,6 +206,11 @@ bad "the reference" "trace.h:1: kiw_wire is not in .*reference.rst, Trace events
 # shellcheck disable=SC2016 # literal backquotes
 reference '``kiw_wire``, ``kiw_cable``'
 bad "the reference" "reference.rst:6: kiw_cable is not in .*trace.h" "a name that is gone"
+# shellcheck disable=SC2016 # literal backquotes
+reference '``kiw_wire``'
+mkdir -p "$work/tree/packaging/samples"
+add_to packaging/samples/kiw.conf "# $licence"
+bad "the reference" "samples/kiw.conf:1: kiw.conf is not in .*reference.rst" "a sample left out"
 
 # layer FILE INCLUDE WORDS DESCRIPTION
 layer() {

@@ -5,10 +5,11 @@
  * failing allocation. A call that fails must return ENOMEM, leave nothing behind, and succeed
  * when it is repeated. This also holds for calls that destroy objects.
  *
- * PART: "verbs" for all objects of a process; "connect" for connections of processes; "link"
- * for devices; "kernel [CASE]" for a case of the kernel consumer (see ktest/); "work [CASE]": an
+ * PART: "verbs" for all objects of a process; "connect" for connections of processes; "accept" for
+ * accepting one; "link" for devices; "kernel [CASE]" for a case of the kernel consumer (see ktest/); "work [CASE]": an
  * allocation in a work item fails during such a case; "traffic": some of all atomic allocations
- * fail all the time. KIW_STEP=N: only every Nth allocation; "work": steps of N * 8 bytes.
+ * fail all the time. KIW_STEP=N: only the first allocation and every Nth, beginning at one that
+ * KIW_SEED selects; "work": steps of N * 8 bytes.
  *
  * Needs a kernel with fault injection by task (fail-nth), and the settings made by
  * 260-failing.sh.
@@ -130,6 +131,15 @@ static int step(void)
 	return text ? atoi(text) : 1;
 }
 
+/* The allocation to fail after the @nth has failed */
+static int after(int nth)
+{
+	const char *seed_text = getenv("KIW_SEED");
+	unsigned long seed = seed_text ? strtoul(seed_text, NULL, 0) : 0;
+
+	return nth > 1 ? nth + step() : 2 + (int)(seed % step());
+}
+
 /* Sets @text to the output of rdma resource: the number of objects of each kind */
 static void objects(char *text, size_t size)
 {
@@ -157,7 +167,7 @@ static int walk_make(const struct op *op)
 	int nth, err;
 	bool hit;
 
-	for (nth = 1; nth < NTH_MAX; nth += step()) {
+	for (nth = 1; nth < NTH_MAX; nth = after(nth)) {
 		errno = 0;
 		inject(nth);
 		err = op->make();
@@ -178,7 +188,7 @@ static int walk_unmake(const struct op *op)
 	int nth, err;
 	bool hit;
 
-	for (nth = 1; nth < NTH_MAX; nth += step()) {
+	for (nth = 1; nth < NTH_MAX; nth = after(nth)) {
 		err = op->make();
 		if (err)
 			fail("%s: %s", op->name, strerror(err));
@@ -439,6 +449,10 @@ static void verbs(void)
 static __u32 attempt;
 static struct queues queues[2];
 
+/* The allocation of rdma_accept() that fails, 0: none; and whether it did in the last attempt */
+static int accept_nth;
+static bool accept_hit;
+
 static int make_end(struct end *end, int side)
 {
 	struct ibv_qp_init_attr attr = {
@@ -483,7 +497,14 @@ static int answer(struct rdma_cm_event *event)
 	}
 	w.ends[1].id = id;
 	err = make_end(&w.ends[1], 1);
-	return err ? err : err_or(rdma_accept(id, &param));
+	if (err)
+		return err;
+	if (accept_nth)
+		inject(accept_nth);
+	err = err_or(rdma_accept(id, &param));
+	if (accept_nth)
+		accept_hit = has_failed();
+	return err;
 }
 
 static bool is_failure(enum rdma_cm_event_type type)
@@ -603,13 +624,8 @@ static int unmake_listener(void)
 	return err_or(rdma_destroy_id(w.id));
 }
 
-static void connections(void)
+static void queues_open(void)
 {
-	static const struct op ops[] = {
-		/* No memory for a socket; for its port; for its first segment */
-		{ OP("listener", listener), .others = { ENFILE, EADDRINUSE } },
-		{ OP("connection", connection), .others = { ENFILE, EADDRINUSE, ENOBUFS } },
-	};
 	int i;
 
 	for (i = 0; i < 2; i++)
@@ -619,8 +635,41 @@ static void connections(void)
 	MUST(w.chan);
 	MUST(!fcntl(w.chan->fd, F_SETFL, O_NONBLOCK));
 	MUST(!fcntl(w.sides[1].chan->fd, F_SETFL, O_NONBLOCK));
+}
+
+static void connections(void)
+{
+	static const struct op ops[] = {
+		/* No memory for a socket; for its port; for its first segment */
+		{ OP("listener", listener), .others = { ENFILE, EADDRINUSE } },
+		{ OP("connection", connection), .others = { ENFILE, EADDRINUSE, ENOBUFS } },
+	};
+	int i;
+
+	queues_open();
 	for (i = 0; i < 2; i++)
 		walk(&ops[i]);
+	for (i = 0; i < 2; i++)
+		queues_close(&queues[i]);
+}
+
+/* Accepts a connection again and again; each allocation of rdma_accept() fails once. */
+static void accepts(void)
+{
+	int i, err, bad = 0;
+
+	queues_open();
+	accept_hit = true;
+	for (i = 1; accept_hit && i < NTH_MAX; i++) {
+		accept_nth = i;
+		err = make_connection();
+		if (err && (!accept_hit || err != ENOMEM))
+			fail("accept, allocation %d: %s", i, strerror(err));
+		if (!err)
+			MUST(!unmake_connection());
+		bad += !!err;
+	}
+	printf("accept: %d allocations, %d failed\n", i - 2, bad);
 	for (i = 0; i < 2; i++)
 		queues_close(&queues[i]);
 }
@@ -761,7 +810,7 @@ static void kernel(void)
 	int nth, err;
 	bool hit;
 
-	for (nth = 1; nth < NTH_MAX; nth += step()) {
+	for (nth = 1; nth < NTH_MAX; nth = after(nth)) {
 		inject(nth);
 		err = run_case();
 		hit = has_failed();
@@ -962,8 +1011,9 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} parts[] = {
-		{ "verbs", verbs }, { "connect", connections }, { "link", links },
-		{ "kernel", kernel }, { "work", work_items }, { "traffic", traffic },
+		{ "verbs", verbs }, { "connect", connections }, { "accept", accepts },
+		{ "link", links }, { "kernel", kernel }, { "work", work_items },
+		{ "traffic", traffic },
 	};
 	size_t i;
 

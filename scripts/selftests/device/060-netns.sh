@@ -61,6 +61,20 @@ connection() {
 
 established() { on "$1" ss -Htn state established '( sport = :7174 or dport = :7174 )' | grep -q .; }
 
+# A rule of a namespace applies to the connections of its devices, and to no others.
+firewall() {
+	local bad=0
+	spawn server a rping -s -a "$A4" && wait_listen a 7174 &&
+		on_a nft "add table inet kiw; add chain inet kiw in { type filter hook input priority 0; };
+			add rule inet kiw in tcp dport 7174 counter reject with tcp reset" || return 1
+	if on_b timeout 30 rping -c -a "$A4" -C 1; then echo "the rule is ignored"; bad=1; fi
+	on_a nft list table inet kiw | grep -q 'packets [1-9]' || { echo "no packet met it"; bad=1; }
+	rping_to b "$B4" -C 1 || { echo "the rule is for b, too"; bad=1; }
+	on_a nft delete table inet kiw && on_b timeout 30 rping -c -a "$A4" -C 1 || bad=1
+	spawn_wait server 10
+	return "$bad"
+}
+
 # A program that listens from outside on the device's address, and one inside
 # that connects: the sockets are the device's.
 two_ports() {
@@ -136,6 +150,7 @@ t_run "a netdev of another namespace" not_from_outside
 t_run "a name of another namespace" names_are_global
 t_run "the listener's namespace" listener
 t_run "the connection's namespace" connection
+t_run "the firewall of a namespace" firewall
 t_run "the same port in two namespaces" two_ports
 t_run "a namespace ends with an idle device" idle_end
 t_run "a namespace ends with a listener" used_end

@@ -22,11 +22,12 @@ settings() {
 		echo 0 >"$FAILPAGE/min-order" && echo 0 >"$FAILPAGE/ignore-gfp-highmem"
 }
 
-# failing STEP PART...: every STEPth allocation fails in turn; in a soak, every one.
+# failing STEP PART...: every STEPth allocation fails in turn; in a soak, every one. For work items,
+# STEP stays: they have too many.
 failing() {
 	local step=$1
 	shift
-	[ -z "${KIW_SOAK:-}" ] || step=1
+	[ -z "${KIW_SOAK:-}" ] || [ "$1" = work ] || step=1
 	KIW_STEP=$step "$PROGRAMS/failing" "$@"
 }
 
@@ -38,6 +39,19 @@ leaks() {
 	local since=$SECONDS
 	[ -w "$KMEMLEAK" ] && wait_for 10 is_old "$since" && kmemleak_check "${1:-}" &&
 		echo clear >"$KMEMLEAK"
+}
+
+# One of the allocations of an accept is that of the Reply's buffer. The QP has the stream by then.
+accepting() {
+	local tracing=/sys/kernel/tracing status
+	: >"$tracing/trace"
+	echo 1 >"$tracing/events/kiwarp/kiw_ep_state/enable" && echo 1 >"$tracing/tracing_on" || return
+	"$PROGRAMS/failing" accept
+	status=$?
+	echo 0 >"$tracing/events/kiwarp/kiw_ep_state/enable"
+	grep -q 'REQUEST_GIVEN --UNSENT--> CLOSED' "$tracing/trace" ||
+		{ echo "the Reply was sent each time"; return 1; }
+	return "$status"
 }
 
 # Atomic allocations of all callers fail; TCP retransmits.
@@ -134,6 +148,7 @@ tries_again() {
 t_run "settings" settings
 t_run "objects of a process" failing 2 verbs
 t_run "connections" failing 7 connect
+t_run "accepting" accepting
 t_run "kernel consumer" failing 17 kernel
 t_run "work items" work_items once
 t_run "callers wait for memory" callers_wait

@@ -10,7 +10,7 @@
  *		   ACCEPT and ACCEPT_P2P tell iw_cm ESTABLISHED
  *	listener:  IDLE LISTEN > LISTENING
  *
- * and from everywhere to CLOSED:
+ * and from every state but IDLE to CLOSED:
  *
  *	event \ state	LISTENING CONNECTING WAIT_REPLY WAIT_REQUEST REQUEST_GIVEN WAIT_FIRST OPEN
  *	REFUSED		-	  -	     t		-	     -		   -	      -

@@ -39,7 +39,7 @@
 /* Time limit for an orderly close; then the stream is reset */
 #define QP_CLOSE_MS	5000
 
-/* Interval between looks for receives that a process posts in ERROR; doubles up to the maximum */
+/* How often a process's receive ring is checked for entries in ERROR; doubles up to the maximum */
 #define QP_SWEEP_MIN_MS	50
 #define QP_SWEEP_MAX_MS	1000
 

@@ -11,9 +11,9 @@
 #include "qp/qp.h"
 
 /*
- * The rights that the consumer gave the QP. rdma_cm gives a responder's QP those to read and to
- * write, and has no way to give it the one for atomics. Who may do both may do this, if the region
- * allows it.
+ * Do the rights that the consumer gave the QP allow atomic operations? rdma_cm grants remote read
+ * and write to a responder's QP, and has no way to grant remote atomic. So a QP that allows the
+ * first two allows atomics as well; the region still has to grant the right.
  */
 static bool ext_qp_allows(const struct kiw_qp *qp)
 {

@@ -228,7 +228,7 @@ static const struct kiw_sock_ops sock_linger_ops = {
 	.changed = sock_linger_changed,
 };
 
-/* What arrives in order is discarded at once. A hostile peer shall not queue more. */
+/* Data that arrives in order is discarded at once. This limits what can arrive out of order. */
 static void sock_shrink_rcvbuf(struct sock *sk, int size)
 {
 	/* TCP takes twice the size. */
