@@ -26,7 +26,7 @@ TUNNEL_MTUS = (1280, 1500, 4092, 9000, 16384, 32768, 65520)
 CONNECTIONS = (1, 16, 256, 1000, 4000)
 SPURIOUS = 10000
 # Columns that the other columns of a row are compared with
-BASES = ("siw", "plain", "tcp")
+BASES = ("siw", "plain", "tcp", "segment")
 # Setting up a stack and removing it; fio's start; in seconds
 STACK_SECONDS = 10
 # Storage is measured for longer than other rows, as its work comes in larger pieces
@@ -60,9 +60,9 @@ def tcp_rows(crc):
     return rows
 
 
-def parameters(driver, crc, markers=False):
+def parameters(driver, crc, markers=False, fpdu="auto"):
     if driver == "kiwarp":
-        return {"crc": "NY"[crc], "markers": "NY"[markers]}
+        return {"crc": "NY"[crc], "markers": "NY"[markers], "fpdu": fpdu}
     return {"mpa_crc_required": "NY"[crc], "mpa_crc_strict": "NY"[crc]}
 
 
@@ -82,6 +82,17 @@ def bulk_settings():
     group = "mtu 1500, crc on"
     yield setting(group, "markers", bulk_rows(("64 KiB",)) + batched_rows("64 KiB"), 1500,
                   "kiwarp", parameters("kiwarp", True, True))
+
+
+def fpdu_settings():
+    """Large FPDUs, compared with FPDUs that fit into segments."""
+    rows = bulk_rows(("64 KiB", "1 MiB"))
+    for mtu in MTUS:
+        for name, crc, markers in (("crc off", False, False), ("crc on", True, False),
+                                   ("markers", True, True)):
+            for fpdu in ("segment", "large"):
+                yield setting(f"fpdu, mtu {mtu}, {name}", fpdu, rows, mtu, "kiwarp",
+                              parameters("kiwarp", crc, markers, fpdu))
 
 
 def once(row, arguments, rounds=1):
@@ -114,6 +125,10 @@ def verify_settings():
                 ("siw crc", "siw", True, False)):
             yield setting("verify", column, [once(f"mtu {mtu}", ["verify"])], mtu, driver,
                           parameters(driver, crc, markers))
+        for crc in (False, True):
+            yield setting("verify", f"segment{' crc' if crc else ''}",
+                          [once(f"mtu {mtu}", ["verify"])], mtu, "kiwarp",
+                          parameters("kiwarp", crc, False, "segment"))
 
 
 def rxe_settings():
@@ -187,7 +202,7 @@ def make_plan(args):
     rounds, every = args.rounds, itertools.chain(bulk_settings(), rxe_settings(),
                                                  small_settings(), ip_settings(),
                                                  instead_settings(),
-                                                 verify_settings())
+                                                 fpdu_settings(), verify_settings())
     if args.smp:
         rounds, every = 1, smp_settings(args.rounds)
     for one in every:

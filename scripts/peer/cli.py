@@ -75,6 +75,8 @@ def parser():
     p.add_argument("--pdata", type=bytes.fromhex, default=b"", help="private data, hex")
     p.add_argument("--reject", action="store_true", help="reply with R")
     p.add_argument("--fpdu", type=_number, default=1444, help="largest ULPDU to send")
+    p.add_argument("--announce", action="store_true",
+                   help="say that large FPDUs are welcome: by an RTR by write, or as a responder")
     p.add_argument("--load", nargs="?", const="pings", choices=("pings", "own"),
                    help="the fault comes while the other end is in the middle of its first RDMA "
                    "Write, or of answering an RDMA Read; own: of what it sends of itself")
@@ -90,6 +92,7 @@ def parser():
     p.add_argument("--want-crc", type=_on_off)
     p.add_argument("--want-p2p", type=_on_off)
     p.add_argument("--want-rtr", help="kind of the RTR that comes")
+    p.add_argument("--want-announced", type=_on_off, help="by the first message that comes")
     p.add_argument("--want-largest", help="LOW-HIGH: of the largest ULPDU that comes")
     p.add_argument("--timeout", type=float, default=10.0, help="seconds for everything")
     p.add_argument("--hold", metavar="FILE", help="read nothing after a fault until it exists")
@@ -216,7 +219,8 @@ class Case:
             verified = rping.server(self.conn, opt)
             self.stream.finish()
         self.log("verified", bytes=verified, fpdus=self.conn.rx.count,
-                 largest=self.conn.largest, rtr=self.conn.rtr)
+                 largest=self.conn.largest, rtr=self.conn.rtr,
+                 announced=self.conn.announced)
         if verified != opt.count * opt.size:
             raise rping.DataError(f"{verified} octets instead of {opt.count * opt.size}")
 
@@ -336,6 +340,8 @@ class Case:
             return f"{self.octets} octets, of which TCP had {self.queued} at most"
         if opt.want_rtr and self.conn.rtr != opt.want_rtr:
             return f"RTR {self.conn.rtr} instead of {opt.want_rtr}"
+        if opt.want_announced is not None and self.conn.announced != opt.want_announced:
+            return f"announced: {self.conn.announced} instead of {opt.want_announced}"
         if opt.want_largest:
             low, high = map(int, opt.want_largest.split("-"))
             if not low <= self.conn.largest <= high:

@@ -16,6 +16,7 @@ SENDS = (SEND, SEND_INVALIDATE, SEND_SOLICITED, SEND_SOLICITED_INVALIDATE)
 QUEUES = {READ_REQUEST: 1, TERMINATE: 2, **dict.fromkeys(SENDS, 0),
           IMMEDIATE: 0, IMMEDIATE_SOLICITED: 0, ATOMIC_REQUEST: 1, ATOMIC_RESPONSE: 3}
 TAGGED_OPCODES = (WRITE, READ_RESPONSE)
+ANNOUNCE_TO = int.from_bytes(b"kiwarp\0\1", "big")    # Documentation/large-fpdus.rst
 
 ReadRequest = collections.namedtuple("ReadRequest", "sink_stag sink_to size src_stag src_to")
 _READ = struct.Struct(">IQIIQ")
@@ -104,6 +105,7 @@ class Connection:
         self.expect_rtr = frozenset()
         self.spoken = False
         self.largest = 0            # ULPDU that came
+        self.announced = False      # the first message that came says: large FPDUs are welcome
         self.whole = 0              # Sends and Writes that came, but for an RTR
         self.answer_reads = True
         self.asked = None           # the Read Request that came last
@@ -177,10 +179,16 @@ class Connection:
         """The segments of the Response to an Atomic Request of the other end."""
         return self.untagged(ATOMIC_RESPONSE, atomic.Response(request.id, original).encode())
 
-    def send_rtr(self, kind):
+    def announce(self):
+        """Says that large FPDUs are welcome."""
+        self.write(0, ANNOUNCE_TO, b"")
+
+    def send_rtr(self, kind, announce=False):
         """RFC 6581 9.2: the first FPDU, without payload."""
         if kind == "send":
             self.send(b"")
+        elif kind == "write" and announce:
+            self.announce()
         elif kind == "write":
             self.write(0, 0, b"")
         else:
@@ -212,9 +220,11 @@ class Connection:
         if seg.opcode == TERMINATE:
             raise Terminated(decode_terminate(seg.payload, seg.encode()))
         first, self.spoken = not self.spoken, True
+        if first:
+            self.announced = seg.opcode == WRITE and not seg.payload and seg.to == ANNOUNCE_TO
         if first and self.expect_rtr:
             self._take_rtr(seg)
-        else:
+        elif not first or not self.announced:
             self.whole += ends_own(seg)
             if seg.opcode in SENDS:
                 self._take_send(seg)

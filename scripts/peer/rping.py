@@ -134,6 +134,9 @@ def server(conn, opt):
     verified = ping = 0
     own = rdmap.Region(OWN, BASE, opt.size)
     conn.regions[OWN] = own
+    if opt.announce:
+        conn.wait(lambda: conn.spoken, opt.timeout)
+        conn.announce()
     conn.answer_reads = opt.fault not in faults.ASKED
     while True:
         try:

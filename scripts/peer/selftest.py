@@ -332,6 +332,14 @@ class Itself(unittest.TestCase):
             self.pair(f"--p2p --rtr {kind}", f"--want-rtr {kind}")
         self.pair("--p2p", "--rtr send --want-rtr send")
 
+    def test_announcement(self):
+        self.pair("--p2p --prefer write --announce --want-announced off", "--want-announced on")
+        self.pair("--p2p --prefer write --want-announced off", "--want-announced off")
+        self.pair("--p2p --prefer write --announce --want-announced on",
+                  "--announce --want-announced on")
+        with self.assertRaises(AssertionError):
+            self.pair("--p2p --prefer write", "--want-announced on")
+
     def test_sizes_and_segments(self):
         for fpdu, segments in itertools.product((128, 1444, 64768),
                                                 ("whole", "1-7", "1-700:9", "512")):

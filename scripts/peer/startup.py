@@ -161,7 +161,7 @@ def _check_reply(request, reply):
             raise mpa.MpaError(f"depth {told} in answer to {asked:#x}")
 
 
-def _send_rtr(conn, kind, fault):
+def _send_rtr(conn, kind, fault, announce):
     if fault == "rtr-crc":
         octets = conn.encode(conn.untagged(rdmap.SEND))
         conn.stream.send(octets[:-1] + bytes([octets[-1] ^ 1]))
@@ -177,7 +177,7 @@ def _send_rtr(conn, kind, fault):
         # Regardless of the kind that was negotiated
         conn.send(b"")
         raise Stopped(fault, conn)
-    conn.send_rtr(kind)
+    conn.send_rtr(kind, announce)
 
 
 def initiator(stream, opt, log, early=None):
@@ -202,7 +202,7 @@ def initiator(stream, opt, log, early=None):
     conn = _connection(stream, opt, request, reply, log, p2p=reply.p2p, rtr=kind,
                        ird=reply.ord, ord=reply.ird)
     if kind:
-        _send_rtr(conn, kind, opt.fault)
+        _send_rtr(conn, kind, opt.fault, opt.announce)
     return conn
 
 

@@ -72,7 +72,48 @@ one_crc() {
 no_crc() {
 	to_server "nobody asks for CRC, RTR by write" --crc off --p2p --prefer write
 	to_client "nobody asks for CRC, 64K, to the peer" 3 65535 --crc off --segments 1-700:3
+	to_server "nobody asks for CRC, announced" --crc off --p2p --announce --size 60000 "$LARGEST"
+	to_client "nobody asks for CRC, announced, to the peer" 3 60000 --crc off --announce \
+		--markers rx "$LARGEST"
 	sizes 2 off
+}
+
+# FPDUs that are larger than segments, to peers that have announced that they take them. ULPDUs that
+# fit into a segment have up to 1442 octets; those with CRCs are in FPDUs of up to 8 KiB.
+SMALL="--want-largest 1400-1442" LARGE="--want-largest 8000-8186"
+LARGEST="--want-largest 20000-64768"
+
+large() {
+	to_server "announced: large FPDUs" --p2p --announce --want-announced on --size 60000 "$LARGE"
+	to_server "announced, in pieces" --p2p --announce --want-announced on --size 60000 \
+		--fpdu 64768 --segments 1-3000:7 "$LARGE"
+	to_server "announced, with markers" --p2p --announce --want-announced on --size 60000 \
+		--markers rx "$LARGE"
+	to_server "announced, in small segments" --p2p --announce --want-announced on --size 60000 \
+		--mss 100 --fpdu 64768 "$LARGE"
+	to_server "not announced" --p2p --want-announced off --size 60000 "$SMALL"
+	to_server "not announced by an RTR by send" --p2p --prefer send --announce \
+		--want-announced off --size 60000 "$SMALL"
+	to_server "not announced without peer-to-peer" --want-announced off --size 60000 "$SMALL"
+	to_client "announced to the peer" 3 60000 --want-announced on "$SMALL"
+	to_client "announced to the peer and by it" 3 60000 --announce --want-announced on "$LARGE"
+	to_client "announced by the peer, with markers" 3 60000 --announce --markers rx "$LARGE"
+	to_client "announced by the peer without an RTR" 3 60000 --announce --plain --rev 1 \
+		--only-rev-1 "$LARGE"
+}
+
+never_large() {
+	to_server "segment: an announcement is ignored" --p2p --announce --want-announced off \
+		--size 60000 "$SMALL"
+	to_client "segment: nothing is announced" 3 60000 --announce --want-announced off "$SMALL"
+}
+
+always_large() {
+	to_server "large: to a silent peer" --p2p --want-announced off --size 60000 "$LARGE"
+	to_server "large: an announcement is answered" --p2p --announce --want-announced on \
+		--size 60000 "$LARGE"
+	to_client "large: from the first FPDU on" 3 60000 --want-announced on "$LARGE"
+	to_client "large: revision 1" 3 60000 --only-rev-1 --rev 1 "$LARGE"
 }
 
 # Without peer-to-peer mode: the driver's consumer must send first.
@@ -98,6 +139,12 @@ peer_cases < <(sizes 2 on; mss; rtr; extremes; depths 0; depths 128)
 peer_cases < <(to_server "only the driver asks for CRC" --crc off --size 5000
 	to_client "only the driver asks for CRC, to the peer" 3 5000 --crc off --want-crc on)
 t_run "nothing is left" peer_left_nothing
+peer_cases < <(large)
+t_run "FPDUs fit into segments" policy fpdu=segment
+peer_cases < <(never_large)
+t_run "FPDUs are large" policy fpdu=large
+peer_cases < <(always_large)
+t_run "FPDUs as by default" policy default
 t_run "the driver asks for no CRC" policy crc=n
 peer_cases < <(one_crc; no_crc)
 t_run "the driver speaks revision 1" policy mpa_rev=1

@@ -65,8 +65,17 @@ aligned() {
 		"$PCAP" "$@"
 }
 
+# Large FPDUs are not for segments.
+fit_segments() {
+	local dev
+	for dev in "$DEV_A" "$DEV_B"; do
+		echo segment >"/sys/class/infiniband/$dev/policy/fpdu" || return 1
+	done
+}
+
 # With this MTU a segment ends in a marker now and then, which is not of the FPDU before it.
 t_run "MTU 1496" mtu 1496
+t_run "FPDUs fit into segments" fit_segments
 aligned "plain"
 t_run "markers on" with_markers
 aligned "markers" markers

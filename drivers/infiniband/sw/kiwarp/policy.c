@@ -23,6 +23,7 @@
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
+#include "proto/large.h"
 #include "proto/mpa_neg.h"
 
 /* Format of a setting */
@@ -30,6 +31,7 @@ enum kind {
 	KIND_NUMBER,
 	KIND_FLAG,
 	KIND_RTR,
+	KIND_FPDU,
 };
 
 struct setting {
@@ -53,6 +55,7 @@ static const struct setting settings[KIW_POLICY_COUNT] = {
 	[KIW_POLICY_MAX_HALF_OPEN_TOTAL] = { NUMBER(1, 65535) },
 	[KIW_POLICY_MAX_LINGERING]	= { NUMBER(1, 65535) },
 	[KIW_POLICY_RFC7306]		= { FLAG() },
+	[KIW_POLICY_FPDU]		= { .kind = KIND_FPDU },
 	[KIW_POLICY_PORT_MAPPER]	= { FLAG() },
 };
 
@@ -75,6 +78,7 @@ static struct kiw_policy defaults = {
 		[KIW_POLICY_MAX_HALF_OPEN_TOTAL] = 4096,
 		[KIW_POLICY_MAX_LINGERING]	= 1024,
 		[KIW_POLICY_RFC7306]		= true,
+		[KIW_POLICY_FPDU]		= KIW_FPDUS_AUTO,
 	},
 };
 
@@ -85,6 +89,12 @@ static const struct {
 	{ "write", KIW_RTR_WRITE },
 	{ "read", KIW_RTR_READ },
 	{ "send", KIW_RTR_SEND },
+};
+
+static const char * const fpdu_names[] = {
+	[KIW_FPDUS_SEGMENT]	= "segment",
+	[KIW_FPDUS_LARGE]	= "large",
+	[KIW_FPDUS_AUTO]	= "auto",
 };
 
 /* Reading and writing values */
@@ -136,6 +146,17 @@ static int policy_rtr_show(unsigned int order, char *buf)
 	return len + sysfs_emit_at(buf, len, "\n");
 }
 
+/* One of @fpdu_names; it may end in a newline */
+static int policy_fpdu_parse(const char *text, unsigned int *value)
+{
+	int which = sysfs_match_string(fpdu_names, text);
+
+	if (which < 0)
+		return -EINVAL;
+	*value = which;
+	return 0;
+}
+
 static int policy_number_parse(const struct setting *setting, const char *text, unsigned int *value)
 {
 	if (kstrtouint(text, 0, value))
@@ -174,6 +195,9 @@ int kiw_policy_set(struct kiw_policy *policy, enum kiw_policy_item item, const c
 	case KIND_RTR:
 		ret = policy_rtr_parse(text, &value);
 		break;
+	case KIND_FPDU:
+		ret = policy_fpdu_parse(text, &value);
+		break;
 	default:
 		ret = policy_number_parse(&settings[item], text, &value);
 		break;
@@ -201,6 +225,8 @@ int kiw_policy_show(const struct kiw_policy *policy, enum kiw_policy_item item, 
 		return sysfs_emit(buf, "%c\n", value ? 'Y' : 'N');
 	case KIND_RTR:
 		return policy_rtr_show(value, buf);
+	case KIND_FPDU:
+		return sysfs_emit(buf, "%s\n", fpdu_names[value]);
 	default:
 		return sysfs_emit(buf, "%u\n", value);
 	}
@@ -222,6 +248,8 @@ const char *kiw_policy_range(enum kiw_policy_item item, char *buf, size_t size)
 		return "y or n";
 	case KIND_RTR:
 		return "one or more of write, read and send, in order of preference";
+	case KIND_FPDU:
+		return "segment, large or auto";
 	default:
 		snprintf(buf, size, "a number from %u to %u", settings[item].min,
 			 settings[item].max);
@@ -322,6 +350,10 @@ MODULE_PARM_DESC(max_lingering,
 
 module_param_cb(rfc7306, &flag_ops, ARG(RFC7306), 0644);
 MODULE_PARM_DESC(rfc7306, "have immediate data and atomic operations (default y)");
+
+module_param_cb(fpdu, &number_ops, ARG(FPDU), 0644);
+MODULE_PARM_DESC(fpdu,
+		 "FPDUs: segment, large or auto, large to peers that announce themselves (default auto)");
 
 module_param_cb(port_mapper, &flag_ops, ARG(PORT_MAPPER), 0644);
 MODULE_PARM_DESC(port_mapper,

@@ -26,6 +26,7 @@
  * @KIW_POLICY_MAX_HALF_OPEN_TOTAL: incoming connections per device that no consumer has answered
  * @KIW_POLICY_MAX_LINGERING: rejected streams per device that wait for the peer to close
  * @KIW_POLICY_RFC7306: use the messages of RFC 7306
+ * @KIW_POLICY_FPDU: how large FPDUs are, &enum kiw_fpdus
  * @KIW_POLICY_PORT_MAPPER: have the iWARP port mapper choose TCP ports
  * @KIW_POLICY_COUNT: number of the above
  */
@@ -41,6 +42,7 @@ enum kiw_policy_item {
 	KIW_POLICY_MAX_HALF_OPEN_TOTAL,
 	KIW_POLICY_MAX_LINGERING,
 	KIW_POLICY_RFC7306,
+	KIW_POLICY_FPDU,
 	KIW_POLICY_PORT_MAPPER,
 	KIW_POLICY_COUNT,
 };

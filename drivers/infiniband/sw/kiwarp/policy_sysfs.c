@@ -83,6 +83,7 @@ static struct policy_attr max_half_open_total_attr =
 	POLICY_ATTR(max_half_open_total, KIW_POLICY_MAX_HALF_OPEN_TOTAL);
 static struct policy_attr max_lingering_attr = POLICY_ATTR(max_lingering, KIW_POLICY_MAX_LINGERING);
 static struct policy_attr rfc7306_attr = POLICY_ATTR(rfc7306, KIW_POLICY_RFC7306);
+static struct policy_attr fpdu_attr = POLICY_ATTR(fpdu, KIW_POLICY_FPDU);
 static struct policy_attr port_mapper_attr = POLICY_ATTR(port_mapper, KIW_POLICY_PORT_MAPPER);
 
 static struct attribute *policy_attrs[] = {
@@ -97,6 +98,7 @@ static struct attribute *policy_attrs[] = {
 	&max_half_open_total_attr.attr.attr,
 	&max_lingering_attr.attr.attr,
 	&rfc7306_attr.attr.attr,
+	&fpdu_attr.attr.attr,
 	&port_mapper_attr.attr.attr,
 	NULL
 };

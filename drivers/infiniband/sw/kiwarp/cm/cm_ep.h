@@ -19,6 +19,7 @@
 #include <rdma/iw_cm.h>
 
 #include "proto/cm_fsm.h"
+#include "proto/large.h"
 #include "proto/mpa_neg.h"
 #include "proto/wire.h"
 
@@ -48,6 +49,7 @@ struct kiw_sock_ops;
  * @tos: type of service or traffic class, negative: the default
  * @want: what this end wants
  * @rfc7306: the policy allows the messages of RFC 7306
+ * @fpdus: the policy about large FPDUs
  * @req: the Request, as sent or received
  * @frame_len: length of the Request in @buf, in bytes (CONNECTING)
  * @pdata: private data for the next upcall or rejection, not owned
@@ -63,6 +65,7 @@ struct kiw_ep_startup {
 	int tos;
 	struct kiw_mpa_local want;
 	bool rfc7306;
+	enum kiw_fpdus fpdus;
 	struct kiw_mpa_frame req;
 	size_t frame_len;
 	const void *pdata;

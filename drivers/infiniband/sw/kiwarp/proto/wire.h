@@ -64,6 +64,9 @@ static_assert(sizeof(struct kiw_wire_mpa_v2) == 4);
 #define KIW_MULPDU_MIN		128
 #define KIW_MULPDU_MAX		64768
 
+/* Not of an RFC: the TO of an empty RDMA Write that announces this driver, see proto/large.h */
+#define KIW_ANNOUNCE_TO		0x6b69776172700001ULL	/* "kiwarp", 1 */
+
 /* RFC 5044 4.2 and 4.3: a marker; one at every KIW_MARKER_INTERVAL octets of the stream */
 struct kiw_wire_marker {
 	__be16 reserved;

@@ -20,6 +20,7 @@
 
 #include "caller.h"
 #include "mem/mr.h"
+#include "proto/large.h"
 #include "proto/qp_fsm.h"
 #include "queue/cq.h"
 #include "queue/srq.h"
@@ -58,6 +59,7 @@ struct kiw_conn_ops {
  * @rtr: kind of RTR to send first, one of %KIW_RTR_WRITE, _READ and _SEND, 0: none (initiator)
  * @expect_rtr: the peer's first FPDU may be an empty Send as RTR, which the consumer does not
  *	see (responder)
+ * @fpdus: the policy about large FPDUs
  * @ops: the connection's callbacks
  * @conn: passed to @ops
  */
@@ -73,6 +75,7 @@ struct kiw_conn_params {
 	u16 ord;
 	u8 rtr;
 	bool expect_rtr;
+	enum kiw_fpdus fpdus;
 	const struct kiw_conn_ops *ops;
 	void *conn;
 };

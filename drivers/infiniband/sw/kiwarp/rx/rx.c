@@ -581,13 +581,29 @@ static enum kiw_perr rx_dispatch(struct kiw_qp *qp, struct kiw_rx_run *run)
 /* FPDUs */
 
 /* The first valid FPDU: the peer is in full operation, RFC 5044 7.1.2. */
-static void rx_spoken(struct kiw_qp *qp)
+static void rx_spoken(struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
 {
+	bool is_announced = kiw_large_is_announced(seg);
+
+	qp->tx.is_large = kiw_large_is_used(qp->conn.fpdus, is_announced);
+	qp->tx.owes_announcement = kiw_large_owes(qp->conn.fpdus, qp->conn.initiator, is_announced);
 	qp->rx.has_spoken = true;
 	qp->conn.ops->spoken(qp->conn.conn);
 	if (!qp->tx.awaits_first_fpdu)
 		return;
 	qp->tx.awaits_first_fpdu = false;
+	kiw_qp_run_soon(qp);
+}
+
+/*
+ * The peer is sending a message of several segments, which could be fewer if it knew what this end
+ * takes. Tell it, even if there is nothing else to send.
+ */
+static void rx_announce(struct kiw_qp *qp)
+{
+	if (qp->tx.announces)
+		return;
+	qp->tx.announces = true;
 	kiw_qp_run_soon(qp);
 }
 
@@ -620,7 +636,9 @@ static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_run *run, bool con
 	qp->rx.in_message = !seg->last;
 	qp->rx.opcode = seg->opcode;
 	if (!qp->rx.has_spoken)
-		rx_spoken(qp);
+		rx_spoken(qp, seg);
+	if (unlikely(qp->tx.owes_announcement) && !seg->last)
+		rx_announce(qp);
 	return KIW_PERR_NONE;
 }
 

@@ -23,6 +23,9 @@
 /* Maximum depth of frag_lists: nested tunnels whose fragments were reassembled by this host */
 #define SOCK_RX_NESTED	8
 
+/* Memory that a segment in the receive queue takes in addition to its data, in bytes */
+#define SOCK_RX_SEGMENT	1024
+
 static void sock_rx_begin(struct kiw_rx_cursor *cur, struct sk_buff *skb)
 {
 	cur->skb = skb;
@@ -243,27 +246,29 @@ void kiw_sock_rx_peek(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u8 *
  * @cur: first byte that will remain in the queue
  * @len: bytes from there that must arrive before they can be processed
  *
- * TCP frees a buffer only when all of it has been consumed. A buffer that the network stack has
- * merged from many segments may take up nearly the whole receive buffer of the stream. If one byte
- * of it waits for the rest of its FPDU, there is no window for that rest, and the stream hangs
- * forever. So make the receive buffer large enough for both, within the limit of tcp_rmem. Call
- * this before consuming what is in front of @cur, because consuming it announces the window to the
- * peer.
+ * Nothing of an FPDU is consumed before all of it has arrived. If it does not fit into the receive
+ * buffer of the stream, there is no window for its rest, and the stream hangs forever. Besides, TCP
+ * frees a buffer only when all of it has been consumed. A buffer that the network stack has merged
+ * from many segments may take up nearly the whole receive buffer, even if only one byte of it waits
+ * for the rest of its FPDU. So make the receive buffer large enough for both, if need be beyond
+ * the limit of tcp_rmem: receivers have to take FPDUs of any size (RFC 5044 3). Call this before
+ * consuming what is in front of @cur, because consuming it announces the window to the peer.
  *
  * Context: socket lock held, BHs off.
  */
 void kiw_sock_rx_room(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u32 len)
 {
 	struct sock *sk = ks->sk;
-	int limit = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_rmem[2]);
+	u32 mss = max_t(u32, inet_csk(sk)->icsk_ack.rcv_mss, 1);
 	int room;
 
 	kiw_sock_assert_held(ks);
-	if (!cur->avail || !cur->skb || cur->seq == TCP_SKB_CB(cur->skb)->seq)
+	if (!cur->avail || !cur->skb)
 		return;
 	/* A buffer takes more memory than its data; TCP initially assumes twice as much. */
-	room = cur->skb->truesize + 4 * (len + inet_csk(sk)->icsk_ack.rcv_mss);
-	room = min(room, limit);
+	room = 4 * (len + mss) + (len / mss + 1) * SOCK_RX_SEGMENT;
+	if (cur->seq != TCP_SKB_CB(cur->skb)->seq)
+		room += cur->skb->truesize;
 	if (room > sk->sk_rcvbuf)
 		WRITE_ONCE(sk->sk_rcvbuf, room);
 }

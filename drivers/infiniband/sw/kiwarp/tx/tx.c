@@ -33,6 +33,12 @@
 /* Work requests per batch that send nothing; likewise */
 #define TX_BATCH_LOCAL	64
 
+/*
+ * Bytes of a large FPDU with a CRC, at most. Each end reads it twice, and the second time it should
+ * still be in the CPU's first cache.
+ */
+#define TX_LARGE_CRC	8192
+
 /* STag for an RTR: some RNICs refuse 0 even if nothing is accessed */
 #define TX_RTR_STAG	1
 
@@ -48,7 +54,8 @@ static bool tx_add_terminate(struct kiw_qp *qp)
 	return true;
 }
 
-static bool tx_add_rtr_write(struct kiw_qp *qp)
+/* Append an RDMA Write without payload, whose STag and TO the peer must not check: RFC 5041 5.2. */
+static bool tx_add_empty_write(struct kiw_qp *qp, u64 to)
 {
 	struct kiw_tx_fpdu fpdu = { .is_tagged = true };
 	struct kiw_tx_source none;
@@ -56,7 +63,7 @@ static bool tx_add_rtr_write(struct kiw_qp *qp)
 	if (!kiw_tx_begin_fpdu(qp, &fpdu, 0, KIW_TX_ROOM_SHORT))
 		return false;
 	kiw_ddp_encode_tagged(&fpdu.tagged, qp->conn.version, KIW_RDMAP_WRITE, true, 0,
-			      TX_RTR_STAG, 0);
+			      TX_RTR_STAG, to);
 	kiw_tx_source_bytes(&none, NULL, 0);
 	return kiw_tx_end_fpdu(qp, &fpdu, &none);
 }
@@ -85,7 +92,7 @@ static bool tx_add_rtr(struct kiw_qp *qp)
 
 	switch (qp->tx.rtr) {
 	case KIW_RTR_WRITE:
-		done = tx_add_rtr_write(qp);
+		done = tx_add_empty_write(qp, kiw_large_rtr_to(qp->conn.fpdus));
 		break;
 	case KIW_RTR_READ:
 		done = tx_add_rtr_read(qp);
@@ -100,6 +107,19 @@ static bool tx_add_rtr(struct kiw_qp *qp)
 		return false;
 	kiw_count(qp->stats, stat);
 	qp->tx.rtr = 0;
+	return true;
+}
+
+/* Append the announcement of a responder: proto/large.h. */
+static bool tx_add_announcement(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+
+	if (!tx_add_empty_write(qp, KIW_ANNOUNCE_TO))
+		return false;
+	tx->owes_announcement = false;
+	tx->announces = false;
+	kiw_count(qp->stats, KIW_STAT_TX_WRITES);
 	return true;
 }
 
@@ -501,10 +521,14 @@ static bool tx_add_next(struct kiw_qp *qp, const struct kiw_tx_room *room)
 		return tx_add_rtr(qp);
 	if (tx->awaits_first_fpdu)
 		return false;
+	if (tx->announces)
+		return tx_add_announcement(qp);
 	if (tx->kind == KIW_TX_NONE && !tx_begin(qp))
 		return false;
 	if (tx->kind == KIW_TX_NONE)
 		return true;
+	if (tx->owes_announcement)
+		return tx_add_announcement(qp);
 	if (tx->kind != KIW_TX_WR)
 		return tx_add_other(qp, room);
 	if (tx->wqe.op > KIW_WR_WRITE_IMM)
@@ -548,44 +572,66 @@ static bool tx_is_rest(struct kiw_qp *qp, u32 full)
 }
 
 /*
+ * The room for the next FPDU of a batch of @size bytes. An FPDU fills the rest of its @segment;
+ * for a large one there is only the rest of the batch.
+ */
+static struct kiw_tx_room tx_room(const struct kiw_qp *qp, u32 size, u32 segment, u32 in_segment)
+{
+	u32 left = size - min(size, qp->tx.buf.len);
+	struct kiw_tx_room room = { .all = left };
+
+	if (!qp->tx.is_large) {
+		room.octets = segment - in_segment;
+		if (in_segment)
+			room.all = 0;
+	} else if (left) {
+		room.octets = qp->conn.crc ? min_t(u32, left, TX_LARGE_CRC) : left;
+	} else {
+		/* See tx_is_rest() */
+		room.octets = segment;
+	}
+	return room;
+}
+
+/*
  * Fill a batch. FPDUs fill segments exactly, so a batch that starts on a segment boundary stays
  * aligned (RFC 5044 5.1). If a message starts inside a segment, its first FPDU takes the rest of
  * that segment. If too little is left for an FPDU, the batch ends, and TCP starts a new segment
  * after it. The same happens if a segment would end with a marker, as that does not belong to the
- * FPDU before it.
+ * FPDU before it. Large FPDUs take no account of segments, only of the end of the batch.
  */
 static void tx_build(struct kiw_qp *qp)
 {
 	u32 least = kiw_mpa_fpdu_size(KIW_MULPDU_MIN);
-	u32 full = kiw_mpa_fpdu_size(kiw_mpa_mulpdu(kiw_sock_emss(qp->ks)));
+	u32 segment = kiw_mpa_fpdu_size(kiw_mpa_mulpdu(kiw_sock_emss(qp->ks)));
 	unsigned int local = TX_BATCH_LOCAL;
 	struct kiw_tx *tx = &qp->tx;
 	struct kiw_tx_room room;
-	u32 before, size, in_segment = 0;
+	u32 before, full, size, in_full = 0;
 
 	if (qp->conn.tx_markers)
 		least += KIW_MARKER_SIZE;
-	full = max(full, least);
-	size = tx_batch_size(qp, full);
+	segment = max(segment, least);
+	size = tx_batch_size(qp, segment);
+	full = tx->is_large ? size : segment;
 
 	/* At most one batch per stream uses memory reserves until the peer has received it all. */
 	tx->buf.may_reserve = kiw_sock_is_memalloc(qp->ks) && kiw_sock_is_quiet(qp->ks);
 	tx->has_source = false;
 	kiw_mr_enter(qp->mrs, &tx->section);
-	while (tx->buf.len < size || tx_is_rest(qp, full)) {
+	while (tx->buf.len < size || tx_is_rest(qp, segment)) {
 		before = tx->buf.len;
-		room.octets = full - in_segment;
-		room.all = in_segment ? 0 : size - min(size, before);
+		room = tx_room(qp, size, segment, in_full);
 		if (!tx_add_next(qp, &room))
 			break;
 		if (tx->buf.len == before && !--local) {
 			kiw_qp_run_soon(qp);
 			break;
 		}
-		in_segment += tx->buf.len - before;
-		if (in_segment >= full)
-			in_segment %= full;
-		if (full - in_segment < least)
+		in_full += tx->buf.len - before;
+		if (in_full >= full)
+			in_full %= full;
+		if (full - in_full < least)
 			break;
 	}
 	kiw_mr_leave(&tx->section);
@@ -671,7 +717,8 @@ void kiw_tx_run(struct kiw_qp *qp)
 		return;
 	if (kiw_qp_state(qp) != KIW_QPS_RTS && tx_is_drained(qp))
 		kiw_qp_handle_event(qp, KIW_QPE_DRAINED);
-	else if (qp->tx.kind != KIW_TX_NONE || qp->tx.term_len || qp->tx.rtr)
+	else if (qp->tx.kind != KIW_TX_NONE || qp->tx.term_len || qp->tx.rtr ||
+		 qp->tx.announces)
 		kiw_qp_retry_later(qp);
 }
 
@@ -743,6 +790,7 @@ int kiw_tx_init(struct kiw_qp *qp)
 	for (i = 0; i < KIW_QN_COUNT; i++)
 		tx->msn[i] = 1;
 	tx->rtr = qp->conn.rtr;
+	tx->is_large = kiw_large_is_used(qp->conn.fpdus, false);
 	tx->awaits_first_fpdu = !qp->conn.initiator;
 	return 0;
 }

@@ -57,6 +57,9 @@ enum kiw_tx_kind {
  * @has_source: the batch being built has FPDUs of the current message
  * @is_running: the stream is in full operation
  * @awaits_first_fpdu: responder: nothing may be sent before the peer's first FPDU, RFC 5044 7.1.2
+ * @is_large: FPDUs may be larger than segments
+ * @owes_announcement: no message has been sent yet, and the announcement goes before the first one
+ * @announces: likewise, and it is sent even if there is no message to send
  * @prefer_response: Responses have priority over work requests for the next message
  * @term_len: bytes in @term to send as the next FPDU, 0: none
  * @term: Terminate payload
@@ -78,6 +81,9 @@ struct kiw_tx {
 	bool has_source;
 	bool is_running;
 	bool awaits_first_fpdu;
+	bool is_large;
+	bool owes_announcement;
+	bool announces;
 	bool prefer_response;
 	u8 term_len;
 	u8 term[KIW_TERM_MAX];

@@ -27,6 +27,7 @@ struct res_stream {
 	u32 reads;
 	u32 peer_reads;
 	bool in_message;
+	bool is_large;
 };
 
 static bool res_put_u32(struct sk_buff *msg, const char *name, u32 value)
@@ -84,6 +85,7 @@ static void res_qp_stream(struct kiw_qp *qp, struct res_stream *stream,
 		stream->reads = tx->orq.put - tx->orq.get;
 		stream->peer_reads = tx->inq.put - tx->inq.get;
 		stream->in_message = qp->rx.in_message;
+		stream->is_large = tx->is_large;
 		kiw_sock_unlock(qp->ks);
 	}
 	mutex_unlock(&qp->mutex);
@@ -104,6 +106,7 @@ static bool res_put_stream(struct sk_buff *msg, const struct res_stream *stream)
 {
 	return res_put_u32(msg, "emss", stream->emss) &&
 	       res_put_u32(msg, "mulpdu", kiw_mpa_mulpdu(stream->emss)) &&
+	       res_put_u32(msg, "large_fpdus", stream->is_large) &&
 	       res_put_u32(msg, "sends_begun", stream->sends) &&
 	       res_put_u32(msg, "reads_out", stream->reads) &&
 	       res_put_u32(msg, "reads_in", stream->peer_reads) &&
