@@ -9,7 +9,7 @@ DESTDIR ?=
 INSTALL_MOD_PATH ?= $(DESTDIR)
 # Below /lib/modules/RELEASE. "updates" is looked up before the kernel's own modules.
 INSTALL_MOD_DIR ?= updates
-# Of "make install-tools"; Debian and others differ
+# Of "make install-tools"
 UNIT_DIR ?= /usr/lib/systemd/system
 DOC_NAME ?= kiwarp-tools
 
@@ -195,7 +195,7 @@ help:
 	@echo 'make bench         throughput and cost beside siw, rxe and TCP'
 	@echo 'make check-release the packages, installed and used in guests'
 	@echo 'make check-kernels builds for the kernels of Debian 12, 13 and sid: x86, arm64, s390x'
-	@echo 'make check-machines runs a few tests on kernels 6.1, 6.12 and 7.3 of these machines'
+	@echo 'make check-machines runs a few tests on kernels 6.1 to 7.3 of these machines'
 	@echo 'make lint          static checks only'
 	@echo 'make docs          the documents as HTML, in docs-out/'
 	@echo 'make kunit         KUnit suites only, in seconds'

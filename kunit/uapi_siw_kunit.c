@@ -6,103 +6,19 @@
  */
 #include "verbs/uapi_siw.c"
 
-#include "util.h"
+#include "rings.h"
 
 #define SLOTS		2
 #define SQE_BYTES	120
 #define RQE_BYTES	112
 #define CQE_BYTES	32
 
-#define WR_ID		0x0102030405060708ull
-#define RADDR		0x1112131415161718ull
-#define RKEY		0x21222324
-#define KEY		0x3132333435363738ull
-
-/* A ring as a process sees it: bytes */
-struct ring {
-	u8 *mem;
-	size_t slot_bytes;
-};
-
-static void make_ring(struct kunit *test, struct ring *ring, size_t slot_bytes, size_t bytes)
-{
-	ring->slot_bytes = slot_bytes;
-	ring->mem = kunit_kzalloc(test, bytes, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, ring->mem);
-}
-
-static u8 *at(const struct ring *ring, u32 slot, size_t offset)
-{
-	return ring->mem + slot * ring->slot_bytes + offset;
-}
-
-static void set16(u8 *to, u16 value)
-{
-	memcpy(to, &value, sizeof(value));
-}
-
-static void set32(u8 *to, u32 value)
-{
-	memcpy(to, &value, sizeof(value));
-}
-
-static void set64(u8 *to, u64 value)
-{
-	memcpy(to, &value, sizeof(value));
-}
-
-static u16 get16(const u8 *from)
-{
-	u16 value;
-
-	memcpy(&value, from, sizeof(value));
-	return value;
-}
-
-static u32 get32(const void *from)
-{
-	u32 value;
-
-	memcpy(&value, from, sizeof(value));
-	return value;
-}
-
-static u64 get64(const void *from)
-{
-	u64 value;
-
-	memcpy(&value, from, sizeof(value));
-	return value;
-}
-
-static void set_sges(u8 *to, unsigned int num, u32 length)
-{
-	unsigned int i;
-
-	for (i = 0; i < num; i++, to += 16) {
-		set64(to, 0x1000 * (i + 1));
-		set32(to + 8, length);
-		set32(to + 12, 0x100 + i);
-	}
-}
-
-static void expect_sges(struct kunit *test, const struct kiw_sge *sge, unsigned int num, u32 length)
-{
-	unsigned int i;
-
-	for (i = 0; i < num; i++) {
-		KUNIT_EXPECT_EQ(test, sge[i].addr, 0x1000ull * (i + 1));
-		KUNIT_EXPECT_EQ(test, sge[i].length, length);
-		KUNIT_EXPECT_EQ(test, sge[i].lkey, 0x100u + i);
-	}
-}
-
 static struct kiw_sq *make_sq(struct kunit *test, struct ring *ring)
 {
 	struct kiw_sq *sq = kunit_kzalloc(test, sizeof(*sq), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, sq);
-	make_ring(test, ring, SQE_BYTES, kiw_uapi_siw.sq_bytes(SLOTS));
+	make_ring(test, ring, 0, SQE_BYTES, kiw_uapi_siw.sq_bytes(SLOTS));
 	spin_lock_init(&sq->lock);
 	sq->ops = kiw_uapi_siw.sq;
 	sq->ring = ring->mem;
@@ -120,16 +36,6 @@ static void put_send(const struct ring *ring, u32 slot, u16 flags, u8 num_sge, u
 	*at(ring, slot, 11) = opcode;
 	set32(at(ring, slot, 12), RKEY);
 	set64(at(ring, slot, 16), RADDR);
-}
-
-static int fetch_send(struct kiw_sq *sq, struct kiw_swqe *wqe)
-{
-	int ret;
-
-	spin_lock_irq(&sq->lock);
-	ret = sq->ops->fetch(sq, wqe);
-	spin_unlock_irq(&sq->lock);
-	return ret;
 }
 
 static void send_is_fetched(struct kunit *test)
@@ -261,7 +167,7 @@ static struct kiw_rq *make_rq(struct kunit *test, struct ring *ring)
 	struct kiw_rq *rq = kunit_kzalloc(test, sizeof(*rq), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, rq);
-	make_ring(test, ring, RQE_BYTES, kiw_uapi_siw.rq_bytes(SLOTS));
+	make_ring(test, ring, 0, RQE_BYTES, kiw_uapi_siw.rq_bytes(SLOTS));
 	spin_lock_init(&rq->lock);
 	rq->ops = kiw_uapi_siw.rq;
 	rq->ring = ring->mem;
@@ -279,26 +185,6 @@ static void put_recv(const struct ring *ring, u32 slot, u16 flags, u8 num_sge, u
 	*at(ring, slot, 11) = 0xff;
 	set32(at(ring, slot, 12), U32_MAX);
 	set_sges(at(ring, slot, 16), 6, length);
-}
-
-static int fetch_recv(struct kiw_rq *rq, struct kiw_rwqe *wqe)
-{
-	int ret;
-
-	spin_lock_irq(&rq->lock);
-	ret = rq->ops->fetch(rq, wqe);
-	spin_unlock_irq(&rq->lock);
-	return ret;
-}
-
-static bool has_recv(struct kiw_rq *rq, u32 n)
-{
-	bool ret;
-
-	spin_lock_irq(&rq->lock);
-	ret = rq->ops->has(rq, n);
-	spin_unlock_irq(&rq->lock);
-	return ret;
 }
 
 static void recv_is_fetched(struct kunit *test)
@@ -356,22 +242,12 @@ static struct kiw_cq *make_cq(struct kunit *test, struct ring *ring)
 	struct kiw_cq *cq = kunit_kzalloc(test, sizeof(*cq), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, cq);
-	make_ring(test, ring, CQE_BYTES, kiw_uapi_siw.cq_bytes(SLOTS));
+	make_ring(test, ring, 0, CQE_BYTES, kiw_uapi_siw.cq_bytes(SLOTS));
 	spin_lock_init(&cq->lock);
 	cq->ops = kiw_uapi_siw.cq;
 	cq->ring = ring->mem;
 	cq->size = SLOTS;
 	return cq;
-}
-
-static bool put_completion(struct kiw_cq *cq, const struct kiw_wc *wc)
-{
-	bool ret;
-
-	spin_lock_irq(&cq->lock);
-	ret = cq->ops->put(cq, wc);
-	spin_unlock_irq(&cq->lock);
-	return ret;
 }
 
 static void completion_is_written(struct kunit *test)

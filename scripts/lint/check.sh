@@ -247,6 +247,7 @@ add_all() {
 	add counters "counters are documented and tested" python_check counters.py
 	add reference "the reference is complete" python_check reference.py
 	add mutants "mutants have tests" python_check mutants.py
+	add commands "commands of the documents are tested" python_check commands.py
 	add packaging "packages are up to date" python_check packaging.py
 	add sizes "sizes (report)" report_sizes
 	add coverage "coverage, as recorded (report)" report_coverage

@@ -138,7 +138,7 @@ guest() {
 	cp "$HERE/installed" "$WORK/$name"
 	cat "$KIW_TOP/VERSION" >"$WORK/$name/version"
 	rm -rf "$out"
-	KIW_ROOT=$root "$KIW_VM/run.sh" --kernel "$kernel" --mem 3072 --timeout $((1200 * slow)) \
+	KIW_ROOT=$root "$KIW_VM/run.sh" --kernel "$kernel" --mem 3072 --timeout $((2400 * slow)) \
 		--job "$WORK/$name" --env KIW_INIT=systemd --env "KIW_SLOW=$slow" --out "$out" "$@" \
 		-- bash /host/job/installed "$part" 2>&1 | tee "$WORK/$name.log"
 	p=$(grep -c -a '^ok ' "$WORK/$name.log")

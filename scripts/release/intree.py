@@ -316,6 +316,7 @@ class Tree:
                 "kiwarp_kunit", module).replace("kiwarp's", module.partition("_kunit")[0] + "'s"))
             self.put(tests + "Makefile", tests_makefile(config, module, own))
             self.put(tests + ".kunitconfig", KUNITCONFIG + f"CONFIG_{config}_KUNIT_TEST=y\n")
+        self.put(f"{SW}tests/rings.h", read(kunit / "rings.h"))
         for path in sorted((kunit / "vectors").glob("*.h")):
             self.put(f"{SW}tests/vectors/{path.name}", read(path))
 

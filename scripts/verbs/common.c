@@ -286,7 +286,7 @@ static bool resolve(struct end *end, struct sockaddr_in *sin)
 static void make_qp(struct end *end, const struct side *side, const struct queues *queues)
 {
 	__u32 sge = queues->sge ? queues->sge : MAX_SGE;
-	struct ibv_qp_init_attr attr = {
+	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = queues->scq, .recv_cq = queues->rcq, .srq = queues->srq,
 		.qp_type = IBV_QPT_RC,
 		.cap = {
@@ -295,9 +295,13 @@ static void make_qp(struct end *end, const struct side *side, const struct queue
 			.max_recv_sge = queues->srq ? 0 : sge,
 			.max_inline_data = queues->sge ? 0 : MAX_INLINE,
 		},
+		.comp_mask = IBV_QP_INIT_ATTR_PD, .pd = side->pd,
+		.send_ops_flags = queues->send_ops,
 	};
 
-	MUST(!rdma_create_qp(end->id, side->pd, &attr));
+	if (queues->send_ops)
+		attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	MUST(!rdma_create_qp_ex(end->id, &attr));
 }
 
 static bool ask(struct end *end, const struct side *from, const struct side *to,

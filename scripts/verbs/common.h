@@ -59,6 +59,7 @@ struct side {
  * @send_depth: slots of the send queue
  * @recv_depth: slots of the receive queue, if there is no @srq
  * @sge: maximum number of SGEs; 0 for MAX_SGE and MAX_INLINE bytes of inline data
+ * @send_ops: operations to post through struct ibv_qp_ex, or 0
  */
 struct queues {
 	struct ibv_cq *scq;
@@ -67,6 +68,7 @@ struct queues {
 	__u32 send_depth;
 	__u32 recv_depth;
 	__u32 sge;
+	__u64 send_ops;
 };
 
 /**

@@ -94,8 +94,11 @@ fetch_headers() {
 		dpkg-deb -x "$deb" "$dir" || return 1
 	done
 	rm -rf "$dir/debs"
-	# The package includes its other half by absolute path.
-	sed -i 's|^include /usr/src/|include ../|' "$dir"/usr/src/linux-headers-*/Makefile
+	# The package names its other half, and newer ones themselves, by absolute path.
+	# shellcheck disable=SC2016 # for make to expand
+	sed -i -e 's|^include /usr/src/|include ../|' \
+		-e 's|^KBUILD_OUTPUT=/usr/src/\(.*\)|KBUILD_OUTPUT := $(abspath ../\1)|' \
+		"$dir"/usr/src/linux-headers-*/Makefile
 }
 
 # headers RELEASE MACHINE DEBIAN: prints the directory that has them

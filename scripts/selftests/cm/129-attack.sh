@@ -146,7 +146,7 @@ unload_meanwhile() {
 		wait_for 2 has_objects "$DEV_A" qp
 		rdma link delete "$DEV_A"
 		rdma link delete "$DEV_B"
-		if rmmod "$KIW_LINK_TYPE" 2>"$T_DIR/rmmod"; then
+		if rmmod "${KIW_LINK_TYPE%-ext}" 2>"$T_DIR/rmmod"; then
 			unloaded=$((unloaded + 1))
 			load_kiwarp
 		elif grep -q 'in use' "$T_DIR/rmmod"; then

@@ -8,7 +8,7 @@
 # shellcheck source=scripts/selftests/lib/verbs.sh
 . "$SELFTESTS/verbs.sh"
 
-PARAMETERS=/sys/module/$KIW_LINK_TYPE/parameters
+PARAMETERS=/sys/module/${KIW_LINK_TYPE%-ext}/parameters
 
 # Devices take a copy of the parameters when they are added.
 with_parameters() {

@@ -29,7 +29,7 @@ devices() {
 }
 
 with_crc() {
-	echo "$1" >"/sys/module/$KIW_LINK_TYPE/parameters/crc" && devices
+	echo "$1" >"/sys/module/${KIW_LINK_TYPE%-ext}/parameters/crc" && devices
 }
 
 # Short pings do not cross a page boundary: rping's buffers are inside its own structure.

@@ -81,7 +81,7 @@ delete_a() { timeout 30 rdma link delete "$DEV_A" && gone "$DEV_A"; }
 
 # --- module -------------------------------------------------------------------
 
-refuses_unload() { refused 'in use' '' rmmod "$KIW_LINK_TYPE" && link_exists "$DEV_A"; }
+refuses_unload() { refused 'in use' '' rmmod "${KIW_LINK_TYPE%-ext}" && link_exists "$DEV_A"; }
 
 unload_while_open() {
 	watching || return 1

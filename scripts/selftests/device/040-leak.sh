@@ -43,7 +43,7 @@ traffic() {
 links_gone() { rdma_down && none rdma link show && wait_for 5 none sockets && none areas; }
 
 module_gone() {
-	grep "^$KIW_LINK_TYPE .* 0 - " /proc/modules || { cat /proc/modules; return 1; }
+	grep "^${KIW_LINK_TYPE%-ext} .* 0 - " /proc/modules || { cat /proc/modules; return 1; }
 	log_mark
 	unload_kiwarp || return 1
 	if log_says '[Ll]eaked'; then return 1; fi

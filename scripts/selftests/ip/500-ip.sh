@@ -45,7 +45,7 @@ link_local() {
 }
 
 crc() {
-	if [ "$KIW_LINK_TYPE" != kiwarp ]; then
+	if [ "${KIW_LINK_TYPE%-ext}" != kiwarp ]; then
 		skip_this "of kiwarp only"
 	else
 		case $KIW_CRC in n) kip_crc_is 0 ;; *) kip_crc_is 1 ;; esac

@@ -66,11 +66,11 @@ if [ "$KIW_FAULTS" = siw-unload ]; then
 	t_run siw-unload siw_unload
 	done_testing
 fi
-{ load_module "$KIW_LINK_TYPE" && topo_up 1500 && rdma_up; } || bail "no two hosts"
+{ load_module "${KIW_LINK_TYPE%-ext}" && topo_up 1500 && rdma_up; } || bail "no two hosts"
 for fault in $KIW_FAULTS; do t_run "$fault" provoke "$fault"; done
 # Objects that a fault has left behind may hold the devices forever.
 [ "$T_FAILED" = 0 ] || done_testing
 rdma_down
 topo_down
-t_run "unload" unload_module "$KIW_LINK_TYPE"
+t_run "unload" unload_module "${KIW_LINK_TYPE%-ext}"
 done_testing

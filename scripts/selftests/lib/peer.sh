@@ -4,7 +4,7 @@
 # Sourced after rc: runs tables of cases of scripts/peer, each a test case of its own.
 # The peer is on host b; rping, over the driver, on host a.
 
-PARAMETERS=/sys/module/$KIW_LINK_TYPE/parameters
+PARAMETERS=/sys/module/${KIW_LINK_TYPE%-ext}/parameters
 export PYTHONDONTWRITEBYTECODE=1
 
 ON_A="nsenter --net=/run/netns/a -- timeout 60"

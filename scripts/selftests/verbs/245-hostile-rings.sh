@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: a process rewrites its rings during traffic; its neighbour notices nothing
-# TIMEOUT: 90
+# TIMEOUT: 180
 # KERNELS: uml uml-debug 6.12 smp-kcsan
 # CHECK-KERNELS: uml-debug 6.12
 # shellcheck source=scripts/selftests/lib/rc
@@ -12,26 +12,27 @@ ATTACK=${KIW_SOAK:-3}
 
 counter() { rdma statistic show link "$1/1" | grep -o "$2 [0-9]*" | cut -d' ' -f2; }
 
+# refused COUNT
 refused() {
 	local before after
 	before=$(counter "$DEV_A" wr_invalid)
-	"$PROGRAMS/hostile" refused || return 1
+	"$PROGRAMS/hostile" "$KIW_LINK_TYPE" refused || return 1
 	after=$(counter "$DEV_A" wr_invalid)
-	[ $((after - before)) = 31 ] || { echo "wr_invalid: $before, then $after"; return 1; }
+	[ $((after - before)) = "$1" ] || { echo "wr_invalid: $before, then $after"; return 1; }
 }
 
 # The data of another connection is verified during all of this.
 attack() {
 	local status=0
 	"$PROGRAMS/sweep" 97 "$ATTACK" >"$T_DIR/neighbour.log" 2>&1 &
-	"$PROGRAMS/hostile" "$ATTACK" || status=1
+	"$PROGRAMS/hostile" "$KIW_LINK_TYPE" "$ATTACK" || status=1
 	wait "$!" || { cat "$T_DIR/neighbour.log"; status=1; }
 	return "$status"
 }
 
 killed() {
 	local pid
-	"$PROGRAMS/hostile" 1000 >/dev/null 2>&1 &
+	"$PROGRAMS/hostile" "$KIW_LINK_TYPE" 1000 >/dev/null 2>&1 &
 	pid=$!
 	_pause 0."$1"
 	kill -9 "$pid"
@@ -41,15 +42,23 @@ killed() {
 
 nothing_left() { ! rdma resource show qp | grep -q ' lqpn '; }
 
-{ load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
-t_run "what makes no sense is refused" refused
-t_run "everything rewritten at random" attack
+# all TYPE REFUSED: devices of a link type, and how many entries are refused
+all() {
+	local KIW_LINK_TYPE=$1
+	rdma_up || bail "no devices"
+	t_run "$1: what makes no sense is refused" refused "$2"
+	t_run "$1: everything rewritten at random" attack
+	for tenths in "${kills[@]}"; do t_run "$1: killed after 0.$tenths s" killed "$tenths"; done
+	t_run "$1: all queue pairs are gone" wait_for 10 nothing_left
+	t_run "$1: the device is of use" rping_to b $B4 -C 10 -S 4000
+	rdma_down
+}
+
+{ load_kiwarp && topo_up 1500; } || bail "no two hosts"
 kills=(1 3 5)
 case $KIW_KERNEL in 6.12 | smp-*) kills=(4) ;; esac
-for tenths in "${kills[@]}"; do t_run "killed after 0.$tenths s" killed "$tenths"; done
-t_run "all queue pairs are gone" wait_for 10 nothing_left
-t_run "the device is of use" rping_to b $B4 -C 10 -S 4000
-rdma_down
+all kiwarp 31
+all kiwarp-ext 36
 topo_down
 t_run "unload" unload_kiwarp
 done_testing

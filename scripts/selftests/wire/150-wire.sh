@@ -26,7 +26,7 @@ corrupted_is_found() {
 	grep "bad CRC" "$T_DIR/bad"
 }
 
-no_crc() { echo N >"/sys/module/$KIW_LINK_TYPE/parameters/crc" && rdma_up; }
+no_crc() { echo N >"/sys/module/${KIW_LINK_TYPE%-ext}/parameters/crc" && rdma_up; }
 
 session() {
 	local name=$1 crc=$2

@@ -11,7 +11,7 @@
 # shellcheck source=scripts/selftests/lib/verbs.sh
 . "$SELFTESTS/verbs.sh"
 
-PARAMS=/sys/module/$KIW_LINK_TYPE/parameters
+PARAMS=/sys/module/${KIW_LINK_TYPE%-ext}/parameters
 
 # policy DEV NAME [VALUE]: read or write a setting.
 policy() {

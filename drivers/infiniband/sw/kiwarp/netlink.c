@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * rdma link add NAME type kiwarp netdev DEV
+ * rdma link add NAME type kiwarp|kiwarp-ext netdev DEV
  *
- * Owns: the link type, which also selects the user ABI of its devices. With the parameter siw_type
- * there is a second type, "siw", for programs that name that driver. The core loads this module
+ * Owns: the link types, which select the user ABI of their devices. With the parameter siw_type
+ * there is another type, "siw", for programs that name that driver. The core loads this module
  * when the type is requested, looks the netdev up in the caller's namespace, requires
  * CAP_NET_ADMIN, and handles `rdma link delete` by itself. Process context.
  */
@@ -21,6 +21,7 @@
 #include <rdma/rdma_netlink.h>
 
 #include "device.h"
+#include "verbs/uapi_rxe.h"
 #include "verbs/uapi_siw.h"
 
 /*
@@ -40,19 +41,34 @@ static bool netlink_is_good_name(const char *name)
 	return c != name;
 }
 
-static int netlink_newlink(const char *name, struct net_device *ndev)
+static int netlink_add(const char *name, struct net_device *ndev, const struct kiw_uapi_ops *uapi)
 {
 	if (!netlink_is_good_name(name)) {
 		pr_info("bad device name '%*pE': no spaces, control characters, or any of / %% ! :\n",
 			(int)strnlen(name, IB_DEVICE_NAME_MAX), name);
 		return -EINVAL;
 	}
-	return kiw_device_add(name, ndev, &kiw_uapi_siw);
+	return kiw_device_add(name, ndev, uapi);
+}
+
+static int netlink_newlink(const char *name, struct net_device *ndev)
+{
+	return netlink_add(name, ndev, &kiw_uapi_siw);
+}
+
+static int netlink_newlink_ext(const char *name, struct net_device *ndev)
+{
+	return netlink_add(name, ndev, &kiw_uapi_rxe);
 }
 
 static struct rdma_link_ops link_ops = {
 	.type = "kiwarp",
 	.newlink = netlink_newlink,
+};
+
+static struct rdma_link_ops ext_link_ops = {
+	.type = "kiwarp-ext",
+	.newlink = netlink_newlink_ext,
 };
 
 static bool siw_type;
@@ -99,6 +115,7 @@ static void netlink_register_siw(void)
 void kiw_netlink_init(void)
 {
 	rdma_link_register(&link_ops);
+	rdma_link_register(&ext_link_ops);
 	netlink_register_siw();
 }
 
@@ -113,5 +130,6 @@ void kiw_netlink_uninit(void)
 {
 	if (siw_type)
 		rdma_link_unregister(&siw_link_ops);
+	rdma_link_unregister(&ext_link_ops);
 	rdma_link_unregister(&link_ops);
 }

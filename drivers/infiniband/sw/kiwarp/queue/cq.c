@@ -312,7 +312,7 @@ int kiw_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 
 /**
  * kiw_req_notify_cq() - arm a queue for one call of its completion handler
- * @ibcq: a kernel consumer's queue; user space arms a mapped ring itself
+ * @ibcq: the queue of a kernel consumer, or of a process whose ABI arms by a system call
  * @flags: IB_CQ_SOLICITED or IB_CQ_NEXT_COMP, and IB_CQ_REPORT_MISSED_EVENTS
  *
  * A failed completion counts as a solicited one. A queue that is armed for the next
@@ -328,11 +328,10 @@ int kiw_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	unsigned long irq_flags;
 	bool has_missed;
 
-	if (cq->ops != &kiw_cq_kernel_ops)
+	if (!cq->ops->arm)
 		return -EOPNOTSUPP;
 	spin_lock_irqsave(&cq->lock, irq_flags);
-	cq->armed |= flags & IB_CQ_SOLICITED_MASK;
-	has_missed = !kiw_ring_empty(cq->put, cq->get);
+	has_missed = cq->ops->arm(cq, flags);
 	spin_unlock_irqrestore(&cq->lock, irq_flags);
 	return has_missed && flags & IB_CQ_REPORT_MISSED_EVENTS;
 }
@@ -349,18 +348,15 @@ static bool cq_kernel_put(struct kiw_cq *cq, const struct kiw_wc *wc)
 	return true;
 }
 
-static bool cq_kernel_take_arm(struct kiw_cq *cq, bool solicited)
+static bool cq_kernel_arm(struct kiw_cq *cq, u32 flags)
 {
-	u32 wanted = solicited ? IB_CQ_SOLICITED | IB_CQ_NEXT_COMP : IB_CQ_NEXT_COMP;
-
 	lockdep_assert_held(&cq->lock);
-	if (!(cq->armed & wanted))
-		return false;
-	cq->armed = 0;
-	return true;
+	kiw_cq_set_armed(cq, flags);
+	return !kiw_ring_empty(cq->put, cq->get);
 }
 
 const struct kiw_cq_ops kiw_cq_kernel_ops = {
 	.put = cq_kernel_put,
-	.take_arm = cq_kernel_take_arm,
+	.arm = cq_kernel_arm,
+	.take_arm = kiw_cq_take_armed,
 };

@@ -52,6 +52,8 @@ struct kiw_cq;
 /**
  * struct kiw_cq_ops - a format of completion rings
  * @put: append @wc; &struct kiw_cq.lock held. false: full, nothing written
+ * @arm: arm for one event, with enum ib_cq_notify_flags; &struct kiw_cq.lock held. true: there are
+ *	completions that the consumer has not taken. NULL: the consumer arms the queue in its ring
  * @take_arm: whether the queue is armed for a completion that is @solicited (or failed);
  *	if so, disarms it; &struct kiw_cq.lock held, after @put
  * @is_unread: whether the consumer has not yet taken the completion written last; a hint,
@@ -60,6 +62,7 @@ struct kiw_cq;
  */
 struct kiw_cq_ops {
 	bool (*put)(struct kiw_cq *cq, const struct kiw_wc *wc);
+	bool (*arm)(struct kiw_cq *cq, u32 flags);
 	bool (*take_arm)(struct kiw_cq *cq, bool solicited);
 	bool (*is_unread)(const struct kiw_cq *cq);
 };
@@ -73,7 +76,7 @@ struct kiw_cq_ops {
  * @size: slots, a power of two
  * @put: free-running index of the next slot to write
  * @get: free-running index of the next slot to poll (kernel format only)
- * @armed: enum ib_cq_notify_flags the consumer armed with (kernel format only)
+ * @armed: enum ib_cq_notify_flags that the consumer armed with, if it arms by a call
  * @has_overrun: a completion was lost; nothing more is written
  * @notify: calls the consumer's completion handler
  * @overrun_work: calls the consumer's error handler, then @overrun
@@ -101,6 +104,27 @@ struct kiw_cq {
 static inline struct kiw_cq *to_kiw_cq(struct ib_cq *ibcq)
 {
 	return container_of(ibcq, struct kiw_cq, ib);
+}
+
+/*
+ * Arm a queue whose consumer arms by a call, in addition to what it is armed for; called with
+ * &struct kiw_cq.lock held, as is kiw_cq_take_armed().
+ */
+static inline void kiw_cq_set_armed(struct kiw_cq *cq, u32 flags)
+{
+	cq->armed |= flags & IB_CQ_SOLICITED_MASK;
+}
+
+/* &struct kiw_cq_ops.take_arm of such a queue */
+static inline bool kiw_cq_take_armed(struct kiw_cq *cq, bool solicited)
+{
+	u32 wanted = solicited ? IB_CQ_SOLICITED | IB_CQ_NEXT_COMP : IB_CQ_NEXT_COMP;
+
+	lockdep_assert_held(&cq->lock);
+	if (!(cq->armed & wanted))
+		return false;
+	cq->armed = 0;
+	return true;
 }
 
 extern const struct kiw_cq_ops kiw_cq_kernel_ops;

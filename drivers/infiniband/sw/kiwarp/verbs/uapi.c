@@ -62,9 +62,9 @@ static struct page *uapi_page_of(void *mem)
 	return is_vmalloc_addr(mem) ? vmalloc_to_page(mem) : virt_to_page(mem);
 }
 
-/* Sets @mem to zeroed memory of @bytes. Return: the entry, or NULL: no memory. */
+/* Sets @mem to an empty ring of @bytes with @slots. Return: the entry, or NULL: no memory. */
 static struct rdma_user_mmap_entry *uapi_ring_alloc(const struct kiw_uapi_ops *uapi,
-						    struct ib_udata *udata, size_t bytes,
+						    struct ib_udata *udata, u32 slots, size_t bytes,
 						    void **mem)
 {
 	struct uapi_ring *ring;
@@ -76,6 +76,8 @@ static struct rdma_user_mmap_entry *uapi_ring_alloc(const struct kiw_uapi_ops *u
 	ring->mem = uapi_alloc_pages(bytes);
 	if (!ring->mem)
 		goto err_free;
+	if (uapi->ring_init)
+		uapi->ring_init(ring->mem, slots, bytes);
 	ret = rdma_user_mmap_entry_insert_range(kiw_udata_context(udata), &ring->entry, bytes,
 						uapi->first_pgoff, U32_MAX);
 	if (ret)
@@ -177,6 +179,21 @@ struct ib_ucontext *kiw_udata_context(struct ib_udata *udata)
 	return udata ? rdma_udata_to_uverbs_attr_bundle(udata)->context : NULL;
 }
 
+/**
+ * kiw_uapi_spare_slots() - how many slots of a ring stay empty
+ * @ibdev: the device
+ * @is_user: it is the ring of a process
+ *
+ * Context: any.
+ * Return: number of slots.
+ */
+u32 kiw_uapi_spare_slots(const struct ib_device *ibdev, bool is_user)
+{
+	const struct kiw_device *dev = container_of(ibdev, struct kiw_device, ib);
+
+	return is_user ? dev->uapi->spare_slots : 0;
+}
+
 /*
  * Check a request without a driver-specific part, and the room for the response. One that is all
  * zeroes is accepted, so a newer provider that asks for nothing new still works. Without room for
@@ -222,6 +239,8 @@ int kiw_uapi_open(struct ib_ucontext *uctx, struct ib_udata *udata)
 	ret = uapi_check(dev, udata, uapi->context_resp_bytes);
 	if (ret)
 		return ret;
+	if (!uapi->context_resp_bytes)
+		return 0;
 	uapi->context_resp(resp, uctx->device->index);
 	return ib_copy_to_udata(udata, resp, uapi->context_resp_bytes);
 }
@@ -248,7 +267,7 @@ int kiw_uapi_make_cq(struct kiw_cq *cq, u32 slots, struct ib_udata *udata, void 
 	ret = uapi_check(dev, udata, uapi->cq_resp_bytes);
 	if (ret)
 		return ret;
-	cq->user = uapi_ring_alloc(uapi, udata, uapi->cq_bytes(slots), ring);
+	cq->user = uapi_ring_alloc(uapi, udata, slots, uapi->cq_bytes(slots), ring);
 	if (!cq->user)
 		return -ENOMEM;
 	uapi->cq_resp(resp, slots, uapi_ring_key(cq->user));
@@ -282,7 +301,7 @@ int kiw_uapi_make_srq(struct kiw_srq *srq, u32 slots, struct ib_udata *udata, vo
 	ret = uapi_check(dev, udata, uapi->srq_resp_bytes);
 	if (ret)
 		return ret;
-	srq->user = uapi_ring_alloc(uapi, udata, uapi->rq_bytes(slots), ring);
+	srq->user = uapi_ring_alloc(uapi, udata, slots, uapi->rq_bytes(slots), ring);
 	if (!srq->user)
 		return -ENOMEM;
 	uapi->srq_resp(resp, slots, uapi_ring_key(srq->user));
@@ -301,7 +320,7 @@ static int uapi_make_sq(const struct kiw_uapi_ops *uapi, struct kiw_qp *qp, stru
 	sq->ops = uapi->sq;
 	sq->max_sge = uapi->max_sge;
 	sq->max_inline = uapi->max_inline;
-	qp->user_sq = uapi_ring_alloc(uapi, udata, uapi->sq_bytes(sq->size), &sq->ring);
+	qp->user_sq = uapi_ring_alloc(uapi, udata, sq->size, uapi->sq_bytes(sq->size), &sq->ring);
 	return qp->user_sq ? 0 : -ENOMEM;
 }
 
@@ -313,7 +332,7 @@ static int uapi_make_rq(const struct kiw_uapi_ops *uapi, struct kiw_qp *qp, stru
 		return 0;
 	rq->ops = uapi->rq;
 	rq->max_sge = uapi->max_sge;
-	qp->user_rq = uapi_ring_alloc(uapi, udata, uapi->rq_bytes(rq->size), &rq->ring);
+	qp->user_rq = uapi_ring_alloc(uapi, udata, rq->size, uapi->rq_bytes(rq->size), &rq->ring);
 	return qp->user_rq ? 0 : -ENOMEM;
 }
 
@@ -357,6 +376,8 @@ static int uapi_check_mr(const struct kiw_uapi_ops *uapi, struct ib_udata *udata
 
 	if (udata->inlen > bytes && !ib_is_udata_cleared(udata, bytes, udata->inlen - bytes))
 		return -EINVAL;
+	if (!bytes)
+		return 0;
 	ret = ib_copy_from_udata(req, udata, min(bytes, udata->inlen));
 	if (ret)
 		return ret;
@@ -394,6 +415,8 @@ int kiw_uapi_tell_mr(struct kiw_device *dev, struct ib_udata *udata, u32 stag)
 	size_t bytes = dev->uapi->mr_resp_bytes;
 	u64 resp[KIW_UAPI_WORDS] = {};
 
+	if (!bytes)
+		return 0;
 	dev->uapi->mr_resp(resp, stag);
 	return ib_copy_to_udata(udata, resp, min(bytes, udata->outlen));
 }

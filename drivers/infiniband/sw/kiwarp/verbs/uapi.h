@@ -35,24 +35,27 @@ struct kiw_srq;
  * @first_pgoff: page offset of the first ring of a context, for mmap()
  * @max_sge: SGEs of a work request of every QP and shared receive queue, at most %KIW_MAX_SGE
  * @max_inline: bytes of inline data of every QP, at most %KIW_MAX_INLINE
+ * @spare_slots: slots of each ring that stay empty, so that full and empty rings differ; 0 or 1
  * @has_rfc7306: @sq, @rq and @cq have room for immediate data and atomics
- * @context_resp_bytes: size of the response of alloc_ucontext
+ * @context_resp_bytes: size of the response of alloc_ucontext, 0 if there is none
  * @cq_resp_bytes: size of the response of create_cq
  * @srq_resp_bytes: size of the response of create_srq
  * @qp_resp_bytes: size of the response of create_qp
- * @mr_req_bytes: size of the request of reg_mr
- * @mr_resp_bytes: size of the response of reg_mr
+ * @mr_req_bytes: size of the request of reg_mr, 0 if there is none
+ * @mr_resp_bytes: size of the response of reg_mr, 0 if there is none
  * @sq_bytes: size of the mapping of a send ring with @slots
  * @rq_bytes: size of the mapping of a receive ring with @slots
  * @cq_bytes: size of the mapping of a completion ring with @slots
- * @context_resp: write the response of alloc_ucontext; @index is that of the device
+ * @ring_init: write what a zeroed ring of @bytes with @slots begins with; NULL: nothing
+ * @context_resp: write the response of alloc_ucontext; @index is that of the device; NULL if there
+ *	is none
  * @cq_resp: write the response of create_cq; @key is the ring's offset for mmap()
  * @srq_resp: write the response of create_srq; likewise
  * @qp_resp: write the response of create_qp; the queues of @qp have been set up; @rq_key is 0 if
  *	it has a shared receive queue
  * @mr_req_is_good: is the request of reg_mr valid; @req is a private copy, zeroed beyond what the
- *	process passed
- * @mr_resp: write the response of reg_mr
+ *	process passed; NULL if there is no request
+ * @mr_resp: write the response of reg_mr; NULL if there is none
  *
  * The functions outside of @sq, @rq and @cq are called in process context. @resp is zeroed and has
  * room for %KIW_UAPI_BYTES. Sizes are in bytes. @sq, @rq and @cq are called in any context that
@@ -65,6 +68,7 @@ struct kiw_uapi_ops {
 	const struct kiw_rq_ops *rq;
 	const struct kiw_cq_ops *cq;
 	u32 first_pgoff;
+	u8 spare_slots;
 	u8 max_sge;
 	u8 max_inline;
 	bool has_rfc7306;
@@ -77,6 +81,7 @@ struct kiw_uapi_ops {
 	size_t (*sq_bytes)(u32 slots);
 	size_t (*rq_bytes)(u32 slots);
 	size_t (*cq_bytes)(u32 slots);
+	void (*ring_init)(void *ring, u32 slots, size_t bytes);
 	void (*context_resp)(void *resp, u32 index);
 	void (*cq_resp)(void *resp, u32 slots, u64 key);
 	void (*srq_resp)(void *resp, u32 slots, u64 key);
@@ -84,6 +89,9 @@ struct kiw_uapi_ops {
 	bool (*mr_req_is_good)(const void *req);
 	void (*mr_resp)(void *resp, u32 stag);
 };
+
+/* Any context */
+u32 kiw_uapi_spare_slots(const struct ib_device *ibdev, bool is_user);
 
 /* Process context */
 int kiw_uapi_check_none(struct kiw_device *dev, struct ib_udata *udata);

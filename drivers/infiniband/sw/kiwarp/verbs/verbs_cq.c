@@ -21,7 +21,7 @@ static int cq_check_attr(const struct ib_device *ibdev, const struct ib_cq_init_
 	 */
 	if (attr->flags)
 		return -EOPNOTSUPP;
-	if (!attr->cqe || attr->cqe > KIW_MAX_CQE)
+	if (!attr->cqe || attr->cqe > KIW_MAX_CQE - kiw_uapi_spare_slots(ibdev, true))
 		return -EINVAL;
 	if (attr->comp_vector >= ibdev->num_comp_vectors)
 		return -EINVAL;
@@ -74,6 +74,7 @@ int kiw_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	struct kiw_device *dev = to_kiw_device(ibcq->device);
 	struct ib_udata *udata = kiw_compat_cq_udata(arg);
 	struct kiw_cq *cq = to_kiw_cq(ibcq);
+	u32 spare = kiw_uapi_spare_slots(ibcq->device, udata);
 	u32 size;
 	int ret;
 
@@ -82,12 +83,12 @@ int kiw_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		return ret;
 	if (!atomic_add_unless(&dev->num_cq, 1, KIW_MAX_CQ))
 		return -ENOMEM;
-	size = kiw_ring_size(attr->cqe, KIW_MAX_CQE);
+	size = kiw_ring_size(attr->cqe + spare, KIW_MAX_CQE);
 	ret = udata ? cq_create_user(cq, size, dev, udata)
 		    : cq_create_kernel(cq, size, &dev->stats);
 	if (ret)
 		goto err_count;
-	ibcq->cqe = size;
+	ibcq->cqe = size - spare;
 	kiw_count(&dev->stats, KIW_STAT_CQ_CREATED);
 	return 0;
 
@@ -115,7 +116,7 @@ int kiw_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 
 	if (cq->ops != &kiw_cq_kernel_ops)
 		return -EOPNOTSUPP;
-	if (cqe < 1 || cqe > KIW_MAX_CQE)
+	if (cqe < 1 || cqe > KIW_MAX_CQE - kiw_uapi_spare_slots(ibcq->device, true))
 		return -EINVAL;
 	return kiw_cq_resize(cq, kiw_ring_size(cqe, KIW_MAX_CQE));
 }

@@ -43,6 +43,17 @@ static u64 verbs_fw_version(void)
 	return (u64)major << 32 | (u64)minor << 16 | patch;
 }
 
+/*
+ * What processes can have: kernel consumers are offered atomic operations regardless. They exclude
+ * those of the CPU if that has such instructions for 64 bits (mem/mr_atomic.c).
+ */
+static enum ib_atomic_cap verbs_atomic_cap(const struct kiw_device *dev)
+{
+	if (!dev->uapi->has_rfc7306)
+		return IB_ATOMIC_NONE;
+	return IS_ENABLED(CONFIG_64BIT) ? IB_ATOMIC_GLOB : IB_ATOMIC_HCA;
+}
+
 /**
  * kiw_query_device() - report the actual limits of a device
  * @ibdev: the device
@@ -54,6 +65,8 @@ static u64 verbs_fw_version(void)
  */
 int kiw_query_device(struct ib_device *ibdev, struct ib_device_attr *attr, struct ib_udata *udata)
 {
+	const u32 spare = kiw_uapi_spare_slots(ibdev, true);
+
 	if (udata && (udata->inlen || udata->outlen))
 		return -EINVAL;
 	attr->fw_ver = verbs_fw_version();
@@ -65,22 +78,22 @@ int kiw_query_device(struct ib_device *ibdev, struct ib_device_attr *attr, struc
 	attr->page_size_cap = ~(u64)(SZ_4K - 1);
 	attr->max_mr_size = KIW_UMEM_MAX_BYTES;
 	attr->max_qp = KIW_MAX_QP;
-	attr->max_qp_wr = KIW_MAX_QP_WR;
+	attr->max_qp_wr = KIW_MAX_QP_WR - spare;
 	/* User space is told the smaller of these two. */
 	attr->max_send_sge = KIW_MAX_SEND_SGE;
 	attr->max_recv_sge = KIW_MAX_SGE;
 	attr->max_sge_rd = KIW_MAX_SGE;
 	attr->max_cq = KIW_MAX_CQ;
-	attr->max_cqe = KIW_MAX_CQE;
+	attr->max_cqe = KIW_MAX_CQE - spare;
 	attr->max_mr = KIW_MAX_MR;
 	attr->max_pd = KIW_MAX_PD;
 	attr->max_srq = KIW_MAX_SRQ;
-	attr->max_srq_wr = KIW_MAX_SRQ_WR;
+	attr->max_srq_wr = KIW_MAX_SRQ_WR - spare;
 	attr->max_srq_sge = KIW_MAX_SGE;
 	attr->max_qp_rd_atom = KIW_MAX_READS;
 	attr->max_qp_init_rd_atom = KIW_MAX_READS;
 	attr->max_res_rd_atom = KIW_MAX_QP * KIW_MAX_READS;
-	attr->atomic_cap = IB_ATOMIC_NONE;
+	attr->atomic_cap = verbs_atomic_cap(to_kiw_device(ibdev));
 	return 0;
 }
 

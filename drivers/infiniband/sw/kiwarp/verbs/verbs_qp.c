@@ -32,8 +32,10 @@
 
 static_assert(KIW_MAX_WR_BYTES == KIW_MAX_MSG_BYTES);
 
-static int qp_check_attr(const struct ib_qp_init_attr *attr, bool is_user)
+static int qp_check_attr(const struct ib_device *ibdev, const struct ib_qp_init_attr *attr,
+			 bool is_user)
 {
+	const u32 max_wr = KIW_MAX_QP_WR - kiw_uapi_spare_slots(ibdev, true);
 	const u32 max_send_sge = is_user ? KIW_MAX_SGE : KIW_MAX_SEND_SGE;
 	const struct ib_qp_cap *cap = &attr->cap;
 
@@ -41,11 +43,11 @@ static int qp_check_attr(const struct ib_qp_init_attr *attr, bool is_user)
 		return -EOPNOTSUPP;
 	if (!attr->send_cq || !attr->recv_cq)
 		return -EINVAL;
-	if (cap->max_send_wr > KIW_MAX_QP_WR || cap->max_send_sge > max_send_sge ||
+	if (cap->max_send_wr > max_wr || cap->max_send_sge > max_send_sge ||
 	    cap->max_inline_data > KIW_MAX_INLINE)
 		return -EINVAL;
 	/* With a shared receive queue the limits for receives mean nothing */
-	if (!attr->srq && (cap->max_recv_wr > KIW_MAX_QP_WR || cap->max_recv_sge > KIW_MAX_SGE))
+	if (!attr->srq && (cap->max_recv_wr > max_wr || cap->max_recv_sge > KIW_MAX_SGE))
 		return -EINVAL;
 	return 0;
 }
@@ -53,11 +55,13 @@ static int qp_check_attr(const struct ib_qp_init_attr *attr, bool is_user)
 /* The receive ring has at least one slot: a process cannot map a ring of length 0. */
 static void qp_size_queues(struct kiw_qp *qp, const struct ib_qp_cap *cap)
 {
+	u32 spare = kiw_uapi_spare_slots(qp->ib.device, qp->is_user);
+
 	spin_lock_init(&qp->sq.lock);
 	spin_lock_init(&qp->rq.lock);
-	qp->sq.size = kiw_ring_size(cap->max_send_wr, KIW_MAX_QP_WR);
+	qp->sq.size = kiw_ring_size(cap->max_send_wr + spare, KIW_MAX_QP_WR);
 	if (!qp->srq)
-		qp->rq.size = kiw_ring_size(cap->max_recv_wr, KIW_MAX_QP_WR);
+		qp->rq.size = kiw_ring_size(cap->max_recv_wr + spare, KIW_MAX_QP_WR);
 }
 
 static void qp_set_up(struct kiw_qp *qp, struct kiw_device *dev, const struct ib_qp_init_attr *attr,
@@ -129,10 +133,12 @@ static int qp_make_rings(struct kiw_qp *qp, const struct ib_qp_cap *cap, struct 
 
 static void qp_get_caps(const struct kiw_qp *qp, struct ib_qp_cap *cap)
 {
-	cap->max_send_wr = qp->sq.size;
+	u32 spare = kiw_uapi_spare_slots(qp->ib.device, qp->is_user);
+
+	cap->max_send_wr = qp->sq.size - spare;
 	cap->max_send_sge = qp->sq.max_sge;
 	cap->max_inline_data = qp->sq.max_inline;
-	cap->max_recv_wr = qp->rq.size;
+	cap->max_recv_wr = qp->srq ? 0 : qp->rq.size - spare;
 	cap->max_recv_sge = qp->rq.max_sge;
 }
 
@@ -153,7 +159,7 @@ int kiw_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_ud
 	struct kiw_qp *qp = to_kiw_qp(ibqp);
 	int ret;
 
-	ret = qp_check_attr(attr, udata);
+	ret = qp_check_attr(ibqp->device, attr, udata);
 	if (ret)
 		return ret;
 	if (!atomic_add_unless(&dev->num_qp, 1, KIW_MAX_QP))

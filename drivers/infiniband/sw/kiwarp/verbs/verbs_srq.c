@@ -12,6 +12,12 @@
 #include "uapi.h"
 #include "verbs.h"
 
+/* Receives that fit into the ring */
+static u32 srq_max_wr(const struct kiw_srq *srq)
+{
+	return srq->rq.size - kiw_uapi_spare_slots(srq->ib.device, srq->user);
+}
+
 static int srq_create_kernel(struct kiw_srq *srq, u32 size, u8 max_sge, struct kiw_stats *stats)
 {
 	void *ring;
@@ -50,21 +56,23 @@ int kiw_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr, struct i
 {
 	struct kiw_device *dev = to_kiw_device(ibsrq->device);
 	struct kiw_srq *srq = to_kiw_srq(ibsrq);
+	u32 spare = kiw_uapi_spare_slots(ibsrq->device, udata);
 	u32 size;
 	int ret;
 
 	if (attr->srq_type != IB_SRQT_BASIC)
 		return -EOPNOTSUPP;
-	size = kiw_ring_size(attr->attr.max_wr, KIW_MAX_SRQ_WR);
-	if (!attr->attr.max_wr || !size || attr->attr.max_sge > KIW_MAX_SGE)
+	if (!attr->attr.max_wr || attr->attr.max_sge > KIW_MAX_SGE ||
+	    attr->attr.max_wr > KIW_MAX_SRQ_WR - kiw_uapi_spare_slots(ibsrq->device, true))
 		return -EINVAL;
+	size = kiw_ring_size(attr->attr.max_wr + spare, KIW_MAX_SRQ_WR);
 	if (!atomic_add_unless(&dev->num_srq, 1, KIW_MAX_SRQ))
 		return -ENOMEM;
 	ret = udata ? srq_create_user(srq, size, dev, udata)
 		    : srq_create_kernel(srq, size, attr->attr.max_sge, &dev->stats);
 	if (ret)
 		goto err_count;
-	attr->attr.max_wr = size;
+	attr->attr.max_wr = size - spare;
 	attr->attr.max_sge = srq->rq.max_sge;
 	kiw_count(&dev->stats, KIW_STAT_SRQ_CREATED);
 	return 0;
@@ -87,11 +95,15 @@ err_count:
 int kiw_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
 		   struct ib_udata *udata)
 {
+	struct kiw_srq *srq = to_kiw_srq(ibsrq);
+
 	if (mask & ~IB_SRQ_LIMIT)
 		return -EOPNOTSUPP;
 	if (!(mask & IB_SRQ_LIMIT))
 		return 0;
-	return kiw_srq_set_limit(to_kiw_srq(ibsrq), attr->srq_limit);
+	if (attr->srq_limit > srq_max_wr(srq))
+		return -EINVAL;
+	return kiw_srq_set_limit(srq, attr->srq_limit);
 }
 
 /**
@@ -106,7 +118,7 @@ int kiw_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
 {
 	struct kiw_srq *srq = to_kiw_srq(ibsrq);
 
-	attr->max_wr = srq->rq.size;
+	attr->max_wr = srq_max_wr(srq);
 	attr->max_sge = srq->rq.max_sge;
 	attr->srq_limit = READ_ONCE(srq->limit);
 	return 0;

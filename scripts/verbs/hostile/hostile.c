@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * hostile refused | hostile SECONDS: a process that misuses its mapped rings on purpose.
+ * hostile TYPE refused | hostile TYPE SECONDS: a process that misuses its mapped rings on purpose.
+ * TYPE is the link type of the devices, which decides the format of the rings.
  *
  * refused: malformed entries, one connection each, must complete with LOC_QP_OP under their own
  * id; operations that the ABI has no system call for are refused.
@@ -12,47 +13,24 @@
  * checks that the kernel log is clean and that others are not disturbed.
  *
  * The program finds the rings by their lengths among the mappings of the device file, so each
- * kind of ring has a different number of slots.
+ * kind of ring has a different length.
  */
-#include "common.h"
+#include "hostile.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <rdma/ib_user_verbs.h>
-#include <rdma/kiwarp-abi.h>
 #include <sched.h>
 #include <unistd.h>
 
-#define SQ_SLOTS	64
-#define RQ_SLOTS	256
-#define SRQ_SLOTS	512
-#define CQ_SLOTS	1024
 #define RINGS		16
-#define ROOM		(16 * PAGE)
-#define ID		0x1d1d1d1d1d1d1d1dULL
-
-enum ring_kind { SQ, RQ, SRQ, CQ, NO_RING };
-
-/**
- * struct ring - a mapped ring
- * @kind: kind of ring
- * @at: its address
- * @bytes: length of the mapping
- */
-struct ring {
-	enum ring_kind kind;
-	__u8 *at;
-	size_t bytes;
-};
-
-/* Memory that the rings may refer to, by the access that is allowed */
-enum room { OPEN, READ_ONLY, OTHER_PD, UNKNOWN, ROOMS };
 
 /**
  * struct world - state of the program
  * @sides: both hosts
  * @queues: queues of each host
  * @ends: ends of the connection
+ * @format: of the rings
  * @rings: mapped rings of all queues
  * @count: number of @rings
  * @room: memory; all of it except OPEN must not change
@@ -65,6 +43,7 @@ struct world {
 	struct side sides[2];
 	struct queues queues[2];
 	struct end ends[2];
+	const struct format *format;
 	struct ring rings[RINGS];
 	int count;
 	__u8 *room[ROOMS];
@@ -76,21 +55,13 @@ struct world {
 
 static struct world w = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static size_t mapped(size_t bytes)
-{
-	return (bytes + PAGE - 1) / PAGE * PAGE;
-}
-
 static enum ring_kind kind_of(size_t bytes)
 {
-	if (bytes == mapped(SQ_SLOTS * sizeof(struct kiwarp_sqe)))
-		return SQ;
-	if (bytes == mapped(RQ_SLOTS * sizeof(struct kiwarp_rqe)))
-		return RQ;
-	if (bytes == mapped(SRQ_SLOTS * sizeof(struct kiwarp_rqe)))
-		return SRQ;
-	if (bytes == mapped(CQ_SLOTS * sizeof(struct kiwarp_cqe) + sizeof(struct kiwarp_cq_ctrl)))
-		return CQ;
+	int kind;
+
+	for (kind = 0; kind < NO_RING; kind++)
+		if (bytes == (w.format->bytes[kind] + PAGE - 1) / PAGE * PAGE)
+			return kind;
 	return NO_RING;
 }
 
@@ -118,13 +89,13 @@ static void find_rings(void)
 
 static struct queues make_queues(const struct side *side, bool has_srq)
 {
-	struct ibv_srq_init_attr attr = { .attr = { .max_wr = SRQ_SLOTS, .max_sge = MAX_SGE } };
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = SRQ_DEPTH, .max_sge = MAX_SGE } };
 	struct ibv_context *ctx = side->listener->verbs;
 	struct queues queues = {
-		.scq = ibv_create_cq(ctx, CQ_SLOTS, NULL, NULL, 0),
-		.rcq = ibv_create_cq(ctx, CQ_SLOTS, NULL, NULL, 0),
+		.scq = ibv_create_cq(ctx, CQ_DEPTH, NULL, NULL, 0),
+		.rcq = ibv_create_cq(ctx, CQ_DEPTH, NULL, NULL, 0),
 		.srq = has_srq ? ibv_create_srq(side->pd, &attr) : NULL,
-		.send_depth = SQ_SLOTS, .recv_depth = RQ_SLOTS,
+		.send_depth = SQ_DEPTH, .recv_depth = RQ_DEPTH,
 	};
 
 	MUST(queues.scq && queues.rcq && (queues.srq || !has_srq));
@@ -233,6 +204,7 @@ static void calls_are_refused(void)
 		IB_USER_VERBS_CMD_POST_RECV, IB_USER_VERBS_CMD_POST_SRQ_RECV,
 		IB_USER_VERBS_CMD_POLL_CQ, IB_USER_VERBS_CMD_REQ_NOTIFY_CQ,
 	};
+	const size_t count = ARRAY_SIZE(commands) - w.format->arms_by_call;
 	const struct ibv_qp *qp;
 	__u64 cmd[64];
 	size_t i;
@@ -243,7 +215,7 @@ static void calls_are_refused(void)
 	ret = doorbell(qp, 1);
 	if (ret != EOPNOTSUPP)
 		fail("POST_SEND of a work request: %s", strerror(ret));
-	for (i = 0; i < ARRAY_SIZE(commands); i++) {
+	for (i = 0; i < count; i++) {
 		memset(cmd, 0, sizeof(cmd));
 		cmd[1] = (unsigned long)cmd;
 		ret = call(qp->context, cmd, commands[i], 64);
@@ -266,30 +238,23 @@ static struct ring *ring_of(enum ring_kind kind, int number)
 	fail("no ring %d", kind);
 }
 
-static struct kiwarp_sqe plain(int who)
+/**
+ * refuse() - post a malformed entry on a new connection; it must complete with an error
+ * @put: writes it to the first slot of a send ring
+ * @what: a description
+ *
+ * Which of the two send rings is that of end 0: the one whose entry is taken.
+ *
+ * Context: user space.
+ */
+void refuse(void (*put)(void *ring), const char *what)
 {
-	struct kiwarp_sqe sqe = {
-		.id = ID, .flags = KIWARP_WQE_VALID | KIWARP_WQE_SIGNALED, .num_sge = 1,
-		.opcode = KIWARP_OP_WRITE, .rkey = w.mr[!who][OPEN]->rkey,
-		.raddr = (unsigned long)w.room[OPEN],
-		.sge[0] = { (unsigned long)w.room[OPEN], 16, w.mr[who][OPEN]->lkey },
-	};
-
-	return sqe;
-}
-
-/* Which of the two send rings is that of end 0: the one whose entry is taken */
-static void malformed(struct kiwarp_sqe sqe, const char *what)
-{
-	struct kiwarp_sqe *slot;
 	struct ibv_wc wc;
 	int i;
 
 	begin();
-	for (i = 0; i < 2; i++) {
-		slot = (void *)ring_of(SQ, i)->at;
-		*slot = sqe;
-	}
+	for (i = 0; i < 2; i++)
+		put(ring_of(SQ, i)->at);
 	MUST(!doorbell(w.ends[0].id->qp, 0));
 	complete(w.queues[0].scq, &wc);
 	if (wc.wr_id != ID || wc.status != IBV_WC_LOC_QP_OP_ERR)
@@ -299,55 +264,30 @@ static void malformed(struct kiwarp_sqe sqe, const char *what)
 	end_all();
 }
 
-static void entries_are_refused(void)
-{
-	static const __u8 opcodes[] = { 2, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 127, 128, 255 };
-	struct kiwarp_sqe sqe;
-	char name[32];
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
-		sqe = plain(0);
-		sqe.opcode = opcodes[i];
-		snprintf(name, sizeof(name), "opcode %u", opcodes[i]);
-		malformed(sqe, name);
-	}
-	for (i = 5; i < 16; i++) {
-		sqe = plain(0);
-		sqe.flags |= 1 << i;
-		snprintf(name, sizeof(name), "flag %zu", i);
-		malformed(sqe, name);
-	}
-	sqe = plain(0);
-	sqe.num_sge = MAX_SGE + 1;
-	malformed(sqe, "7 SGEs");
-	sqe.num_sge = 255;
-	malformed(sqe, "255 SGEs");
-	sqe = plain(0);
-	sqe.num_sge = 2;
-	sqe.sge[0].length = 0xffffffff;
-	sqe.sge[1] = sqe.sge[0];
-	malformed(sqe, "lengths that wrap");
-	sqe = plain(0);
-	sqe.flags |= KIWARP_WQE_INLINE;
-	sqe.sge[0].length = MAX_INLINE + 1;
-	malformed(sqe, "81 octets inline");
-	sqe.sge[0].length = 4;
-	sqe.opcode = KIWARP_OP_READ;
-	malformed(sqe, "an inline Read");
-}
-
 /* The second thread: it has random numbers of its own */
 
 static __u64 random_state = 1;
 
-static __u32 any(__u32 count)
+/**
+ * any() - choose a random number, in the second thread
+ * @count: number of values to choose from, not 0
+ *
+ * Context: user space.
+ * Return: 0..@count - 1.
+ */
+__u32 any(__u32 count)
 {
 	random_state = random_state * 6364136223846793005ULL + 1442695040888963407ULL;
 	return (__u32)(random_state >> 33) % count;
 }
 
-static __u64 bad_number(void)
+/**
+ * bad_number() - choose a number that is likely to be at a limit, or an address or an STag
+ *
+ * Context: user space.
+ * Return: the number.
+ */
+__u64 bad_number(void)
 {
 	const __u64 numbers[] = {
 		0, ~0ULL, 1ULL << any(64), (1ULL << any(64)) - 1, random_state,
@@ -359,59 +299,52 @@ static __u64 bad_number(void)
 	return numbers[any(ARRAY_SIZE(numbers))];
 }
 
-/* Fills in an SGE that is nearly valid */
-static void likely_sge(struct kiwarp_sge *sge)
+/**
+ * likely_sge() - choose an SGE that is nearly valid
+ *
+ * Context: user space.
+ * Return: the SGE.
+ */
+struct ibv_sge likely_sge(void)
 {
 	static const __u32 lengths[] = { 0, 1, 16, 1000, PAGE, 40000, ROOM, ROOM + 1, 0x7fffffff };
+	struct ibv_sge sge = {
+		.addr = (unsigned long)w.room[any(ROOMS)] + any(PAGE),
+		.length = lengths[any(any(8) ? 6 : 9)],
+		.lkey = w.mr[any(2)][any(4) ? OPEN : any(UNKNOWN)]->lkey,
+	};
 
-	sge->laddr = (unsigned long)w.room[any(ROOMS)] + any(PAGE);
-	sge->length = lengths[any(any(8) ? 6 : 9)];
-	sge->lkey = w.mr[any(2)][any(4) ? OPEN : any(UNKNOWN)]->lkey;
 	if (!any(16))
-		sge->lkey = bad_number();
+		sge.lkey = bad_number();
+	return sge;
 }
 
-static void likely_sqe(struct kiwarp_sqe *to)
+/**
+ * likely_target() - choose memory of the peer
+ * @rkey: set to its STag
+ *
+ * Context: user space.
+ * Return: its address.
+ */
+__u64 likely_target(__u32 *rkey)
 {
-	static const __u8 opcodes[] = { 0, 1, 3, 0, 1, 3, 5, 2, 4, 6, 7, 8, 9, 255 };
-	struct kiwarp_sqe sqe = {
-		.id = any(1 << 20), .flags = any(any(4) ? 32 : 65536),
-		.num_sge = any(any(8) ? 7 : 256), .opcode = opcodes[any(any(4) ? 7 : 14)],
-		.rkey = w.mr[any(2)][any(4) ? OPEN : any(UNKNOWN)]->rkey,
-		.raddr = (unsigned long)w.room[any(ROOMS)] + any(PAGE),
-	};
-	int i;
-
-	for (i = 0; i < MAX_SGE; i++)
-		likely_sge(&sqe.sge[i]);
-	*to = sqe;
+	*rkey = w.mr[any(2)][any(4) ? OPEN : any(UNKNOWN)]->rkey;
+	return (unsigned long)w.room[any(ROOMS)] + any(PAGE);
 }
 
-static void likely_rqe(struct kiwarp_rqe *to)
+/**
+ * open_room() - get memory that both ends may access
+ * @lkey: set to the STag of end 0
+ * @rkey: set to the STag of end 1
+ *
+ * Context: user space.
+ * Return: its address.
+ */
+__u64 open_room(__u32 *lkey, __u32 *rkey)
 {
-	struct kiwarp_rqe rqe = {
-		.id = any(1 << 20), .flags = any(8) ? KIWARP_WQE_VALID : any(65536),
-		.num_sge = any(any(8) ? 7 : 256),
-	};
-	int i;
-
-	for (i = 0; i < MAX_SGE; i++)
-		likely_sge(&rqe.sge[i]);
-	*to = rqe;
-}
-
-/* Acts as a process that mostly takes its completions, but sometimes leaves them */
-static void spoil_cq(struct ring *ring)
-{
-	struct kiwarp_cqe *cqe = (void *)ring->at;
-	struct kiwarp_cq_ctrl *ctrl = (void *)&cqe[CQ_SLOTS];
-	int i;
-
-	ctrl->flags = any(8) ? any(4) : bad_number();
-	for (i = 0; i < CQ_SLOTS; i++)
-		cqe[i].flags = 0;
-	if (!any(64))
-		cqe[any(CQ_SLOTS)].flags = any(256);
+	*lkey = w.mr[0][OPEN]->lkey;
+	*rkey = w.mr[1][OPEN]->rkey;
+	return (unsigned long)w.room[OPEN];
 }
 
 static void spoil(void)
@@ -428,14 +361,7 @@ static void spoil(void)
 		memset(ring->at, any(3) ? 0 : any(256), ring->bytes);
 		return;
 	}
-	if (ring->kind == SQ)
-		likely_sqe((struct kiwarp_sqe *)ring->at + any(SQ_SLOTS));
-	else if (ring->kind == RQ)
-		likely_rqe((struct kiwarp_rqe *)ring->at + any(RQ_SLOTS));
-	else if (ring->kind == SRQ)
-		likely_rqe((struct kiwarp_rqe *)ring->at + any(SRQ_SLOTS));
-	else
-		spoil_cq(ring);
+	w.format->spoil(ring);
 }
 
 static void *second_thread(void *unused)
@@ -458,21 +384,12 @@ static void *second_thread(void *unused)
 
 /* The first thread */
 
-/* Posts entries as a program would, at the position that the provider has recorded */
 static void post(int who)
 {
 	struct ibv_sge sge = { (unsigned long)w.room[OPEN], 1 + pick(3000), w.mr[who][OPEN]->lkey };
-	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad_recv;
-	struct ibv_send_wr send = {
-		.opcode = pick(2) ? IBV_WR_SEND : IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1,
-		.wr.rdma = { (unsigned long)w.room[OPEN], w.mr[!who][OPEN]->rkey },
-	}, *bad_send;
 
-	if (w.ends[who].id->qp->srq)
-		ibv_post_srq_recv(w.ends[who].id->qp->srq, &recv, &bad_recv);
-	else
-		ibv_post_recv(w.ends[who].id->qp, &recv, &bad_recv);
-	ibv_post_send(w.ends[who].id->qp, &send, &bad_send);
+	if (w.format->post)
+		w.format->post(w.ends[who].id->qp, sge, w.mr[!who][OPEN]->rkey);
 	doorbell(w.ends[who].id->qp, 0);
 }
 
@@ -525,17 +442,18 @@ int main(int argc, char **argv)
 {
 	const char *seed_text = getenv("KIW_SEED");
 
-	MUST(argc == 2);
+	MUST(argc == 3);
+	w.format = strcmp(argv[1], "kiwarp-ext") ? &siw_format : &rxe_format;
 	if (seed_text) {
 		seed(atoll(seed_text));
 		random_state = atoll(seed_text);
 	}
 	open_world();
-	if (!strcmp(argv[1], "refused")) {
+	if (!strcmp(argv[2], "refused")) {
 		calls_are_refused();
-		entries_are_refused();
+		w.format->refuse_all();
 	} else {
-		attack(atof(argv[1]));
+		attack(atof(argv[2]));
 	}
 	return 0;
 }

@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# DESCRIPTION: the link type kiwarp-ext: immediates, atomics and extended queues of processes
+# TIMEOUT: 120
+# CHECK-KERNELS: uml-debug
+# DMESG-ALLOW: traps: ib_
+# shellcheck source=scripts/selftests/lib/rc
+. "$(dirname "$0")/../lib/rc"
+# shellcheck source=scripts/selftests/lib/rc-device
+. "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/lib/perftest.sh
+. "$SELFTESTS/perftest.sh"
+
+KIW_LINK_TYPE=kiwarp-ext
+
+to_b() {
+	local tool=$1
+	shift
+	perf b "$tool" "$B4" "$@"
+}
+
+# The first device loads the module that has its type.
+autoloaded() {
+	unload_kiwarp && { ! grep -q '^kiwarp ' /proc/modules; } && rdma_up &&
+		grep '^kiwarp ' /proc/modules
+}
+
+# The netdev has one device, of whichever type.
+one_device() {
+	refused 'File exists' '' on_a rdma link add other type kiwarp netdev "$NETDEV"
+}
+
+{ load_kiwarp && topo_up 9000; } || bail "no two hosts"
+t_run "autoload" autoloaded
+t_run "one device on a netdev" one_device
+for case in limits immediate atomic builder poller events; do
+	t_run "$case" "$PROGRAMS/ext" "$case"
+done
+for kind in FETCH_AND_ADD CMP_AND_SWAP; do
+	t_run "ib_atomic_bw, $kind" to_b ib_atomic_bw 100 -A "$kind"
+	t_run "ib_atomic_lat, $kind" to_b ib_atomic_lat 20 -A "$kind"
+done
+t_run "ib_write_bw" to_b ib_write_bw 100 -s 65536
+t_run "ib_read_bw" to_b ib_read_bw 100 -s 65536
+t_run "ib_send_bw" to_b ib_send_bw 100 -s 65536
+t_run "rping" rping_to b $B4 -C 10 -S 4000
+rdma_down
+topo_down
+t_run "unload" unload_kiwarp
+done_testing

@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * ext CASE: what a process can do on a device of the link type kiwarp-ext, and not on others:
+ * immediate data and atomic operations, the extended interfaces of QPs and CQs, queues that hold
+ * what they say. One case:
+ *
+ *   limits     attributes; a queue of N takes N entries, and the next post fails
+ *   immediate  Writes with immediate data, of all sizes; Sends with immediate data fail
+ *   atomic     both operations, by both ends, and what is refused
+ *   builder    the same through struct ibv_qp_ex
+ *   poller     completions through struct ibv_cq_ex
+ *   events     a queue that is armed for any, or for solicited completions
+ */
+#include "common.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#define ROOM		(16 * PAGE)
+#define DEPTH		16
+#define IMM		0x51525354
+#define WORD		512		/* where the word of atomic operations is */
+#define SWAPPED		0x123456789abcdef0
+#define SINK		256		/* where the value goes that was there */
+#define CQ_EX_FLAGS	(IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM)
+
+/**
+ * struct world - state of the program
+ * @sides: both hosts
+ * @queues: queues of each host
+ * @ends: ends of the connection
+ * @room: memory of each host
+ * @mr: its region, with all rights
+ */
+static struct world {
+	struct side sides[2];
+	struct queues queues[2];
+	struct end ends[2];
+	__u8 *room[2];
+	struct ibv_mr *mr[2];
+} w;
+
+static void make_queues(void)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		w.queues[i] = queues_of(&w.sides[i], DEPTH);
+}
+
+static void connect_both(void)
+{
+	MUST(conn_open(w.ends, &w.sides[0], &w.sides[1], w.queues));
+}
+
+static void begin(void)
+{
+	make_queues();
+	connect_both();
+}
+
+static void end_all(void)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		end_close(&w.ends[i]);
+	for (i = 0; i < 2; i++)
+		queues_close(&w.queues[i]);
+}
+
+static void open_world(void)
+{
+	int i;
+
+	side_open(&w.sides[0], "a", "10.77.0.1", 7803);
+	side_open(&w.sides[1], "b", "10.77.0.2", 7803);
+	for (i = 0; i < 2; i++) {
+		w.room[i] = pages(ROOM);
+		w.mr[i] = reg(w.sides[i].pd, w.room[i], ROOM,
+			      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+			      IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
+		MUST(w.mr[i]);
+	}
+}
+
+static struct ibv_sge piece(int who, __u32 at, __u32 length)
+{
+	return (struct ibv_sge) { (unsigned long)w.room[who] + at, length, w.mr[who]->lkey };
+}
+
+static int try_post(int who, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+
+	wr->send_flags |= IBV_SEND_SIGNALED;
+	return ibv_post_send(w.ends[who].id->qp, wr, &bad);
+}
+
+static void post(int who, struct ibv_send_wr *wr)
+{
+	MUST(!try_post(who, wr));
+}
+
+static void post_recv(int who, __u64 id)
+{
+	struct ibv_recv_wr wr = { .wr_id = id }, *bad;
+
+	MUST(!ibv_post_recv(w.ends[who].id->qp, &wr, &bad));
+}
+
+static void wants(const struct ibv_wc *wc, __u64 id, enum ibv_wc_status status,
+		  enum ibv_wc_opcode opcode)
+{
+	if (wc->wr_id != id || wc->status != status ||
+	    (!status && wc->opcode != opcode))
+		fail("completion of %llu with %s, opcode %d; wanted %llu, %s, %d",
+		     (unsigned long long)wc->wr_id, ibv_wc_status_str(wc->status), wc->opcode,
+		     (unsigned long long)id, ibv_wc_status_str(status), opcode);
+}
+
+static void sent(int who, __u64 id, enum ibv_wc_status status, enum ibv_wc_opcode opcode)
+{
+	struct ibv_wc wc;
+
+	complete(w.queues[who].scq, &wc);
+	wants(&wc, id, status, opcode);
+}
+
+/* What the other end cannot do ends the connection. */
+static void refused(int who, struct ibv_send_wr *wr, enum ibv_wc_status status)
+{
+	begin();
+	wr->wr_id = 99;
+	post(who, wr);
+	sent(who, 99, status, 0);
+	end_all();
+}
+
+/* Attributes and depths */
+
+static void attributes(void)
+{
+	struct ibv_device_attr attr;
+
+	MUST(!ibv_query_device(w.sides[0].listener->verbs, &attr));
+	MUST(attr.atomic_cap == IBV_ATOMIC_GLOB);
+	MUST(attr.max_qp_wr == 32767 && attr.max_cqe == 1048575 && attr.max_srq_wr == 32767);
+	MUST(w.sides[0].listener->verbs->device->transport_type == IBV_TRANSPORT_IWARP);
+}
+
+/* Entries of a QP that is not connected stay in its ring. */
+static void depth_is(__u32 depth)
+{
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = depth, .max_recv_wr = depth, .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+	};
+	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad_send;
+	struct ibv_recv_wr recv = { .wr_id = 1 }, *bad_recv;
+	struct ibv_qp *qp;
+	__u32 i;
+
+	attr.send_cq = ibv_create_cq(w.sides[0].pd->context, depth + 1, NULL, NULL, 0);
+	MUST(attr.send_cq && attr.send_cq->cqe >= (int)depth + 1);
+	attr.recv_cq = attr.send_cq;
+	qp = ibv_create_qp(w.sides[0].pd, &attr);
+	MUST(qp && attr.cap.max_send_wr >= depth && attr.cap.max_recv_wr >= depth);
+	MUST(!ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			    IBV_QP_ACCESS_FLAGS));
+	for (i = 0; i < attr.cap.max_send_wr; i++)
+		MUST(!ibv_post_send(qp, &send, &bad_send));
+	MUST(ibv_post_send(qp, &send, &bad_send) && bad_send == &send);
+	for (i = 0; i < attr.cap.max_recv_wr; i++)
+		MUST(!ibv_post_recv(qp, &recv, &bad_recv));
+	MUST(ibv_post_recv(qp, &recv, &bad_recv) && bad_recv == &recv);
+	MUST(!ibv_destroy_qp(qp) && !ibv_destroy_cq(attr.send_cq));
+}
+
+static void shared_depth_is(__u32 depth)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = depth, .max_sge = 1 } };
+	struct ibv_srq *srq = ibv_create_srq(w.sides[0].pd, &init);
+	struct ibv_recv_wr recv = { .wr_id = 1 }, *bad;
+	struct ibv_srq_attr attr;
+	__u32 i;
+
+	MUST(srq && !ibv_query_srq(srq, &attr) && attr.max_wr >= depth);
+	for (i = 0; i < attr.max_wr; i++)
+		MUST(!ibv_post_srq_recv(srq, &recv, &bad));
+	MUST(ibv_post_srq_recv(srq, &recv, &bad) && bad == &recv);
+	attr.srq_limit = attr.max_wr + 1;
+	MUST(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
+	attr.srq_limit = attr.max_wr;
+	MUST(!ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
+	MUST(!ibv_query_srq(srq, &attr) && attr.srq_limit == attr.max_wr);
+	MUST(!ibv_destroy_srq(srq));
+}
+
+static void limits(void)
+{
+	__u32 depth;
+
+	attributes();
+	for (depth = 0; depth < 70; depth = depth < 17 ? depth + 1 : 3 * depth)
+		depth_is(depth);
+	for (depth = 1; depth < 70; depth = depth < 9 ? depth + 1 : 3 * depth)
+		shared_depth_is(depth);
+}
+
+/* Immediate data */
+
+static struct ibv_send_wr write_imm(__u32 size, struct ibv_sge *sge)
+{
+	*sge = piece(0, PAGE, size);
+	return (struct ibv_send_wr) {
+		.wr_id = size, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+		.imm_data = htobe32(IMM + size), .sg_list = sge, .num_sge = !!size,
+		.send_flags = size == 40 ? IBV_SEND_INLINE : 0,
+		.wr.rdma = { (unsigned long)w.room[1] + 2 * PAGE, w.mr[1]->rkey },
+	};
+}
+
+static void immediate(void)
+{
+	static const __u32 sizes[] = { 0, 1, 8, 40, 1444, 5000, 40000, 0 };
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct ibv_wc wc;
+	size_t i, at;
+
+	begin();
+	for (at = 0; at < ROOM; at++)
+		w.room[0][at] = at * 31 >> 3;
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		memset(w.room[1], 0, ROOM);
+		post_recv(1, 1000 + i);
+		wr = write_imm(sizes[i], &sge);
+		post(0, &wr);
+		sent(0, sizes[i], IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+		complete(w.queues[1].rcq, &wc);
+		wants(&wc, 1000 + i, IBV_WC_SUCCESS, IBV_WC_RECV_RDMA_WITH_IMM);
+		MUST(wc.wc_flags == IBV_WC_WITH_IMM && wc.imm_data == htobe32(IMM + sizes[i]));
+		MUST(wc.byte_len == sizes[i] && wc.qp_num == w.ends[1].id->qp->qp_num);
+		MUST(!memcmp(w.room[1] + 2 * PAGE, w.room[0] + PAGE, sizes[i]));
+	}
+	end_all();
+
+	wr = write_imm(8, &sge);
+	wr.opcode = IBV_WR_SEND_WITH_IMM;
+	refused(0, &wr, IBV_WC_LOC_QP_OP_ERR);
+}
+
+/* Atomic operations */
+
+static __u64 *word(int who, __u32 at)
+{
+	return (__u64 *)(w.room[who] + at);
+}
+
+static struct ibv_send_wr atomic(int who, enum ibv_wr_opcode opcode, __u64 compare_add, __u64 swap,
+				 struct ibv_sge *sge)
+{
+	*sge = piece(who, SINK, 8);
+	return (struct ibv_send_wr) {
+		.wr_id = opcode, .opcode = opcode, .sg_list = sge, .num_sge = 1,
+		.wr.atomic = { (unsigned long)w.room[!who] + WORD, compare_add, swap,
+			       w.mr[!who]->rkey },
+	};
+}
+
+static void operate(int who, enum ibv_wr_opcode opcode, __u64 compare_add, __u64 swap, __u64 wanted)
+{
+	__u64 old = *word(!who, WORD);
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+
+	*word(who, SINK) = ~old;
+	wr = atomic(who, opcode, compare_add, swap, &sge);
+	post(who, &wr);
+	sent(who, opcode, IBV_WC_SUCCESS,
+	     opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? IBV_WC_FETCH_ADD : IBV_WC_COMP_SWAP);
+	if (*word(who, SINK) != old || *word(!who, WORD) != wanted)
+		fail("opcode %d: was %#llx, became %#llx, wanted %#llx", opcode,
+		     (unsigned long long)*word(who, SINK), (unsigned long long)*word(!who, WORD),
+		     (unsigned long long)wanted);
+}
+
+static void atomics(void)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	int who;
+
+	begin();
+	/* The end that connected sends first (MPA). */
+	for (who = 0; who < 2; who++) {
+		*word(!who, WORD) = 40;
+		operate(who, IBV_WR_ATOMIC_FETCH_AND_ADD, 2, 99, 42);
+		operate(who, IBV_WR_ATOMIC_FETCH_AND_ADD, -43ULL, 99, -1ULL);
+		operate(who, IBV_WR_ATOMIC_CMP_AND_SWP, -1ULL, SWAPPED, SWAPPED);
+		operate(who, IBV_WR_ATOMIC_CMP_AND_SWP, 5, 6, SWAPPED);
+	}
+	end_all();
+
+	wr = atomic(0, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, &sge);
+	wr.wr.atomic.rkey ^= 0x100;
+	refused(0, &wr, IBV_WC_REM_ACCESS_ERR);
+	wr = atomic(0, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, &sge);
+	wr.wr.atomic.remote_addr += ROOM;
+	refused(0, &wr, IBV_WC_REM_ACCESS_ERR);
+	wr = atomic(0, IBV_WR_ATOMIC_CMP_AND_SWP, 1, 0, &sge);
+	sge.length = 16;
+	refused(0, &wr, IBV_WC_LOC_QP_OP_ERR);
+	wr = atomic(0, IBV_WR_ATOMIC_CMP_AND_SWP, 1, 0, &sge);
+	sge.lkey ^= 0x100;
+	refused(0, &wr, IBV_WC_LOC_PROT_ERR);
+	MUST(*word(1, WORD) == SWAPPED);
+}
+
+/* struct ibv_qp_ex */
+
+static void builder(void)
+{
+	const __u64 there = (unsigned long)w.room[1];
+	struct ibv_qp_ex *qp;
+	struct ibv_wc wc;
+	int i;
+
+	make_queues();
+	w.queues[0].send_ops = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+			       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
+			       IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP;
+	connect_both();
+	qp = ibv_qp_to_qp_ex(w.ends[0].id->qp);
+	MUST(qp);
+	*word(1, WORD) = 7;
+	memset(w.room[0] + PAGE, 0x77, 100);
+	post_recv(1, 1);
+	ibv_wr_start(qp);
+	qp->wr_flags = IBV_SEND_SIGNALED;
+	qp->wr_id = 1;
+	ibv_wr_rdma_write(qp, w.mr[1]->rkey, there + PAGE);
+	ibv_wr_set_sge(qp, w.mr[0]->lkey, (unsigned long)w.room[0] + PAGE, 100);
+	qp->wr_id = 2;
+	ibv_wr_rdma_write(qp, w.mr[1]->rkey, there + 2 * PAGE);
+	ibv_wr_set_inline_data(qp, "inline data", 12);
+	qp->wr_id = 3;
+	ibv_wr_atomic_fetch_add(qp, w.mr[1]->rkey, there + WORD, 3);
+	ibv_wr_set_sge(qp, w.mr[0]->lkey, (unsigned long)w.room[0] + SINK, 8);
+	qp->wr_id = 4;
+	qp->wr_flags |= IBV_SEND_FENCE;
+	ibv_wr_atomic_cmp_swp(qp, w.mr[1]->rkey, there + WORD, 10, 11);
+	ibv_wr_set_sge(qp, w.mr[0]->lkey, (unsigned long)w.room[0] + SINK + 8, 8);
+	qp->wr_id = 5;
+	ibv_wr_rdma_write_imm(qp, w.mr[1]->rkey, there + 3 * PAGE, htobe32(IMM));
+	ibv_wr_set_inline_data(qp, "", 0);
+	MUST(!ibv_wr_complete(qp));
+	for (i = 1; i <= 5; i++) {
+		complete(w.queues[0].scq, &wc);
+		if (wc.wr_id != (__u64)i || wc.status)
+			fail("%d: completion of %d with %s", i, (int)wc.wr_id,
+			     ibv_wc_status_str(wc.status));
+	}
+	complete(w.queues[1].rcq, &wc);
+	wants(&wc, 1, IBV_WC_SUCCESS, IBV_WC_RECV_RDMA_WITH_IMM);
+	MUST(wc.imm_data == htobe32(IMM));
+	MUST(!memcmp(w.room[1] + PAGE, w.room[0] + PAGE, 100));
+	MUST(!strcmp((char *)w.room[1] + 2 * PAGE, "inline data"));
+	MUST(*word(0, SINK) == 7 && *word(0, SINK + 8) == 10 && *word(1, WORD) == 11);
+	end_all();
+}
+
+/* struct ibv_cq_ex */
+
+static void poller(void)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 2 * DEPTH, .wc_flags = CQ_EX_FLAGS };
+	struct ibv_poll_cq_attr poll_attr = {};
+	struct ibv_cq_ex *cq;
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	double until;
+
+	cq = ibv_create_cq_ex(w.sides[1].listener->verbs, &attr);
+	MUST(cq);
+	make_queues();
+	MUST(!ibv_destroy_cq(w.queues[1].rcq));
+	w.queues[1].rcq = ibv_cq_ex_to_cq(cq);
+	connect_both();
+	post_recv(1, 17);
+	wr = write_imm(1000, &sge);
+	post(0, &wr);
+	for (until = now() + patience(); ibv_start_poll(cq, &poll_attr) == ENOENT;)
+		MUST(now() < until);
+	MUST(cq->wr_id == 17 && cq->status == IBV_WC_SUCCESS);
+	MUST(ibv_wc_read_opcode(cq) == IBV_WC_RECV_RDMA_WITH_IMM);
+	MUST(ibv_wc_read_byte_len(cq) == 1000);
+	MUST(ibv_wc_read_imm_data(cq) == htobe32(IMM + 1000));
+	MUST(ibv_wc_read_wc_flags(cq) == IBV_WC_WITH_IMM);
+	MUST(ibv_wc_read_qp_num(cq) == w.ends[1].id->qp->qp_num);
+	ibv_end_poll(cq);
+	end_all();
+}
+
+/* Events */
+
+static struct ibv_comp_channel *channel;
+
+static bool has_event(double seconds)
+{
+	struct pollfd fd = { .fd = channel->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+	void *context;
+
+	if (poll(&fd, 1, seconds * 1000) <= 0)
+		return false;
+	MUST(!ibv_get_cq_event(channel, &cq, &context));
+	ibv_ack_cq_events(cq, 1);
+	return true;
+}
+
+/* A message and its completion, which has come before @has_event() is asked */
+static void message(int flags)
+{
+	struct ibv_send_wr wr = { .wr_id = 5, .opcode = IBV_WR_SEND, .send_flags = flags };
+	struct ibv_wc wc;
+
+	post_recv(1, 6);
+	post(0, &wr);
+	sent(0, 5, IBV_WC_SUCCESS, IBV_WC_SEND);
+	complete(w.queues[1].rcq, &wc);
+	wants(&wc, 6, IBV_WC_SUCCESS, IBV_WC_RECV);
+}
+
+static void events(void)
+{
+	struct ibv_context *ctx = w.sides[1].listener->verbs;
+
+	channel = ibv_create_comp_channel(ctx);
+	MUST(channel);
+	make_queues();
+	MUST(!ibv_destroy_cq(w.queues[1].rcq));
+	w.queues[1].rcq = ibv_create_cq(ctx, 2 * DEPTH, NULL, channel, 0);
+	MUST(w.queues[1].rcq);
+	connect_both();
+
+	message(0);
+	message(IBV_SEND_SOLICITED);
+	MUST(!ibv_req_notify_cq(w.queues[1].rcq, 1));
+	message(0);
+	message(0);
+	/* Had one of the two raised an event, there would be another now. */
+	message(IBV_SEND_SOLICITED);
+	MUST(has_event(patience()));
+	MUST(!ibv_req_notify_cq(w.queues[1].rcq, 0));
+	message(0);
+	MUST(has_event(patience()));
+	message(IBV_SEND_SOLICITED);
+	MUST(!has_event(0));
+	end_all();
+	MUST(!ibv_destroy_comp_channel(channel));
+}
+
+/**
+ * main() - see the head of the file
+ * @argc: number of arguments
+ * @argv: arguments
+ *
+ * Context: user space.
+ * Return: 0, or 1 when something was wrong.
+ */
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} cases[] = {
+		{ "limits", limits }, { "immediate", immediate }, { "atomic", atomics },
+		{ "builder", builder }, { "poller", poller }, { "events", events },
+	};
+	size_t i;
+
+	MUST(argc == 2);
+	open_world();
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		if (strcmp(argv[1], cases[i].name))
+			continue;
+		cases[i].run();
+		return 0;
+	}
+	fail("no case %s", argv[1]);
+}

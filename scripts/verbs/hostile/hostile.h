@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Formats of rings, for the program that misuses them.
+ */
+#ifndef KIW_HOSTILE_H
+#define KIW_HOSTILE_H
+
+#include "../common.h"
+
+#define SQ_DEPTH	64
+#define RQ_DEPTH	256
+#define SRQ_DEPTH	512
+#define CQ_DEPTH	4096
+#define ROOM		(16 * PAGE)
+#define ID		0x1d1d1d1d1d1d1d1dULL
+
+enum ring_kind { SQ, RQ, SRQ, CQ, NO_RING };
+
+/**
+ * struct ring - a mapped ring
+ * @kind: kind of ring
+ * @at: its address
+ * @bytes: length of the mapping
+ */
+struct ring {
+	enum ring_kind kind;
+	__u8 *at;
+	size_t bytes;
+};
+
+/* Memory that the rings may refer to, by the access that is allowed */
+enum room { OPEN, READ_ONLY, OTHER_PD, UNKNOWN, ROOMS };
+
+/**
+ * struct format - the format of all rings of a device
+ * @bytes: length of each kind of ring
+ * @arms_by_call: REQ_NOTIFY_CQ is allowed
+ * @refuse_all: calls refuse() for all that is malformed
+ * @spoil: writes something likely to a ring, in the second thread
+ * @post: posts a receive and a Send or Read as a program would; NULL if its library would not
+ *	survive what the second thread writes
+ */
+struct format {
+	size_t bytes[NO_RING];
+	bool arms_by_call;
+	void (*refuse_all)(void);
+	void (*spoil)(struct ring *ring);
+	void (*post)(struct ibv_qp *qp, struct ibv_sge sge, __u32 rkey);
+};
+
+extern const struct format siw_format;
+extern const struct format rxe_format;
+
+void refuse(void (*put)(void *ring), const char *what);
+__u64 open_room(__u32 *lkey, __u32 *rkey);
+
+/* In the second thread */
+__u32 any(__u32 count);
+__u64 bad_number(void);
+struct ibv_sge likely_sge(void);
+__u64 likely_target(__u32 *rkey);
+
+#endif /* KIW_HOSTILE_H */

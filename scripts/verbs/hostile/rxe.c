@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The rings of rxe's user ABI: an index of each side in the head of the ring. Depths are powers of
+ * two, and one slot stays empty, so rings have twice as many slots.
+ */
+#include "hostile.h"
+
+#include <rdma/rdma_user_rxe.h>
+
+#define SQE_BYTES	512
+#define RQE_BYTES	256
+#define CQE_BYTES	64
+
+/* The entry that put_entry() writes */
+static struct rxe_send_wqe entry;
+static struct rxe_sge sges[MAX_SGE + 1];
+
+static void put_entry(void *ring)
+{
+	struct rxe_queue_buf *buf = ring;
+
+	memcpy(buf->data, &entry, sizeof(entry));
+	memcpy(buf->data + sizeof(entry), sges, sizeof(sges));
+	__atomic_store_n(&buf->producer_index, 1, __ATOMIC_RELEASE);
+}
+
+/* What is not set is not read: it is as an earlier entry may have left it. */
+static void plain(__u32 opcode)
+{
+	__u32 lkey, rkey;
+	__u64 addr = open_room(&lkey, &rkey);
+
+	memset(&entry, 0xa5, sizeof(entry));
+	entry.wr.wr_id = ID;
+	entry.wr.opcode = opcode;
+	entry.wr.send_flags = IBV_SEND_SIGNALED;
+	entry.wr.wr.rdma.remote_addr = addr;
+	entry.wr.wr.rdma.rkey = rkey;
+	entry.dma.length = 16;
+	entry.dma.num_sge = 1;
+	sges[0] = (struct rxe_sge) { addr, 16, lkey };
+}
+
+static void refuse_opcodes(void)
+{
+	static const __u32 opcodes[] = {
+		3, 7, 8, 10, 11, 12, 13, 14, 15, 16, 127, 128, 255, 256, 258, 1u << 31, ~0u,
+	};
+	char name[32];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
+		plain(opcodes[i]);
+		snprintf(name, sizeof(name), "opcode %u", opcodes[i]);
+		refuse(put_entry, name);
+	}
+}
+
+static void refuse_flags(void)
+{
+	char name[32];
+	int i;
+
+	for (i = 4; i < 32; i += 3) {
+		plain(IBV_WR_SEND);
+		entry.wr.send_flags |= 1u << i;
+		snprintf(name, sizeof(name), "flag %d", i);
+		refuse(put_entry, name);
+	}
+}
+
+static void refuse_inline(__u32 opcode, __u32 flags, __u32 num_sge, __u32 length, const char *what)
+{
+	plain(opcode);
+	entry.wr.send_flags |= flags;
+	entry.dma.num_sge = num_sge;
+	entry.dma.length = length;
+	refuse(put_entry, what);
+}
+
+static void refuse_all(void)
+{
+	refuse_opcodes();
+	refuse_flags();
+	plain(IBV_WR_RDMA_WRITE);
+	entry.dma.num_sge = MAX_SGE + 1;
+	refuse(put_entry, "7 SGEs");
+	entry.dma.num_sge = ~0u;
+	refuse(put_entry, "2^32 - 1 SGEs");
+	plain(IBV_WR_RDMA_WRITE);
+	entry.dma.num_sge = 2;
+	sges[0].length = 0xffffffff;
+	sges[1] = sges[0];
+	refuse(put_entry, "lengths that wrap");
+	refuse_inline(IBV_WR_SEND, IBV_SEND_INLINE, 1, MAX_INLINE + 1, "81 octets inline");
+	refuse_inline(IBV_WR_SEND, IBV_SEND_INLINE, 1, ~0u, "2^32 - 1 octets inline");
+	refuse_inline(IBV_WR_SEND, 0, 0, MAX_INLINE + 1, "81 octets without an SGE");
+	refuse_inline(IBV_WR_RDMA_READ, IBV_SEND_INLINE, 1, 4, "an inline Read");
+	refuse_inline(IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_SEND_INLINE, 1, 8, "an inline FetchAdd");
+	plain(IBV_WR_ATOMIC_CMP_AND_SWP);
+	refuse(put_entry, "an atomic operation of 16 octets");
+}
+
+static __u32 likely_sges(struct rxe_sge *to)
+{
+	struct ibv_sge from;
+	int i;
+
+	for (i = 0; i < MAX_SGE; i++) {
+		from = likely_sge();
+		to[i] = (struct rxe_sge) { from.addr, any(8) ? from.length : 8, from.lkey };
+	}
+	return any(8) ? any(7) : bad_number();
+}
+
+static void likely_send(__u8 *slot)
+{
+	struct rxe_send_wqe *wqe = (void *)slot;
+	__u32 rkey;
+
+	wqe->wr.wr_id = any(1 << 20);
+	wqe->wr.opcode = any(8) ? any(10) : bad_number();
+	wqe->wr.send_flags = any(8) ? any(any(4) ? 8 : 16) : bad_number();
+	wqe->wr.wr.atomic.remote_addr = likely_target(&rkey);
+	if (any(2)) {
+		wqe->wr.wr.rdma.rkey = rkey;
+	} else {
+		wqe->wr.wr.atomic.remote_addr &= ~7ULL;
+		wqe->wr.wr.atomic.rkey = rkey;
+	}
+	wqe->dma.length = any(8) ? any(100) : bad_number();
+	wqe->dma.num_sge = likely_sges((struct rxe_sge *)(wqe + 1));
+}
+
+static void likely_recv(__u8 *slot)
+{
+	struct rxe_recv_wqe *wqe = (void *)slot;
+
+	wqe->wr_id = any(1 << 20);
+	wqe->dma.num_sge = likely_sges((struct rxe_sge *)(wqe + 1));
+}
+
+/* The index of the process: some entries further, or anything */
+static void advance(__u32 *index, __u32 slots)
+{
+	__u32 to = any(8) ? (*index + any(4)) % slots : (__u32)bad_number();
+
+	__atomic_store_n(index, to, __ATOMIC_RELEASE);
+}
+
+static void spoil(struct ring *ring)
+{
+	struct rxe_queue_buf *buf = (void *)ring->at;
+
+	if (ring->kind == SQ) {
+		likely_send(buf->data + any(2 * SQ_DEPTH) * SQE_BYTES);
+		advance(&buf->producer_index, 2 * SQ_DEPTH);
+	} else if (ring->kind == RQ) {
+		likely_recv(buf->data + any(2 * RQ_DEPTH) * RQE_BYTES);
+		advance(&buf->producer_index, 2 * RQ_DEPTH);
+	} else if (ring->kind == SRQ) {
+		likely_recv(buf->data + any(2 * SRQ_DEPTH) * RQE_BYTES);
+		advance(&buf->producer_index, 2 * SRQ_DEPTH);
+	} else {
+		/* Acts as a process that mostly takes its completions, but sometimes leaves them */
+		buf->consumer_index = any(64) ? buf->producer_index : bad_number();
+	}
+}
+
+const struct format rxe_format = {
+	.bytes = {
+		[SQ] = sizeof(struct rxe_queue_buf) + 2 * SQ_DEPTH * SQE_BYTES,
+		[RQ] = sizeof(struct rxe_queue_buf) + 2 * RQ_DEPTH * RQE_BYTES,
+		[SRQ] = sizeof(struct rxe_queue_buf) + 2 * SRQ_DEPTH * RQE_BYTES,
+		[CQ] = sizeof(struct rxe_queue_buf) + 2 * CQ_DEPTH * CQE_BYTES,
+	},
+	.arms_by_call = true,
+	.refuse_all = refuse_all,
+	.spoil = spoil,
+};
