@@ -49,10 +49,11 @@ def read_sizes(l, r, addr):
 
 
 def send_back(l, r, addr):
-    """From the accepting side to the connecting one."""
+    """From the accepting side to the connecting one. Large FPDUs have up to 8172 octets of a Write,
+    and 32748 without CRC."""
     with buffers(l, r, ROOM) as (lmr, rmr), pair(l, r, addr) as p:
         back = Pair(r, l, p.rc, p.lc)
-        for size in (0, 1, 65, PAGE, 65537):
+        for size in (0, 1, 65, PAGE, 8172, 8173, 32748, 32749, 65537):
             one_send(back, rmr, lmr, 3, PAGE - 2, rng.randbytes(size))
             one_write(back, rmr, lmr, 3, PAGE - 2, rng.randbytes(size))
             one_read(back, rmr, lmr, 3, PAGE - 2, rng.randbytes(size))
