@@ -108,11 +108,31 @@ def two_cpus(r):
                            r.value(group, row, "kiwarp", "gain"), 1.7)
 
 
+def instead(r):
+    """CPU time per operation, compared with the same storage protocol over TCP."""
+    limits = {
+        ("nfs, plain", "read"): 1.3, ("nfs, plain", "write"): 1.0, ("nfs, plain", "random"): 1.0,
+        ("nfs, digests", "read"): 1.8, ("nfs, digests", "write"): 1.3,
+        ("nvme, plain", "read"): 1.0, ("nvme, plain", "write"): 1.0,
+        ("nvme, plain", "random"): 0.9, ("nvme, digests", ""): 0.9, ("iscsi", ""): 0.9,
+    }
+    for group, rows in r.summary.items():
+        if not group.startswith("instead, "):
+            continue
+        for row in rows:
+            limit = next((value for (stack, begin), value in limits.items()
+                          if group[len("instead, "):].startswith(stack) and row.startswith(begin)),
+                         None)
+            if limit:
+                yield at_most(f"10 {group}: {row}, us to TCP",
+                              r.ratio("guest_us", group, row, "kiwarp", "tcp"), limit)
+
+
 def lines(summary):
     """Lines of text about what was measured."""
     results = Results(summary)
     yield "Done when (median to median):"
-    for part in (crc_off, crc_on, large_mtu, small, rest, ip, two_cpus):
+    for part in (crc_off, crc_on, large_mtu, small, rest, ip, instead, two_cpus):
         for what, value, limit, is_met, sign in part(results):
             if value is not None:
                 yield f"{'yes' if is_met else 'NO':4} {what:60} {value:7.3f} {sign} {limit:.3f}"
@@ -124,4 +144,5 @@ def lines(summary):
                 counts[0] += cell["bad"]
                 counts[1] += cell["checked"]
     for column, (wrong, checked) in bad.items():
-        yield f"data: {column}: {wrong} wrong of {checked} checked"
+        if checked:
+            yield f"data: {column}: {wrong} wrong of {checked} checked"
