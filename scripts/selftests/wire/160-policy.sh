@@ -101,7 +101,7 @@ bad() {
 	crc maybe y or n
 	rdmac 2 y or n
 	fpdu small segment, large or auto
-	fpdu larg segment, large or auto
+	fpdu largest segment, large or auto
 	fpdu 1 segment, large or auto
 	rtr writ one or more of write, read and send
 	END
