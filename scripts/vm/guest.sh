@@ -19,7 +19,7 @@ G_MODULES=()
 G_CMD=()
 
 guest_usage() {
-	die "usage: ${0##*/} [--kernel uml|uml-debug|uml-gcov|smp-debug|smp-kcsan|6.1|6.12|LINE[-MACHINE]]
+	die "usage: ${0##*/} [--kernel uml|uml-debug|uml-smp|uml-gcov|smp-debug|smp-kcsan|6.1|6.12|LINE[-MACHINE]]
 	[--smp N] [--mem MB] [--timeout S] [--modules DIR]... [--job DIR] [--out DIR] [--env NAME=VALUE]...
 	[--mtu N] [--keep] -- CMD ARGS..."
 }
@@ -64,9 +64,9 @@ build_initrd() {
 		rm -rf "$dir/tree"
 }
 
-# load_kernel NAME: sets K_DIR, K_TYPE, K_RELEASE, K_BUILD, K_ARCH, K_MACHINE, K_DEBIAN.
+# load_kernel NAME: sets K_DIR, K_TYPE, K_RELEASE, K_BUILD, K_ARCH, K_ARGS, K_MACHINE, K_DEBIAN.
 load_kernel() {
-	K_MACHINE=amd64 K_DEBIAN=
+	K_MACHINE=amd64 K_DEBIAN= K_ARGS=
 	K_DIR=$("$KIW_VM/kernel.sh" "$1") || die "no kernel $1"
 	# shellcheck source=/dev/null
 	. "$K_DIR/info"
@@ -172,7 +172,8 @@ uml_line() {
 	LINE=(env ${X_LIB:+"LD_PRELOAD=$X_LIB"} "$K_DIR/kernel" "mem=${G_MEM}M" "uml_dir=$W/$1/" umid=uml
 		"initrd=$I_DIR/initrd" "ubd0rc=$R_DIR/root.sqfs"
 		"ubd1rc=$K_DIR/modules.sqfs" con=null con0=null,fd:1 ssl=null console=tty0
-		loglevel=5 log_buf_len=4M "kiw.disk=ubd" "kiw.share=$W/$1")
+		loglevel=5 log_buf_len=4M "kiw.disk=ubd" "kiw.share=$W/$1" ${K_ARGS:+"$K_ARGS"})
+	[ "$G_SMP" = 1 ] || LINE+=("ncpus=$G_SMP")
 }
 
 # device NAME[,OPTIONS]: NAME is virtio-NAME, on the bus of the machine

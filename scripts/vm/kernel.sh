@@ -5,6 +5,7 @@
 # is not in the cache. NAME is one of
 #   uml        own 6.12 User Mode Linux kernel with KUnit
 #   uml-debug  the same with KASAN, lockdep, kmemleak, fault injection
+#   uml-smp    uml-debug of the newest kernel that Debian 13 has, with several CPUs and preemption
 #   uml-gcov   uml with gcov, kmemleak, fault injection
 #   smp-debug  own 6.12 kernel for QEMU with KASAN, lockdep, preemption
 #   smp-kcsan  the same with KCSAN instead of KASAN and lockdep
@@ -16,8 +17,8 @@
 #   modules.sqfs   /usr/lib/modules of the guest
 #   modules/       the same as a tree, for depmod
 #   boot-modules   modules that the initrd loads, in order (stock kernels)
-#   info           shell variables: K_TYPE, K_RELEASE, K_BUILD, K_ARCH; for the last
-#                  kind also K_MACHINE, K_DEBIAN
+#   info           shell variables: K_TYPE, K_RELEASE, K_BUILD, K_ARCH; of uml-smp also K_ARGS,
+#                  of the last kind K_MACHINE, K_DEBIAN
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -36,6 +37,11 @@ check_config() {
 		bad=1
 	done <"$1"
 	return $bad
+}
+
+# User Mode Linux has several CPUs only if a seccomp filter, not ptrace, stops its processes.
+build_smp() {
+	build_own "$@" && echo "K_ARGS=seccomp=on" >>"$1/info"
 }
 
 # Removes what is not needed to build a module against the tree.
@@ -82,15 +88,15 @@ build_own() {
 		"$type" "$K_RELEASE" "$ARCH" >"$dir/info"
 }
 
-# kernel_own NAME TYPE ARCH IMAGE FRAGMENT...
+# kernel_own NAME TYPE ARCH IMAGE FRAGMENT...: of the source SOURCE, or 6.12
 kernel_own() {
 	local name=$1
 	shift
-	need_packages linux-source-6.12 build-essential bc bison flex libelf-dev \
-		libssl-dev kmod squashfs-tools || die "packages missing"
-	SRC=$("$KIW_VM/source.sh" 6.12) || die "no source tree"
+	need_packages build-essential bc bison flex libelf-dev libssl-dev kmod squashfs-tools ||
+		die "packages missing"
+	SRC=$("$KIW_VM/source.sh" "${SOURCE:-6.12}") || die "no source tree"
 	cached "kernel-$name" "$(content_key "$SRC" "$@" "$(declare -f own_make \
-		join_fragments check_config build_own trim_build pack_modules)")" build_own "$@"
+		join_fragments check_config build_own trim_build pack_modules)")" "${BUILDER:-build_own}" "$@"
 }
 
 main() {
@@ -98,6 +104,10 @@ main() {
 	uml) kernel_own "$1" uml um linux "$KIW_VM/uml.config" ;;
 	uml-debug)
 		kernel_own "$1" uml um linux "$KIW_VM/uml.config" "$KIW_VM/uml-debug.config"
+		;;
+	uml-smp)
+		SOURCE=newest BUILDER=build_smp kernel_own "$1" uml um linux "$KIW_VM/uml.config" \
+			"$KIW_VM/uml-debug.config" "$KIW_VM/uml-smp.config"
 		;;
 	uml-gcov)
 		kernel_own "$1" uml um linux "$KIW_VM/uml.config" "$KIW_VM/uml-gcov.config"
@@ -120,7 +130,7 @@ main() {
 		# shellcheck source=scripts/vm/stock.sh
 		. "$KIW_VM/stock.sh" && kernel_debian "$1"
 		;;
-	*) die "usage: kernel.sh uml|uml-debug|uml-gcov|smp-debug|smp-kcsan|6.1|6.12|LINE[-MACHINE]" ;;
+	*) die "usage: kernel.sh uml|uml-debug|uml-smp|uml-gcov|smp-debug|smp-kcsan|6.1|6.12|LINE[-MACHINE]" ;;
 	esac
 }
 
