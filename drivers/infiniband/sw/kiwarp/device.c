@@ -148,8 +148,11 @@ static int device_init(struct kiw_device *dev, const char *name)
 	ret = kiw_mr_table_init(&dev->mrs);
 	if (ret)
 		goto err_stats;
-	/* Unbound: work items may run long. Reclaim: see Documentation/overview.rst, Memory */
-	dev->wq = alloc_workqueue("kiwarp-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
+	/*
+	 * Unbound: work items may run long. Reclaim: see Documentation/overview.rst, Memory. The
+	 * name of a workqueue has up to 31 characters; newer kernels warn about longer ones.
+	 */
+	dev->wq = alloc_workqueue("kiwarp-%.24s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
 	if (!dev->wq) {
 		ret = -ENOMEM;
 		goto err_mrs;
