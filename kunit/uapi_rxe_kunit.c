@@ -445,6 +445,47 @@ static void completions_to_a_hostile_ring(struct kunit *test)
 	KUNIT_EXPECT_LT(test, put, 2000u);
 }
 
+static bool move(struct kiw_cq *cq, u8 *mem, u32 size)
+{
+	bool ret;
+
+	spin_lock_irq(&cq->lock);
+	ret = cq->ops->move(cq, mem, size);
+	spin_unlock_irq(&cq->lock);
+	return ret;
+}
+
+/* What is unread goes to the new ring, in order, unless it is one too many. */
+static void completions_move(struct kunit *test)
+{
+	static const u32 sizes[] = { 8, 4, 16, 2, 64, 64, 4 };
+	struct kiw_wc wc = a_completion(test);
+	struct ring ring, to;
+	struct kiw_cq *cq = make_cq(test, &ring);
+	u32 taken, i, n;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		make_ring(test, &to, HEAD, CQE_SIZE, kiw_uapi_rxe.cq_bytes(sizes[i]));
+		for (wc.wr_id = cq->put; put_completion(cq, &wc); wc.wr_id++)
+			;
+		taken = cq->put - min(cq->size, sizes[i]) + 1;
+		if (sizes[i] < cq->size) {
+			set32(ring.mem + CONSUMER, (taken - 1) % cq->size);
+			KUNIT_EXPECT_FALSE(test, move(cq, to.mem, sizes[i]));
+			KUNIT_EXPECT_PTR_EQ(test, cq->ring, (void *)ring.mem);
+		}
+		set32(ring.mem + CONSUMER, taken % cq->size);
+		KUNIT_ASSERT_TRUE(test, move(cq, to.mem, sizes[i]));
+		KUNIT_EXPECT_PTR_EQ(test, cq->ring, (void *)to.mem);
+		KUNIT_EXPECT_EQ(test, cq->size, sizes[i]);
+		KUNIT_EXPECT_EQ(test, get32(to.mem + CONSUMER), taken % sizes[i]);
+		KUNIT_EXPECT_EQ(test, get32(to.mem + PRODUCER), cq->put % sizes[i]);
+		for (n = taken; n != cq->put; n++)
+			KUNIT_EXPECT_EQ(test, get64(at(&to, n % sizes[i], 0)), (u64)n);
+		ring = to;
+	}
+}
+
 static void completion_values(struct kunit *test)
 {
 	static const u32 statuses[KIW_WCS_COUNT] = { 0, 1, 4, 2, 5, 7, 10, 9, 11, 6, 21 };
@@ -596,6 +637,7 @@ static struct kunit_case uapi_rxe_cases[] = {
 	KUNIT_CASE(recv_is_malformed),
 	KUNIT_CASE(completion_is_written),
 	KUNIT_CASE(completions_to_a_hostile_ring),
+	KUNIT_CASE(completions_move),
 	KUNIT_CASE(completion_values),
 	KUNIT_CASE(completion_is_armed),
 	KUNIT_CASE(sizes),

@@ -10,6 +10,7 @@
  *   builder    the same through struct ibv_qp_ex
  *   poller     completions through struct ibv_cq_ex
  *   events     a queue that is armed for any, or for solicited completions
+ *   resize     a completion queue that is resized with completions in it
  */
 #include "common.h"
 
@@ -465,6 +466,73 @@ static void events(void)
 	MUST(!ibv_destroy_comp_channel(channel));
 }
 
+/* Resizing */
+
+static int unread;
+static __u64 next_sent, next_polled;
+
+/* A message; the order of its completion is verified when it is polled */
+static void number(void)
+{
+	struct ibv_send_wr wr = { .wr_id = next_sent, .opcode = IBV_WR_SEND };
+
+	post_recv(1, next_sent);
+	post(0, &wr);
+	sent(0, next_sent++, IBV_WC_SUCCESS, IBV_WC_SEND);
+	unread++;
+}
+
+static void poll_number(void)
+{
+	struct ibv_wc wc;
+
+	complete(w.queues[1].rcq, &wc);
+	wants(&wc, next_polled++, IBV_WC_SUCCESS, IBV_WC_RECV);
+	unread--;
+}
+
+/* All messages so far have arrived when the answer to a Read after them has. */
+static void arrived(void)
+{
+	struct ibv_sge sge = piece(0, SINK, 8);
+	struct ibv_send_wr wr = {
+		.wr_id = 9, .opcode = IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1,
+		.wr.rdma = { (unsigned long)w.room[1] + WORD, w.mr[1]->rkey },
+	};
+
+	post(0, &wr);
+	sent(0, 9, IBV_WC_SUCCESS, IBV_WC_RDMA_READ);
+}
+
+static void resize(void)
+{
+	struct ibv_cq *cq;
+	int i, cqe;
+
+	begin();
+	cq = w.queues[1].rcq;
+	for (i = 0; i < 300; i++) {
+		while (unread < 14 && pick(3))
+			number();
+		cqe = cq->cqe;
+		if (unread > 3 && !pick(4)) {
+			arrived();
+			MUST(ibv_resize_cq(cq, 2) && cq->cqe == cqe);
+		} else {
+			cqe = 15 + pick(100);
+			MUST(!ibv_resize_cq(cq, cqe) && cq->cqe >= cqe);
+		}
+		while (unread && pick(3))
+			poll_number();
+	}
+	while (unread)
+		poll_number();
+	MUST(ibv_resize_cq(cq, 0) && ibv_resize_cq(cq, 1 << 20));
+	number();
+	poll_number();
+	end_all();
+}
+
 /**
  * main() - see the head of the file
  * @argc: number of arguments
@@ -481,6 +549,7 @@ int main(int argc, char **argv)
 	} cases[] = {
 		{ "limits", limits }, { "immediate", immediate }, { "atomic", atomics },
 		{ "builder", builder }, { "poller", poller }, { "events", events },
+		{ "resize", resize },
 	};
 	size_t i;
 

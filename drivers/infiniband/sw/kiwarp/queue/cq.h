@@ -57,20 +57,23 @@ struct kiw_cq;
  * @take_arm: whether the queue is armed for a completion that is @solicited (or failed);
  *	if so, disarms it; &struct kiw_cq.lock held, after @put
  * @is_unread: whether the consumer has not yet taken the completion written last; a hint,
- *	any context; user ABI only. Called without &struct kiw_cq.lock: a format whose rings can be
- *	resized has to take it
+ *	any context; user ABI only. Called without &struct kiw_cq.lock: a format with @move takes it
+ * @move: move the completions that the consumer has not taken to a new ring with another number of
+ *	slots, which becomes that of the queue; &struct kiw_cq.lock held. false: there are too many,
+ *	and nothing has changed. NULL: the ring is not replaced; user ABI only
  */
 struct kiw_cq_ops {
 	bool (*put)(struct kiw_cq *cq, const struct kiw_wc *wc);
 	bool (*arm)(struct kiw_cq *cq, u32 flags);
 	bool (*take_arm)(struct kiw_cq *cq, bool solicited);
-	bool (*is_unread)(const struct kiw_cq *cq);
+	bool (*is_unread)(struct kiw_cq *cq);
+	bool (*move)(struct kiw_cq *cq, void *ring, u32 size);
 };
 
 /**
  * struct kiw_cq - a completion queue
  * @ib: the core's part
- * @lock: protects @ring, @size, @put, @get, @armed, @has_overrun; irq-safe; innermost
+ * @lock: protects @ring, @size, @put, @get, @armed, @has_overrun, @user; irq-safe; innermost
  * @ops: format of the ring
  * @ring: entries
  * @size: slots, a power of two

@@ -23,6 +23,7 @@
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
+#include <linux/string.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_rxe.h>
 
@@ -350,12 +351,12 @@ static void rxe_write_cqe(struct ib_uverbs_wc *to, const struct kiw_wc *wc)
 }
 
 /* Completions that the process has not taken */
-static u32 rxe_unread(const struct kiw_cq *cq, u32 put)
+static u32 rxe_unread(const struct kiw_cq *cq)
 {
 	const struct rxe_queue_buf *buf = cq->ring;
 
 	/* Acquire: it has read those that it has taken before they are written again. */
-	return kiw_ring_slot(put - smp_load_acquire(&buf->consumer_index), cq->size);
+	return kiw_ring_slot(cq->put - smp_load_acquire(&buf->consumer_index), cq->size);
 }
 
 static bool rxe_cq_put(struct kiw_cq *cq, const struct kiw_wc *wc)
@@ -363,7 +364,7 @@ static bool rxe_cq_put(struct kiw_cq *cq, const struct kiw_wc *wc)
 	struct rxe_queue_buf *buf = cq->ring;
 
 	lockdep_assert_held(&cq->lock);
-	if (rxe_unread(cq, cq->put) == cq->size - 1)
+	if (rxe_unread(cq) == cq->size - 1)
 		return false;
 	rxe_write_cqe(rxe_slot(buf, cq->put, cq->size, CQE_BYTES), wc);
 	cq->put++;
@@ -377,12 +378,42 @@ static bool rxe_cq_arm(struct kiw_cq *cq, u32 flags)
 {
 	lockdep_assert_held(&cq->lock);
 	kiw_cq_set_armed(cq, flags);
-	return rxe_unread(cq, cq->put);
+	return rxe_unread(cq);
 }
 
-static bool rxe_cq_is_unread(const struct kiw_cq *cq)
+/* The lock keeps the ring from being replaced meanwhile. */
+static bool rxe_cq_is_unread(struct kiw_cq *cq)
 {
-	return rxe_unread(cq, READ_ONCE(cq->put));
+	unsigned long flags;
+	bool is_unread;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	is_unread = rxe_unread(cq);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return is_unread;
+}
+
+/*
+ * The process takes nothing meanwhile: the provider holds a lock of its own. If it does, it loses
+ * completions of its own or sees some twice.
+ */
+static bool rxe_cq_move(struct kiw_cq *cq, void *ring, u32 size)
+{
+	struct rxe_queue_buf *buf = ring;
+	u32 unread = rxe_unread(cq);
+	u32 pos = cq->put - unread;
+
+	lockdep_assert_held(&cq->lock);
+	if (unread > size - 1)
+		return false;
+	buf->consumer_index = kiw_ring_slot(pos, size);
+	buf->producer_index = kiw_ring_slot(cq->put, size);
+	for (; pos != cq->put; pos++)
+		memcpy(rxe_slot(ring, pos, size, CQE_BYTES),
+		       rxe_slot(cq->ring, pos, cq->size, CQE_BYTES), CQE_BYTES);
+	cq->ring = ring;
+	cq->size = size;
+	return true;
 }
 
 static const struct kiw_cq_ops rxe_cq_ops = {
@@ -390,6 +421,7 @@ static const struct kiw_cq_ops rxe_cq_ops = {
 	.arm = rxe_cq_arm,
 	.take_arm = kiw_cq_take_armed,
 	.is_unread = rxe_cq_is_unread,
+	.move = rxe_cq_move,
 };
 
 static size_t rxe_ring_bytes(u32 slots, size_t slot_bytes)
