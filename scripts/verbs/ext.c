@@ -504,29 +504,39 @@ static void arrived(void)
 	sent(0, 9, IBV_WC_SUCCESS, IBV_WC_RDMA_READ);
 }
 
-static void resize(void)
+/* Resize a queue with up to @most completions in it, @rounds times */
+static void resize_often(struct ibv_cq *cq, int rounds, int most)
 {
-	struct ibv_cq *cq;
 	int i, cqe;
 
-	begin();
-	cq = w.queues[1].rcq;
-	for (i = 0; i < 300; i++) {
-		while (unread < 14 && pick(3))
+	MUST(!ibv_resize_cq(cq, most + 1));
+	for (i = 0; i < rounds; i++) {
+		while (unread < most && pick(most / 4))
 			number();
 		cqe = cq->cqe;
 		if (unread > 3 && !pick(4)) {
 			arrived();
 			MUST(ibv_resize_cq(cq, 2) && cq->cqe == cqe);
 		} else {
-			cqe = 15 + pick(100);
+			cqe = most + 1 + pick(7 * most);
 			MUST(!ibv_resize_cq(cq, cqe) && cq->cqe >= cqe);
 		}
-		while (unread && pick(3))
+		while (unread && pick(most / 4))
 			poll_number();
 	}
 	while (unread)
 		poll_number();
+}
+
+static void resize(void)
+{
+	struct ibv_cq *cq;
+
+	begin();
+	cq = w.queues[1].rcq;
+	resize_often(cq, 300, 14);
+	/* More than the kernel copies in one go */
+	resize_often(cq, 60, 300);
 	MUST(ibv_resize_cq(cq, 0) && ibv_resize_cq(cq, 1 << 20));
 	number();
 	poll_number();

@@ -279,21 +279,24 @@ int kiw_uapi_make_cq(struct kiw_cq *cq, u32 slots, struct ib_udata *udata, void 
 	return ret;
 }
 
-/* Return: the ring that is not used now: that of the queue before, or @entry */
-static struct rdma_user_mmap_entry *uapi_replace(struct kiw_cq *cq, u32 slots, void *ring,
-						 struct rdma_user_mmap_entry *entry)
+/* Give @cq the ring of @move, which is that of *@entry; *@entry is that of the ring before then. */
+static int uapi_move(struct kiw_cq *cq, struct kiw_cq_move *move,
+		     struct rdma_user_mmap_entry **entry)
 {
-	struct rdma_user_mmap_entry *unused = entry;
 	unsigned long flags;
+	int ret;
 
-	spin_lock_irqsave(&cq->lock, flags);
-	if (cq->ops->move(cq, ring, slots)) {
-		unused = cq->user;
-		cq->user = entry;
-		cq->ib.cqe = slots - kiw_uapi_spare_slots(cq->ib.device, true);
-	}
-	spin_unlock_irqrestore(&cq->lock, flags);
-	return unused;
+	do {
+		cond_resched();
+		spin_lock_irqsave(&cq->lock, flags);
+		ret = cq->ops->move(cq, move);
+		if (!ret) {
+			swap(cq->user, *entry);
+			cq->ib.cqe = move->size - kiw_uapi_spare_slots(cq->ib.device, true);
+		}
+		spin_unlock_irqrestore(&cq->lock, flags);
+	} while (ret == -EAGAIN);
+	return ret;
 }
 
 /**
@@ -305,8 +308,7 @@ static struct rdma_user_mmap_entry *uapi_replace(struct kiw_cq *cq, u32 slots, v
  * The process is told first, so that nothing has changed if that fails. It maps the new ring and
  * unmaps the old one when the call has returned.
  *
- * Context: process; may sleep; takes @cq->lock. Interrupts are off for longer, the more
- * completions wait to be polled.
+ * Context: process; may sleep; takes @cq->lock, for a few completions at a time.
  * Return: 0; -EOPNOTSUPP: the ABI cannot; -EINVAL or -EFAULT: bad @udata; -ENOMEM; -EBUSY: more
  * completions wait than would fit. On error nothing has changed.
  */
@@ -314,9 +316,9 @@ int kiw_uapi_resize_cq(struct kiw_cq *cq, u32 slots, struct ib_udata *udata)
 {
 	struct kiw_device *dev = to_kiw_device(cq->ib.device);
 	const struct kiw_uapi_ops *uapi = dev->uapi;
-	struct rdma_user_mmap_entry *entry, *unused;
+	struct kiw_cq_move move = { .size = slots };
+	struct rdma_user_mmap_entry *entry;
 	u64 resp[KIW_UAPI_WORDS] = {};
-	void *ring;
 	int ret;
 
 	if (!cq->ops->move)
@@ -324,15 +326,14 @@ int kiw_uapi_resize_cq(struct kiw_cq *cq, u32 slots, struct ib_udata *udata)
 	ret = uapi_check(dev, udata, uapi->cq_resp_bytes);
 	if (ret)
 		return ret;
-	entry = uapi_ring_alloc(uapi, udata, slots, uapi->cq_bytes(slots), &ring);
+	entry = uapi_ring_alloc(uapi, udata, slots, uapi->cq_bytes(slots), &move.ring);
 	if (!entry)
 		return -ENOMEM;
 	uapi->cq_resp(resp, slots, uapi_ring_key(entry));
 	ret = ib_copy_to_udata(udata, resp, uapi->cq_resp_bytes);
-	unused = ret ? entry : uapi_replace(cq, slots, ring, entry);
-	if (!ret && unused == entry)
-		ret = -EBUSY;
-	kiw_ring_free(unused, NULL);
+	if (!ret)
+		ret = uapi_move(cq, &move, &entry);
+	kiw_ring_free(entry, NULL);
 	return ret;
 }
 

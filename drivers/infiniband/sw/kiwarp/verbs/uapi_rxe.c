@@ -393,27 +393,41 @@ static bool rxe_cq_is_unread(struct kiw_cq *cq)
 	return is_unread;
 }
 
+/* Completions that are copied with interrupts off, 4 KiB */
+#define MOVE_BATCH	64
+
 /*
- * The process takes nothing meanwhile: the provider holds a lock of its own. If it does, it loses
- * completions of its own or sees some twice.
+ * Slots are numbered by positions, which are the same in both rings. So nothing is wrong with a
+ * second move that began before the first ended: it goes on from the ring of the first.
+ *
+ * The process takes nothing meanwhile: the provider holds a lock of its own. If the process does,
+ * it loses completions of its own or sees some twice. @first is fixed, so the move ends even if it
+ * does so for ever.
  */
-static bool rxe_cq_move(struct kiw_cq *cq, void *ring, u32 size)
+static int rxe_cq_move(struct kiw_cq *cq, struct kiw_cq_move *move)
 {
-	struct rxe_queue_buf *buf = ring;
-	u32 unread = rxe_unread(cq);
-	u32 pos = cq->put - unread;
+	struct rxe_queue_buf *buf = move->ring;
+	u32 end;
 
 	lockdep_assert_held(&cq->lock);
-	if (unread > size - 1)
-		return false;
-	buf->consumer_index = kiw_ring_slot(pos, size);
-	buf->producer_index = kiw_ring_slot(cq->put, size);
-	for (; pos != cq->put; pos++)
-		memcpy(rxe_slot(ring, pos, size, CQE_BYTES),
-		       rxe_slot(cq->ring, pos, cq->size, CQE_BYTES), CQE_BYTES);
-	cq->ring = ring;
-	cq->size = size;
-	return true;
+	if (!move->is_begun) {
+		move->first = cq->put - rxe_unread(cq);
+		move->next = move->first;
+		move->is_begun = true;
+	}
+	if (cq->put - move->first > move->size - 1)
+		return -EBUSY;
+	end = move->next + min_t(u32, cq->put - move->next, MOVE_BATCH);
+	for (; move->next != end; move->next++)
+		memcpy(rxe_slot(move->ring, move->next, move->size, CQE_BYTES),
+		       rxe_slot(cq->ring, move->next, cq->size, CQE_BYTES), CQE_BYTES);
+	if (end != cq->put)
+		return -EAGAIN;
+	buf->consumer_index = kiw_ring_slot(move->first, move->size);
+	buf->producer_index = kiw_ring_slot(end, move->size);
+	cq->ring = move->ring;
+	cq->size = move->size;
+	return 0;
 }
 
 static const struct kiw_cq_ops rxe_cq_ops = {
