@@ -445,6 +445,173 @@ static void completions_to_a_hostile_ring(struct kunit *test)
 	KUNIT_EXPECT_LT(test, put, 2000u);
 }
 
+static int step(struct kiw_cq *cq, struct kiw_cq_move *move)
+{
+	int ret;
+
+	spin_lock_irq(&cq->lock);
+	ret = cq->ops->move(cq, move);
+	spin_unlock_irq(&cq->lock);
+	return ret;
+}
+
+static int move(struct kiw_cq *cq, u8 *mem, u32 size)
+{
+	struct kiw_cq_move m = { .ring = mem, .size = size };
+
+	return step(cq, &m);
+}
+
+static int move_all(struct kiw_cq *cq, u8 *mem, u32 size)
+{
+	struct kiw_cq_move m = { .ring = mem, .size = size };
+	int ret;
+
+	while ((ret = step(cq, &m)) == -EAGAIN)
+		;
+	return ret;
+}
+
+/* What is unread goes to the new ring, in order, unless it is one too many. */
+static void completions_move(struct kunit *test)
+{
+	static const u32 sizes[] = { 8, 4, 16, 2, 64, 64, 4 };
+	struct kiw_wc wc = a_completion(test);
+	struct ring ring, to;
+	struct kiw_cq *cq = make_cq(test, &ring);
+	u32 taken, i, n;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		make_ring(test, &to, HEAD, CQE_SIZE, kiw_uapi_rxe.cq_bytes(sizes[i]));
+		for (wc.wr_id = cq->put; put_completion(cq, &wc); wc.wr_id++)
+			;
+		taken = cq->put - min(cq->size, sizes[i]) + 1;
+		if (sizes[i] < cq->size) {
+			set32(ring.mem + CONSUMER, (taken - 1) % cq->size);
+			KUNIT_EXPECT_EQ(test, move(cq, to.mem, sizes[i]), -EBUSY);
+			KUNIT_EXPECT_PTR_EQ(test, cq->ring, (void *)ring.mem);
+		}
+		set32(ring.mem + CONSUMER, taken % cq->size);
+		KUNIT_ASSERT_EQ(test, move(cq, to.mem, sizes[i]), 0);
+		KUNIT_EXPECT_PTR_EQ(test, cq->ring, (void *)to.mem);
+		KUNIT_EXPECT_EQ(test, cq->size, sizes[i]);
+		KUNIT_EXPECT_EQ(test, get32(to.mem + CONSUMER), taken % sizes[i]);
+		KUNIT_EXPECT_EQ(test, get32(to.mem + PRODUCER), cq->put % sizes[i]);
+		for (n = taken; n != cq->put; n++)
+			KUNIT_EXPECT_EQ(test, get64(at(&to, n % sizes[i], 0)), (u64)n);
+		ring = to;
+	}
+}
+
+static void put_numbers(struct kunit *test, struct kiw_cq *cq, u32 num)
+{
+	struct kiw_wc wc = a_completion(test);
+
+	for (; num; num--) {
+		wc.wr_id = cq->put;
+		KUNIT_ASSERT_TRUE(test, put_completion(cq, &wc));
+	}
+}
+
+static void expect_numbers(struct kunit *test, struct kiw_cq *cq, u32 first)
+{
+	struct ring ring = { .mem = cq->ring, .head_bytes = HEAD, .slot_bytes = CQE_SIZE };
+	u32 n;
+
+	KUNIT_EXPECT_EQ(test, get32(ring.mem + CONSUMER), first % cq->size);
+	KUNIT_EXPECT_EQ(test, get32(ring.mem + PRODUCER), cq->put % cq->size);
+	for (n = first; n != cq->put; n++)
+		KUNIT_EXPECT_EQ(test, get64(at(&ring, n % cq->size, 0)), (u64)n);
+}
+
+#define MANY	1024
+
+/*
+ * A few completions at a time. Those that are put meanwhile move, too, and so does what a second
+ * move finds in the ring of the first.
+ */
+static void completions_move_in_steps(struct kunit *test)
+{
+	struct ring from, to, other;
+	struct kiw_cq *cq = make_cq(test, &from);
+	struct kiw_cq_move m, second;
+	u32 steps = 0;
+	int ret;
+
+	make_ring(test, &from, HEAD, CQE_SIZE, kiw_uapi_rxe.cq_bytes(MANY));
+	make_ring(test, &to, HEAD, CQE_SIZE, kiw_uapi_rxe.cq_bytes(2 * MANY));
+	make_ring(test, &other, HEAD, CQE_SIZE, kiw_uapi_rxe.cq_bytes(MANY));
+	cq->ring = from.mem;
+	cq->size = MANY;
+	put_numbers(test, cq, MANY / 2);
+	set32(from.mem + CONSUMER, 7);
+
+	m = (struct kiw_cq_move){ .ring = to.mem, .size = 2 * MANY };
+	second = (struct kiw_cq_move){ .ring = other.mem, .size = MANY };
+	KUNIT_EXPECT_EQ(test, step(cq, &second), -EAGAIN);
+	while ((ret = step(cq, &m)) == -EAGAIN && steps++ < MANY) {
+		KUNIT_EXPECT_PTR_EQ(test, cq->ring, (void *)from.mem);
+		KUNIT_EXPECT_EQ(test, cq->size, (u32)MANY);
+		put_numbers(test, cq, 10);
+	}
+	KUNIT_ASSERT_EQ(test, ret, 0);
+	KUNIT_EXPECT_GT(test, steps, 4u);
+	KUNIT_EXPECT_PTR_EQ(test, cq->ring, (void *)to.mem);
+	KUNIT_EXPECT_EQ(test, cq->put, MANY / 2 + 10 * steps);
+	expect_numbers(test, cq, 7);
+
+	put_numbers(test, cq, 1);
+	while ((ret = step(cq, &second)) == -EAGAIN)
+		;
+	KUNIT_ASSERT_EQ(test, ret, 0);
+	KUNIT_EXPECT_PTR_EQ(test, cq->ring, (void *)other.mem);
+	expect_numbers(test, cq, 7);
+
+	/* One too many is put when some have been copied. */
+	put_numbers(test, cq, 7 + MANY - 1 - cq->put);
+	make_ring(test, &to, HEAD, CQE_SIZE, kiw_uapi_rxe.cq_bytes(2 * MANY));
+	m = (struct kiw_cq_move){ .ring = from.mem, .size = MANY };
+	KUNIT_EXPECT_EQ(test, step(cq, &m), -EAGAIN);
+	KUNIT_ASSERT_EQ(test, move_all(cq, to.mem, 2 * MANY), 0);
+	put_numbers(test, cq, 1);
+	KUNIT_EXPECT_EQ(test, step(cq, &m), -EBUSY);
+	KUNIT_EXPECT_PTR_EQ(test, cq->ring, (void *)to.mem);
+	expect_numbers(test, cq, 7);
+}
+
+/* Whatever the process writes meanwhile, the move ends, and stays in both rings. */
+static void completions_move_from_a_hostile_ring(struct kunit *test)
+{
+	struct kiw_wc wc = a_completion(test);
+	struct ring from, to;
+	struct kiw_cq *cq = make_cq(test, &from);
+	u32 state = 7, round, steps, size;
+	int ret;
+
+	make_ring(test, &from, HEAD, CQE_SIZE, kiw_uapi_rxe.cq_bytes(MANY));
+	cq->ring = from.mem;
+	cq->size = MANY;
+	for (round = 0; round < 100; round++) {
+		struct kiw_cq_move m = {};
+
+		size = SLOTS << kiw_test_next(&state) % 9;
+		make_ring(test, &to, HEAD, CQE_SIZE, kiw_uapi_rxe.cq_bytes(size));
+		m.ring = to.mem;
+		m.size = size;
+		for (steps = 0; (ret = step(cq, &m)) == -EAGAIN; steps++) {
+			KUNIT_ASSERT_LE(test, steps, size);
+			set32(from.mem + CONSUMER, kiw_test_next(&state));
+			set32(from.mem + PRODUCER, kiw_test_next(&state));
+			put_completion(cq, &wc);
+		}
+		KUNIT_ASSERT_TRUE(test, !ret || ret == -EBUSY);
+		if (!ret)
+			from = to;
+		KUNIT_ASSERT_PTR_EQ(test, cq->ring, (void *)from.mem);
+		set32(from.mem + CONSUMER, kiw_test_next(&state));
+	}
+}
+
 static void completion_values(struct kunit *test)
 {
 	static const u32 statuses[KIW_WCS_COUNT] = { 0, 1, 4, 2, 5, 7, 10, 9, 11, 6, 21 };
@@ -596,6 +763,9 @@ static struct kunit_case uapi_rxe_cases[] = {
 	KUNIT_CASE(recv_is_malformed),
 	KUNIT_CASE(completion_is_written),
 	KUNIT_CASE(completions_to_a_hostile_ring),
+	KUNIT_CASE(completions_move),
+	KUNIT_CASE(completions_move_in_steps),
+	KUNIT_CASE(completions_move_from_a_hostile_ring),
 	KUNIT_CASE(completion_values),
 	KUNIT_CASE(completion_is_armed),
 	KUNIT_CASE(sizes),

@@ -10,6 +10,7 @@
  *   builder    the same through struct ibv_qp_ex
  *   poller     completions through struct ibv_cq_ex
  *   events     a queue that is armed for any, or for solicited completions
+ *   resize     a completion queue that is resized with completions in it
  */
 #include "common.h"
 
@@ -465,6 +466,83 @@ static void events(void)
 	MUST(!ibv_destroy_comp_channel(channel));
 }
 
+/* Resizing */
+
+static int unread;
+static __u64 next_sent, next_polled;
+
+/* A message; the order of its completion is verified when it is polled */
+static void number(void)
+{
+	struct ibv_send_wr wr = { .wr_id = next_sent, .opcode = IBV_WR_SEND };
+
+	post_recv(1, next_sent);
+	post(0, &wr);
+	sent(0, next_sent++, IBV_WC_SUCCESS, IBV_WC_SEND);
+	unread++;
+}
+
+static void poll_number(void)
+{
+	struct ibv_wc wc;
+
+	complete(w.queues[1].rcq, &wc);
+	wants(&wc, next_polled++, IBV_WC_SUCCESS, IBV_WC_RECV);
+	unread--;
+}
+
+/* All messages so far have arrived when the answer to a Read after them has. */
+static void arrived(void)
+{
+	struct ibv_sge sge = piece(0, SINK, 8);
+	struct ibv_send_wr wr = {
+		.wr_id = 9, .opcode = IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1,
+		.wr.rdma = { (unsigned long)w.room[1] + WORD, w.mr[1]->rkey },
+	};
+
+	post(0, &wr);
+	sent(0, 9, IBV_WC_SUCCESS, IBV_WC_RDMA_READ);
+}
+
+/* Resize a queue with up to @most completions in it, @rounds times */
+static void resize_often(struct ibv_cq *cq, int rounds, int most)
+{
+	int i, cqe;
+
+	MUST(!ibv_resize_cq(cq, most + 1));
+	for (i = 0; i < rounds; i++) {
+		while (unread < most && pick(most / 4))
+			number();
+		cqe = cq->cqe;
+		if (unread > 3 && !pick(4)) {
+			arrived();
+			MUST(ibv_resize_cq(cq, 2) && cq->cqe == cqe);
+		} else {
+			cqe = most + 1 + pick(7 * most);
+			MUST(!ibv_resize_cq(cq, cqe) && cq->cqe >= cqe);
+		}
+		while (unread && pick(most / 4))
+			poll_number();
+	}
+	while (unread)
+		poll_number();
+}
+
+static void resize(void)
+{
+	struct ibv_cq *cq;
+
+	begin();
+	cq = w.queues[1].rcq;
+	resize_often(cq, 300, 14);
+	/* More than the kernel copies in one go */
+	resize_often(cq, 60, 300);
+	MUST(ibv_resize_cq(cq, 0) && ibv_resize_cq(cq, 1 << 20));
+	number();
+	poll_number();
+	end_all();
+}
+
 /**
  * main() - see the head of the file
  * @argc: number of arguments
@@ -481,6 +559,7 @@ int main(int argc, char **argv)
 	} cases[] = {
 		{ "limits", limits }, { "immediate", immediate }, { "atomic", atomics },
 		{ "builder", builder }, { "poller", poller }, { "events", events },
+		{ "resize", resize },
 	};
 	size_t i;
 

@@ -9,6 +9,7 @@ import select
 from pyverbs import enums
 
 SLOW = int(os.environ.get("KIW_SLOW", "1"))
+IS_EXT = os.environ.get("KIW_LINK_TYPE") == "kiwarp-ext"
 PATIENCE = 10 * SLOW        # seconds for anything that is to happen
 # Seconds a case may take: those that can take any time do it twice
 CASE_SECONDS = 3 * PATIENCE + 2 * int(os.environ.get("KIW_SOAK", "0"))
@@ -47,6 +48,12 @@ class Failed(Exception):
 def expect(got, wanted, what=""):
     if got != wanted:
         raise Failed(f"{what or 'value'}: got {got!r}, wanted {wanted!r}")
+
+
+def filling(count):
+    """Entries that fill a queue, for which at most COUNT, a power of two, are asked: with the user
+    ABI of kiwarp-ext one slot stays empty."""
+    return max(count - IS_EXT, 1)
 
 
 def errno_of(call):

@@ -3,7 +3,7 @@
 
 import errno
 
-from verbs_base import expect
+from verbs_base import IS_EXT, expect
 from verbs_pairs import ACCEPT, PAGE, RAW_PORT, buffers, connect, counted, ended, finish, meet, wr
 
 
@@ -61,7 +61,8 @@ def counts_blocked(l, r, addr):
 
 COUNTER = {"LOC_LEN_ERR": "wc_loc_len", "LOC_PROT_ERR": "wc_loc_prot",
            "LOC_QP_OP_ERR": "wc_loc_qp_op", "WR_FLUSH_ERR": "wc_flushed",
-           "REM_ACCESS_ERR": "wc_rem_access", "REM_INV_REQ_ERR": "wc_rem_inv_req"}
+           "REM_ACCESS_ERR": "wc_rem_access", "REM_INV_REQ_ERR": "wc_rem_inv_req",
+           "REM_OP_ERR": "wc_rem_op"}
 
 
 def failing(l, r, addr, wrs, general, there=None, **also):
@@ -104,7 +105,8 @@ def counts_failures(l, r, addr):
 
     cases = (
         # A Send has gone when the peer refuses it: the Read behind it has the status.
-        (lambda m, n: [to_send(m), read(m, n)], "wc_rem_op", None, "GENERAL_ERR",
+        (lambda m, n: [to_send(m), read(m, n)], "wc_rem_op", None,
+         "REM_OP_ERR" if IS_EXT else "GENERAL_ERR",
          {"rx_no_buffer": 1, "tx_terminates": 1}),
         (lambda m, n: [to_send(m), read(m, n)], None, "LOC_LEN_ERR", "REM_INV_REQ_ERR",
          {"rx_too_long": 1, "wc_loc_len": 1}),

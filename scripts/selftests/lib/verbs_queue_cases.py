@@ -7,7 +7,7 @@ import time
 
 from pyverbs import enums
 
-from verbs_base import PATIENCE, Failed, expect
+from verbs_base import PATIENCE, Failed, expect, filling
 from verbs_pairs import (FAILURES, PAGE, REQUEST, buffers, connect, counted, disconnect, doomed,
                          ended, finish, pair, receives, refuses, rng, send, wr)
 
@@ -126,7 +126,7 @@ def overrun_receives(l, r, addr):
     its peer is told. A QP that is made with the dead CQ later ends with the first completion."""
     with buffers(l, r, PAGE) as (lmr, rmr):
         r.listen(addr)
-        for size in (1, 2, 16):
+        for size in (filling(n) for n in (1, 2, 16)):
             p = connect(l, r, addr, {}, {"rcqe": size})
             receives(p, rmr, size + 3)
             with counted(r, cq_overruns=1, tx_terminates=1, rx_terminates=0):
@@ -155,15 +155,17 @@ def overrun_sends(l, r, addr):
     """The same with a CQ of sends."""
     with buffers(l, r, PAGE) as (lmr, rmr):
         r.listen(addr)
-        p = connect(l, r, addr, {"scqe": 2}, {})
+        size = filling(4)
+        p = connect(l, r, addr, {"scqe": size}, {})
         receives(p, rmr, 8)
         with counted(l, cq_overruns=1, tx_terminates=1):
-            for i in range(3):
+            for i in range(size + 1):
                 send(p, lmr, i)
             expect(l.async_wait(2), ["CQ_ERR", "QP_FATAL"], "events here")
             expect(r.async_wait(1), ["QP_FATAL"], "events there")
             ended(p)
-        expect([c[:2] for c in l.complete(p.lc, "send", 2)], [(0, "SUCCESS"), (1, "SUCCESS")])
+        expect([c[:2] for c in l.complete(p.lc, "send", size)],
+               [(i, "SUCCESS") for i in range(size)])
         expect(l.completions(p.lc, "send"), [], "completions of the dead CQ")
         expect(sorted(l.shown("cq", r"drv_overrun (\d)")), list("0001"), "overruns shown")
         expect(sorted(l.shown("qp", r"drv_terminate (\w+) drv_terminate_layer 0 "
@@ -180,13 +182,14 @@ def overrun_by_flush(l, r, addr):
     event, as it has ended already."""
     with buffers(l, r, PAGE) as (_, rmr):
         r.listen(addr)
-        p = connect(l, r, addr, {}, {"rcqe": 4})
+        size = filling(4)
+        p = connect(l, r, addr, {}, {"rcqe": size})
         receives(p, rmr, 6)
         with counted(r, cq_overruns=1, tx_terminates=0):
             r.to_error(p.rc)
             expect(r.async_wait(1), ["CQ_ERR"], "events there")
             ended(p)
-        expect(r.complete(p.rc, "recv", 4), [(i, "WR_FLUSH_ERR", 0) for i in range(4)])
+        expect(r.complete(p.rc, "recv", size), [(i, "WR_FLUSH_ERR", 0) for i in range(size)])
         expect(l.async_events() + r.async_events(), [], "more events")
         finish(p)
 
@@ -197,14 +200,15 @@ def overrun_shared(l, r, addr):
     with buffers(l, r, PAGE) as (lmr, rmr):
         r.listen(addr)
         neighbour = connect(l, r, addr, {}, {})
-        first = connect(l, r, addr, {}, {"one_cq": True, "cqe": 4})
+        size = filling(4)
+        first = connect(l, r, addr, {}, {"one_cq": True, "cqe": size})
         pairs = [first] + [connect(l, r, addr, {}, {"cq_of": first.rc}) for _ in range(2)]
         idle, err = r.idle_qp(cq_of=first.rc)
         expect(err, 0, "idle QP")
         receives(first, rmr, 6)
         receives(neighbour, rmr, 2)
         send(neighbour, lmr)
-        for i in range(5):
+        for i in range(size + 1):
             send(first, lmr, i)
         expect(r.async_wait(5), ["CQ_ERR"] + ["QP_FATAL"] * 4, "events there")
         expect(l.async_wait(3), ["QP_FATAL"] * 3, "events here")
@@ -212,7 +216,7 @@ def overrun_shared(l, r, addr):
         expect(r.state(idle), "ERR", "the idle QP")
         expect(r.modify(idle, "RESET"), 0, "back to RESET")
         expect(r.state(idle), "RESET", "the idle QP")
-        expect(r.complete(first.rc, "recv", 4), [(i, "SUCCESS", 1) for i in range(4)])
+        expect(r.complete(first.rc, "recv", size), [(i, "SUCCESS", 1) for i in range(size)])
         send(neighbour, lmr)
         expect(r.complete(neighbour.rc, "recv", 2), [(0, "SUCCESS", 1), (1, "SUCCESS", 1)])
         expect(r.state(neighbour.rc), "RTS", "the neighbour")

@@ -5,7 +5,7 @@ import contextlib
 import errno
 import time
 
-from verbs_base import PATIENCE, expect
+from verbs_base import PATIENCE, expect, filling
 from verbs_pairs import (ACCEPT, MIB, PAGE, RAW_PORT, all_flushed, buffers, connect, disconnect,
                          doomed, ended, finish, meet, pair, receives, rng, wr)
 
@@ -79,12 +79,13 @@ def closing(l, r, addr):
 
 def limits(l, _r, _addr):
     """Exactly what is advertised can be had, one more cannot."""
-    for most, what in ((32768, "max_send_wr"), (6, "max_send_sge"), (80, "max_inline_data")):
+    for most, what in ((filling(32768), "max_send_wr"), (6, "max_send_sge"),
+                       (80, "max_inline_data")):
         num, err = l.idle_qp(**{what: most})
         expect(err, 0, f"{what} {most}")
         l.close(num)
         expect(l.idle_qp(**{what: most + 1}), (None, errno.EINVAL), f"{what} {most + 1}")
-    for cqe, err in ((1 << 20, 0), ((1 << 20) + 1, errno.EINVAL)):
+    for cqe, err in ((filling(1 << 20), 0), (filling(1 << 20) + 1, errno.EINVAL)):
         expect(l.cq_errno(cqe), err, f"{cqe} completions")
 
 

@@ -33,7 +33,7 @@ one_device() {
 { load_kiwarp && topo_up 9000; } || bail "no two hosts"
 t_run "autoload" autoloaded
 t_run "one device on a netdev" one_device
-for case in limits immediate atomic builder poller events; do
+for case in limits immediate atomic builder poller events resize; do
 	t_run "$case" "$PROGRAMS/ext" "$case"
 done
 for kind in FETCH_AND_ADD CMP_AND_SWAP; do

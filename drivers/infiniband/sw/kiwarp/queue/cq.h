@@ -50,6 +50,22 @@ struct kiw_wc {
 struct kiw_cq;
 
 /**
+ * struct kiw_cq_move - completions on their way to another ring of the queue
+ * @ring: the new ring
+ * @size: its slots, a power of two
+ * @first: position of the first completion that the consumer had not taken
+ * @next: position of the first one that is not in @ring
+ * @is_begun: @first and @next are valid
+ */
+struct kiw_cq_move {
+	void *ring;
+	u32 size;
+	u32 first;
+	u32 next;
+	bool is_begun;
+};
+
+/**
  * struct kiw_cq_ops - a format of completion rings
  * @put: append @wc; &struct kiw_cq.lock held. false: full, nothing written
  * @arm: arm for one event, with enum ib_cq_notify_flags; &struct kiw_cq.lock held. true: there are
@@ -57,20 +73,24 @@ struct kiw_cq;
  * @take_arm: whether the queue is armed for a completion that is @solicited (or failed);
  *	if so, disarms it; &struct kiw_cq.lock held, after @put
  * @is_unread: whether the consumer has not yet taken the completion written last; a hint,
- *	any context; user ABI only. Called without &struct kiw_cq.lock: a format whose rings can be
- *	resized has to take it
+ *	any context; user ABI only. Called without &struct kiw_cq.lock: a format with @move takes it
+ * @move: copy some of the completions that the consumer has not taken to a new ring;
+ *	&struct kiw_cq.lock held. 0: that was the last, and the queue uses the new ring now;
+ *	-EAGAIN: there are more; -EBUSY: there are too many, and the queue has not changed.
+ *	NULL: the ring is not replaced; user ABI only
  */
 struct kiw_cq_ops {
 	bool (*put)(struct kiw_cq *cq, const struct kiw_wc *wc);
 	bool (*arm)(struct kiw_cq *cq, u32 flags);
 	bool (*take_arm)(struct kiw_cq *cq, bool solicited);
-	bool (*is_unread)(const struct kiw_cq *cq);
+	bool (*is_unread)(struct kiw_cq *cq);
+	int (*move)(struct kiw_cq *cq, struct kiw_cq_move *move);
 };
 
 /**
  * struct kiw_cq - a completion queue
  * @ib: the core's part
- * @lock: protects @ring, @size, @put, @get, @armed, @has_overrun; irq-safe; innermost
+ * @lock: protects @ring, @size, @put, @get, @armed, @has_overrun, @user; irq-safe; innermost
  * @ops: format of the ring
  * @ring: entries
  * @size: slots, a power of two

@@ -4,15 +4,15 @@
  * and responses. The formats are in tables (&struct kiw_uapi_ops), and the device has one of them.
  *
  * Owns: the mapped memory. The object that a ring belongs to holds one reference on its mmap
- * entry and drops it in its destroy operation. No system call takes that reference away, so the
- * kernel may use the ring until then. Pages that are still mapped live as long as their mapping;
- * the driver no longer knows of them.
+ * entry and drops it in its destroy operation, or when another ring has replaced it. No other
+ * system call takes that reference away, so the kernel may use the ring until then. Pages that are
+ * still mapped live as long as their mapping; the driver no longer knows of them.
  *
  * A creating call checks the request first, then allocates the rings, and delivers the response
  * last: before the object itself is set up, so nothing but the rings has to be undone when the
  * response cannot be delivered.
  *
- * Contexts: process. Locks: none of ours.
+ * Contexts: process. Locks: that of a completion queue while its ring is replaced.
  */
 #include "uapi.h"
 
@@ -276,6 +276,64 @@ int kiw_uapi_make_cq(struct kiw_cq *cq, u32 slots, struct ib_udata *udata, void 
 		kiw_ring_free(cq->user, *ring);
 		cq->user = NULL;
 	}
+	return ret;
+}
+
+/* Give @cq the ring of @move, which is that of *@entry; *@entry is that of the ring before then. */
+static int uapi_move(struct kiw_cq *cq, struct kiw_cq_move *move,
+		     struct rdma_user_mmap_entry **entry)
+{
+	unsigned long flags;
+	int ret;
+
+	do {
+		cond_resched();
+		spin_lock_irqsave(&cq->lock, flags);
+		ret = cq->ops->move(cq, move);
+		if (!ret) {
+			swap(cq->user, *entry);
+			cq->ib.cqe = move->size - kiw_uapi_spare_slots(cq->ib.device, true);
+		}
+		spin_unlock_irqrestore(&cq->lock, flags);
+	} while (ret == -EAGAIN);
+	return ret;
+}
+
+/**
+ * kiw_uapi_resize_cq() - replace the ring of a process's completion queue, and tell the process
+ * @cq: the queue; may be posted to and armed meanwhile; not destroyed
+ * @slots: slots of the new ring, a power of two
+ * @udata: the request
+ *
+ * The process is told first, so that nothing has changed if that fails. It maps the new ring and
+ * unmaps the old one when the call has returned.
+ *
+ * Context: process; may sleep; takes @cq->lock, for a few completions at a time.
+ * Return: 0; -EOPNOTSUPP: the ABI cannot; -EINVAL or -EFAULT: bad @udata; -ENOMEM; -EBUSY: more
+ * completions wait than would fit. On error nothing has changed.
+ */
+int kiw_uapi_resize_cq(struct kiw_cq *cq, u32 slots, struct ib_udata *udata)
+{
+	struct kiw_device *dev = to_kiw_device(cq->ib.device);
+	const struct kiw_uapi_ops *uapi = dev->uapi;
+	struct kiw_cq_move move = { .size = slots };
+	struct rdma_user_mmap_entry *entry;
+	u64 resp[KIW_UAPI_WORDS] = {};
+	int ret;
+
+	if (!cq->ops->move)
+		return -EOPNOTSUPP;
+	ret = uapi_check(dev, udata, uapi->cq_resp_bytes);
+	if (ret)
+		return ret;
+	entry = uapi_ring_alloc(uapi, udata, slots, uapi->cq_bytes(slots), &move.ring);
+	if (!entry)
+		return -ENOMEM;
+	uapi->cq_resp(resp, slots, uapi_ring_key(entry));
+	ret = ib_copy_to_udata(udata, resp, uapi->cq_resp_bytes);
+	if (!ret)
+		ret = uapi_move(cq, &move, &entry);
+	kiw_ring_free(entry, NULL);
 	return ret;
 }
 

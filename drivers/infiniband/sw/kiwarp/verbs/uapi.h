@@ -38,7 +38,7 @@ struct kiw_srq;
  * @spare_slots: slots of each ring that stay empty, so that full and empty rings differ; 0 or 1
  * @has_rfc7306: @sq, @rq and @cq have room for immediate data and atomics
  * @context_resp_bytes: size of the response of alloc_ucontext, 0 if there is none
- * @cq_resp_bytes: size of the response of create_cq
+ * @cq_resp_bytes: size of the response of create_cq, and of resize_cq
  * @srq_resp_bytes: size of the response of create_srq
  * @qp_resp_bytes: size of the response of create_qp
  * @mr_req_bytes: size of the request of reg_mr, 0 if there is none
@@ -49,7 +49,7 @@ struct kiw_srq;
  * @ring_init: write what a zeroed ring of @bytes with @slots begins with; NULL: nothing
  * @context_resp: write the response of alloc_ucontext; @index is that of the device; NULL if there
  *	is none
- * @cq_resp: write the response of create_cq; @key is the ring's offset for mmap()
+ * @cq_resp: write the response of create_cq or resize_cq; @key is the ring's offset for mmap()
  * @srq_resp: write the response of create_srq; likewise
  * @qp_resp: write the response of create_qp; the queues of @qp have been set up; @rq_key is 0 if
  *	it has a shared receive queue
@@ -97,6 +97,7 @@ u32 kiw_uapi_spare_slots(const struct ib_device *ibdev, bool is_user);
 int kiw_uapi_check_none(struct kiw_device *dev, struct ib_udata *udata);
 int kiw_uapi_open(struct ib_ucontext *uctx, struct ib_udata *udata);
 int kiw_uapi_make_cq(struct kiw_cq *cq, u32 slots, struct ib_udata *udata, void **ring);
+int kiw_uapi_resize_cq(struct kiw_cq *cq, u32 slots, struct ib_udata *udata);
 int kiw_uapi_make_srq(struct kiw_srq *srq, u32 slots, struct ib_udata *udata, void **ring);
 int kiw_uapi_make_qp(struct kiw_qp *qp, struct ib_udata *udata);
 int kiw_uapi_check_mr(struct kiw_device *dev, struct ib_udata *udata);

@@ -23,6 +23,7 @@
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
+#include <linux/string.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_rxe.h>
 
@@ -350,12 +351,12 @@ static void rxe_write_cqe(struct ib_uverbs_wc *to, const struct kiw_wc *wc)
 }
 
 /* Completions that the process has not taken */
-static u32 rxe_unread(const struct kiw_cq *cq, u32 put)
+static u32 rxe_unread(const struct kiw_cq *cq)
 {
 	const struct rxe_queue_buf *buf = cq->ring;
 
 	/* Acquire: it has read those that it has taken before they are written again. */
-	return kiw_ring_slot(put - smp_load_acquire(&buf->consumer_index), cq->size);
+	return kiw_ring_slot(cq->put - smp_load_acquire(&buf->consumer_index), cq->size);
 }
 
 static bool rxe_cq_put(struct kiw_cq *cq, const struct kiw_wc *wc)
@@ -363,7 +364,7 @@ static bool rxe_cq_put(struct kiw_cq *cq, const struct kiw_wc *wc)
 	struct rxe_queue_buf *buf = cq->ring;
 
 	lockdep_assert_held(&cq->lock);
-	if (rxe_unread(cq, cq->put) == cq->size - 1)
+	if (rxe_unread(cq) == cq->size - 1)
 		return false;
 	rxe_write_cqe(rxe_slot(buf, cq->put, cq->size, CQE_BYTES), wc);
 	cq->put++;
@@ -377,12 +378,56 @@ static bool rxe_cq_arm(struct kiw_cq *cq, u32 flags)
 {
 	lockdep_assert_held(&cq->lock);
 	kiw_cq_set_armed(cq, flags);
-	return rxe_unread(cq, cq->put);
+	return rxe_unread(cq);
 }
 
-static bool rxe_cq_is_unread(const struct kiw_cq *cq)
+/* The lock keeps the ring from being replaced meanwhile. */
+static bool rxe_cq_is_unread(struct kiw_cq *cq)
 {
-	return rxe_unread(cq, READ_ONCE(cq->put));
+	unsigned long flags;
+	bool is_unread;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	is_unread = rxe_unread(cq);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return is_unread;
+}
+
+/* Completions that are copied with interrupts off, 4 KiB */
+#define MOVE_BATCH	64
+
+/*
+ * Slots are numbered by positions, which are the same in both rings. So nothing is wrong with a
+ * second move that began before the first ended: it goes on from the ring of the first.
+ *
+ * The process takes nothing meanwhile: the provider holds a lock of its own. If the process does,
+ * it loses completions of its own or sees some twice. @first is fixed, so the move ends even if it
+ * does so for ever.
+ */
+static int rxe_cq_move(struct kiw_cq *cq, struct kiw_cq_move *move)
+{
+	struct rxe_queue_buf *buf = move->ring;
+	u32 end;
+
+	lockdep_assert_held(&cq->lock);
+	if (!move->is_begun) {
+		move->first = cq->put - rxe_unread(cq);
+		move->next = move->first;
+		move->is_begun = true;
+	}
+	if (cq->put - move->first > move->size - 1)
+		return -EBUSY;
+	end = move->next + min_t(u32, cq->put - move->next, MOVE_BATCH);
+	for (; move->next != end; move->next++)
+		memcpy(rxe_slot(move->ring, move->next, move->size, CQE_BYTES),
+		       rxe_slot(cq->ring, move->next, cq->size, CQE_BYTES), CQE_BYTES);
+	if (end != cq->put)
+		return -EAGAIN;
+	buf->consumer_index = kiw_ring_slot(move->first, move->size);
+	buf->producer_index = kiw_ring_slot(end, move->size);
+	cq->ring = move->ring;
+	cq->size = move->size;
+	return 0;
 }
 
 static const struct kiw_cq_ops rxe_cq_ops = {
@@ -390,6 +435,7 @@ static const struct kiw_cq_ops rxe_cq_ops = {
 	.arm = rxe_cq_arm,
 	.take_arm = kiw_cq_take_armed,
 	.is_unread = rxe_cq_is_unread,
+	.move = rxe_cq_move,
 };
 
 static size_t rxe_ring_bytes(u32 slots, size_t slot_bytes)

@@ -331,7 +331,7 @@ static bool siw_cq_take_arm(struct kiw_cq *cq, bool solicited)
 	return xchg(&ctrl->flags, KIWARP_NOTIFY_NONE) != KIWARP_NOTIFY_NONE;
 }
 
-static bool siw_cq_is_unread(const struct kiw_cq *cq)
+static bool siw_cq_is_unread(struct kiw_cq *cq)
 {
 	const struct kiwarp_cqe *ring = cq->ring;
 

@@ -103,21 +103,22 @@ err_count:
  * @cqe: entries wanted
  * @udata: the user's request, or NULL for a kernel consumer
  *
- * A ring that a process has mapped cannot be resized: the stock provider keeps the address
- * and the size that the ring had at creation.
+ * With siw's ABI, the ring of a process cannot be resized: the stock provider keeps the address and
+ * the size that the ring had at creation.
  *
  * Context: process; may sleep. The queue may be in use.
- * Return: 0; -EOPNOTSUPP: a process's queue; -EINVAL: outside the limits of the device;
- * -EBUSY: more completions than @cqe wait to be polled; -ENOMEM.
+ * Return: 0; -EOPNOTSUPP: the user ABI cannot; -EINVAL: outside the limits of the device, or a bad
+ * request; -EBUSY: more completions than @cqe wait to be polled; -ENOMEM; -EFAULT.
  */
 int kiw_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 {
+	u32 spare = kiw_uapi_spare_slots(ibcq->device, udata);
 	struct kiw_cq *cq = to_kiw_cq(ibcq);
 
-	if (cq->ops != &kiw_cq_kernel_ops)
-		return -EOPNOTSUPP;
 	if (cqe < 1 || cqe > KIW_MAX_CQE - kiw_uapi_spare_slots(ibcq->device, true))
 		return -EINVAL;
+	if (cq->ops != &kiw_cq_kernel_ops)
+		return kiw_uapi_resize_cq(cq, kiw_ring_size(cqe + spare, KIW_MAX_CQE), udata);
 	return kiw_cq_resize(cq, kiw_ring_size(cqe, KIW_MAX_CQE));
 }
 

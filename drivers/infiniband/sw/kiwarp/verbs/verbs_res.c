@@ -17,6 +17,7 @@
 #include "device.h"
 #include "proto/mpa.h"
 #include "qp/qp.h"
+#include "uapi.h"
 #include "verbs.h"
 
 /* Snapshot of a QP's stream; see res_qp_stream() */
@@ -128,6 +129,7 @@ static bool res_put_stream(struct sk_buff *msg, const struct res_stream *stream)
 int kiw_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 {
 	struct kiw_qp *qp = to_kiw_qp(ibqp);
+	u32 spare = kiw_uapi_spare_slots(ibqp->device, qp->is_user);
 	struct res_stream stream = {};
 	struct kiw_conn_params conn;
 	struct nlattr *table;
@@ -139,8 +141,8 @@ int kiw_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 		return -EMSGSIZE;
 	done = res_put_string(msg, "kiwarp_state", kiw_qp_state_name(kiw_qp_state(qp))) &&
 	       res_put_terminate(msg, qp) &&
-	       res_put_u32(msg, "sq_size", qp->sq.size) &&
-	       res_put_u32(msg, "rq_size", qp->rq.size);
+	       res_put_u32(msg, "sq_size", qp->sq.size - spare) &&
+	       res_put_u32(msg, "rq_size", qp->srq ? 0 : qp->rq.size - spare);
 	if (done && stream.is_there)
 		done = res_put_conn(msg, &conn) && res_put_stream(msg, &stream);
 	return res_table_end(msg, table, done);
@@ -166,7 +168,7 @@ int kiw_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
 	bool done;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	size = cq->size;
+	size = cq->ib.cqe;
 	put = cq->put;
 	get = cq->get;
 	armed = cq->armed;
@@ -228,13 +230,14 @@ int kiw_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 int kiw_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq)
 {
 	const struct kiw_srq *srq = to_kiw_srq(ibsrq);
+	u32 spare = kiw_uapi_spare_slots(ibsrq->device, srq->user);
 	struct nlattr *table;
 	bool done;
 
 	table = res_table_start(msg);
 	if (!table)
 		return -EMSGSIZE;
-	done = res_put_u32(msg, "size", srq->rq.size) &&
+	done = res_put_u32(msg, "size", srq->rq.size - spare) &&
 	       res_put_u32(msg, "limit", READ_ONCE(srq->limit)) &&
 	       res_put_u32(msg, "taken", READ_ONCE(srq->rq.get));
 	return res_table_end(msg, table, done);
