@@ -264,9 +264,15 @@ joined() {
 # has_joined N: 239.77.0.N
 has_joined() { on_a ip maddr show dev eth0 | tee /dev/stderr | grep -q "link  01:00:5e:4d:00:0$1"; }
 
-# A host may just have been asked by the other one for its address, and knows that one again.
+# What came from the other host while only one of them had no group: it made a neighbour or a peer.
 is_unheard() {
+	local host peer
 	fresh
+	for host in a b; do
+		for peer in $(kip_get "$host" peers | sed 's/ .*//'); do
+			kip_set "$host" peers "-$peer"
+		done
+	done
 	! kip_pings a "$KB4" -W 1
 }
 
@@ -277,7 +283,7 @@ peers() {
 	fresh
 	kip_pings a "$KB4" && kip_multicast a || return 1
 	kip_get b peers
-	kip_get b peers | grep -q '10.77.0.1 learned' && [ "$(kip_count b peers_learned)" = 1 ] &&
+	kip_get b peers | grep -q '10.77.0.1 learned' && has_counted b peers_learned &&
 		kip_multicast b
 }
 
