@@ -143,7 +143,8 @@ fuzz-wire:
 RACE_TESTS = 035 036 123 127 128 129 245 300
 
 check-races:
-	scripts/selftests/check --kernel smp-debug:2 --kernel smp-kcsan:2 $(RACE_TESTS) 990
+	scripts/selftests/check --kernel uml-smp:2 --kernel smp-debug:2 --kernel smp-kcsan:2 \
+		$(RACE_TESTS) 990
 
 # Which lines and branches the tests execute. COVERAGE="--compare": options of the script
 coverage:
@@ -162,8 +163,8 @@ pyverbs:
 soak:
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --kernel uml-debug --kernel 6.12:2 \
 		125 127 129 245 260 $(ULP_TESTS)
-	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --kernel smp-debug:2 --kernel smp-kcsan:2 \
-		$(RACE_TESTS)
+	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --kernel uml-smp:2 --kernel smp-debug:2 \
+		--kernel smp-kcsan:2 $(RACE_TESTS)
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --pair --kernel 6.1 --kernel 6.12 \
 		$(ULP_TESTS)
 

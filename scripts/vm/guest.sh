@@ -66,7 +66,7 @@ build_initrd() {
 
 # load_kernel NAME: sets K_DIR, K_TYPE, K_RELEASE, K_BUILD, K_ARCH, K_ARGS, K_MACHINE, K_DEBIAN.
 load_kernel() {
-	K_MACHINE=amd64 K_DEBIAN= K_ARGS=
+	K_MACHINE=amd64 K_DEBIAN='' K_ARGS=''
 	K_DIR=$("$KIW_VM/kernel.sh" "$1") || die "no kernel $1"
 	# shellcheck source=/dev/null
 	. "$K_DIR/info"

@@ -39,9 +39,14 @@ check_config() {
 	return $bad
 }
 
-# User Mode Linux has several CPUs only if a seccomp filter, not ptrace, stops its processes.
-build_smp() {
-	build_own "$@" && echo "K_ARGS=seccomp=on" >>"$1/info"
+# build_newest DIR ...: the same of the newest kernel. Its Makefile names its folder, which will be
+# another one. Several CPUs need processes that are stopped by a seccomp filter, not by ptrace.
+build_newest() {
+	# shellcheck disable=SC2016 # for make
+	local here='$(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))'
+	build_own "$@" || return 1
+	sed -i "s|^export KBUILD_OUTPUT = .*|export KBUILD_OUTPUT := $here|" "$1/build/Makefile"
+	echo "K_ARGS=seccomp=on" >>"$1/info"
 }
 
 # Removes what is not needed to build a module against the tree.
@@ -96,7 +101,8 @@ kernel_own() {
 		die "packages missing"
 	SRC=$("$KIW_VM/source.sh" "${SOURCE:-6.12}") || die "no source tree"
 	cached "kernel-$name" "$(content_key "$SRC" "$@" "$(declare -f own_make \
-		join_fragments check_config build_own trim_build pack_modules)")" "${BUILDER:-build_own}" "$@"
+		join_fragments check_config build_own trim_build pack_modules)" \
+		${BUILDER:+"$(declare -f "$BUILDER")"})" "${BUILDER:-build_own}" "$@"
 }
 
 main() {
@@ -106,7 +112,7 @@ main() {
 		kernel_own "$1" uml um linux "$KIW_VM/uml.config" "$KIW_VM/uml-debug.config"
 		;;
 	uml-smp)
-		SOURCE=newest BUILDER=build_smp kernel_own "$1" uml um linux "$KIW_VM/uml.config" \
+		SOURCE=newest BUILDER=build_newest kernel_own "$1" uml um linux "$KIW_VM/uml.config" \
 			"$KIW_VM/uml-debug.config" "$KIW_VM/uml-smp.config"
 		;;
 	uml-gcov)

@@ -5,7 +5,7 @@
 # distribution's linux-source package; "newest" is that of the backports for Debian 13. Parts that
 # no test needs (other architectures, big drivers) are left out; scripts/ is complete. patches/6.12-*
 # fix kernel bugs that a test could not tell from a bug of the driver, and make copies as fast as
-# on hardware. The newest kernel gets them, too, unless it has them.
+# on hardware. The newest kernel gets them, too, unless it has them, and patches/newest-*.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -56,7 +56,7 @@ unpack_newest() {
 
 newest_tree() {
 	local conf version
-	conf=$(apt_of trixie amd64) && fresh_lists "$conf" || die "no package lists of Debian 13"
+	{ conf=$(apt_of trixie amd64) && fresh_lists "$conf"; } || die "no package lists of Debian 13"
 	version=$(APT_CONFIG=$conf apt-cache pkgnames linux-source- |
 		sed -n 's/^linux-source-\([0-9.]*\)$/\1/p' | sort -V | tail -n 1)
 	[ -n "$version" ] || die "Debian 13 has no kernel source"
@@ -75,7 +75,7 @@ main() {
 	need_packages xz-utils patch || die "packages missing"
 	mapfile -t patches < <(find "$KIW_VM/patches" -name "${version/newest/6.12}-*.patch" | sort)
 	if [ "$version" = newest ]; then
-		newest_tree "${patches[@]}"
+		newest_tree "${patches[@]}" "$KIW_VM"/patches/newest-*.patch
 		return
 	fi
 	need_packages "linux-source-$version" || die "no linux-source-$version"

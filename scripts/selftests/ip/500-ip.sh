@@ -104,6 +104,50 @@ duplicate() {
 	return "$bad"
 }
 
+# Two sockets of one process take turns, so that what each sends in one packet is not contiguous.
+# The other host answers with what it has received.
+send_pieces() {
+	on_a timeout $((20 * ${KIW_SLOW:-1})) python3 -c "
+import os, socket
+UDP_CORK = 1
+while True:
+    both = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
+    sent = [b'', b'']
+    try:
+        for s in both:
+            s.connect(('$KB4', 5002))
+            s.settimeout(1)
+            s.setsockopt(socket.IPPROTO_UDP, UDP_CORK, 1)
+        for _ in range(16):
+            for i, s in enumerate(both):
+                piece = os.urandom(1000)
+                s.send(piece)
+                sent[i] += piece
+        for s in both:
+            s.setsockopt(socket.IPPROTO_UDP, UDP_CORK, 0)
+        raise SystemExit([s.recv(65536) for s in both] != sent)
+    except (TimeoutError, ConnectionRefusedError):
+        pass"
+}
+
+# kiwarp gathers as many pieces as a packet can have; siw does not.
+many_pieces() {
+	local bad=0
+	spawn echo b python3 -c "
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(('$KB4', 5002))
+while True:
+    s.sendto(*s.recvfrom(65536))"
+	send_pieces || { echo "not what was sent"; bad=1; }
+	spawn_stop echo
+	case $KIW_LINK_TYPE in
+	kiwarp*) ! has_counted a tx_linearized ;;
+	*) has_counted a tx_linearized ;;
+	esac || { echo "tx_linearized is $(kip_count a tx_linearized)"; bad=1; }
+	return "$bad"
+}
+
 has_address() { on_b ip addr show dev kip0 | grep -E "inet6 $1"; }
 
 # measure OPTIONS: by iperf3, from a to b
@@ -159,6 +203,7 @@ t_run "broadcast" broadcast
 t_run "multicast by the group" kip_multicast a
 t_run "multicast by peers" by_peers
 t_run "duplicate address detection" duplicate
+t_run "packets in many pieces" many_pieces
 t_run "iperf3" throughput
 t_run "a stream from a to b" kip_stream a b $KB4
 t_run "a stream from b to a, IPv6" kip_stream b a $KA6
