@@ -2,9 +2,9 @@
 /*
  * Connection management: one work item per interface makes, accepts and ends connections.
  *
- * A single work item serialises all decisions, and allows it to call rdma_cm without holding
- * a lock. It never takes the RTNL and never waits for a peer, so stop can wait for it under
- * the RTNL.
+ * As a single work item makes all decisions, it needs no lock for them, and can call rdma_cm
+ * without holding one. It never takes the RTNL and never waits for a peer, so stop can wait for it
+ * under the RTNL.
  *
  * Its inputs are events of connections (conn_event.c), wishes of senders for a connection (tx.c),
  * and the passage of time. proto/peer_fsm.c defines the state machine of a peer;
@@ -456,9 +456,9 @@ static void control_wishes(struct kip_dev *dev)
 }
 
 /*
- * Whether packets have waited too long for credit, or for TCP to send them. The latter belong to
- * sockets, which may have to wait for them before they can send to others. A silent peer takes
- * nothing either, but gets as long as it has for the answer to a PROBE.
+ * Whether packets have waited too long for credit, or for TCP to take them. As long as they wait,
+ * they count against the send buffers of their sockets, which may be unable to send to other peers
+ * for that reason. While a PROBE is unanswered, TCP may take longer: control_is_silent() decides.
  */
 static bool control_is_stalled(struct kip_conn *conn)
 {

@@ -358,7 +358,7 @@ static void rx_deliver(struct kip_dev *dev, struct kip_poller *poller,
 
 	while ((skb = __skb_dequeue(received))) {
 		kip_packet_prepare(dev, skb);
-		/* Nothing verifies it here: the administrator trusts the peer, and MPA's CRC */
+		/* The administrator has chosen to trust the peer, and MPA's CRC */
 		if (dev->netdev->features & NETIF_F_RXCSUM)
 			skb->ip_summed = CHECKSUM_UNNECESSARY;
 		napi_gro_receive(&poller->napi, skb);

@@ -118,7 +118,7 @@ void kip_udp_expire(struct kip_dev *dev)
 	spin_unlock_bh(&dev->udp.lock);
 }
 
-/* Makes room for a node that the administrator adds: the one not heard from for longest goes */
+/* Removes the learned node that was not heard from for longest, if there is a learned one */
 static void udp_listed_drop_learned(struct kip_udp *udp)
 {
 	struct kip_listed *listed, *oldest = NULL;

@@ -202,9 +202,9 @@ static bool fast_is_revoked(const struct kiw_mr *mr, u32 stag, int rights)
 }
 
 /*
- * Invalidate @stag and wait for its users. A peer may invalidate only a registration that its own
- * QP has made: other QPs of the protection domain can share the STag, and would lose it, too,
- * RFC 5040 8.1.1 (7).
+ * Invalidate @stag and wait for its users. A peer may invalidate only what was registered by a work
+ * request of the QP that it is connected to. Other QPs of the protection domain may have given the
+ * STag to peers of theirs, which would lose it, too: RFC 5040 8.1.1 (7).
  */
 static enum kiw_mem_fault fast_revoke(struct kiw_mr *mr, u32 qpn, u32 stag, int rights)
 {
@@ -228,7 +228,7 @@ static enum kiw_mem_fault fast_revoke(struct kiw_mr *mr, u32 qpn, u32 stag, int 
 /**
  * kiw_fast_invalidate() - end a registration
  * @table: the device's table
- * @qp: the QP of the work request, or of the peer that asks for it
+ * @qp: the QP of the work request; for the peer: the QP that it is connected to
  * @stag: all 32 bits must match
  * @rights: for the peer: enum ib_access_flags, of which the registration must grant one; for
  *	the consumer: 0. The consumer may invalidate what any QP of the protection domain has

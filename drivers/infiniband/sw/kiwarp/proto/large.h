@@ -3,11 +3,11 @@
  * Large FPDUs: when an FPDU may be larger than a TCP segment.
  *
  * RFC 5044 5.1 asks senders for FPDUs that fit into segments, for the sake of receivers that place
- * segments out of order. Other receivers gain nothing from that, but sender and receiver process
- * many more FPDUs. A receiver of the other kind says so with the announcement: an RDMA Write
- * without payload whose TO is %KIW_ANNOUNCE_TO. RFC 5041 5.2 forbids receivers to check the TO of
- * such a message, so it means nothing to those that do not know it. Documentation/large-fpdus.rst
- * has the rules, and why they are safe.
+ * segments out of order. To a receiver that reads the stream in order, such FPDUs only mean more
+ * work, at both ends. It can tell the sender with the announcement: an RDMA Write without payload
+ * whose TO is %KIW_ANNOUNCE_TO. RFC 5041 5.2 forbids receivers to check the TO of such a message,
+ * so it means nothing to peers that do not know it. Documentation/large-fpdus.rst has the rules,
+ * and why they are safe.
  *
  * Pure: called from any context, keeps no state between calls.
  */

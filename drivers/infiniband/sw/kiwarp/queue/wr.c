@@ -4,9 +4,11 @@
  *
  * Owns: the kernel format of send and receive rings, which are arrays of the internal format. A
  * work request is translated and checked when it is posted. So all entries of a kernel ring are
- * good, and the poster of a bad work request gets the error. An entry has KIW_MAX_SGE SGEs. In a
- * send ring for more than that, the entries are followed by room for the SGEs of each slot and for
- * those of the entry that was fetched last, whose slot may be posted to again.
+ * good, and the poster of a bad work request gets the error.
+ *
+ * An entry has room for KIW_MAX_SGE SGEs. If a send ring allows more, an array after the entries
+ * has the SGEs of work requests with more than that: a row for each slot, and a last row for the
+ * entry that was fetched last, because its slot may be posted to again while it is executed.
  *
  * Contexts: any; consumers post from hard interrupts, too. Locks: the queue's lock, which is
  * innermost. Only the allocation of rings sleeps.
@@ -111,7 +113,7 @@ static int wr_translate_op(const struct kiw_sq *sq, struct kiw_swqe *wqe,
 	case IB_WR_RDMA_WRITE:
 		return wr_translate_rdma(wqe, KIW_WR_WRITE, rdma_wr(wr));
 	case IB_WR_RDMA_READ:
-		/* What device_attr.max_sge_rd says */
+		/* The limit that device_attr.max_sge_rd reports */
 		return wr->num_sge <= KIW_MAX_SGE ?
 			       wr_translate_rdma(wqe, KIW_WR_READ, rdma_wr(wr)) : -EINVAL;
 	case IB_WR_RDMA_READ_WITH_INV:
@@ -171,7 +173,7 @@ static int wr_translate_inline(struct kiw_swqe *wqe, const struct ib_send_wr *wr
 	return total;
 }
 
-/* Room for the SGEs of slot @slot, or, if that is the number of slots, of the entry fetched last */
+/* Row @slot of the array after the entries; row @sq->size is that of the entry fetched last */
 static struct kiw_sge *wr_many_sges(const struct kiw_sq *sq, u32 slot)
 {
 	const struct kiw_swqe *ring = sq->ring;
@@ -179,7 +181,7 @@ static struct kiw_sge *wr_many_sges(const struct kiw_sq *sq, u32 slot)
 	return (struct kiw_sge *)&ring[sq->size] + (size_t)slot * sq->max_sge;
 }
 
-/* Where to put @num SGEs of the next entry; a number that is out of bounds is refused later */
+/* Where @num SGEs of the next entry go. @num is unchecked; wr_translate_sges() checks it first. */
 static struct kiw_sge *wr_room_for_sges(const struct kiw_sq *sq, struct kiw_swqe *wqe, int num)
 {
 	if (num <= KIW_MAX_SGE)

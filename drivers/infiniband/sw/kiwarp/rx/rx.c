@@ -72,7 +72,7 @@ static void rx_begin_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sg
 	};
 }
 
-/* Place @len bytes of payload where kiw_mr_check() allows it. Return: false: unreadable. */
+/* Place @len bytes of payload at @addr, checked by kiw_mr_check(). Return: false: unreadable. */
 static __always_inline bool rx_place(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 				     const struct kiw_mr *mr, u64 addr, u32 len)
 {
@@ -162,7 +162,10 @@ static void rx_complete_recv(struct kiw_qp *qp, const struct kiw_ddp_seg *seg,
 	kiw_qp_post_completion(qp, qp->rcq, &wc);
 }
 
-/* A receive that Immediate Data took. What it reports is the Write before it, RFC 7306 6. */
+/*
+ * Complete the receive that Immediate Data has consumed. The completion has the length of the RDMA
+ * Write before it, RFC 7306 6.
+ */
 static void rx_complete_immediate(struct kiw_qp *qp, const struct kiw_ddp_seg *seg, __be32 imm)
 {
 	struct kiw_wc wc = {
@@ -596,8 +599,8 @@ static void rx_spoken(struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
 }
 
 /*
- * The peer is sending a message of several segments, which could be fewer if it knew what this end
- * takes. Tell it, even if there is nothing else to send.
+ * Send the announcement now, even if there is no message for it to precede. Called when the peer is
+ * sending a message of several segments: with large FPDUs it would need fewer.
  */
 static void rx_announce(struct kiw_qp *qp)
 {

@@ -144,7 +144,7 @@ static __always_inline void rx_place_following(struct kiw_qp *qp, struct kiw_rx_
 		if (min(cur->here, cur->avail) < fpdu->extent.total ||
 		    gap < sizeof(struct kiw_wire_untagged) || !rx_may_follow(qp, sink))
 			break;
-		/* If the FPDU is invalid, @fpdu has advanced too far, and rx.c decodes it again. */
+		/* kiw_ddp_continues() advances @fpdu, but rx.c decodes an invalid FPDU anew. */
 		if (!kiw_ddp_continues(data, fpdu->head, &fpdu->seg) ||
 		    !rx_holds_at_once(qp, cur, fpdu->extent.total, is_marked))
 			break;

@@ -5,9 +5,9 @@
  *
  * Owns: nothing; the caller owns its &struct kiw_rx_cursor. A position is a buffer of the receive
  * queue and a place in it: the linear part or a fragment, of the buffer itself or of a buffer in
- * the frag_list that GRO has built. A position only moves forward, and a copy of it continues
- * from where it was made. So reaching bytes far back in a large buffer takes no longer than
- * reaching others. The address is cached: moving within one place only changes counters.
+ * the frag_list that GRO has built. A position remembers its place and only moves forward, so no
+ * buffer is searched from its start again for each FPDU in it. A copy of a position moves
+ * independently of it. The address is cached: moving within one place only changes counters.
  *
  * Buffers in a frag_list may have a frag_list themselves: IP fragments that consist of fragments,
  * as tunnels produce them. This is rare, so these are searched from the start each time.

@@ -34,8 +34,8 @@
 #define TX_BATCH_LOCAL	64
 
 /*
- * Bytes of a large FPDU with a CRC, at most. Each end reads it twice, and the second time it should
- * still be in the CPU's first cache.
+ * Maximum size of a large FPDU with a CRC, in bytes. Each end reads it twice, for the copy and for
+ * the CRC. The second time it should still be in the first-level cache.
  */
 #define TX_LARGE_CRC	8192
 
@@ -572,8 +572,9 @@ static bool tx_is_rest(struct kiw_qp *qp, u32 full)
 }
 
 /*
- * The room for the next FPDU of a batch of @size bytes. An FPDU fills the rest of its @segment;
- * for a large one there is only the rest of the batch.
+ * The room for the next FPDU in a batch of @size bytes. It has the rest of a @segment, of which
+ * @in_segment bytes are used. If FPDUs are large, segments do not matter, and it has the rest of
+ * the batch.
  */
 static struct kiw_tx_room tx_room(const struct kiw_qp *qp, u32 size, u32 segment, u32 in_segment)
 {

@@ -2,10 +2,11 @@
 /*
  * Reads payload in the order in which it is sent, from pieces of memory of any kind.
  *
- * A piece is the rest of an SGE, which may be read after one lookup in the MR table. Memory that
- * stays until the table section ends needs no further lookup for the batch. A fast-registration
- * region is in use (kiw_mr_use()) while a piece is being read. It can be invalidated by a work
- * request, so between messages kiw_tx_source_pause() ends the use.
+ * A piece is the rest of an SGE. It is looked up in the MR table once, and then read in as many
+ * steps as needed. Regions of pinned memory stay until the table section ends, so one lookup is
+ * enough for the whole batch. A fast-registration region can be invalidated by a work request in
+ * the middle of a batch, and the invalidation waits for its users (kiw_mr_use()). So after each
+ * group of segments kiw_tx_source_pause() ends the use, and the next one looks the region up again.
  *
  * Context: socket lock held, BHs off, within the engine's MR table section.
  */

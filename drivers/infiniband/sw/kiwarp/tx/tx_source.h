@@ -65,8 +65,8 @@ static inline bool kiw_tx_source_read(struct kiw_tx_source *src, void *dst, u32 
 }
 
 /**
- * kiw_tx_source_pause() - let the region of the current piece be invalidated
- * @src: the source; to read on, the region is looked up again
+ * kiw_tx_source_pause() - end the use of a fast-registration region, so that it can be invalidated
+ * @src: the source; kiw_tx_source_read() looks the region up again
  *
  * Must be called before a work request is executed, or the batch ends.
  *

@@ -8,9 +8,9 @@
  * system call takes that reference away, so the kernel may use the ring until then. Pages that are
  * still mapped live as long as their mapping; the driver no longer knows of them.
  *
- * A creating call checks the request first, then allocates the rings, and delivers the response
- * last: before the object itself is set up, so nothing but the rings has to be undone when the
- * response cannot be delivered.
+ * A call that creates an object checks the request, allocates the rings and delivers the response,
+ * in this order, before the object itself is set up. So nothing but the rings has to be undone when
+ * the response cannot be delivered.
  *
  * Contexts: process. Locks: that of a completion queue while its ring is replaced.
  */
@@ -195,9 +195,10 @@ u32 kiw_uapi_spare_slots(const struct ib_device *ibdev, bool is_user)
 }
 
 /*
- * Check a request without a driver-specific part, and the room for the response. One that is all
- * zeroes is accepted, so a newer provider that asks for nothing new still works. Without room for
- * the whole response, the keys in it would be lost. Room beyond it is not written.
+ * Check a request for which the ABI has no driver-specific part, and the room for the response. A
+ * part that is all zeroes is accepted, so a newer provider that asks for nothing new still works.
+ * There must be room for the whole response, because the process needs the keys in it. Room beyond
+ * the response is not written.
  */
 static int uapi_check(struct kiw_device *dev, struct ib_udata *udata, size_t resp_bytes)
 {
@@ -279,7 +280,10 @@ int kiw_uapi_make_cq(struct kiw_cq *cq, u32 slots, struct ib_udata *udata, void 
 	return ret;
 }
 
-/* Give @cq the ring of @move, which is that of *@entry; *@entry is that of the ring before then. */
+/*
+ * Let @cq use the ring of @move, whose mmap entry is *@entry. On success, *@entry becomes the entry
+ * of the old ring. On error, nothing has changed. Either way the caller frees *@entry.
+ */
 static int uapi_move(struct kiw_cq *cq, struct kiw_cq_move *move,
 		     struct rdma_user_mmap_entry **entry)
 {

@@ -109,7 +109,7 @@ static void rxe_read_atomic(struct kiw_swqe *wqe, enum kiw_wr_op op, const struc
 	wqe->op = op;
 	wqe->raddr = READ_ONCE(wr->wr.atomic.remote_addr);
 	wqe->rkey = READ_ONCE(wr->wr.atomic.rkey);
-	/* What an operation does not use is as RFC 7306 5.2.1 says */
+	/* Operands that an operation does not use have the values of RFC 7306 5.2.1. */
 	wqe->atomic.data = is_add ? compare_add : READ_ONCE(wr->wr.atomic.swap);
 	wqe->atomic.mask = is_add ? 0 : ~0ULL;
 	wqe->atomic.compare = is_add ? 0 : compare_add;
@@ -172,9 +172,9 @@ static int rxe_read_inline(struct kiw_swqe *wqe, const struct rxe_dma_info *dma,
 }
 
 /*
- * The provider's calls ibv_wr_set_inline_data() and _list() do not set the flag. So data without
- * SGEs is inline, too. With SGEs the length counts that they have: that of an ibv_wr_set_sge_list()
- * is wrong in some versions.
+ * Read inline data or SGEs. The provider's ibv_wr_set_inline_data() and _list() do not set the
+ * flag, so data without SGEs counts as inline, too. The length of a message with SGEs is the sum of
+ * their lengths: in some versions ibv_wr_set_sge_list() stores a wrong total.
  */
 static int rxe_read_data(const struct kiw_sq *sq, struct kiw_swqe *wqe,
 			 const struct rxe_dma_info *dma)
@@ -190,7 +190,7 @@ static int rxe_read_data(const struct kiw_sq *sq, struct kiw_swqe *wqe,
 	return rxe_read_sges(wqe->sge, dma->sge, num_sge);
 }
 
-/* The original value takes one SGE of its size. */
+/* Does an atomic operation lack the one SGE of 8 bytes for the original value? */
 static bool rxe_has_bad_sink(const struct kiw_swqe *wqe, int length)
 {
 	if (wqe->op != KIW_WR_FETCH_ADD && wqe->op != KIW_WR_CMP_SWAP)
@@ -397,12 +397,14 @@ static bool rxe_cq_is_unread(struct kiw_cq *cq)
 #define MOVE_BATCH	64
 
 /*
- * Slots are numbered by positions, which are the same in both rings. So nothing is wrong with a
- * second move that began before the first ended: it goes on from the ring of the first.
+ * Copy a batch of completions to the new ring, and let the queue use that ring after the last one.
  *
- * The process takes nothing meanwhile: the provider holds a lock of its own. If the process does,
- * it loses completions of its own or sees some twice. @first is fixed, so the move ends even if it
- * does so for ever.
+ * A completion has the same position in both rings. So two moves may overlap: the one that ends
+ * later copies the rest from the ring that the other has put in place.
+ *
+ * The provider holds a lock of its own during the call, so it takes no completions. A process that
+ * takes some nevertheless loses completions or sees some twice. It cannot prolong the move, because
+ * @first stays what it was at the beginning: there is an end to what fits behind it.
  */
 static int rxe_cq_move(struct kiw_cq *cq, struct kiw_cq_move *move)
 {
@@ -458,7 +460,7 @@ static size_t rxe_cq_bytes(u32 slots)
 	return rxe_ring_bytes(slots, CQE_BYTES);
 }
 
-/* The kernel does not read this again. */
+/* Write the constant part of a ring's header. The kernel never reads it. */
 static void rxe_ring_init(void *ring, u32 slots, size_t bytes)
 {
 	struct rxe_queue_buf *buf = ring;
@@ -475,7 +477,7 @@ static void rxe_cq_resp(void *resp, u32 slots, u64 key)
 	to->mi.size = rxe_cq_bytes(slots);
 }
 
-/* The provider asks for the number of a queue only on behalf of XRC, which there is none of. */
+/* srq_num stays 0: it is only for XRC, which the driver does not have. */
 static void rxe_srq_resp(void *resp, u32 slots, u64 key)
 {
 	struct rxe_create_srq_resp *to = resp;
