@@ -353,7 +353,7 @@ MODULE_PARM_DESC(rfc7306, "have immediate data and atomic operations (default y)
 
 module_param_cb(fpdu, &number_ops, ARG(FPDU), 0644);
 MODULE_PARM_DESC(fpdu,
-		 "FPDUs: segment, large or auto, large to peers that announce themselves (default auto)");
+		 "FPDUs: segment, large, or auto (default), which is large to peers that announce themselves");
 
 module_param_cb(port_mapper, &flag_ops, ARG(PORT_MAPPER), 0644);
 MODULE_PARM_DESC(port_mapper,
