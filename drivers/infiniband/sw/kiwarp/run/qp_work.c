@@ -43,7 +43,7 @@
 #define QP_SWEEP_MIN_MS	50
 #define QP_SWEEP_MAX_MS	1000
 
-/* Work requests of each queue that are flushed with BHs off */
+/* Work requests of each queue that are flushed with BHs off, beside those that were begun */
 #define QP_FLUSH_BURST	256
 
 /* Running the engines */

@@ -172,7 +172,7 @@ static void tx_flush_pend(struct kiw_qp *qp)
 /**
  * kiw_tx_flush() - complete send work requests as flushed
  * @qp: the QP, in ERROR
- * @left: maximum number of send queue entries to complete, not 0
+ * @left: maximum number of send queue entries to complete, beside those that were begun; not 0
  *
  * Older work requests come first, so a consumer that drains its QP sees the completion of its
  * drain request last.
