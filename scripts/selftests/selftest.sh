@@ -60,7 +60,7 @@ fake_guest() {
 fake_tree() {
 	local name
 	mkdir -p "$WORK/scripts/selftests/group" "$WORK/scripts/vm"
-	sed 's/^DEFAULT_KERNELS=.*/DEFAULT_KERNELS=(uml)/' "$HERE/check" >"$WORK/scripts/selftests/check"
+	sed '/^DEFAULT_KERNELS=/,/)$/c DEFAULT_KERNELS=(uml)' "$HERE/check" >"$WORK/scripts/selftests/check"
 	chmod +x "$WORK/scripts/selftests/check"
 	cp "$KIW_VM/lib.sh" "$KIW_VM/ktap.py" "$WORK/scripts/vm"
 	for name in 001-first 002-second; do : >"$WORK/scripts/selftests/group/$name.sh"; done
