@@ -324,6 +324,19 @@ any_object() { leaked 0 576 && KMEMLEAK=$WORK/kmemleak _leaked ''; }
 
 fake_tree
 fake_bed
+# zombie_is_gone: a process that has ended does not run, though its parent has not reaped it.
+zombie_is_gone() {
+	local zombie status=0
+	exec {HELD}< <(bash -c 'sleep 0.5 & echo $!; exec sleep 60')
+	local parent=$!
+	read -r zombie <&"$HELD"
+	wait_for 10 grep -q '^State:.Z' "/proc/$zombie/status" && kill -0 "$zombie" || status=1
+	! runs "$zombie" && runs "$parent" || status=1
+	kill "$parent"
+	exec {HELD}<&-
+	return "$status"
+}
+
 t_run "two tests pass" check_says good 2 0
 t_run "a guest dies between two tests" said_by 'ended after it, status 125' between 2 1
 t_run "a guest dies behind the last one" said_by 'ended after it, status 125' behind 2 1
@@ -344,6 +357,7 @@ t_run "a test that leaves objects" said_by 'it left behind: a kiwarp$' untidy 2 
 t_run "a host is restored" cleaning 0 true
 t_run "a host is not as it was" cleaning 3 "return 3"
 t_run "restoring a host hangs" never_clean
+t_run "a process that was not reaped does not run" zombie_is_gone
 t_run "modules that do not build" check_says unbuilt 0 2
 t_run "nothing that judges" unjudged
 t_run "a seed is fixed" seeded 5040 -u KIW_SEED -u KIW_SOAK

@@ -75,7 +75,7 @@ attach() {
 detach() {
 	exec {HOLD}>&-
 	rm "$T_DIR/hold"
-	wait_gone 10 kill -0 "$BPF" && cat "$T_DIR/bpf.log"
+	wait_gone 10 runs "$BPF" && cat "$T_DIR/bpf.log"
 }
 
 # denied TEXT HOST CMD...: CMD fails with TEXT because the cgroup's program denies sockets.

@@ -48,7 +48,7 @@ nfs_unaccepted() {
 	on_b bash -c "$(declare -f _nfs_deaf); _nfs_deaf" || status=1
 	on_b rdma link delete "$DEV_B" &
 	removal=$!
-	wait_gone 20 kill -0 "$removal" || { where_is "$removal"; status=1; }
+	wait_gone 20 runs "$removal" || { where_is "$removal"; status=1; }
 	kill "$client" 2>/dev/null
 	[ "$status" = 0 ] && rdma_add b
 }

@@ -35,7 +35,7 @@ flood() {
 	until grep -q 'done' "$T_DIR/callers.log"; do
 		now=$(sockets)
 		[ "$now" -le "$MOST" ] || MOST=$now
-		kill -0 "$CALLING" || return 1
+		runs "$CALLING" || return 1
 		_pause
 	done
 	now=$(sockets)
@@ -63,7 +63,7 @@ serves() { on_b timeout 60 rping -c -a "$A4" -C 2 -V; }
 all_rejected() {
 	exec {HOLD}>&-
 	rm "$T_DIR/hold"
-	wait_gone 10 kill -0 "$CALLING" || return 1
+	wait_gone 10 runs "$CALLING" || return 1
 	cat "$T_DIR/callers.log"
 	[ "$(sed -n 's/ rejected//p' "$T_DIR/callers.log")" = "$CALLERS" ]
 }
