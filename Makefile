@@ -81,7 +81,8 @@ install-tools:
 	install -D -m 0755 packaging/kiwarp-link $(DESTDIR)/usr/lib/kiwarp/kiwarp-link
 	install -D -m 0644 -t $(DESTDIR)$(UNIT_DIR) packaging/systemd/kiwarp@.service
 	install -D -m 0644 -t $(DESTDIR)/usr/share/man/man7 man/kiwarp.7 man/kiwarp_ip.7
-	install -D -m 0644 -t $(DESTDIR)/usr/share/doc/$(DOC_NAME)/samples packaging/samples/*.conf
+	install -D -m 0644 -t $(DESTDIR)/usr/share/doc/$(DOC_NAME)/samples packaging/samples/*.conf \
+		packaging/samples/*.py
 	install -d $(DESTDIR)/etc/kiwarp
 
 # Tarball and sums, and the packages, in dist/

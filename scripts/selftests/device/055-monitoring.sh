@@ -89,6 +89,20 @@ names_there() {
 	done
 }
 
+# The sample that prints counters for node_exporter prints all of them, of both devices.
+sample() {
+	local dev name
+	/host/packaging/samples/metrics.py >"$T_DIR/metrics" || return 1
+	for dev in "$DEV_A" "$DEV_B"; do
+		for name in tx_bytes conn_established wc_flushed; do
+			grep -x "rdma_$name{device=\"$dev\",port=\"1\"} $(value "$dev" $name)" "$T_DIR/metrics" ||
+				{ grep "$name" "$T_DIR/metrics"; return 1; }
+		done
+	done
+	diff <(sed -n 's/^# TYPE rdma_\(.*\) counter$/\1/p' "$T_DIR/metrics" | sort) \
+		<(ls "$SYS/$DEV_A/ports/1/hw_counters" | grep -v -x lifespan | sort)
+}
+
 # readers: reads all files
 readers() {
 	local n
@@ -116,6 +130,7 @@ t_run "files of a new device" all_agree
 t_run "what identifies it" names_there
 t_run "data in units of four bytes" data_counted
 t_run "errors" errors_counted
+t_run "the sample for node_exporter" sample
 t_run "readers while a device goes" while_going
 rdma_down
 topo_down

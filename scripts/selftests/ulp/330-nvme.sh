@@ -13,96 +13,10 @@
 . "$SELFTESTS/rc-device"
 # shellcheck source=scripts/selftests/lib/rc-ulp
 . "$SELFTESTS/rc-ulp"
+# shellcheck source=scripts/selftests/lib/rc-nvme
+. "$SELFTESTS/rc-nvme"
 # shellcheck source=scripts/selftests/lib/rc-reserves
 . "$SELFTESTS/rc-reserves"
-
-CFG=/sys/kernel/config
-NVMET=$CFG/nvmet
-NQN=kiwarp
-# Namespaces of the target: 1 is a file, 2 a block device, with a pair one that outlives b
-SIZE=$((128 << 20))
-BLOCK=/dev/ram0
-! is_pair || BLOCK=$DISK_B
-
-# --- target -------------------------------------------------------------------------
-
-# namespace ID PATH [BUFFERED]: makes a namespace. Its identity is set, because the target would
-# generate a new one each time, and a host drops a namespace whose identity has changed.
-namespace() {
-	local dir=$NVMET/subsystems/$NQN/namespaces/$1
-	have b "$dir" && put b "$2" "$dir/device_path" &&
-		put b "00000000-0000-4000-8000-00000000000$1" "$dir/device_uuid" || return 1
-	[ -z "${3:-}" ] || put b "$3" "$dir/buffered_io" || return 1
-	put b 1 "$dir/enable"
-}
-
-# port ID FAMILY ADDRESS
-port() {
-	local dir=$NVMET/ports/$1
-	have b "$dir" && put b rdma "$dir/addr_trtype" && put b "$2" "$dir/addr_adrfam" &&
-		put b "$3" "$dir/addr_traddr" && put b 4420 "$dir/addr_trsvcid" && serve "$1"
-}
-
-# serve PORT, unserve PORT: a port listens as long as it has a subsystem.
-serve() { on_b ln -s "$NVMET/subsystems/$NQN" "$NVMET/ports/$1/subsystems/$NQN"; }
-unserve() { on_b rm "$NVMET/ports/$1/subsystems/$NQN"; }
-
-target() {
-	on_b mountpoint -q $CFG || on_b mount -t configfs configfs $CFG || return 1
-	on_b modprobe brd rd_nr=1 rd_size=$((SIZE >> 10)) && on_b mkdir -p "$T_DIR" &&
-		on_b truncate -s "$SIZE" "$T_DIR/disk" && have b "$NVMET/subsystems/$NQN" &&
-		put b 1 "$NVMET/subsystems/$NQN/attr_allow_any_host" &&
-		namespace 1 "$T_DIR/disk" 1 && namespace 2 "$BLOCK" && port 1 ipv4 "$B4"
-}
-
-target_ends() {
-	local p
-	! has_lockdep || rdma_del b || return 1
-	for p in 1 2; do
-		on_b test -d "$NVMET/ports/$p" || continue
-		on_b test ! -e "$NVMET/ports/$p/subsystems/$NQN" || unserve $p || return 1
-		on_b rmdir "$NVMET/ports/$p" || return 1
-	done
-	on_b rmdir "$NVMET/subsystems/$NQN/namespaces/1" "$NVMET/subsystems/$NQN/namespaces/2" \
-		"$NVMET/subsystems/$NQN" && on_b modprobe -r brd && on_b rm "$T_DIR/disk" || return 1
-	! has_lockdep || rdma_add b
-}
-
-# --- host ---------------------------------------------------------------------------
-
-# nvme_connect ADDRESS [OPTIONS...]
-nvme_connect() {
-	local address=$1
-	shift
-	on_a timeout 60 nvme connect -t rdma -a "$address" -s 4420 -n $NQN \
-		--hostnqn nqn.2014-08.org.nvmexpress:uuid:7d1a6a6e-9d2b-4b52-9b16-0d8f5f4b6a10 \
-		--hostid 7d1a6a6e-9d2b-4b52-9b16-0d8f5f4b6a10 --reconnect-delay 1 "$@"
-}
-
-# disk NSID: prints the disk that can be used, not those of single paths.
-disk() {
-	local d
-	for d in /sys/block/nvme*n*; do
-		if [ "$(cat "$d/nsid" 2>/dev/null)" = "$1" ] && [ -e "/dev/${d##*/}" ]; then
-			echo "/dev/${d##*/}"
-			return
-		fi
-	done
-	return 1
-}
-
-controllers() { find /sys/class/nvme -mindepth 1 -name 'nvme*'; }
-ctrl_states() { cat /sys/class/nvme/nvme*/state; }
-all_live() { [ -n "$(controllers)" ] && ! ctrl_states | grep -v -x live; }
-
-attach() {
-	nvme_connect "$@" && wait_for 10 all_live && wait_for 10 disk 1 && wait_for 10 disk 2
-}
-
-detach() {
-	on_a timeout 60 nvme disconnect -n $NQN && wait_gone 10 disk 1 &&
-		[ -z "$(controllers)" ]
-}
 
 # Whether there are as many I/O queues as were asked for, but not more than CPUs; and the admin
 # queue
@@ -117,11 +31,6 @@ queues() {
 reset() { on_a nvme reset "/dev/$(basename "$(controllers)")"; }
 
 again() { unserve 1 && serve 1; }
-
-# lockdep has one class for the listening identifier, which is destroyed under nvmet's configuration
-# lock, and those of connections, whose first command takes that lock. It would report nvmet, and
-# then be disabled.
-has_lockdep() { [ -e /proc/lockdep ]; }
 
 target_again() {
 	! has_lockdep || { skip_this "lockdep does not like nvmet's ports to go"; return; }

@@ -21,7 +21,7 @@ CASES=(send_sizes write_sizes read_sizes send_back server_first multi_sge read_i
 
 # The stream of dereg_midway never pauses: with KASAN, softirqs need more than a tick to process
 # what arrives in a tick. If the engines were not left to a work item, nothing else would run.
-gave_way() { [ $(($(counter "$DEV_A" run_deferred) + $(counter "$DEV_B" run_deferred))) -gt 0 ]; }
+gave_way() { [ $(($(counter "$DEV_A" run_yields) + $(counter "$DEV_B" run_yields))) -gt 0 ]; }
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 verbs_cases "${CASES[@]}"

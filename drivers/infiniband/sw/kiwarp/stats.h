@@ -34,7 +34,7 @@
 	X(TX_BATCHES,		"tx_batches") \
 	X(DOORBELLS_LATE,	"doorbells_late") \
 	X(TX_BLOCKED,		"tx_blocked") \
-	X(RUN_DEFERRED,		"run_deferred") \
+	X(RUN_YIELDS,		"run_yields") \
 	X(TX_SENDS,		"tx_sends") \
 	X(TX_SENDS_INV,		"tx_sends_inv") \
 	X(TX_WRITES,		"tx_writes") \

@@ -199,7 +199,7 @@ bool kiw_qp_gives_way(struct kiw_qp *qp)
 	if (now - qp->burst_start < QP_BURST || !need_resched())
 		return false;
 	qp->gave_way = true;
-	kiw_count(qp->stats, KIW_STAT_RUN_DEFERRED);
+	kiw_count(qp->stats, KIW_STAT_RUN_YIELDS);
 	kiw_qp_todo(qp, KIW_QP_TODO_RUN);
 	return true;
 }

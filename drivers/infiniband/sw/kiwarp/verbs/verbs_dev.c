@@ -245,12 +245,15 @@ static const struct rdma_stat_desc stat_descs[KIW_STAT_COUNT] = {
 
 /*
  * The core reports all counters in one netlink message, or none: the space each counter takes,
- * and what the device's name, its numbers and the enclosing nests leave.
+ * and what the device's name, its numbers and the enclosing nests leave. The message is a page with
+ * the skb's own data at its end. That begins on a cache line, so a machine with lines of 256 bytes
+ * (s390) has the least room. Counters must not depend on the machine, so its size counts for all.
  */
 #define STAT_ATTR_BYTES(id, text) \
 	+ NLA_HDRLEN + NLA_ALIGN(NLA_HDRLEN + sizeof(text)) + 2 * NLA_HDRLEN + sizeof(u64)
 #define STAT_MSG_ROOM \
-	(NLMSG_DEFAULT_SIZE - 2 * (NLA_HDRLEN + sizeof(u32)) - \
+	(SZ_4K - ALIGN(sizeof(struct skb_shared_info), 256) - NLMSG_HDRLEN - \
+	 2 * (NLA_HDRLEN + sizeof(u32)) - \
 	 (NLA_HDRLEN + IB_DEVICE_NAME_MAX) - NLA_HDRLEN)
 static_assert(0 KIW_STATS_LIST(STAT_ATTR_BYTES) <= STAT_MSG_ROOM);
 #undef STAT_ATTR_BYTES
