@@ -174,6 +174,28 @@ static void overflow(struct ktest_pair *p)
 	end->qp = NULL;
 }
 
+/* A Read of memory that is not there: both ends' completions name the Terminate. */
+static void names_terminate(struct ktest_pair *p)
+{
+	struct ktest_end *end = p->end;
+	struct ib_sge sge = ktest_sge(&end[0], 0, 8);
+	struct ib_rdma_wr wr = {
+		.wr = { .opcode = IB_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1 },
+		.rkey = 0x123456,
+	};
+
+	ktest_post_recv(&end[0], &end[0].recvs[0], 0, 64);
+	ktest_post_recv(&end[1], &end[1].recvs[0], 0, 64);
+	ktest_post(&end[0], &end[0].sends[0], &wr.wr);
+	ktest_wait(&end[0].sends[0], IB_WC_REM_ACCESS_ERR);
+	ktest_wait(&end[0].recvs[0], IB_WC_WR_FLUSH_ERR);
+	ktest_wait(&end[1].recvs[0], IB_WC_WR_FLUSH_ERR);
+	/* RDMAP invalid STag: layer 0, type 1, code 0; and who has sent it */
+	ktest_expect_eq(p, end[0].sends[0].wc.vendor_err, 0x2000100);
+	ktest_expect_eq(p, end[0].recvs[0].wc.vendor_err, 0x2000100);
+	ktest_expect_eq(p, end[1].recvs[0].wc.vendor_err, 0x1000100);
+}
+
 /* Since 7.2 consumers in the kernel cannot resize a CQ */
 #ifdef KIW_HAS_RESIZE_CQ
 /* Resizes the CQs under load: no completion is lost */
@@ -229,5 +251,6 @@ const struct ktest_case ktest_cases_end[] = {
 	{ "srq-resize-loaded", resize_srq_loaded, { .poll = IB_POLL_SOFTIRQ, .with_srq = true } },
 	{ "srq-resize-filled", resize_srq_filled, { .poll = IB_POLL_SOFTIRQ, .with_srq = true } },
 	{ "cq-overflow", overflow, { .poll = IB_POLL_DIRECT, .cqe = 4 } },
+	{ "names-terminate", names_terminate, { .poll = IB_POLL_SOFTIRQ } },
 	{}
 };

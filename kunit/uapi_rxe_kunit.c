@@ -20,7 +20,7 @@ enum {
 	SEND_ATOMIC_ADD = 32, SEND_ATOMIC_SWAP = 40, SEND_ATOMIC_RKEY = 48,
 	SEND_LENGTH = 184, SEND_NUM_SGE = 196, SEND_DATA = 208, SEND_BYTES = 512,
 	RECV_LENGTH = 16, RECV_NUM_SGE = 28, RECV_DATA = 40, RECV_BYTES = 256,
-	CQE_STATUS = 8, CQE_OPCODE = 12, CQE_LENGTH = 20, CQE_EX = 24, CQE_QP = 28,
+	CQE_STATUS = 8, CQE_OPCODE = 12, CQE_VENDOR = 16, CQE_LENGTH = 20, CQE_EX = 24, CQE_QP = 28,
 	CQE_FLAGS = 36, CQE_PORT = 46, CQE_SIZE = 64,
 };
 
@@ -531,7 +531,7 @@ static void completion_is_written(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get64(at(&ring, 0, 0)), WR_ID);
 	KUNIT_EXPECT_EQ(test, get32(at(&ring, 0, CQE_STATUS)), 0u);
 	KUNIT_EXPECT_EQ(test, get32(at(&ring, 0, CQE_OPCODE)), 128u);
-	KUNIT_EXPECT_EQ(test, get32(at(&ring, 0, 16)), 0u);
+	KUNIT_EXPECT_EQ(test, get32(at(&ring, 0, CQE_VENDOR)), 0u);
 	KUNIT_EXPECT_EQ(test, get32(at(&ring, 0, CQE_LENGTH)), 0x41424344u);
 	KUNIT_EXPECT_EQ(test, get32(at(&ring, 0, CQE_EX)), (u32)RKEY);
 	KUNIT_EXPECT_EQ(test, get32(at(&ring, 0, CQE_QP)), 0xabcdefu);
@@ -768,9 +768,14 @@ static void completion_values(struct kunit *test)
 
 	for (i = 0; i < KIW_WCS_COUNT; i++) {
 		wc.status = i;
+		wc.term = 0x61626300 + i;
 		set32(ring.mem + CONSUMER, cq->put);
 		KUNIT_EXPECT_TRUE(test, put_completion(cq, &wc));
 		KUNIT_EXPECT_EQ(test, get32(at(&ring, i % SLOTS, CQE_STATUS)), statuses[i]);
+		/* Only what has failed has the Terminate, and nothing else has it elsewhere. */
+		KUNIT_EXPECT_EQ(test, get32(at(&ring, i % SLOTS, CQE_VENDOR)),
+				i ? 0x61626300 + i : 0u);
+		KUNIT_EXPECT_EQ(test, get32(at(&ring, i % SLOTS, CQE_EX)), 0u);
 	}
 	wc.status = KIW_WCS_SUCCESS;
 	cq->put = 0;

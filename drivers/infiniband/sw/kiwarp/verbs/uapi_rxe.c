@@ -381,7 +381,9 @@ static void rxe_write_cqe(struct ib_uverbs_wc *to, const struct kiw_wc *wc)
 		.port_num = 1,
 	};
 
-	if (wc->with_inv) {
+	if (wc->status != KIW_WCS_SUCCESS) {
+		cqe.vendor_err = wc->term;
+	} else if (wc->with_inv) {
 		cqe.wc_flags = WC_WITH_INV;
 		cqe.ex.invalidate_rkey = wc->inv_stag;
 	} else if (wc->with_imm) {
