@@ -105,6 +105,54 @@ static void last_wqe(struct ktest_pair *p)
 		ktest_expect_eq(p, atomic_read(&p->end[1].recvs[i].count), 0);
 }
 
+static int resize_srq_to(struct ktest_end *end, u32 max_wr)
+{
+	struct ib_srq_attr attr = { .max_wr = max_wr };
+
+	return ib_modify_srq(end->srq, &attr, IB_SRQ_MAX_WR);
+}
+
+/* Resizes the shared receive queues under load: each message takes one receive, in order */
+static void resize_srq_loaded(struct ktest_pair *p)
+{
+	struct ib_srq_attr attr = {};
+	int i, e;
+
+	load(p);
+	for (i = 0; i < 64; i++)
+		for (e = 0; e < 2; e++)
+			ktest_expect_eq(p, resize_srq_to(&p->end[e], i % 2 ? 1024 : 4096), 0);
+	for (i = 0; i < LOAD; i++) {
+		for (e = 0; e < 2; e++) {
+			ktest_wait(&p->end[e].recvs[i], IB_WC_SUCCESS);
+			ktest_wait(&p->end[e].sends[i], IB_WC_SUCCESS);
+		}
+	}
+	ktest_expect_eq(p, ib_query_srq(p->end[0].srq, &attr), 0);
+	ktest_expect_eq(p, attr.max_wr, 1024);
+}
+
+/* Resizing keeps the receives in the queue, and fails if there is no room for them */
+static void resize_srq_filled(struct ktest_pair *p)
+{
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	struct ktest_end *end = &p->end[1];
+	int i;
+
+	for (i = 0; i < 9; i++)
+		ktest_post_recv(end, &end->recvs[i], 0, 64);
+	ktest_expect_eq(p, resize_srq_to(end, 8), -EBUSY);
+	ktest_expect_eq(p, resize_srq_to(end, 0), -EINVAL);
+	ktest_expect_eq(p, resize_srq_to(end, 16), 0);
+	for (i = 9; i < 16; i++)
+		ktest_post_recv(end, &end->recvs[i], 0, 64);
+	for (i = 0; i < 16; i++) {
+		ktest_post(&p->end[0], &p->end[0].sends[i], &wr);
+		ktest_wait(&end->recvs[i], IB_WC_SUCCESS);
+		ktest_expect_eq(p, resize_srq_to(end, i % 2 ? 64 : 16), 0);
+	}
+}
+
 /* Overflows a small CQ that is not polled */
 static void overflow(struct ktest_pair *p)
 {
@@ -124,6 +172,28 @@ static void overflow(struct ktest_pair *p)
 	/* Destroy the QP here: it cannot be drained, because its CQ has overflowed. */
 	rdma_destroy_qp(end->id);
 	end->qp = NULL;
+}
+
+/* A Read of memory that is not there: both ends' completions name the Terminate. */
+static void names_terminate(struct ktest_pair *p)
+{
+	struct ktest_end *end = p->end;
+	struct ib_sge sge = ktest_sge(&end[0], 0, 8);
+	struct ib_rdma_wr wr = {
+		.wr = { .opcode = IB_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1 },
+		.rkey = 0x123456,
+	};
+
+	ktest_post_recv(&end[0], &end[0].recvs[0], 0, 64);
+	ktest_post_recv(&end[1], &end[1].recvs[0], 0, 64);
+	ktest_post(&end[0], &end[0].sends[0], &wr.wr);
+	ktest_wait(&end[0].sends[0], IB_WC_REM_ACCESS_ERR);
+	ktest_wait(&end[0].recvs[0], IB_WC_WR_FLUSH_ERR);
+	ktest_wait(&end[1].recvs[0], IB_WC_WR_FLUSH_ERR);
+	/* RDMAP invalid STag: layer 0, type 1, code 0; and who has sent it */
+	ktest_expect_eq(p, end[0].sends[0].wc.vendor_err, 0x2000100);
+	ktest_expect_eq(p, end[0].recvs[0].wc.vendor_err, 0x2000100);
+	ktest_expect_eq(p, end[1].recvs[0].wc.vendor_err, 0x1000100);
 }
 
 /* Since 7.2 consumers in the kernel cannot resize a CQ */
@@ -178,6 +248,9 @@ const struct ktest_case ktest_cases_end[] = {
 	{ "cq-resize-loaded", resize_loaded, { .poll = IB_POLL_SOFTIRQ } },
 	{ "cq-resize-full", resize_full, { .poll = IB_POLL_DIRECT } },
 #endif
+	{ "srq-resize-loaded", resize_srq_loaded, { .poll = IB_POLL_SOFTIRQ, .with_srq = true } },
+	{ "srq-resize-filled", resize_srq_filled, { .poll = IB_POLL_SOFTIRQ, .with_srq = true } },
 	{ "cq-overflow", overflow, { .poll = IB_POLL_DIRECT, .cqe = 4 } },
+	{ "names-terminate", names_terminate, { .poll = IB_POLL_SOFTIRQ } },
 	{}
 };

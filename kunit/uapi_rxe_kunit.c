@@ -20,7 +20,7 @@ enum {
 	SEND_ATOMIC_ADD = 32, SEND_ATOMIC_SWAP = 40, SEND_ATOMIC_RKEY = 48,
 	SEND_LENGTH = 184, SEND_NUM_SGE = 196, SEND_DATA = 208, SEND_BYTES = 512,
 	RECV_LENGTH = 16, RECV_NUM_SGE = 28, RECV_DATA = 40, RECV_BYTES = 256,
-	CQE_STATUS = 8, CQE_OPCODE = 12, CQE_LENGTH = 20, CQE_EX = 24, CQE_QP = 28,
+	CQE_STATUS = 8, CQE_OPCODE = 12, CQE_VENDOR = 16, CQE_LENGTH = 20, CQE_EX = 24, CQE_QP = 28,
 	CQE_FLAGS = 36, CQE_PORT = 46, CQE_SIZE = 64,
 };
 
@@ -352,6 +352,146 @@ static void recv_is_malformed(struct kunit *test)
 	}
 }
 
+/* Entries of a large ring */
+#define MANY	1024
+
+static int move_step(struct kiw_rq *rq, struct kiw_rq_move *move)
+{
+	int ret;
+
+	spin_lock_irq(&rq->lock);
+	ret = rq->ops->move(rq, move);
+	spin_unlock_irq(&rq->lock);
+	return ret;
+}
+
+/* A ring of @size for @rq to move to */
+static struct kiw_rq_move a_move(struct kunit *test, struct ring *ring, u32 size)
+{
+	make_ring(test, ring, HEAD, RECV_BYTES, kiw_uapi_rxe.rq_bytes(size));
+	return (struct kiw_rq_move){ .ring = ring->mem, .size = size };
+}
+
+/* Post receives whose wr_id is their position, up to @end */
+static void post_numbers(struct kiw_rq *rq, u32 from, u32 end)
+{
+	struct ring ring = { .mem = rq->ring, .head_bytes = HEAD, .slot_bytes = RECV_BYTES };
+
+	for (; from != end; from++) {
+		memset(at(&ring, from % rq->size, 0), 0, RECV_BYTES);
+		set64(at(&ring, from % rq->size, 0), from);
+	}
+	set32(ring.mem + PRODUCER, end % rq->size);
+}
+
+static void fetch_numbers(struct kunit *test, struct kiw_rq *rq, u32 num)
+{
+	struct kiw_rwqe wqe;
+
+	for (; num; num--) {
+		KUNIT_ASSERT_EQ(test, fetch_recv(rq, &wqe), 1);
+		KUNIT_EXPECT_EQ(test, wqe.wr_id, (u64)rq->get - 1);
+	}
+}
+
+/* What was posted goes to the new ring, in order, unless it is one too many. */
+static void receives_move(struct kunit *test)
+{
+	static const u32 sizes[] = { 8, 4, 16, 2, 64, 64, 4 };
+	struct ring ring, to;
+	struct kiw_rq *rq = make_rq(test, &ring);
+	struct kiw_rq_move move;
+	u32 i, fits, end = 0;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		post_numbers(rq, end, rq->get + rq->size - 1);
+		end = rq->get + rq->size - 1;
+		move = a_move(test, &to, sizes[i]);
+		fits = min(rq->size, sizes[i]) - 1;
+		if (sizes[i] < rq->size) {
+			fetch_numbers(test, rq, end - rq->get - fits - 1);
+			KUNIT_EXPECT_EQ(test, move_step(rq, &move), -EBUSY);
+			KUNIT_EXPECT_PTR_EQ(test, move.ring, (void *)to.mem);
+			fetch_numbers(test, rq, 1);
+			move = (struct kiw_rq_move){ .ring = to.mem, .size = sizes[i] };
+		}
+		ring.mem = rq->ring;
+		KUNIT_ASSERT_EQ(test, move_step(rq, &move), 0);
+		KUNIT_EXPECT_PTR_EQ(test, rq->ring, (void *)to.mem);
+		KUNIT_EXPECT_PTR_EQ(test, move.ring, (void *)ring.mem);
+		KUNIT_EXPECT_EQ(test, rq->size, sizes[i]);
+		KUNIT_EXPECT_EQ(test, get32(to.mem + CONSUMER), rq->get % sizes[i]);
+		KUNIT_EXPECT_EQ(test, get32(to.mem + PRODUCER), end % sizes[i]);
+		KUNIT_EXPECT_TRUE(test, has_recv(rq, fits));
+		KUNIT_EXPECT_FALSE(test, has_recv(rq, fits + 1));
+		fetch_numbers(test, rq, fits / 2);
+	}
+}
+
+/* A few at a time. Some are fetched meanwhile, and a second move goes on from the first's ring. */
+static void receives_move_in_steps(struct kunit *test)
+{
+	struct ring from, to, other;
+	struct kiw_rq *rq = make_rq(test, &from);
+	struct kiw_rq_move move, second;
+	u32 steps = 0;
+	int ret;
+
+	move = a_move(test, &from, MANY);
+	rq->ring = from.mem;
+	rq->size = MANY;
+	post_numbers(rq, 0, MANY - 1);
+	fetch_numbers(test, rq, 7);
+	move = a_move(test, &to, 2 * MANY);
+	second = a_move(test, &other, MANY);
+	KUNIT_EXPECT_EQ(test, move_step(rq, &second), -EAGAIN);
+	while ((ret = move_step(rq, &move)) == -EAGAIN && steps++ < MANY) {
+		KUNIT_EXPECT_PTR_EQ(test, rq->ring, (void *)from.mem);
+		fetch_numbers(test, rq, 10);
+	}
+	KUNIT_ASSERT_EQ(test, ret, 0);
+	KUNIT_EXPECT_GT(test, steps, 4u);
+	KUNIT_EXPECT_PTR_EQ(test, rq->ring, (void *)to.mem);
+	fetch_numbers(test, rq, 1);
+	while ((ret = move_step(rq, &second)) == -EAGAIN)
+		fetch_numbers(test, rq, 1);
+	KUNIT_ASSERT_EQ(test, ret, 0);
+	KUNIT_EXPECT_PTR_EQ(test, second.ring, (void *)to.mem);
+	fetch_numbers(test, rq, MANY - 1 - rq->get);
+	KUNIT_EXPECT_FALSE(test, has_recv(rq, 1));
+}
+
+/* Whatever the process writes meanwhile, the move ends, and stays in both rings. */
+static void receives_move_from_a_hostile_ring(struct kunit *test)
+{
+	struct ring from, to;
+	struct kiw_rq *rq = make_rq(test, &from);
+	u32 state = 7, round, steps, size, n;
+	struct kiw_rq_move move;
+	struct kiw_rwqe wqe;
+	int ret;
+
+	move = a_move(test, &from, MANY);
+	rq->ring = from.mem;
+	rq->size = MANY;
+	for (round = 0; round < 100; round++) {
+		size = SLOTS << kiw_test_next(&state) % 9;
+		move = a_move(test, &to, size);
+		for (steps = 0; (ret = move_step(rq, &move)) == -EAGAIN; steps++) {
+			KUNIT_ASSERT_LE(test, steps, size);
+			set32(from.mem + PRODUCER, kiw_test_next(&state));
+			set32(from.mem + CONSUMER, kiw_test_next(&state));
+			for (n = kiw_test_next(&state) % 99; n; n--)
+				fetch_recv(rq, &wqe);
+		}
+		KUNIT_ASSERT_TRUE(test, !ret || ret == -EBUSY);
+		if (!ret)
+			from = to;
+		KUNIT_ASSERT_PTR_EQ(test, rq->ring, (void *)from.mem);
+		set32(from.mem + PRODUCER, kiw_test_next(&state));
+	}
+}
+
 static struct kiw_cq *make_cq(struct kunit *test, struct ring *ring)
 {
 	struct kiw_cq *cq = kunit_kzalloc(test, sizeof(*cq), GFP_KERNEL);
@@ -391,7 +531,7 @@ static void completion_is_written(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get64(at(&ring, 0, 0)), WR_ID);
 	KUNIT_EXPECT_EQ(test, get32(at(&ring, 0, CQE_STATUS)), 0u);
 	KUNIT_EXPECT_EQ(test, get32(at(&ring, 0, CQE_OPCODE)), 128u);
-	KUNIT_EXPECT_EQ(test, get32(at(&ring, 0, 16)), 0u);
+	KUNIT_EXPECT_EQ(test, get32(at(&ring, 0, CQE_VENDOR)), 0u);
 	KUNIT_EXPECT_EQ(test, get32(at(&ring, 0, CQE_LENGTH)), 0x41424344u);
 	KUNIT_EXPECT_EQ(test, get32(at(&ring, 0, CQE_EX)), (u32)RKEY);
 	KUNIT_EXPECT_EQ(test, get32(at(&ring, 0, CQE_QP)), 0xabcdefu);
@@ -524,8 +664,6 @@ static void expect_numbers(struct kunit *test, struct kiw_cq *cq, u32 first)
 		KUNIT_EXPECT_EQ(test, get64(at(&ring, n % cq->size, 0)), (u64)n);
 }
 
-#define MANY	1024
-
 /*
  * A few completions at a time. Those that are put meanwhile move, too, and so does what a second
  * move finds in the ring of the first.
@@ -630,10 +768,16 @@ static void completion_values(struct kunit *test)
 
 	for (i = 0; i < KIW_WCS_COUNT; i++) {
 		wc.status = i;
+		wc.term = 0x61626300 + i;
 		set32(ring.mem + CONSUMER, cq->put);
 		KUNIT_EXPECT_TRUE(test, put_completion(cq, &wc));
 		KUNIT_EXPECT_EQ(test, get32(at(&ring, i % SLOTS, CQE_STATUS)), statuses[i]);
+		/* Only what has failed has the Terminate, and nothing else has it elsewhere. */
+		KUNIT_EXPECT_EQ(test, get32(at(&ring, i % SLOTS, CQE_VENDOR)),
+				i ? 0x61626300 + i : 0u);
+		KUNIT_EXPECT_EQ(test, get32(at(&ring, i % SLOTS, CQE_EX)), 0u);
 	}
+	wc.status = KIW_WCS_SUCCESS;
 	cq->put = 0;
 	for (i = 0; i < ARRAY_SIZE(ops); i++) {
 		wc.op = ops[i].op;
@@ -725,6 +869,7 @@ static void responses(struct kunit *test)
 	struct kiw_qp *qp = kunit_kzalloc(test, sizeof(*qp), GFP_KERNEL);
 	u64 resp[KIW_UAPI_WORDS] = {};
 	u8 *bytes = (u8 *)resp;
+	const u64 key = KEY;
 
 	KUNIT_ASSERT_NOT_NULL(test, qp);
 	KUNIT_EXPECT_EQ(test, (int)uapi->cq_resp_bytes, 16);
@@ -736,6 +881,13 @@ static void responses(struct kunit *test)
 	uapi->srq_resp(resp, 128, KEY);
 	expect_map(test, bytes, KEY, uapi->rq_bytes(128));
 	KUNIT_EXPECT_EQ(test, get64(bytes + 16), 0ull);
+
+	memset(resp, 0, sizeof(resp));
+	KUNIT_EXPECT_EQ(test, (int)uapi->srq_resize_req_bytes, 8);
+	KUNIT_EXPECT_EQ(test, (int)uapi->srq_resize_resp_bytes, 16);
+	uapi->srq_resize_resp(resp, 512, KEY);
+	expect_map(test, bytes, KEY, uapi->rq_bytes(512));
+	KUNIT_EXPECT_EQ(test, uapi->srq_resize_dest(&key), KEY);
 
 	memset(resp, 0, sizeof(resp));
 	KUNIT_EXPECT_EQ(test, (int)uapi->qp_resp_bytes, 32);
@@ -761,6 +913,9 @@ static struct kunit_case uapi_rxe_cases[] = {
 	KUNIT_CASE(indices_are_hostile),
 	KUNIT_CASE(recv_is_fetched),
 	KUNIT_CASE(recv_is_malformed),
+	KUNIT_CASE(receives_move),
+	KUNIT_CASE(receives_move_in_steps),
+	KUNIT_CASE(receives_move_from_a_hostile_ring),
 	KUNIT_CASE(completion_is_written),
 	KUNIT_CASE(completions_to_a_hostile_ring),
 	KUNIT_CASE(completions_move),

@@ -34,6 +34,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/kiwarp-abi.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
+#include <rdma/rdma_user_rxe.h>
 
 #define PORT		7806
 #define CLOSED_PORT	7807
@@ -72,69 +73,109 @@ struct make {
 	};
 };
 
-/* The core's part of each response, followed by the driver's */
-struct mr_response {
-	struct ib_uverbs_reg_mr_resp core;
-	struct kiwarp_uresp_reg_mr driver;
-};
-
-struct cq_response {
-	struct ib_uverbs_create_cq_resp core;
-	struct kiwarp_uresp_create_cq driver;
-};
-
-struct srq_response {
-	struct ib_uverbs_create_srq_resp core;
-	struct kiwarp_uresp_create_srq driver;
-};
-
-struct qp_response {
-	struct ib_uverbs_create_qp_resp core;
-	struct kiwarp_uresp_create_qp driver;
-};
-
-struct context_response {
-	struct ib_uverbs_get_context_resp core;
-	struct kiwarp_uresp_alloc_ctx driver;
-};
-
 /*
  * struct call - how to create an object of one kind
  * @command: command of the write() ABI
  * @destroy: command that destroys the object; 0: none
  * @cmd: bytes of the command without its header
- * @core: bytes of the core's part of the response
- * @all: bytes of the whole response
+ * @core: bytes of the core's part of the response, which the driver's follows
  */
 static const struct call {
 	__u32 command;
 	__u32 destroy;
 	size_t cmd;
 	size_t core;
-	size_t all;
 } calls[KINDS] = {
 	[CONTEXT] = { IB_USER_VERBS_CMD_GET_CONTEXT, 0, sizeof(struct ib_uverbs_get_context),
-		      sizeof(struct ib_uverbs_get_context_resp), sizeof(struct context_response) },
+		      sizeof(struct ib_uverbs_get_context_resp) },
 	[PD] = { IB_USER_VERBS_CMD_ALLOC_PD, IB_USER_VERBS_CMD_DEALLOC_PD,
-		 sizeof(struct ib_uverbs_alloc_pd), sizeof(struct ib_uverbs_alloc_pd_resp),
-		 sizeof(struct ib_uverbs_alloc_pd_resp) },
+		 sizeof(struct ib_uverbs_alloc_pd), sizeof(struct ib_uverbs_alloc_pd_resp) },
 	[MR] = { IB_USER_VERBS_CMD_REG_MR, IB_USER_VERBS_CMD_DEREG_MR,
-		 sizeof(struct ib_uverbs_reg_mr), sizeof(struct ib_uverbs_reg_mr_resp),
-		 sizeof(struct mr_response) },
+		 sizeof(struct ib_uverbs_reg_mr), sizeof(struct ib_uverbs_reg_mr_resp) },
 	[CQ] = { IB_USER_VERBS_CMD_CREATE_CQ, IB_USER_VERBS_CMD_DESTROY_CQ,
-		 sizeof(struct ib_uverbs_create_cq), sizeof(struct ib_uverbs_create_cq_resp),
-		 sizeof(struct cq_response) },
+		 sizeof(struct ib_uverbs_create_cq), sizeof(struct ib_uverbs_create_cq_resp) },
 	[SRQ] = { IB_USER_VERBS_CMD_CREATE_SRQ, IB_USER_VERBS_CMD_DESTROY_SRQ,
-		  sizeof(struct ib_uverbs_create_srq), sizeof(struct ib_uverbs_create_srq_resp),
-		  sizeof(struct srq_response) },
+		  sizeof(struct ib_uverbs_create_srq), sizeof(struct ib_uverbs_create_srq_resp) },
 	[QP] = { IB_USER_VERBS_CMD_CREATE_QP, IB_USER_VERBS_CMD_DESTROY_QP,
-		 sizeof(struct ib_uverbs_create_qp), sizeof(struct ib_uverbs_create_qp_resp),
-		 sizeof(struct qp_response) },
+		 sizeof(struct ib_uverbs_create_qp), sizeof(struct ib_uverbs_create_qp_resp) },
+};
+
+/* Room for any response, which begins with the handle of the object, or a context's event file */
+union response {
+	__u32 handle;
+	__u64 words[32];
+};
+
+/* Where a process maps a ring, and how long the mapping is */
+struct ring {
+	__u64 key;
+	size_t bytes;
+};
+
+/*
+ * struct abi - the driver's parts of responses
+ * @driver_id: of the ioctl() ABI
+ * @bytes: their lengths
+ * @ring: reads where a ring is from the driver's part @part; @is_sq: the send ring of a QP
+ */
+struct abi {
+	__u32 driver_id;
+	size_t bytes[KINDS];
+	struct ring (*ring)(enum kind kind, const void *part, bool is_sq);
+};
+
+static struct ring siw_ring(enum kind kind, const void *part, bool is_sq)
+{
+	const struct kiwarp_uresp_create_srq *srq = part;
+	const struct kiwarp_uresp_create_cq *cq = part;
+	const struct kiwarp_uresp_create_qp *qp = part;
+
+	if (kind == CQ)
+		return (struct ring) { cq->cq_key, cq->num_cqe * sizeof(struct kiwarp_cqe) +
+						   sizeof(struct kiwarp_cq_ctrl) };
+	if (kind == SRQ)
+		return (struct ring) { srq->srq_key, srq->num_rqe * sizeof(struct kiwarp_rqe) };
+	if (is_sq)
+		return (struct ring) { qp->sq_key, qp->num_sqe * sizeof(struct kiwarp_sqe) };
+	return (struct ring) { qp->rq_key, qp->num_rqe * sizeof(struct kiwarp_rqe) };
+}
+
+static const struct abi siw_abi = {
+	.driver_id = RDMA_DRIVER_SIW,
+	.bytes = {
+		[CONTEXT] = sizeof(struct kiwarp_uresp_alloc_ctx),
+		[MR] = sizeof(struct kiwarp_uresp_reg_mr),
+		[CQ] = sizeof(struct kiwarp_uresp_create_cq),
+		[SRQ] = sizeof(struct kiwarp_uresp_create_srq),
+		[QP] = sizeof(struct kiwarp_uresp_create_qp),
+	},
+	.ring = siw_ring,
+};
+
+static struct ring rxe_ring(enum kind kind, const void *part, bool is_sq)
+{
+	const struct rxe_create_qp_resp *qp = part;
+	const struct mminfo *info = part;
+
+	if (kind == QP)
+		info = is_sq ? &qp->sq_mi : &qp->rq_mi;
+	return (struct ring) { info->offset, info->size };
+}
+
+static const struct abi rxe_abi = {
+	.driver_id = RDMA_DRIVER_RXE,
+	.bytes = {
+		[CQ] = sizeof(struct rxe_create_cq_resp),
+		[SRQ] = sizeof(struct rxe_create_srq_resp),
+		[QP] = sizeof(struct rxe_create_qp_resp),
+	},
+	.ring = rxe_ring,
 };
 
 /**
  * struct world - state of the program
  * @sides: both hosts
+ * @abi: that of the devices
  * @path: the device file of side a
  * @fd: a context of its own, opened without libibverbs
  * @async_fd: asynchronous events of that context
@@ -149,6 +190,7 @@ static const struct call {
  */
 static struct world {
 	struct side sides[2];
+	const struct abi *abi;
 	char path[96];
 	int fd;
 	int async_fd;
@@ -161,6 +203,11 @@ static struct world {
 	bool over;
 	unsigned long count[2];
 } w;
+
+static size_t response_bytes(enum kind kind)
+{
+	return calls[kind].core + w.abi->bytes[kind];
+}
 
 static size_t mapped(size_t bytes)
 {
@@ -193,7 +240,7 @@ static void fill(struct make *make, enum kind kind)
 	memset(make, 0, sizeof(*make));
 	make->hdr.command = calls[kind].command;
 	make->hdr.in_words = (sizeof(make->hdr) + calls[kind].cmd) / 4;
-	make->hdr.out_words = calls[kind].all / 4;
+	make->hdr.out_words = response_bytes(kind) / 4;
 	if (kind == MR) {
 		make->mr.start = (unsigned long)w.mem;
 		make->mr.hca_va = (unsigned long)w.mem;
@@ -230,7 +277,6 @@ static int make(enum kind kind, int fd, void *response)
 	return write(fd, &cmd, bytes) == (ssize_t)bytes ? 0 : errno;
 }
 
-/* @handle is the first word of every response */
 static void destroy(enum kind kind, __u32 handle)
 {
 	__u64 response;
@@ -257,13 +303,22 @@ static void destroy(enum kind kind, __u32 handle)
 	MUST(write(w.fd, &cmd, cmd.hdr.in_words * 4) == cmd.hdr.in_words * 4);
 }
 
-static __u32 must_make(enum kind kind, void *response)
+static __u32 must_make(enum kind kind, union response *response)
 {
 	int err = make(kind, w.fd, response);
 
 	if (err)
 		fail("%s: %s", kind_names[kind], strerror(err));
-	return *(__u32 *)response;
+	return response->handle;
+}
+
+static struct ring ring_in(enum kind kind, const union response *response, bool is_sq)
+{
+	const __u8 *bytes = (const __u8 *)response;
+	struct ring ring = w.abi->ring(kind, bytes + calls[kind].core, is_sq);
+
+	ring.bytes = mapped(ring.bytes);
+	return ring;
 }
 
 /* --- responses that cannot be delivered --------------------------------------------- */
@@ -304,14 +359,14 @@ static void undeliverable(enum kind kind, __u8 *p)
 		{ "read-only", p + 2 * PAGE },
 		{ "core's part without a page", p + PAGE - calls[kind].core },
 		{ "driver's part without a page", p + 2 * PAGE - calls[kind].core },
-		{ "the last word", p + 2 * PAGE - calls[kind].all + 4 },
+		{ "the last word", p + 2 * PAGE - response_bytes(kind) + 4 },
 		{ "an address of the kernel", (__u8 *)0xffff888000000000 },
 	};
 	size_t i;
 	int err;
 
 	for (i = 0; i < ARRAY_SIZE(places); i++) {
-		if (kind == PD && !strncmp(places[i].what, "driver's", 8))
+		if (!w.abi->bytes[kind] && !strncmp(places[i].what, "driver's", 8))
 			continue;
 		err = try(kind, places[i].at);
 		if (err != EFAULT)
@@ -330,7 +385,7 @@ static int ioctl_cq(void *cqe, void *driver)
 		.hdr = {
 			.length = sizeof(call), .object_id = UVERBS_OBJECT_CQ,
 			.method_id = UVERBS_METHOD_CQ_CREATE, .num_attrs = 6,
-			.driver_id = RDMA_DRIVER_SIW,
+			.driver_id = w.abi->driver_id,
 		},
 		.attrs = {
 			{ UVERBS_ATTR_CREATE_CQ_HANDLE, 0, 1, {}, { 0 } },
@@ -338,7 +393,7 @@ static int ioctl_cq(void *cqe, void *driver)
 			{ UVERBS_ATTR_CREATE_CQ_USER_HANDLE, 8, 1, {}, { 0 } },
 			{ UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, 4, 1, {}, { 0 } },
 			{ UVERBS_ATTR_CREATE_CQ_RESP_CQE, 4, 1, {}, { (unsigned long)cqe } },
-			{ UVERBS_ATTR_UHW_OUT, sizeof(struct kiwarp_uresp_create_cq), 0, {},
+			{ UVERBS_ATTR_UHW_OUT, w.abi->bytes[CQ], 0, {},
 			  { (unsigned long)driver } },
 		},
 	};
@@ -358,7 +413,7 @@ static int ioctl_qp(__u32 srq, void *driver)
 		.hdr = {
 			.length = sizeof(call), .object_id = UVERBS_OBJECT_QP,
 			.method_id = UVERBS_METHOD_QP_CREATE, .num_attrs = 11,
-			.driver_id = RDMA_DRIVER_SIW,
+			.driver_id = w.abi->driver_id,
 		},
 		.attrs = {
 			{ UVERBS_ATTR_CREATE_QP_HANDLE, 0, 1, {}, { 0 } },
@@ -373,7 +428,7 @@ static int ioctl_qp(__u32 srq, void *driver)
 			  { (unsigned long)&cap } },
 			{ UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, 4, 1, {},
 			  { (unsigned long)&number } },
-			{ UVERBS_ATTR_UHW_OUT, sizeof(struct kiwarp_uresp_create_qp), 0, {},
+			{ UVERBS_ATTR_UHW_OUT, w.abi->bytes[QP], 0, {},
 			  { (unsigned long)driver } },
 		},
 	};
@@ -385,24 +440,24 @@ static int ioctl_qp(__u32 srq, void *driver)
 static void no_event_of_no_qp(__u8 *p)
 {
 	struct pollfd pfd = { .fd = w.async_fd, .events = POLLIN };
-	struct srq_response srq;
+	union response srq;
 	char event[64];
 	int i;
 
 	must_make(SRQ, &srq);
 	for (i = 0; i < 20; i++)
-		MUST(ioctl_qp(srq.core.srq_handle, p) == EFAULT);
+		MUST(ioctl_qp(srq.handle, p) == EFAULT);
 	if (poll(&pfd, 1, 0)) {
 		MUST(read(w.async_fd, event, sizeof(event)) > 0);
 		fail("event %u of a QP that was not made", *(__u32 *)(event + 8));
 	}
-	destroy(SRQ, srq.core.srq_handle);
+	destroy(SRQ, srq.handle);
 }
 
 static void responses(void)
 {
 	char before[1024], after[1024];
-	struct qp_response room;
+	union response room;
 	__u8 *p = three_pages();
 	enum kind kind;
 	int round, fd;
@@ -446,24 +501,17 @@ static void refused(const char *what, int err, int wanted)
 		fail("%s: %s", what, strerror(err));
 }
 
-static size_t cq_bytes(const struct cq_response *cq)
-{
-	return mapped(cq->driver.num_cqe * sizeof(struct kiwarp_cqe) +
-		      sizeof(struct kiwarp_cq_ctrl));
-}
-
 static void mappings(void)
 {
-	struct context_response context;
-	struct cq_response cq;
+	union response context, cq;
 	__u8 *ring, *moved;
 	size_t bytes;
 	__u64 key;
 	int other;
 
 	must_make(CQ, &cq);
-	bytes = cq_bytes(&cq);
-	key = cq.driver.cq_key;
+	bytes = ring_in(CQ, &cq, false).bytes;
+	key = ring_in(CQ, &cq, false).key;
 	MUST(bytes > PAGE && key != KIWARP_INVALID_KEY);
 	MUST(!map(w.fd, bytes, MAP_SHARED, key));
 	refused("a part", map(w.fd, PAGE, MAP_SHARED, key), EINVAL);
@@ -486,16 +534,18 @@ static void mappings(void)
 	MUST(ring != MAP_FAILED);
 	moved = mremap(ring, bytes, bytes + PAGE, MREMAP_MAYMOVE);
 	MUST(moved == MAP_FAILED && errno == EFAULT);
-	destroy(CQ, cq.core.cq_handle);
+	destroy(CQ, cq.handle);
 	refused("a ring that is gone", map(w.fd, bytes, MAP_SHARED, key), EINVAL);
 	memset(ring, 0x5a, bytes);
 	/* The next owner of the memory would see it */
 	must_make(CQ, &cq);
-	moved = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, w.fd, cq.driver.cq_key);
+	moved = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, w.fd,
+		     ring_in(CQ, &cq, false).key);
 	MUST(moved != MAP_FAILED);
 	memset(ring, 0xa5, bytes);
-	MUST(!moved[0] && !memcmp(moved, moved + 1, bytes - 1));
-	destroy(CQ, cq.core.cq_handle);
+	/* But for the sizes that a ring of rxe's begins with */
+	MUST(!moved[8] && !memcmp(moved + 8, moved + 9, bytes - 9));
+	destroy(CQ, cq.handle);
 	MUST(!munmap(ring, bytes) && !munmap(moved, bytes));
 }
 
@@ -526,18 +576,16 @@ static void *mapper(void *unused)
 	return NULL;
 }
 
-static void publish(int i, __u64 key, size_t bytes)
+static void publish(int i, struct ring ring)
 {
-	w.bytes[i] = mapped(bytes);
-	__atomic_store_n(&w.keys[i], key, __ATOMIC_RELEASE);
+	w.bytes[i] = ring.bytes;
+	__atomic_store_n(&w.keys[i], ring.key, __ATOMIC_RELEASE);
 }
 
 /* A key is reused at once, also for a ring of another kind */
 static void mmap_destroy(void)
 {
-	struct srq_response srq;
-	struct cq_response cq;
-	struct qp_response qp;
+	union response srq, cq, qp;
 	unsigned long rounds;
 	pthread_t thread;
 	double end;
@@ -546,16 +594,16 @@ static void mmap_destroy(void)
 	end = now() + race_seconds();
 	for (rounds = 0; now() < end; rounds++) {
 		must_make(CQ, &cq);
-		publish(0, cq.driver.cq_key, cq_bytes(&cq));
+		publish(0, ring_in(CQ, &cq, false));
 		must_make(SRQ, &srq);
-		publish(1, srq.driver.srq_key, srq.driver.num_rqe * sizeof(struct kiwarp_rqe));
+		publish(1, ring_in(SRQ, &srq, false));
 		must_make(QP, &qp);
-		publish(2, qp.driver.sq_key, qp.driver.num_sqe * sizeof(struct kiwarp_sqe));
-		publish(3, qp.driver.rq_key, qp.driver.num_rqe * sizeof(struct kiwarp_rqe));
+		publish(2, ring_in(QP, &qp, true));
+		publish(3, ring_in(QP, &qp, false));
 		sched_yield();
-		destroy(CQ, cq.core.cq_handle);
-		destroy(SRQ, srq.core.srq_handle);
-		destroy(QP, qp.core.qp_handle);
+		destroy(CQ, cq.handle);
+		destroy(SRQ, srq.handle);
+		destroy(QP, qp.handle);
 	}
 	__atomic_store_n(&w.over, true, __ATOMIC_RELAXED);
 	MUST(!pthread_join(thread, NULL));
@@ -907,7 +955,7 @@ static void memlock(void)
  */
 static void limits(void)
 {
-	struct ib_uverbs_alloc_pd_resp pd;
+	union response pd;
 	struct ibv_device_attr attr;
 	int count, err = 0;
 
@@ -929,17 +977,17 @@ static void limits(void)
 
 static void open_world(void)
 {
-	struct context_response context;
-	struct ib_uverbs_alloc_pd_resp pd;
-	struct cq_response cq;
+	const char *type = getenv("KIW_LINK_TYPE");
+	union response context, pd, cq;
 
+	w.abi = type && !strcmp(type, "kiwarp-ext") ? &rxe_abi : &siw_abi;
 	side_open(&w.sides[0], "a", "10.77.0.1", PORT);
 	side_open(&w.sides[1], "b", "10.77.0.2", PORT);
 	snprintf(w.path, sizeof(w.path), "/dev/infiniband/%s",
 		 w.sides[0].listener->verbs->device->dev_name);
 	w.fd = open(w.path, O_RDWR | O_CLOEXEC);
 	MUST(w.fd >= 0 && !make(CONTEXT, w.fd, &context));
-	w.async_fd = context.core.async_fd;
+	w.async_fd = context.handle;
 	w.mem = pages(PAGE);
 	w.pd = must_make(PD, &pd);
 	w.cq = must_make(CQ, &cq);

@@ -7,15 +7,18 @@
  *   limits     attributes; a queue of N takes N entries, and the next post fails
  *   immediate  Writes with immediate data, of all sizes; Sends with immediate data fail
  *   atomic     both operations, by both ends, and what is refused
+ *   sum        two peers and a local thread add to one word, for a second or KIW_SOAK seconds
  *   builder    the same through struct ibv_qp_ex
  *   poller     completions through struct ibv_cq_ex
  *   events     a queue that is armed for any, or for solicited completions
  *   resize     a completion queue that is resized with completions in it
+ *   resize-srq a shared receive queue that is resized while messages take receives from it
  */
 #include "common.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #define ROOM		(16 * PAGE)
@@ -24,6 +27,11 @@
 #define WORD		512		/* where the word of atomic operations is */
 #define SWAPPED		0x123456789abcdef0
 #define SINK		256		/* where the value goes that was there */
+#define TERM_SENT	0x01000000	/* in vendor_err: this end has sent the Terminate */
+#define TERM_RECEIVED	0x02000000	/* the other end has */
+#define TERM_OWN	TERM_SENT	/* RDMAP local catastrophic error: 0, 0, 0 */
+#define TERM_STAG	(TERM_RECEIVED | 0x000100)	/* RDMAP invalid STag: 0, 1, 0 */
+#define TERM_BOUNDS	(TERM_RECEIVED | 0x000101)	/* RDMAP base or bounds: 0, 1, 1 */
 #define CQ_EX_FLAGS	(IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM)
 
 /**
@@ -127,15 +135,33 @@ static void sent(int who, __u64 id, enum ibv_wc_status status, enum ibv_wc_opcod
 
 	complete(w.queues[who].scq, &wc);
 	wants(&wc, id, status, opcode);
+	MUST(status || !wc.vendor_err);
 }
 
-/* What the other end cannot do ends the connection. */
-static void refused(int who, struct ibv_send_wr *wr, enum ibv_wc_status status)
+/* A completion that has failed names the Terminate, and who has sent it. */
+static void ended(struct ibv_cq *cq, __u64 id, enum ibv_wc_status status, __u32 term)
+{
+	struct ibv_wc wc;
+
+	complete(cq, &wc);
+	wants(&wc, id, status, 0);
+	if (wc.vendor_err != term)
+		fail("%llu: vendor_err %#x, wanted %#x", (unsigned long long)id, wc.vendor_err,
+		     term);
+}
+
+/* What @who cannot ask for, or the other end cannot do, ends the connection with @term. */
+static void refused(int who, struct ibv_send_wr *wr, enum ibv_wc_status status, __u32 term)
 {
 	begin();
+	post_recv(who, 97);
+	post_recv(!who, 98);
 	wr->wr_id = 99;
 	post(who, wr);
-	sent(who, 99, status, 0);
+	ended(w.queues[who].scq, 99, status, term);
+	ended(w.queues[who].rcq, 97, IBV_WC_WR_FLUSH_ERR, term);
+	term ^= TERM_SENT | TERM_RECEIVED;
+	ended(w.queues[!who].rcq, 98, IBV_WC_WR_FLUSH_ERR, term);
 	end_all();
 }
 
@@ -252,7 +278,7 @@ static void immediate(void)
 
 	wr = write_imm(8, &sge);
 	wr.opcode = IBV_WR_SEND_WITH_IMM;
-	refused(0, &wr, IBV_WC_LOC_QP_OP_ERR);
+	refused(0, &wr, IBV_WC_LOC_QP_OP_ERR, TERM_OWN);
 }
 
 /* Atomic operations */
@@ -309,17 +335,156 @@ static void atomics(void)
 
 	wr = atomic(0, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, &sge);
 	wr.wr.atomic.rkey ^= 0x100;
-	refused(0, &wr, IBV_WC_REM_ACCESS_ERR);
+	refused(0, &wr, IBV_WC_REM_ACCESS_ERR, TERM_STAG);
 	wr = atomic(0, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, &sge);
 	wr.wr.atomic.remote_addr += ROOM;
-	refused(0, &wr, IBV_WC_REM_ACCESS_ERR);
+	refused(0, &wr, IBV_WC_REM_ACCESS_ERR, TERM_BOUNDS);
 	wr = atomic(0, IBV_WR_ATOMIC_CMP_AND_SWP, 1, 0, &sge);
 	sge.length = 16;
-	refused(0, &wr, IBV_WC_LOC_QP_OP_ERR);
+	refused(0, &wr, IBV_WC_LOC_QP_OP_ERR, TERM_OWN);
 	wr = atomic(0, IBV_WR_ATOMIC_CMP_AND_SWP, 1, 0, &sge);
 	sge.lkey ^= 0x100;
-	refused(0, &wr, IBV_WC_LOC_PROT_ERR);
+	refused(0, &wr, IBV_WC_LOC_PROT_ERR, TERM_OWN);
 	MUST(*word(1, WORD) == SWAPPED);
+}
+
+/* One word, to which everybody adds */
+
+/**
+ * struct adder - a connection that adds to the word
+ * @queues: queues of each host
+ * @ends: its ends
+ * @sink: where the original values go
+ * @waiting: operations that have not completed
+ * @added: operations that have added 1
+ * @seen: CmpSwap: the value that the word had last
+ */
+struct adder {
+	struct queues queues[2];
+	struct end ends[2];
+	__u32 sink;
+	int waiting;
+	__u64 added;
+	__u64 seen;
+};
+
+static struct {
+	bool over;
+	__u64 added;
+} local;
+
+/* In bursts, so that a CmpSwap has a chance */
+static void *add_locally(void *unused)
+{
+	(void)unused;
+	while (!__atomic_load_n(&local.over, __ATOMIC_RELAXED)) {
+		__atomic_fetch_add(word(1, WORD), 1, __ATOMIC_SEQ_CST);
+		if (!(++local.added % 10000))
+			usleep(5000);
+	}
+	return NULL;
+}
+
+static void adder_open(struct adder *adder, __u32 sink)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		adder->queues[i] = queues_of(&w.sides[i], DEPTH);
+	MUST(conn_open(adder->ends, &w.sides[0], &w.sides[1], adder->queues));
+	adder->sink = sink;
+}
+
+static void adder_close(struct adder *adder)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		end_close(&adder->ends[i]);
+	for (i = 0; i < 2; i++)
+		queues_close(&adder->queues[i]);
+}
+
+static void adder_post(struct adder *adder, enum ibv_wr_opcode opcode, __u64 compare_add)
+{
+	struct ibv_send_wr wr, *bad;
+	struct ibv_sge sge;
+
+	wr = atomic(0, opcode, compare_add, compare_add + 1, &sge);
+	sge.addr = (unsigned long)w.room[0] + adder->sink;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	MUST(!ibv_post_send(adder->ends[0].id->qp, &wr, &bad));
+	adder->waiting++;
+}
+
+static bool adder_poll(struct adder *adder)
+{
+	struct ibv_wc wc;
+
+	if (!ibv_poll_cq(adder->queues[0].scq, 1, &wc))
+		return false;
+	MUST(wc.status == IBV_WC_SUCCESS);
+	adder->waiting--;
+	return true;
+}
+
+/* Many at a time, in bursts, too */
+static void fetch_and_add(struct adder *adder, bool is_over)
+{
+	bool pauses = is_over || (__u64)(now() * 100) % 2;
+
+	while (!pauses && adder->waiting < DEPTH)
+		adder_post(adder, IBV_WR_ATOMIC_FETCH_AND_ADD, 1);
+	while (adder_poll(adder))
+		adder->added++;
+}
+
+/* One at a time, which succeeds if nobody else has added meanwhile */
+static void compare_and_swap(struct adder *adder, bool is_over)
+{
+	__u64 old;
+
+	if (!is_over && !adder->waiting)
+		adder_post(adder, IBV_WR_ATOMIC_CMP_AND_SWP, adder->seen);
+	if (!adder_poll(adder))
+		return;
+	old = *word(0, adder->sink);
+	adder->added += old == adder->seen;
+	adder->seen = old == adder->seen ? old + 1 : old;
+}
+
+static void sum(void)
+{
+	const char *soak = getenv("KIW_SOAK");
+	struct adder adds = {}, swaps = {};
+	double until, deadline;
+	bool is_over = false;
+	pthread_t thread;
+	__u64 total;
+
+	adder_open(&adds, SINK);
+	adder_open(&swaps, SINK + 8);
+	until = now() + (soak ? atof(soak) : 1);
+	deadline = until + patience();
+	MUST(!pthread_create(&thread, NULL, add_locally, NULL));
+	while (!is_over || adds.waiting || swaps.waiting) {
+		MUST(now() < deadline);
+		is_over = now() > until && adds.added && swaps.added;
+		fetch_and_add(&adds, is_over);
+		compare_and_swap(&swaps, is_over);
+		rest();
+	}
+	__atomic_store_n(&local.over, true, __ATOMIC_RELAXED);
+	MUST(!pthread_join(thread, NULL));
+	total = adds.added + swaps.added + local.added;
+	printf("%llu FetchAdds, %llu CmpSwaps, %llu local additions\n",
+	       (unsigned long long)adds.added, (unsigned long long)swaps.added,
+	       (unsigned long long)local.added);
+	if (*word(1, WORD) != total)
+		fail("the word is %llu, not %llu", (unsigned long long)*word(1, WORD),
+		     (unsigned long long)total);
+	adder_close(&adds);
+	adder_close(&swaps);
 }
 
 /* struct ibv_qp_ex */
@@ -471,26 +636,6 @@ static void events(void)
 static int unread;
 static __u64 next_sent, next_polled;
 
-/* A message; the order of its completion is verified when it is polled */
-static void number(void)
-{
-	struct ibv_send_wr wr = { .wr_id = next_sent, .opcode = IBV_WR_SEND };
-
-	post_recv(1, next_sent);
-	post(0, &wr);
-	sent(0, next_sent++, IBV_WC_SUCCESS, IBV_WC_SEND);
-	unread++;
-}
-
-static void poll_number(void)
-{
-	struct ibv_wc wc;
-
-	complete(w.queues[1].rcq, &wc);
-	wants(&wc, next_polled++, IBV_WC_SUCCESS, IBV_WC_RECV);
-	unread--;
-}
-
 /* All messages so far have arrived when the answer to a Read after them has. */
 static void arrived(void)
 {
@@ -502,6 +647,31 @@ static void arrived(void)
 
 	post(0, &wr);
 	sent(0, 9, IBV_WC_SUCCESS, IBV_WC_RDMA_READ);
+}
+
+/*
+ * A message; the order of its completion is verified when it is polled. It leaves the receive queue
+ * when it arrives, which may be later than it is sent.
+ */
+static void number(void)
+{
+	struct ibv_send_wr wr = { .wr_id = next_sent, .opcode = IBV_WR_SEND };
+
+	post_recv(1, next_sent);
+	post(0, &wr);
+	sent(0, next_sent++, IBV_WC_SUCCESS, IBV_WC_SEND);
+	unread++;
+	if (!(next_sent % DEPTH))
+		arrived();
+}
+
+static void poll_number(void)
+{
+	struct ibv_wc wc;
+
+	complete(w.queues[1].rcq, &wc);
+	wants(&wc, next_polled++, IBV_WC_SUCCESS, IBV_WC_RECV);
+	unread--;
 }
 
 /* Resize a queue with up to @most completions in it, @rounds times */
@@ -543,6 +713,115 @@ static void resize(void)
 	end_all();
 }
 
+/* A shared receive queue with @posted receives, of which the first is number @next_polled */
+static struct ibv_srq *srq;
+static __u64 next_posted;
+
+static int resize_srq_to(__u32 max_wr)
+{
+	struct ibv_srq_attr attr = { .max_wr = max_wr };
+
+	return ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
+}
+
+static __u32 srq_size(void)
+{
+	struct ibv_srq_attr attr;
+
+	MUST(!ibv_query_srq(srq, &attr));
+	return attr.max_wr;
+}
+
+static void post_shared(void)
+{
+	struct ibv_recv_wr wr = { .wr_id = next_posted++ }, *bad;
+
+	MUST(!ibv_post_srq_recv(srq, &wr, &bad));
+}
+
+/* Messages take receives all the time, as many as are outstanding. */
+static void messages(int count)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+	int i;
+
+	for (i = 0; i < count; i++)
+		post(0, &wr);
+}
+
+static void messages_are_done(int count)
+{
+	struct ibv_wc wc;
+
+	for (; count; count--) {
+		sent(0, 0, IBV_WC_SUCCESS, IBV_WC_SEND);
+		complete(w.queues[1].rcq, &wc);
+		wants(&wc, next_polled++, IBV_WC_SUCCESS, IBV_WC_RECV);
+	}
+}
+
+/* Resize the queue with up to @most receives in it, while up to @many messages take some. */
+static void resize_srq_often(int rounds, __u32 most, __u32 many)
+{
+	__u32 waiting, size, count;
+
+	for (; rounds; rounds--) {
+		size = srq_size();
+		while (next_posted - next_polled < most && next_posted - next_polled < size)
+			post_shared();
+		waiting = next_posted - next_polled;
+		count = pick(waiting < many ? waiting : many) + 1;
+		messages(count);
+		size = waiting + pick(3 * most);
+		MUST(!resize_srq_to(size) && srq_size() >= size);
+		messages_are_done(count);
+		waiting = next_posted - next_polled;
+		if (waiting > 3) {
+			size = srq_size();
+			MUST(resize_srq_to(waiting / 4) == EBUSY && srq_size() == size);
+		}
+	}
+}
+
+static void limits_of_srq(void)
+{
+	struct ibv_srq_attr attr = { .max_wr = 40, .srq_limit = 20 };
+
+	MUST(resize_srq_to(0) && resize_srq_to(32768));
+	MUST(!ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT));
+	MUST(!ibv_query_srq(srq, &attr) && attr.max_wr == 63 && attr.srq_limit == 20);
+	MUST(resize_srq_to(10) == EINVAL && srq_size() == 63);
+	attr.max_wr = 10;
+	attr.srq_limit = 16;
+	MUST(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) == EINVAL);
+	MUST(!ibv_query_srq(srq, &attr) && attr.max_wr == 63 && attr.srq_limit == 20);
+	attr.max_wr = 10;
+	attr.srq_limit = 15;
+	MUST(!ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT));
+	MUST(!ibv_query_srq(srq, &attr) && attr.max_wr == 15 && attr.srq_limit == 15);
+}
+
+static void resize_srq(void)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_device_attr device;
+
+	MUST(!ibv_query_device(w.sides[1].listener->verbs, &device));
+	MUST(device.device_cap_flags & IBV_DEVICE_SRQ_RESIZE);
+	make_queues();
+	srq = ibv_create_srq(w.sides[1].pd, &init);
+	MUST(srq);
+	w.queues[1].srq = srq;
+	limits_of_srq();
+	connect_both();
+	resize_srq_often(300, 14, DEPTH);
+	/* More than the kernel copies in one go */
+	resize_srq_often(100, 300, DEPTH);
+	messages(1);
+	messages_are_done(1);
+	end_all();
+}
+
 /**
  * main() - see the head of the file
  * @argc: number of arguments
@@ -558,8 +837,8 @@ int main(int argc, char **argv)
 		void (*run)(void);
 	} cases[] = {
 		{ "limits", limits }, { "immediate", immediate }, { "atomic", atomics },
-		{ "builder", builder }, { "poller", poller }, { "events", events },
-		{ "resize", resize },
+		{ "sum", sum }, { "builder", builder }, { "poller", poller }, { "events", events },
+		{ "resize", resize }, { "resize-srq", resize_srq },
 	};
 	size_t i;
 

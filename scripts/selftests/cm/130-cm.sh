@@ -50,7 +50,7 @@ flood_of_another() {
 }
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
-verbs_cases nobody private_data reject read_depths backlog two_hundred ports_in_use \
+verbs_cases nobody private_data reject read_depths backlog two_hundred ports_in_use one_port \
 	nothing_left
 t_run "no objects are left" no_objects
 rdma_down

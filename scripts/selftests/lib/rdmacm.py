@@ -11,6 +11,7 @@ import struct
 
 PS_TCP = 0x106
 RESOLVE_MS = 5000
+OPTION_ID, OPTION_ID_REUSEADDR = 0, 1
 
 EVENTS = ("ADDR_RESOLVED ADDR_ERROR ROUTE_RESOLVED ROUTE_ERROR CONNECT_REQUEST "
           "CONNECT_RESPONSE CONNECT_ERROR UNREACHABLE REJECTED ESTABLISHED DISCONNECTED "
@@ -46,6 +47,7 @@ def _library():
             ("bind_addr", ptr, ptr), ("listen", ptr, num),
             ("resolve_addr", ptr, ptr, ptr, num), ("resolve_route", ptr, num),
             ("connect", ptr, ptr), ("accept", ptr, ptr),
+            ("set_option", ptr, num, num, ptr, ctypes.c_size_t),
             ("reject", ptr, ptr, ctypes.c_uint8), ("disconnect", ptr)):
         getattr(lib, "rdma_" + name).argtypes = args
     return lib
@@ -112,6 +114,13 @@ class Id:
 
     def bind(self, addr, port):
         _call("bind_addr", self.ptr, _sockaddr(addr, port))
+
+    def bind_shared(self, addr, port):
+        """Binds to a port that others may be bound to."""
+        yes = ctypes.c_int(1)
+        _call("set_option", self.ptr, OPTION_ID, OPTION_ID_REUSEADDR, ctypes.byref(yes),
+              ctypes.sizeof(yes))
+        self.bind(addr, port)
 
     def listen_bound(self, backlog):
         _call("listen", self.ptr, backlog)

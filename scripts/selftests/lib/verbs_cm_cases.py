@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import rdmacm
-from verbs_base import PATIENCE, errno_of, expect
+from verbs_base import PATIENCE, RDMA_PORT, errno_of, expect
 from verbs_pairs import (ACCEPT, FAILURES, PAGE, RAW_PORT, REQUEST, Pair, alive, buffers, connect,
                          counted, disconnect, meet, pair, rng, wr)
 
@@ -464,6 +464,41 @@ def without_address(addr, dev):
         yield
     finally:
         ip("addr", "add", f"{addr}/24", "dev", dev)
+
+
+def own_address(addr):
+    route = ip("-o", "route", "get", addr).split()
+    return route[route.index("src") + 1]
+
+
+def tcp_ports(addr, port):
+    """Local ports of the streams to ADDR and PORT."""
+    dst = f"[{addr}]" if ":" in addr else addr
+    streams = subprocess.run(("ss", "-Htn", "dst", dst, "dport", "=", f":{port}"), check=True,
+                             stdout=subprocess.PIPE, text=True).stdout
+    return [int(line.split()[3].rsplit(":", 1)[1]) for line in streams.splitlines()]
+
+
+def one_port(l, r, addr):
+    """Connections from one port of rdma_cm to one other: TCP gives each a port of its own."""
+    own = (own_address(addr), OWN_PORT)
+    r.listen(addr)
+    with buffers(l, r, PAGE) as (lmr, rmr):
+        pairs = [connect(l, r, addr, {"own": own}, {}) for _ in range(4)]
+        ports = tcp_ports(addr, RDMA_PORT)
+        expect((len(set(ports)), OWN_PORT in ports), (4, True), f"ports {ports}")
+        for n, p in enumerate(pairs):
+            r.post_recv(p.rc, 5, (rmr[1], 100, rmr[2]))
+            l.post_send(p.lc, wr("SEND", [(lmr[1], 10 + n, lmr[2])], 6))
+            expect(r.complete(p.rc, "recv"), [(5, "SUCCESS", 10 + n)], "receive")
+            alive(p)
+        for p in pairs:
+            l.disconnect(p.lc)
+            l.event(p.lc, "DISCONNECTED")
+            r.child_event("DISCONNECTED")
+            l.close(p.lc)
+            r.close(p.rc)
+    disconnect(connect(l, r, addr, {"own": own}, {}))
 
 
 def route_lost(l, r, addr):

@@ -89,13 +89,15 @@ class Connections:
         return (conn.qp.qp_num, opts.get("ird", 16), opts.get("ord", 16),
                 opts.get("pdata", b""))
 
-    def _resolved(self, addr, port):
+    def _resolved(self, addr, port, own=None):
         """A connection that can be connected: its number, and the connection."""
         conn = Conn()
         num = self._number()
         self.conns[num] = conn
         conn.chan = rdmacm.Channel()
         conn.cmid = rdmacm.Id(conn.chan)
+        if own:
+            conn.cmid.bind_shared(*own)
         conn.cmid.resolve_addr(addr, port)
         self._event(conn.chan, "ADDR_RESOLVED")
         conn.cmid.resolve_route()
@@ -122,7 +124,7 @@ class Connections:
 
     def connect(self, addr, opts, port=RDMA_PORT):
         """Begin to connect; an event is to follow. Return a number."""
-        num, conn = self._resolved(addr, port)
+        num, conn = self._resolved(addr, port, opts.get("own"))
         self._resources(conn, opts)
         conn.cmid.connect(*self._param(conn, opts))
         return num

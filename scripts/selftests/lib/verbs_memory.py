@@ -15,7 +15,7 @@ from pyverbs.mr import MR
 from pyverbs.pd import PD
 from pyverbs.pyverbs_error import PyverbsRDMAError
 
-from verbs_base import (ALL, CMD_DEREG_MR, CMD_REG_MR, CMD_REREG_MR, DRIVER_SIW, EXPORTER,
+from verbs_base import (ALL, CMD_DEREG_MR, CMD_REG_MR, CMD_REREG_MR, DRIVER, EXPORTER,
                         EXPORTER_KINDS, EXPORTER_MAGIC, OBJECT_MR, REG_DMABUF_MR, REREG_PD,
                         UDMABUF_CREATE, VERBS_IOCTL, Failed, expect)
 
@@ -162,7 +162,7 @@ class Memory:
         attrs = ((0, 0, 0), (1, 0, self.pd.handle), (2, 8, offset), (3, 8, size), (4, 8, iova),
                  (5, 4, fd), (6, 4, access), (7, 4, addr), (8, 4, addr + 4))
         call = struct.pack("=HHHHQII", 24 + 16 * len(attrs), OBJECT_MR, REG_DMABUF_MR,
-                           len(attrs), 0, DRIVER_SIW, 0)
+                           len(attrs), 0, DRIVER, 0)
         call += b"".join(struct.pack("=HHHHQ", n, octets, 1, 0, value)
                          for n, octets, value in attrs)
         call = bytearray(call)

@@ -7,7 +7,7 @@ import time
 
 from pyverbs import enums
 
-from verbs_base import PATIENCE, Failed, expect, filling
+from verbs_base import IS_EXT, PATIENCE, Failed, expect, filling
 from verbs_pairs import (FAILURES, PAGE, REQUEST, buffers, connect, counted, disconnect, doomed,
                          ended, finish, pair, receives, refuses, rng, send, wr)
 
@@ -369,16 +369,20 @@ def advertised(l, _r, _addr):
 
 
 def srq_modify(l, _r, _addr):
-    """The limit of an SRQ can be set, to what the queue can hold; its size cannot."""
+    """The limit of an SRQ can be set, to what the queue can hold; its size on kiwarp-ext only."""
     queue = l.srq(20)
     size = l.srq_shown()[0]
     expect(size >= 20, True, f"size {size}")
     limit_bit, max_wr_bit = int(enums.IBV_SRQ_LIMIT), int(enums.IBV_SRQ_MAX_WR)
+    resizes = ((max_wr_bit, 2 * size, 0, errno.EOPNOTSUPP),
+               (max_wr_bit, size, 0, errno.EOPNOTSUPP),
+               (max_wr_bit | limit_bit, size, 1, errno.EOPNOTSUPP))
+    if IS_EXT:
+        resizes = ((max_wr_bit, size // 4, 0, errno.EINVAL), (max_wr_bit, size, 0, 0),
+                   (max_wr_bit, 0, 0, errno.EINVAL), (max_wr_bit | limit_bit, size, size, 0),
+                   (max_wr_bit | limit_bit, size, size + 1, errno.EINVAL))
     for mask, max_wr, limit, err in (
-            (limit_bit, 0, size, 0), (limit_bit, 0, size + 1, errno.EINVAL),
-            (max_wr_bit, 2 * size, 0, errno.EOPNOTSUPP),
-            (max_wr_bit, size, 0, errno.EOPNOTSUPP),
-            (max_wr_bit | limit_bit, size, 1, errno.EOPNOTSUPP),
+            (limit_bit, 0, size, 0), (limit_bit, 0, size + 1, errno.EINVAL), *resizes,
             (4, 0, 1, errno.EOPNOTSUPP), (0, 0, 1, 0)):
         expect(l.srq_modify(queue, mask, max_wr, limit), err, f"mask {mask} {max_wr} {limit}")
         expect(l.srq_shown(), (size, size), "size and limit")

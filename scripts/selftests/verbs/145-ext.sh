@@ -19,6 +19,22 @@ to_b() {
 	perf b "$tool" "$B4" "$@"
 }
 
+# qperf_to_b TEST: its server tells the client the port before it listens there, so the client is
+# sometimes refused, and may try again.
+qperf_to_b() {
+	local try
+	spawn qperf b qperf
+	wait_listen b 19765 10 || { spawn_stop qperf; return 1; }
+	for ((try = 0; try < 20; try++)); do
+		on_a timeout 60 qperf "$B4" -t 1 -cm1 "$1" >"$T_DIR/qperf" 2>&1 && break
+		grep -q -E 'Event rejected|rdma_connect failed' "$T_DIR/qperf" || try=20
+		_pause
+	done
+	spawn_stop qperf
+	cat "$T_DIR/qperf"
+	grep -q -E '(bw|latency|msg_rate) *=' "$T_DIR/qperf"
+}
+
 # The first device loads the module that has its type.
 autoloaded() {
 	unload_kiwarp && { ! grep -q '^kiwarp ' /proc/modules; } && rdma_up &&
@@ -33,7 +49,7 @@ one_device() {
 { load_kiwarp && topo_up 9000; } || bail "no two hosts"
 t_run "autoload" autoloaded
 t_run "one device on a netdev" one_device
-for case in limits immediate atomic builder poller events resize; do
+for case in limits immediate atomic sum builder poller events resize resize-srq; do
 	t_run "$case" "$PROGRAMS/ext" "$case"
 done
 for kind in FETCH_AND_ADD CMP_AND_SWAP; do
@@ -43,6 +59,9 @@ done
 t_run "ib_write_bw" to_b ib_write_bw 100 -s 65536
 t_run "ib_read_bw" to_b ib_read_bw 100 -s 65536
 t_run "ib_send_bw" to_b ib_send_bw 100 -s 65536
+for what in rc_rdma_write_bw rc_rdma_write_lat rc_compare_swap_mr rc_fetch_add_mr; do
+	t_run "qperf $what" qperf_to_b "$what"
+done
 t_run "rping" rping_to b $B4 -C 10 -S 4000
 rdma_down
 topo_down

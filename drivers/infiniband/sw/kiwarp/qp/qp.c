@@ -21,6 +21,11 @@
 /* Delay before the engines try again after memory was short */
 #define QP_RETRY_MS	2
 
+static void qp_note_sent(struct kiw_qp *qp, const struct kiw_perr_info *info)
+{
+	kiw_qp_note_term(qp, KIW_QP_TERM_SENT, info->layer, info->etype, info->code);
+}
+
 static const char *qp_dev_name(const struct kiw_qp *qp)
 {
 	return dev_name(&qp->ib.device->dev);
@@ -163,7 +168,7 @@ void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t 
 		kiw_count_fault(qp->stats, perr);
 	trace_kiw_perr_tx(qp_dev_name(qp), qp->ib.qp_num, info->text, info->layer, info->etype,
 			  info->code, opcode);
-	kiw_qp_note_term(qp, KIW_QP_TERM_SENT, info->layer, info->etype, info->code);
+	qp_note_sent(qp, info);
 	qp->fault_event = qp_fault_event(info->wcs, opcode);
 	qp->tx.term_len = kiw_term_encode(qp->tx.term, perr, head, head_len);
 	kiw_qp_handle_event(qp, KIW_QPE_FAULT);
@@ -245,19 +250,37 @@ int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe)
 }
 
 /**
+ * kiw_qp_foresee_fault() - note the Terminate before the work request that causes it completes
+ * @qp: the QP
+ * @perr: the fault; the caller calls kiw_qp_fault() next
+ *
+ * So the completion of that work request names the Terminate, as those that are flushed later do.
+ *
+ * Context: socket lock held, BHs off.
+ */
+void kiw_qp_foresee_fault(struct kiw_qp *qp, enum kiw_perr perr)
+{
+	kiw_sock_assert_held(qp->ks);
+	if (kiw_qp_state_places(kiw_qp_state(qp)))
+		qp_note_sent(qp, kiw_perr_info(perr));
+}
+
+/**
  * kiw_qp_post_completion() - post a completion to a CQ
  * @qp: the QP
  * @cq: its send or receive CQ
- * @wc: the completion
+ * @wc: the completion; if it has failed, its @term is set
  *
  * If the CQ is full, the completion is lost and the consumer can no longer know the state of the
  * QP. So the QP ends with a Terminate, and so will the other QPs of @cq.
  *
  * Context: socket lock held if there is a stream, BHs off.
  */
-void kiw_qp_post_completion(struct kiw_qp *qp, struct kiw_cq *cq, const struct kiw_wc *wc)
+void kiw_qp_post_completion(struct kiw_qp *qp, struct kiw_cq *cq, struct kiw_wc *wc)
 {
 	kiw_sock_assert_held(qp->ks);
+	if (unlikely(wc->status != KIW_WCS_SUCCESS))
+		wc->term = qp->term;
 	if (kiw_cq_post(cq, wc))
 		return;
 	kiw_qp_fault(qp, KIW_PERR_RDMAP_CATASTROPHIC, NULL, 0);

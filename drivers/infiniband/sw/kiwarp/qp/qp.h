@@ -121,8 +121,9 @@ struct kiw_conn_params {
  * @has_left_srq: IB_EVENT_QP_LAST_WQE_REACHED was raised
  * @is_ending: the QP is being destroyed, so @work starts nothing new
  * @startups: endpoints that are connecting for this QP
- * @term: the Terminate that ended the stream, for `rdma res show`: %KIW_QP_TERM_ bits; a single
- *	word, so a reader without a lock sees either all of it or nothing
+ * @term: the Terminate that ended the stream, for `rdma res show` and failed completions:
+ *	%KIW_QP_TERM_ bits; a single word, so a reader without a lock sees either all of it or
+ *	nothing
  * @fault_event: &enum ib_event_type that reports to the consumer why a fault ended the stream; a
  *	single byte, which @work reads without the socket lock
  * @gave_way: @work runs the engines next, and softirqs leave them alone until then
@@ -213,7 +214,7 @@ static inline enum kiw_qp_state kiw_qp_state(const struct kiw_qp *qp)
 	return smp_load_acquire(&qp->state);
 }
 
-/* Layout of &struct kiw_qp.term; 0: no Terminate */
+/* Layout of &struct kiw_qp.term; 0: no Terminate. Consumers see it (Documentation/uapi.rst). */
 #define KIW_QP_TERM_SENT	BIT(24)
 #define KIW_QP_TERM_RECEIVED	BIT(25)
 #define KIW_QP_TERM_LAYER	GENMASK(23, 16)
@@ -246,6 +247,7 @@ void kiw_qp_run_soon(struct kiw_qp *qp);
 void kiw_qp_retry_later(struct kiw_qp *qp);
 void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t head_len);
 int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe);
-void kiw_qp_post_completion(struct kiw_qp *qp, struct kiw_cq *cq, const struct kiw_wc *wc);
+void kiw_qp_foresee_fault(struct kiw_qp *qp, enum kiw_perr perr);
+void kiw_qp_post_completion(struct kiw_qp *qp, struct kiw_cq *cq, struct kiw_wc *wc);
 
 #endif /* KIW_QP_H */

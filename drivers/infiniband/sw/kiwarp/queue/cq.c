@@ -273,7 +273,9 @@ static void cq_translate(struct ib_wc *to, const struct kiw_wc *from)
 	to->opcode = opcode_table[from->op];
 	to->byte_len = from->byte_len;
 	to->port_num = 1;
-	if (from->with_inv) {
+	if (from->status != KIW_WCS_SUCCESS) {
+		to->vendor_err = from->term;
+	} else if (from->with_inv) {
 		to->wc_flags = IB_WC_WITH_INVALIDATE;
 		to->ex.invalidate_rkey = from->inv_stag;
 	} else if (from->with_imm) {

@@ -26,6 +26,7 @@
  * @byte_len: receives and Reads: number of bytes placed
  * @inv_stag: with @with_inv: the STag the peer invalidated
  * @imm: with @with_imm: the immediate data
+ * @term: if it has failed: the Terminate that ended the stream, as in &struct kiw_qp.term
  * @status: &enum kiw_wcs
  * @op: &enum kiw_wr_op
  * @with_inv: a Send with Invalidate arrived
@@ -39,6 +40,7 @@ struct kiw_wc {
 	union {
 		u32 inv_stag;
 		__be32 imm;
+		u32 term;
 	};
 	u8 status;
 	u8 op;

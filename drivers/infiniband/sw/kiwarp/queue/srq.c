@@ -5,11 +5,14 @@
  * Owns: the limit and its event, IB_EVENT_SRQ_LIMIT_REACHED. Setting the limit arms the event. It
  * is raised once, when a message leaves fewer receives than the limit in the queue. A work item
  * raises it, because the consumer may sleep in its handler, which must not be called under our
- * locks. The ring's memory belongs to the code that allocated it.
+ * locks. The ring's memory belongs to the code that allocated it. kiw_srq_resize() may replace the
+ * ring, so in the end that code frees whatever ring the queue has.
  *
  * Contexts: all QPs that share the queue fetch receives in softirq or with BHs off. Locks:
  * that of the receive queue, which protects the limit, too.
  */
+#include <linux/sched.h>
+#include <linux/slab.h>
 #include <linux/workqueue.h>
 
 #include "srq.h"
@@ -32,7 +35,8 @@ static void srq_raise_limit_event(struct work_struct *work)
  * kiw_srq_init() - initialize a shared receive queue
  * @srq: the queue; the core has set up its @ib already
  * @ops: format of @ring
- * @ring: zeroed; stays the caller's, valid until kiw_srq_uninit() has returned
+ * @ring: zeroed; stays the caller's, valid until kiw_srq_uninit() has returned or another ring has
+ *	replaced it
  * @size: slots of @ring, a power of two
  * @max_sge: maximum number of SGEs of a receive
  * @stats: the device's counters
@@ -118,10 +122,63 @@ int kiw_srq_set_limit(struct kiw_srq *srq, u32 limit)
 {
 	unsigned long flags;
 
-	if (limit > srq->rq.size)
+	if (limit > READ_ONCE(srq->rq.size))
 		return -EINVAL;
 	spin_lock_irqsave(&srq->rq.lock, flags);
 	WRITE_ONCE(srq->limit, limit);
 	spin_unlock_irqrestore(&srq->rq.lock, flags);
 	return 0;
+}
+
+/**
+ * kiw_srq_move() - let a shared receive queue use another ring
+ * @srq: the queue; may be posted to and fetched from meanwhile; not destroyed
+ * @move: the new ring and its size; on success, its @ring becomes the old one
+ * @entry: the mmap entry of the new ring, or NULL for a kernel consumer; on success, it becomes
+ *	that of the old one
+ *
+ * The receives in the queue stay, in order, and so does the limit. The caller frees the ring that
+ * @move has in the end.
+ *
+ * Context: process; may sleep; takes @srq->rq.lock, as often as the format wants.
+ * Return: 0, or -EBUSY: there are more receives than would fit, and nothing has changed.
+ */
+int kiw_srq_move(struct kiw_srq *srq, struct kiw_rq_move *move, struct rdma_user_mmap_entry **entry)
+{
+	struct kiw_rq *rq = &srq->rq;
+	unsigned long flags;
+	int ret;
+
+	do {
+		cond_resched();
+		spin_lock_irqsave(&rq->lock, flags);
+		ret = rq->ops->move(rq, move);
+		if (!ret)
+			swap(srq->user, *entry);
+		spin_unlock_irqrestore(&rq->lock, flags);
+	} while (ret == -EAGAIN);
+	return ret;
+}
+
+/**
+ * kiw_srq_resize() - change the number of slots of a shared receive queue in the kernel format
+ * @srq: the queue; may be posted to and fetched from meanwhile; not destroyed
+ * @size: slots, a power of two
+ *
+ * Context: process; may sleep; takes @srq->rq.lock. Interrupts are off for longer, the more
+ * receives are in the queue.
+ * Return: 0; -ENOMEM; -EBUSY: more than @size receives are in the queue. On error nothing has
+ * changed.
+ */
+int kiw_srq_resize(struct kiw_srq *srq, u32 size)
+{
+	struct kiw_rq_move move = { .ring = kiw_rq_kernel_ring(size), .size = size };
+	struct rdma_user_mmap_entry *entry = NULL;
+	int ret;
+
+	if (!move.ring)
+		return -ENOMEM;
+	ret = kiw_srq_move(srq, &move, &entry);
+	kvfree(move.ring);
+	return ret;
 }

@@ -14,7 +14,7 @@
  *	protected by @rq.lock
  * @event_work: raises the event in process context, outside every lock
  * @stats: the device's counters
- * @user: user ABI: the mapped ring; NULL for kernel consumers
+ * @user: user ABI: the mapped ring; NULL for kernel consumers; replaced under @rq.lock
  */
 struct kiw_srq {
 	struct ib_srq ib;
@@ -30,10 +30,19 @@ static inline struct kiw_srq *to_kiw_srq(struct ib_srq *ibsrq)
 	return container_of(ibsrq, struct kiw_srq, ib);
 }
 
+/* Is its ring mapped by a process? */
+static inline bool kiw_srq_is_user(const struct kiw_srq *srq)
+{
+	return srq->rq.ops != &kiw_rq_kernel_ops;
+}
+
 void kiw_srq_init(struct kiw_srq *srq, const struct kiw_rq_ops *ops, void *ring, u32 size,
 		  u8 max_sge, struct kiw_stats *stats);
 void kiw_srq_uninit(struct kiw_srq *srq);
 int kiw_srq_fetch(struct kiw_srq *srq, struct kiw_rwqe *wqe);
 int kiw_srq_set_limit(struct kiw_srq *srq, u32 limit);
+int kiw_srq_move(struct kiw_srq *srq, struct kiw_rq_move *move,
+		 struct rdma_user_mmap_entry **entry);
+int kiw_srq_resize(struct kiw_srq *srq, u32 size);
 
 #endif /* KIW_SRQ_H */

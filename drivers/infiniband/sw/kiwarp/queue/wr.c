@@ -401,7 +401,24 @@ static bool wr_rq_has(struct kiw_rq *rq, u32 n)
 	return kiw_ring_used(rq->put, rq->get) >= n;
 }
 
+/* In one go, because a consumer may post meanwhile */
+static int wr_rq_move(struct kiw_rq *rq, struct kiw_rq_move *move)
+{
+	const struct kiw_rwqe *from = rq->ring;
+	struct kiw_rwqe *to = move->ring;
+	u32 pos;
+
+	lockdep_assert_held(&rq->lock);
+	if (kiw_ring_used(rq->put, rq->get) > move->size)
+		return -EBUSY;
+	for (pos = rq->get; pos != rq->put; pos++)
+		to[kiw_ring_slot(pos, move->size)] = from[kiw_ring_slot(pos, rq->size)];
+	kiw_rq_exchange(rq, move);
+	return 0;
+}
+
 const struct kiw_rq_ops kiw_rq_kernel_ops = {
 	.fetch = wr_rq_fetch,
 	.has = wr_rq_has,
+	.move = wr_rq_move,
 };

@@ -10,6 +10,7 @@
 #ifndef KIW_WR_H
 #define KIW_WR_H
 
+#include <linux/minmax.h>
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
 
@@ -174,6 +175,22 @@ struct kiw_sq;
 struct kiw_rq;
 
 /**
+ * struct kiw_rq_move - receives on their way to another ring of the queue
+ * @ring: the new ring, zeroed; after the move: the old one
+ * @size: slots of the new ring, a power of two
+ * @next: position of the first receive that is not in the new ring
+ * @end: position behind the last receive that moves
+ * @is_begun: @next and @end are valid
+ */
+struct kiw_rq_move {
+	void *ring;
+	u32 size;
+	u32 next;
+	u32 end;
+	bool is_begun;
+};
+
+/**
  * struct kiw_sq_ops - a format of send queue rings
  * @fetch: take the oldest entry; called with &struct kiw_sq.lock held. 1: @wqe is valid; 0: the
  *	queue is empty; -EINVAL: a malformed entry was taken, @wqe->wr_id and @wqe->op identify it
@@ -188,10 +205,14 @@ struct kiw_sq_ops {
  * struct kiw_rq_ops - a format of receive queue rings, shared ones included
  * @fetch: as in &struct kiw_sq_ops, with &struct kiw_rq.lock held
  * @has: are there at least @n entries; with &struct kiw_rq.lock held
+ * @move: copy some of the entries to a new ring; with &struct kiw_rq.lock held. 0: those were the
+ *	last, and the queue uses the new ring now; -EAGAIN: there are more; -EBUSY: there are too
+ *	many, and the queue has not changed. NULL: the ring is not replaced
  */
 struct kiw_rq_ops {
 	int (*fetch)(struct kiw_rq *rq, struct kiw_rwqe *wqe);
 	bool (*has)(struct kiw_rq *rq, u32 n);
+	int (*move)(struct kiw_rq *rq, struct kiw_rq_move *move);
 };
 
 /**
@@ -223,7 +244,7 @@ struct kiw_sq {
  * struct kiw_rq - a receive queue, of a QP or shared
  * @lock: protects @put, @get and the ring; irq-safe; innermost
  * @ops: format
- * @ring: entries
+ * @ring: entries; that of a shared queue may be replaced, and @size with it
  * @size: slots, a power of two
  * @put: free-running: next slot to post to (kernel format only)
  * @get: free-running: next slot to fetch
@@ -238,6 +259,15 @@ struct kiw_rq {
 	u32 get;
 	u8 max_sge;
 };
+
+/* End a move: exchange the rings; called with &struct kiw_rq.lock held. */
+static inline void kiw_rq_exchange(struct kiw_rq *rq, struct kiw_rq_move *move)
+{
+	lockdep_assert_held(&rq->lock);
+	swap(rq->ring, move->ring);
+	/* A query reads it without the lock. */
+	WRITE_ONCE(rq->size, move->size);
+}
 
 /* Are there at least @n entries to fetch; @n is 1 or 2; any context */
 static inline bool kiw_sq_has(const struct kiw_sq *sq, u32 n)

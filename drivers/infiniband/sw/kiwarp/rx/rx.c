@@ -208,6 +208,23 @@ static void rx_complete_read(struct kiw_qp *qp, struct kiw_read *read, enum kiw_
 	kiw_tx_complete(qp);
 }
 
+/* Fail a receive because of @perr, which ends the stream. Return: @perr */
+static enum kiw_perr rx_fail_recv(struct kiw_qp *qp, enum kiw_wcs status, enum kiw_perr perr)
+{
+	kiw_qp_foresee_fault(qp, perr);
+	rx_complete_recv(qp, NULL, status, 0);
+	return perr;
+}
+
+/* The same for a Read or an Atomic Operation */
+static enum kiw_perr rx_fail_read(struct kiw_qp *qp, struct kiw_read *read, enum kiw_wcs status,
+				  enum kiw_perr perr)
+{
+	kiw_qp_foresee_fault(qp, perr);
+	rx_complete_read(qp, read, status);
+	return perr;
+}
+
 /* Fail a Read whose sink is bad. Its completion says why; the peer gets a generic error. */
 static enum kiw_perr rx_sink_fault(struct kiw_qp *qp, struct kiw_read *read, enum kiw_wcs status,
 				   const char *what)
@@ -217,8 +234,7 @@ static enum kiw_perr rx_sink_fault(struct kiw_qp *qp, struct kiw_read *read, enu
 	kiw_count(qp->stats, KIW_STAT_WR_INVALID);
 	trace_kiw_wr_invalid(dev_name(&qp->ib.device->dev), qp->ib.qp_num, pend->wr_id, pend->op,
 			     what);
-	rx_complete_read(qp, read, status);
-	return KIW_PERR_RDMAP_CATASTROPHIC;
+	return rx_fail_read(qp, read, status, KIW_PERR_RDMAP_CATASTROPHIC);
 }
 
 /* Complete a Read whose Response was placed. First invalidate the sink if that was asked for. */
@@ -237,8 +253,7 @@ static enum kiw_perr rx_own_fault(struct kiw_qp *qp, enum kiw_wcs status, const 
 	kiw_count(qp->stats, KIW_STAT_WR_INVALID);
 	trace_kiw_wr_invalid(dev_name(&qp->ib.device->dev), qp->ib.qp_num, qp->rx.recv.wr_id,
 			     KIW_WR_RECV, what);
-	rx_complete_recv(qp, NULL, status, 0);
-	return KIW_PERR_RDMAP_CATASTROPHIC;
+	return rx_fail_recv(qp, status, KIW_PERR_RDMAP_CATASTROPHIC);
 }
 
 /* Messages, one segment at a time */
@@ -273,8 +288,7 @@ static enum kiw_perr rx_invalidate(struct kiw_qp *qp, const struct kiw_ddp_seg *
 		kiw_count(qp->stats, KIW_STAT_RX_INVALIDATES);
 		return KIW_PERR_NONE;
 	}
-	rx_complete_recv(qp, NULL, KIW_WCS_GENERAL, 0);
-	return KIW_PERR_RDMAP_INVALIDATE;
+	return rx_fail_recv(qp, KIW_WCS_GENERAL, KIW_PERR_RDMAP_INVALIDATE);
 }
 
 /*
@@ -305,10 +319,8 @@ static enum kiw_perr rx_send(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 		perr = rx_take_recv(qp);
 	if (perr != KIW_PERR_NONE)
 		return perr;
-	if (seg->payload_len > recv->length - queue->mo) {
-		rx_complete_recv(qp, NULL, KIW_WCS_LOC_LEN, 0);
-		return KIW_PERR_DDP_TOO_LONG;
-	}
+	if (seg->payload_len > recv->length - queue->mo)
+		return rx_fail_recv(qp, KIW_WCS_LOC_LEN, KIW_PERR_DDP_TOO_LONG);
 	fault = rx_place_sgl(qp, cur, seg->payload_len);
 	if (fault == KIW_MEM_LOST)
 		return KIW_PERR_RDMAP_CATASTROPHIC;
@@ -403,11 +415,8 @@ static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_cursor *c
 	enum kiw_perr perr = rx_match_response(read, seg);
 	enum kiw_mem_fault fault;
 
-	if (perr != KIW_PERR_NONE) {
-		if (read)
-			rx_complete_read(qp, read, KIW_WCS_BAD_RESP);
-		return perr;
-	}
+	if (perr != KIW_PERR_NONE)
+		return read ? rx_fail_read(qp, read, KIW_WCS_BAD_RESP, perr) : perr;
 	if (!qp->rx.in_message)
 		rx_begin_sgl(qp, read->sge, read->num_sge);
 	fault = rx_place_sgl(qp, cur, seg->payload_len);
@@ -489,11 +498,8 @@ static enum kiw_perr rx_atomic_response(struct kiw_qp *qp, struct kiw_rx_cursor 
 		return KIW_PERR_RDMAP_CATASTROPHIC;
 	kiw_atomic_resp_decode(wire, &resp);
 	perr = kiw_rx_match_atomic(qp, read, seg, &resp);
-	if (perr != KIW_PERR_NONE) {
-		if (read)
-			rx_complete_read(qp, read, KIW_WCS_BAD_RESP);
-		return perr;
-	}
+	if (perr != KIW_PERR_NONE)
+		return read ? rx_fail_read(qp, read, KIW_WCS_BAD_RESP, perr) : perr;
 	rx_begin_sgl(qp, read->sge, read->num_sge);
 	if (kiw_sgl_put(&qp->rx.sgl, &resp.value, sizeof(resp.value)) != KIW_MEM_OK)
 		return rx_sink_fault(qp, read, KIW_WCS_LOC_PROT, "buffer for the original value");

@@ -224,9 +224,21 @@ static int sock_new(struct kiw_sock_pool *pool, const struct kiw_sock_local *loc
 }
 
 /*
+ * Bind to the address of @local, and to a port that is unused. If ports could be reused, TCP might
+ * choose that of another of our streams to the same peer, and only the connect would fail.
+ */
+static int sock_bind_elsewhere(struct socket *sock, const struct sockaddr_storage *local)
+{
+	struct sockaddr_storage addr = *local;
+
+	sock->sk->sk_reuse = SK_NO_REUSE;
+	sock_clear_port(&addr);
+	return kernel_bind(sock, (struct sockaddr_unsized *)&addr, sock_addr_len(&addr));
+}
+
+/*
  * Bind to @local, or to another port if TCP already uses that one: rdma_cm has chosen it from a
- * port space of its own. The other port must be unused. If ports could be reused, TCP might choose
- * that of another of our streams to the same peer, and only the connect would fail.
+ * port space of its own.
  */
 static int sock_bind_local(struct socket *sock, const struct sockaddr_storage *local)
 {
@@ -234,11 +246,54 @@ static int sock_bind_local(struct socket *sock, const struct sockaddr_storage *l
 	int ret;
 
 	ret = kernel_bind(sock, (struct sockaddr_unsized *)&addr, sock_addr_len(&addr));
-	if (ret != -EADDRINUSE)
+	return ret == -EADDRINUSE ? sock_bind_elsewhere(sock, local) : ret;
+}
+
+static int sock_start_connect(struct socket *sock, const struct sockaddr_storage *remote)
+{
+	struct sockaddr_storage addr = *remote;
+	int ret;
+
+	ret = kernel_connect(sock, (struct sockaddr_unsized *)&addr, sock_addr_len(&addr),
+			     O_NONBLOCK);
+	return ret == -EINPROGRESS ? 0 : ret;
+}
+
+/* Disconnect, and release the port, which TCP keeps because bind() chose it. */
+static int sock_disconnect(struct socket *sock)
+{
+	struct sockaddr addr = { .sa_family = AF_UNSPEC };
+	struct sock *sk = sock->sk;
+	int ret;
+
+	ret = kernel_connect(sock, (struct sockaddr_unsized *)&addr, sizeof(addr), 0);
+	lock_sock(sk);
+	if (!ret && inet_csk(sk)->icsk_bind_hash)
+		sk->sk_prot->put_port(sk);
+	release_sock(sk);
+	/* Clear the error that TCP has set because the stream was reset. */
+	sock_error(sk);
+	return ret;
+}
+
+/*
+ * Connect from the port of @local, or from another one if there is a stream from that port to the
+ * same remote address and port already. A consumer may make several connections from one port of
+ * rdma_cm to one destination (rdma_set_reuseaddr()), as RTRS does. TCP cannot.
+ */
+static int sock_connect_local(struct socket *sock, const struct kiw_sock_local *local,
+			      const struct sockaddr_storage *remote)
+{
+	int ret;
+
+	ret = sock_start_connect(sock, remote);
+	/* The port mapper has told the peer the port that it reserved. */
+	if (ret != -EADDRNOTAVAIL || local->is_reserved)
 		return ret;
-	sock->sk->sk_reuse = SK_NO_REUSE;
-	sock_clear_port(&addr);
-	return kernel_bind(sock, (struct sockaddr_unsized *)&addr, sock_addr_len(&addr));
+	ret = sock_disconnect(sock);
+	if (!ret)
+		ret = sock_bind_elsewhere(sock, local->addr);
+	return ret ? ret : sock_start_connect(sock, remote);
 }
 
 /**
@@ -277,7 +332,6 @@ struct kiw_sock *kiw_sock_connect(struct kiw_sock_pool *pool, const struct kiw_s
 				  const struct sockaddr_storage *remote,
 				  const struct kiw_sock_ops *ops, void *owner)
 {
-	struct sockaddr_storage addr = *remote;
 	struct socket *sock;
 	struct kiw_sock *ks;
 	int ret;
@@ -294,9 +348,8 @@ struct kiw_sock *kiw_sock_connect(struct kiw_sock_pool *pool, const struct kiw_s
 	sock_wrap(ks, sock);
 	if (local->is_memalloc)
 		sk_set_memalloc(ks->sk);
-	ret = kernel_connect(sock, (struct sockaddr_unsized *)&addr, sock_addr_len(&addr),
-			     O_NONBLOCK);
-	if (ret && ret != -EINPROGRESS) {
+	ret = sock_connect_local(sock, local, remote);
+	if (ret) {
 		kiw_sock_drop(ks, true);
 		kiw_sock_put(ks);
 		return ERR_PTR(ret);
@@ -308,23 +361,6 @@ err_release:
 err_free:
 	kfree(ks);
 	return ERR_PTR(ret);
-}
-
-/* Disconnect, and release the port, which TCP keeps because bind() chose it. */
-static int sock_disconnect(struct socket *sock)
-{
-	struct sockaddr addr = { .sa_family = AF_UNSPEC };
-	struct sock *sk = sock->sk;
-	int ret;
-
-	ret = kernel_connect(sock, (struct sockaddr_unsized *)&addr, sizeof(addr), 0);
-	lock_sock(sk);
-	if (!ret && inet_csk(sk)->icsk_bind_hash)
-		sk->sk_prot->put_port(sk);
-	release_sock(sk);
-	/* Clear the error that TCP has set because the stream was reset. */
-	sock_error(sk);
-	return ret;
 }
 
 /**
@@ -354,10 +390,7 @@ int kiw_sock_reconnect(struct kiw_sock *ks, const struct sockaddr_storage *local
 	ret = kernel_bind(ks->sock, (struct sockaddr_unsized *)&addr, sock_addr_len(&addr));
 	if (ret)
 		return ret;
-	addr = *remote;
-	ret = kernel_connect(ks->sock, (struct sockaddr_unsized *)&addr, sock_addr_len(&addr),
-			     O_NONBLOCK);
-	return ret == -EINPROGRESS ? 0 : ret;
+	return sock_start_connect(ks->sock, remote);
 }
 
 /**

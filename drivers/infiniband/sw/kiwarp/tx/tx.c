@@ -139,6 +139,7 @@ static void tx_fail_current(struct kiw_qp *qp, enum kiw_wcs status)
 	pend->is_done = true;
 	tx->kind = KIW_TX_NONE;
 	tx->has_wqe = false;
+	kiw_qp_foresee_fault(qp, KIW_PERR_RDMAP_CATASTROPHIC);
 	kiw_tx_complete(qp);
 	kiw_qp_fault(qp, KIW_PERR_RDMAP_CATASTROPHIC, NULL, 0);
 }

@@ -12,13 +12,15 @@
  * in this order, before the object itself is set up. So nothing but the rings has to be undone when
  * the response cannot be delivered.
  *
- * Contexts: process. Locks: that of a completion queue while its ring is replaced.
+ * Contexts: process. Locks: that of a completion queue or a shared receive queue, while its ring is
+ * replaced.
  */
 #include "uapi.h"
 
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 #include <rdma/uverbs_ioctl.h>
 
@@ -372,6 +374,64 @@ int kiw_uapi_make_srq(struct kiw_srq *srq, u32 slots, struct ib_udata *udata, vo
 		kiw_ring_free(srq->user, *ring);
 		srq->user = NULL;
 	}
+	return ret;
+}
+
+/* Sets @dest to where the process wants to be told of the new ring */
+static int uapi_resize_srq_dest(struct kiw_device *dev, struct ib_udata *udata, void __user **dest)
+{
+	size_t bytes = dev->uapi->srq_resize_req_bytes;
+	u64 req[KIW_UAPI_WORDS] = {};
+	int ret;
+
+	if (udata->inlen < bytes ||
+	    (udata->inlen > bytes && !ib_is_udata_cleared(udata, bytes, udata->inlen - bytes))) {
+		kiw_count(&dev->stats, KIW_STAT_UDATA_INVALID);
+		return -EINVAL;
+	}
+	ret = ib_copy_from_udata(req, udata, bytes);
+	if (ret)
+		return ret;
+	*dest = u64_to_user_ptr(dev->uapi->srq_resize_dest(req));
+	return 0;
+}
+
+/**
+ * kiw_uapi_resize_srq() - replace the ring of a process's shared receive queue, and tell it
+ * @srq: the queue; may be posted to and fetched from meanwhile; not destroyed
+ * @slots: slots of the new ring, a power of two
+ * @udata: the request
+ *
+ * The process is told first, so that nothing has changed if that fails. It maps the new ring and
+ * unmaps the old one when the call has returned. Receives that it posts meanwhile may be lost.
+ *
+ * Context: process; may sleep; takes @srq->rq.lock, for a few receives at a time.
+ * Return: 0; -EOPNOTSUPP: the ABI cannot; -EINVAL or -EFAULT: bad @udata; -ENOMEM; -EBUSY: there
+ * are more receives than would fit. On error nothing has changed.
+ */
+int kiw_uapi_resize_srq(struct kiw_srq *srq, u32 slots, struct ib_udata *udata)
+{
+	struct kiw_device *dev = to_kiw_device(srq->ib.device);
+	const struct kiw_uapi_ops *uapi = dev->uapi;
+	struct kiw_rq_move move = { .size = slots };
+	struct rdma_user_mmap_entry *entry;
+	u64 resp[KIW_UAPI_WORDS] = {};
+	void __user *dest;
+	int ret;
+
+	if (!srq->rq.ops->move)
+		return -EOPNOTSUPP;
+	ret = uapi_resize_srq_dest(dev, udata, &dest);
+	if (ret)
+		return ret;
+	entry = uapi_ring_alloc(uapi, udata, slots, uapi->rq_bytes(slots), &move.ring);
+	if (!entry)
+		return -ENOMEM;
+	uapi->srq_resize_resp(resp, slots, uapi_ring_key(entry));
+	ret = -EFAULT;
+	if (!copy_to_user(dest, resp, uapi->srq_resize_resp_bytes))
+		ret = kiw_srq_move(srq, &move, &entry);
+	kiw_ring_free(entry, NULL);
 	return ret;
 }
 

@@ -41,6 +41,8 @@ struct kiw_srq;
  * @cq_resp_bytes: size of the response of create_cq, and of resize_cq
  * @srq_resp_bytes: size of the response of create_srq
  * @qp_resp_bytes: size of the response of create_qp
+ * @srq_resize_req_bytes: size of the request of modify_srq if there is a new size; @rq has a move
+ * @srq_resize_resp_bytes: size of what is written to the address in that request
  * @mr_req_bytes: size of the request of reg_mr, 0 if there is none
  * @mr_resp_bytes: size of the response of reg_mr, 0 if there is none
  * @sq_bytes: size of the mapping of a send ring with @slots
@@ -53,6 +55,9 @@ struct kiw_srq;
  * @srq_resp: write the response of create_srq; likewise
  * @qp_resp: write the response of create_qp; the queues of @qp have been set up; @rq_key is 0 if
  *	it has a shared receive queue
+ * @srq_resize_dest: the address in the process at which it wants to be told of the new ring; @req
+ *	is a private copy of the request of modify_srq; NULL if @rq has no move
+ * @srq_resize_resp: write what goes there; @key as for @srq_resp
  * @mr_req_is_good: is the request of reg_mr valid; @req is a private copy, zeroed beyond what the
  *	process passed; NULL if there is no request
  * @mr_resp: write the response of reg_mr; NULL if there is none
@@ -76,6 +81,8 @@ struct kiw_uapi_ops {
 	u8 cq_resp_bytes;
 	u8 srq_resp_bytes;
 	u8 qp_resp_bytes;
+	u8 srq_resize_req_bytes;
+	u8 srq_resize_resp_bytes;
 	u8 mr_req_bytes;
 	u8 mr_resp_bytes;
 	size_t (*sq_bytes)(u32 slots);
@@ -86,6 +93,8 @@ struct kiw_uapi_ops {
 	void (*cq_resp)(void *resp, u32 slots, u64 key);
 	void (*srq_resp)(void *resp, u32 slots, u64 key);
 	void (*qp_resp)(void *resp, const struct kiw_qp *qp, u64 sq_key, u64 rq_key);
+	u64 (*srq_resize_dest)(const void *req);
+	void (*srq_resize_resp)(void *resp, u32 slots, u64 key);
 	bool (*mr_req_is_good)(const void *req);
 	void (*mr_resp)(void *resp, u32 stag);
 };
@@ -99,6 +108,7 @@ int kiw_uapi_open(struct ib_ucontext *uctx, struct ib_udata *udata);
 int kiw_uapi_make_cq(struct kiw_cq *cq, u32 slots, struct ib_udata *udata, void **ring);
 int kiw_uapi_resize_cq(struct kiw_cq *cq, u32 slots, struct ib_udata *udata);
 int kiw_uapi_make_srq(struct kiw_srq *srq, u32 slots, struct ib_udata *udata, void **ring);
+int kiw_uapi_resize_srq(struct kiw_srq *srq, u32 slots, struct ib_udata *udata);
 int kiw_uapi_make_qp(struct kiw_qp *qp, struct ib_udata *udata);
 int kiw_uapi_check_mr(struct kiw_device *dev, struct ib_udata *udata);
 int kiw_uapi_tell_mr(struct kiw_device *dev, struct ib_udata *udata, u32 stag);

@@ -50,6 +50,8 @@ static_assert(KIW_MAX_INLINE % sizeof(u64) == 0);
 static_assert(sizeof(struct rxe_create_cq_resp) <= KIW_UAPI_BYTES);
 static_assert(sizeof(struct rxe_create_srq_resp) <= KIW_UAPI_BYTES);
 static_assert(sizeof(struct rxe_create_qp_resp) <= KIW_UAPI_BYTES);
+static_assert(sizeof(struct rxe_modify_srq_cmd) <= KIW_UAPI_BYTES);
+static_assert(sizeof(struct mminfo) <= KIW_UAPI_BYTES);
 
 /* Slot @pos of a ring with @size slots of @bytes */
 static void *rxe_slot(void *ring, u32 pos, u32 size, size_t bytes)
@@ -290,9 +292,48 @@ static bool rxe_rq_has(struct kiw_rq *rq, u32 n)
 	return rxe_posted(rq->ring, rq->get, rq->size) >= n;
 }
 
+/* Entries of a queue that are copied with interrupts off; at most 16 KiB */
+#define MOVE_BATCH	64
+
+/*
+ * Copy a batch of receives to the new ring, and let the queue use that ring after the last one.
+ *
+ * A receive has the same position in both rings. So the kernel may fetch meanwhile, and two moves
+ * may overlap, as for completions below.
+ *
+ * The provider holds a lock of its own during the call, so it posts nothing. Receives that a
+ * process posts nevertheless are lost. It cannot prolong the move, because its index is read once.
+ * If more are fetched than it had posted then, they also count as too many.
+ */
+static int rxe_rq_move(struct kiw_rq *rq, struct kiw_rq_move *move)
+{
+	struct rxe_queue_buf *buf = move->ring;
+	u32 end;
+
+	lockdep_assert_held(&rq->lock);
+	if (!move->is_begun) {
+		move->next = rq->get;
+		move->end = rq->get + rxe_posted(rq->ring, rq->get, rq->size);
+		move->is_begun = true;
+	}
+	if (move->end - rq->get > move->size - 1)
+		return -EBUSY;
+	end = move->next + min_t(u32, move->end - move->next, MOVE_BATCH);
+	for (; move->next != end; move->next++)
+		memcpy(rxe_slot(move->ring, move->next, move->size, RQE_BYTES),
+		       rxe_slot(rq->ring, move->next, rq->size, RQE_BYTES), RQE_BYTES);
+	if (end != move->end)
+		return -EAGAIN;
+	buf->consumer_index = kiw_ring_slot(rq->get, move->size);
+	buf->producer_index = kiw_ring_slot(end, move->size);
+	kiw_rq_exchange(rq, move);
+	return 0;
+}
+
 static const struct kiw_rq_ops rxe_rq_ops = {
 	.fetch = rxe_rq_fetch,
 	.has = rxe_rq_has,
+	.move = rxe_rq_move,
 };
 
 static const u8 status_table[KIW_WCS_COUNT] = {
@@ -340,7 +381,9 @@ static void rxe_write_cqe(struct ib_uverbs_wc *to, const struct kiw_wc *wc)
 		.port_num = 1,
 	};
 
-	if (wc->with_inv) {
+	if (wc->status != KIW_WCS_SUCCESS) {
+		cqe.vendor_err = wc->term;
+	} else if (wc->with_inv) {
 		cqe.wc_flags = WC_WITH_INV;
 		cqe.ex.invalidate_rkey = wc->inv_stag;
 	} else if (wc->with_imm) {
@@ -392,9 +435,6 @@ static bool rxe_cq_is_unread(struct kiw_cq *cq)
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return is_unread;
 }
-
-/* Completions that are copied with interrupts off, 4 KiB */
-#define MOVE_BATCH	64
 
 /*
  * Copy a batch of completions to the new ring, and let the queue use that ring after the last one.
@@ -477,13 +517,27 @@ static void rxe_cq_resp(void *resp, u32 slots, u64 key)
 	to->mi.size = rxe_cq_bytes(slots);
 }
 
+static void rxe_srq_resize_resp(void *resp, u32 slots, u64 key)
+{
+	struct mminfo *to = resp;
+
+	to->offset = key;
+	to->size = rxe_rq_bytes(slots);
+}
+
 /* srq_num stays 0: it is only for XRC, which the driver does not have. */
 static void rxe_srq_resp(void *resp, u32 slots, u64 key)
 {
 	struct rxe_create_srq_resp *to = resp;
 
-	to->mi.offset = key;
-	to->mi.size = rxe_rq_bytes(slots);
+	rxe_srq_resize_resp(&to->mi, slots, key);
+}
+
+static u64 rxe_srq_resize_dest(const void *req)
+{
+	const struct rxe_modify_srq_cmd *from = req;
+
+	return from->mmap_info_addr;
 }
 
 static void rxe_qp_resp(void *resp, const struct kiw_qp *qp, u64 sq_key, u64 rq_key)
@@ -524,6 +578,8 @@ const struct kiw_uapi_ops kiw_uapi_rxe = {
 	.cq_resp_bytes = sizeof(struct rxe_create_cq_resp),
 	.srq_resp_bytes = sizeof(struct rxe_create_srq_resp),
 	.qp_resp_bytes = sizeof(struct rxe_create_qp_resp),
+	.srq_resize_req_bytes = sizeof(struct rxe_modify_srq_cmd),
+	.srq_resize_resp_bytes = sizeof(struct mminfo),
 	.sq_bytes = rxe_sq_bytes,
 	.rq_bytes = rxe_rq_bytes,
 	.cq_bytes = rxe_cq_bytes,
@@ -531,4 +587,6 @@ const struct kiw_uapi_ops kiw_uapi_rxe = {
 	.cq_resp = rxe_cq_resp,
 	.srq_resp = rxe_srq_resp,
 	.qp_resp = rxe_qp_resp,
+	.srq_resize_dest = rxe_srq_resize_dest,
+	.srq_resize_resp = rxe_srq_resize_resp,
 };

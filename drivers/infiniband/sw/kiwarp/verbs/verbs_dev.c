@@ -73,6 +73,8 @@ int kiw_query_device(struct ib_device *ibdev, struct ib_device_attr *attr, struc
 	attr->sys_image_guid = ibdev->node_guid;
 	attr->vendor_id = VENDOR_ID;
 	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS;
+	if (to_kiw_device(ibdev)->uapi->rq->move)
+		attr->device_cap_flags |= IB_DEVICE_SRQ_RESIZE;
 	attr->max_fast_reg_page_list_len = KIW_FAST_MAX_PAGES;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
 	attr->page_size_cap = ~(u64)(SZ_4K - 1);

@@ -230,14 +230,14 @@ int kiw_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 int kiw_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq)
 {
 	const struct kiw_srq *srq = to_kiw_srq(ibsrq);
-	u32 spare = kiw_uapi_spare_slots(ibsrq->device, srq->user);
+	u32 spare = kiw_uapi_spare_slots(ibsrq->device, kiw_srq_is_user(srq));
 	struct nlattr *table;
 	bool done;
 
 	table = res_table_start(msg);
 	if (!table)
 		return -EMSGSIZE;
-	done = res_put_u32(msg, "size", srq->rq.size - spare) &&
+	done = res_put_u32(msg, "size", READ_ONCE(srq->rq.size) - spare) &&
 	       res_put_u32(msg, "limit", READ_ONCE(srq->limit)) &&
 	       res_put_u32(msg, "taken", READ_ONCE(srq->rq.get));
 	return res_table_end(msg, table, done);

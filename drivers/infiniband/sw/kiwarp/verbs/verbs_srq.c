@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * ib_device_ops of shared receive queues: validate, allocate a ring, unwind.
+ * ib_device_ops of shared receive queues: validate, allocate or replace a ring, unwind.
  *
  * Owns: the ring of a queue, from create to destroy. Process context, except for posting
  * and querying, which run in any context. The core does not destroy a queue that a QP still
@@ -15,7 +15,7 @@
 /* Receives that fit into the ring */
 static u32 srq_max_wr(const struct kiw_srq *srq)
 {
-	return srq->rq.size - kiw_uapi_spare_slots(srq->ib.device, srq->user);
+	return READ_ONCE(srq->rq.size) - kiw_uapi_spare_slots(srq->ib.device, kiw_srq_is_user(srq));
 }
 
 static int srq_create_kernel(struct kiw_srq *srq, u32 size, u8 max_sge, struct kiw_stats *stats)
@@ -82,28 +82,60 @@ err_count:
 	return ret;
 }
 
+/* Sets @slots to the size of a ring that has room for @max_wr receives and for @limit of them */
+static int srq_check_resize(const struct kiw_srq *srq, u32 max_wr, u32 limit, u32 *slots)
+{
+	u32 spare = kiw_uapi_spare_slots(srq->ib.device, kiw_srq_is_user(srq));
+
+	if (!max_wr || max_wr > KIW_MAX_SRQ_WR - kiw_uapi_spare_slots(srq->ib.device, true))
+		return -EINVAL;
+	*slots = kiw_ring_size(max_wr + spare, KIW_MAX_SRQ_WR);
+	return limit > *slots - spare ? -EINVAL : 0;
+}
+
+static int srq_resize(struct kiw_srq *srq, u32 max_wr, u32 limit, struct ib_udata *udata)
+{
+	u32 slots;
+	int ret;
+
+	ret = srq_check_resize(srq, max_wr, limit, &slots);
+	if (ret)
+		return ret;
+	return udata ? kiw_uapi_resize_srq(srq, slots, udata) : kiw_srq_resize(srq, slots);
+}
+
 /**
  * kiw_modify_srq() - ib_device_ops.modify_srq
- * @ibsrq: the queue
- * @attr: the new limit, in receives
- * @mask: which fields of @attr to set; only IB_SRQ_LIMIT is supported
- * @udata: not used
+ * @ibsrq: the queue; may be in use
+ * @attr: the new limit, and the number of receives that there should be room for
+ * @mask: which fields of @attr to set
+ * @udata: the user's request, or NULL for a kernel consumer
  *
- * Context: process.
- * Return: 0; -EINVAL: a limit the queue cannot have; -EOPNOTSUPP: anything else.
+ * If a limit is set at the same time as the queue is made smaller by another call, the limit may
+ * exceed what the queue holds. Then the next message raises the event.
+ *
+ * Context: process; may sleep.
+ * Return: 0; -EINVAL: a limit or a size that the queue cannot have, the limit exceeds the size, or
+ * a bad request; -EOPNOTSUPP: an unknown attribute, or the user ABI cannot resize; -EBUSY: there
+ * are more receives in the queue than would fit; -ENOMEM; -EFAULT. On error nothing has changed.
  */
 int kiw_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
 		   struct ib_udata *udata)
 {
 	struct kiw_srq *srq = to_kiw_srq(ibsrq);
+	u32 limit = mask & IB_SRQ_LIMIT ? attr->srq_limit : READ_ONCE(srq->limit);
+	int ret;
 
-	if (mask & ~IB_SRQ_LIMIT)
+	if (mask & ~(IB_SRQ_LIMIT | IB_SRQ_MAX_WR))
 		return -EOPNOTSUPP;
-	if (!(mask & IB_SRQ_LIMIT))
-		return 0;
-	if (attr->srq_limit > srq_max_wr(srq))
+	if (mask & IB_SRQ_MAX_WR) {
+		ret = srq_resize(srq, attr->max_wr, limit, udata);
+		if (ret)
+			return ret;
+	} else if (mask & IB_SRQ_LIMIT && limit > srq_max_wr(srq)) {
 		return -EINVAL;
-	return kiw_srq_set_limit(srq, attr->srq_limit);
+	}
+	return mask & IB_SRQ_LIMIT ? kiw_srq_set_limit(srq, limit) : 0;
 }
 
 /**
@@ -160,7 +192,7 @@ int kiw_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 	struct kiw_srq *srq = to_kiw_srq(ibsrq);
 	int ret = 0;
 
-	if (srq->user)
+	if (kiw_srq_is_user(srq))
 		ret = -EOPNOTSUPP;
 	while (wr && !ret) {
 		ret = kiw_rq_post(&srq->rq, wr);
