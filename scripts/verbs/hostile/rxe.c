@@ -44,7 +44,7 @@ static void plain(__u32 opcode)
 static void refuse_opcodes(void)
 {
 	static const __u32 opcodes[] = {
-		3, 7, 8, 10, 11, 12, 13, 14, 15, 16, 127, 128, 255, 256, 258, 1u << 31, ~0u,
+		3, 10, 11, 12, 13, 14, 15, 16, 127, 128, 255, 256, 258, 1u << 31, ~0u,
 	};
 	char name[32];
 	size_t i;

@@ -91,6 +91,7 @@
 	X(UDATA_INVALID,	"udata_invalid") \
 	X(FAST_REGISTERED,	"fast_registered") \
 	X(FAST_INVALIDATED,	"fast_invalidated") \
+	X(MW_BOUND,		"mw_bound") \
 	X(RX_INVALIDATES,	"rx_invalidates") \
 	X(QP_CREATED,		"qp_created") \
 	X(QP_DESTROYED,		"qp_destroyed") \
@@ -100,6 +101,8 @@
 	X(SRQ_DESTROYED,	"srq_destroyed") \
 	X(MR_CREATED,		"mr_created") \
 	X(MR_DESTROYED,		"mr_destroyed") \
+	X(MW_CREATED,		"mw_created") \
+	X(MW_DESTROYED,		"mw_destroyed") \
 	X(EP_CREATED,		"ep_created") \
 	X(EP_DESTROYED,		"ep_destroyed") \
 	X(SOCK_CREATED,		"sock_created") \
