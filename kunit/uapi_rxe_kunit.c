@@ -18,6 +18,8 @@
 enum {
 	SEND_OPCODE = 12, SEND_FLAGS = 16, SEND_EX = 20, SEND_RADDR = 24, SEND_RKEY = 32,
 	SEND_ATOMIC_ADD = 32, SEND_ATOMIC_SWAP = 40, SEND_ATOMIC_RKEY = 48,
+	BIND_ADDR = 24, BIND_LENGTH = 32, BIND_LKEY = 40, BIND_OLD = 44, BIND_NEW = 48,
+	BIND_ACCESS = 52,
 	SEND_LENGTH = 184, SEND_NUM_SGE = 196, SEND_DATA = 208, SEND_BYTES = 512,
 	RECV_LENGTH = 16, RECV_NUM_SGE = 28, RECV_DATA = 40, RECV_BYTES = 256,
 	CQE_STATUS = 8, CQE_OPCODE = 12, CQE_VENDOR = 16, CQE_LENGTH = 20, CQE_EX = 24, CQE_QP = 28,
@@ -143,6 +145,7 @@ static void send_opcodes(struct kunit *test)
 		{ WR_WRITE, KIW_WR_WRITE }, { WR_WRITE_IMM, KIW_WR_WRITE_IMM, true },
 		{ WR_SEND, KIW_WR_SEND }, { WR_READ, KIW_WR_READ },
 		{ WR_CMP_SWAP, KIW_WR_CMP_SWAP, true }, { WR_FETCH_ADD, KIW_WR_FETCH_ADD, true },
+		{ WR_LOCAL_INV, KIW_WR_LOCAL_INV }, { WR_BIND_MW, KIW_WR_BIND_MW },
 		{ WR_SEND_INV, KIW_WR_SEND_INV }, { U32_MAX },
 	};
 	struct kiw_swqe wqe;
@@ -201,6 +204,45 @@ static void send_is_extended(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, wqe.atomic.compare, i == 2 ? 0 : KEY);
 		KUNIT_EXPECT_EQ(test, wqe.atomic.compare_mask, U64_MAX);
 	}
+}
+
+/* What sends nothing has no data, whatever is left over where data would be. */
+static void send_is_local(struct kunit *test)
+{
+	struct kiw_swqe wqe;
+	struct ring ring;
+	struct kiw_sq *sq = make_sq(test, &ring);
+
+	put_send(&ring, 0, WR_BIND_MW, 3, U32_MAX);
+	set64(at(&ring, 0, BIND_ADDR), RADDR);
+	set64(at(&ring, 0, BIND_LENGTH), KEY);
+	set32(at(&ring, 0, BIND_LKEY), RKEY);
+	set32(at(&ring, 0, BIND_OLD), RKEY + 1);
+	set32(at(&ring, 0, BIND_NEW), RKEY + 2);
+	set32(at(&ring, 0, BIND_ACCESS), 0xf1234567);
+	KUNIT_ASSERT_EQ(test, fetch_send(sq, &wqe), 1);
+	KUNIT_EXPECT_EQ(test, (int)wqe.op, (int)KIW_WR_BIND_MW);
+	KUNIT_EXPECT_EQ(test, (int)wqe.flags, (int)(KIW_WRF_SIGNALED | KIW_WRF_FENCE));
+	KUNIT_EXPECT_EQ(test, wqe.length, 0u);
+	KUNIT_EXPECT_EQ(test, (int)wqe.num_sge, 0);
+	KUNIT_EXPECT_EQ(test, wqe.rkey, (u32)RKEY + 2);
+	KUNIT_EXPECT_EQ(test, wqe.bind.addr, RADDR);
+	KUNIT_EXPECT_EQ(test, wqe.bind.length, KEY);
+	KUNIT_EXPECT_EQ(test, wqe.bind.lkey, (u32)RKEY);
+	KUNIT_EXPECT_EQ(test, wqe.bind.rkey, (u32)RKEY + 1);
+	KUNIT_EXPECT_EQ(test, (u32)wqe.bind.access, 0xf1234567u);
+
+	put_send(&ring, 1, WR_LOCAL_INV, 8, U32_MAX);
+	set32(at(&ring, 1, SEND_EX), RKEY + 3);
+	set32(at(&ring, 1, SEND_LENGTH), U32_MAX);
+	KUNIT_ASSERT_EQ(test, fetch_send(sq, &wqe), 1);
+	KUNIT_EXPECT_EQ(test, (int)wqe.op, (int)KIW_WR_LOCAL_INV);
+	KUNIT_EXPECT_EQ(test, wqe.rkey, (u32)RKEY + 3);
+	KUNIT_EXPECT_EQ(test, wqe.length, 0u);
+	KUNIT_EXPECT_EQ(test, (int)wqe.num_sge, 0);
+
+	put_send(&ring, 2, WR_BIND_MW, 16, 0);
+	KUNIT_EXPECT_EQ(test, fetch_send(sq, &wqe), -EINVAL);
 }
 
 /* A malformed entry is taken like any other, and says nothing but its wr_id. */
@@ -759,7 +801,8 @@ static void completion_values(struct kunit *test)
 	} ops[] = {
 		{ KIW_WR_SEND, 0 }, { KIW_WR_SEND_INV, 0 }, { KIW_WR_WRITE, 1 },
 		{ KIW_WR_WRITE_IMM, 1 }, { KIW_WR_READ, 2 }, { KIW_WR_CMP_SWAP, 3 },
-		{ KIW_WR_FETCH_ADD, 4 }, { KIW_WR_RECV, 128 }, { KIW_WR_RECV_IMM, 129 },
+		{ KIW_WR_FETCH_ADD, 4 }, { KIW_WR_BIND_MW, 5 }, { KIW_WR_LOCAL_INV, 6 },
+		{ KIW_WR_RECV, 128 }, { KIW_WR_RECV_IMM, 129 },
 	};
 	struct kiw_wc wc = a_completion(test);
 	struct ring ring;
@@ -909,6 +952,7 @@ static struct kunit_case uapi_rxe_cases[] = {
 	KUNIT_CASE(send_length_is_ignored),
 	KUNIT_CASE(send_opcodes),
 	KUNIT_CASE(send_is_extended),
+	KUNIT_CASE(send_is_local),
 	KUNIT_CASE(send_is_malformed),
 	KUNIT_CASE(indices_are_hostile),
 	KUNIT_CASE(recv_is_fetched),

@@ -5,8 +5,8 @@
  * directions, with one connection each. A refused access must complete with the right status and
  * change no memory; a granted access must work.
  *
- * Memory windows and invalidation are tested with a kernel consumer, as the user space ABI
- * has neither.
+ * The program "windows" tests memory windows. Invalidation of other memory is tested with a kernel
+ * consumer.
  */
 #include "common.h"
 

@@ -58,7 +58,7 @@ all() {
 kills=(1 3 5)
 case $KIW_KERNEL in 6.12 | smp-*) kills=(4) ;; esac
 all kiwarp 31
-all kiwarp-ext 36
+all kiwarp-ext 58
 topo_down
 t_run "unload" unload_kiwarp
 done_testing

@@ -4,11 +4,13 @@
  * TYPE is the link type of the devices, which decides the format of the rings.
  *
  * refused: malformed entries, one connection each, must complete with LOC_QP_OP under their own
- * id; operations that the ABI has no system call for are refused.
+ * id, those that bind a window to what they may not, with MW_BIND_ERR; operations that the ABI has
+ * no system call for are refused.
  *
  * SECONDS: a second thread writes random values at random times to the send, receive, shared
  * receive and completion rings and to the arming words. Meanwhile the first thread rings
- * doorbells, posts, and makes a new connection whenever the last one has ended. Memory without
+ * doorbells, posts, and makes a new connection whenever the last one has ended. It also replaces
+ * windows and regions while work requests bind them. Memory without
  * granted rights must not change, whatever STags and addresses are in the rings. The caller
  * checks that the kernel log is clean and that others are not disturbed.
  *
@@ -35,6 +37,10 @@
  * @count: number of @rings
  * @room: memory; all of it except OPEN must not change
  * @mr: regions of @room, of side a and of side b
+ * @mw: windows of side a and of side b, each fourth of another protection domain; or NULL
+ * @stag: their STags, which the second thread reads
+ * @other: protection domain of the memory OTHER_PD
+ * @busy: number of regions that could not be deregistered
  * @lock: held while rings are written to or created
  * @over: tells the second thread to end
  * @writes: number of writes of the second thread
@@ -48,6 +54,10 @@ struct world {
 	int count;
 	__u8 *room[ROOMS];
 	struct ibv_mr *mr[2][ROOMS];
+	struct ibv_mw *mw[2][WINDOWS];
+	__u32 stag[2][WINDOWS];
+	struct ibv_pd *other[2];
+	unsigned long busy;
 	pthread_mutex_t lock;
 	bool over;
 	unsigned long writes;
@@ -122,27 +132,46 @@ static void end_all(void)
 		queues_close(&w.queues[i]);
 }
 
-static void open_world(void)
+/* Windows may be bound to all of it, and those of READ_ONLY and OTHER_PD allow no writing. */
+static void register_room(int who, enum room room)
 {
 	const int rights[ROOMS] = {
 		[OPEN] = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
 		[READ_ONLY] = IBV_ACCESS_REMOTE_READ,
 		[OTHER_PD] = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
 	};
-	struct ibv_pd *pd;
+
+	w.mr[who][room] = reg(room == OTHER_PD ? w.other[who] : w.sides[who].pd, w.room[room],
+			      ROOM, rights[room] | IBV_ACCESS_MW_BIND);
+}
+
+static void make_window(int who, int number)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(number % 4 ? w.sides[who].pd : w.other[who],
+					 number % 2 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
+
+	MUST(mw);
+	w.mw[who][number] = mw;
+	__atomic_store_n(&w.stag[who][number], mw->rkey, __ATOMIC_RELAXED);
+}
+
+static void open_world(void)
+{
 	int i, room;
 
 	side_open(&w.sides[0], "a", "10.77.0.1", 7802);
 	side_open(&w.sides[1], "b", "10.77.0.2", 7802);
+	for (i = 0; i < 2; i++)
+		w.other[i] = ibv_alloc_pd(w.sides[i].listener->verbs);
+	MUST(w.other[0] && w.other[1]);
 	for (room = 0; room < ROOMS; room++) {
 		w.room[room] = pages(ROOM);
 		memset(w.room[room], 0x60 + room, ROOM);
-		for (i = 0; i < 2 && room != UNKNOWN; i++) {
-			pd = room == OTHER_PD ? ibv_alloc_pd(w.sides[i].listener->verbs) :
-						w.sides[i].pd;
-			w.mr[i][room] = reg(pd, w.room[room], ROOM, rights[room]);
-		}
+		for (i = 0; i < 2 && room != UNKNOWN; i++)
+			register_room(i, room);
 	}
+	for (i = 0; w.format->has_windows && i < 2 * WINDOWS; i++)
+		make_window(i % 2, i / 2);
 }
 
 static void untouched(void)
@@ -239,15 +268,16 @@ static struct ring *ring_of(enum ring_kind kind, int number)
 }
 
 /**
- * refuse() - post a malformed entry on a new connection; it must complete with an error
+ * refuse_as() - post a bad entry on a new connection; it must complete with an error
  * @put: writes it to the first slot of a send ring
  * @what: a description
+ * @status: the error
  *
  * Which of the two send rings is that of end 0: the one whose entry is taken.
  *
  * Context: user space.
  */
-void refuse(void (*put)(void *ring), const char *what)
+void refuse_as(void (*put)(void *ring), const char *what, enum ibv_wc_status status)
 {
 	struct ibv_wc wc;
 	int i;
@@ -257,11 +287,23 @@ void refuse(void (*put)(void *ring), const char *what)
 		put(ring_of(SQ, i)->at);
 	MUST(!doorbell(w.ends[0].id->qp, 0));
 	complete(w.queues[0].scq, &wc);
-	if (wc.wr_id != ID || wc.status != IBV_WC_LOC_QP_OP_ERR)
+	if (wc.wr_id != ID || wc.status != status)
 		fail("%s: completion of %#llx, status %d", what, (unsigned long long)wc.wr_id,
 		     wc.status);
 	MUST(!ibv_poll_cq(w.queues[0].scq, 1, &wc));
 	end_all();
+}
+
+/**
+ * refuse() - post a malformed entry; it must complete with LOC_QP_OP
+ * @put: writes it to the first slot of a send ring
+ * @what: a description
+ *
+ * Context: user space.
+ */
+void refuse(void (*put)(void *ring), const char *what)
+{
+	refuse_as(put, what, IBV_WC_LOC_QP_OP_ERR);
 }
 
 /* The second thread: it has random numbers of its own */
@@ -328,8 +370,47 @@ struct ibv_sge likely_sge(void)
  */
 __u64 likely_target(__u32 *rkey)
 {
-	*rkey = w.mr[any(2)][any(4) ? OPEN : any(UNKNOWN)]->rkey;
+	if (w.format->has_windows && !any(4))
+		*rkey = likely_window();
+	else
+		*rkey = w.mr[any(2)][any(4) ? OPEN : any(UNKNOWN)]->rkey;
 	return (unsigned long)w.room[any(ROOMS)] + any(PAGE);
+}
+
+/**
+ * likely_window() - choose a window of either end, with one of a few keys
+ *
+ * Context: user space.
+ * Return: its STag; the window may be gone.
+ */
+__u32 likely_window(void)
+{
+	return __atomic_load_n(&w.stag[any(2)][any(WINDOWS)], __ATOMIC_RELAXED) ^ any(4);
+}
+
+/**
+ * window_stag() - get the STag of a window of end 0
+ * @number: which one; odd ones are of type 1
+ * @is_foreign: one of another protection domain
+ *
+ * Context: user space.
+ * Return: the STag.
+ */
+__u32 window_stag(int number, bool is_foreign)
+{
+	return w.stag[0][is_foreign ? 0 : number];
+}
+
+/**
+ * region_stag() - get the STag of a region of end 0
+ * @room: its memory
+ *
+ * Context: user space.
+ * Return: the STag.
+ */
+__u32 region_stag(enum room room)
+{
+	return w.mr[0][room]->lkey;
 }
 
 /**
@@ -393,6 +474,28 @@ static void post(int who)
 	doorbell(w.ends[who].id->qp, 0);
 }
 
+/* While the engines may bind it */
+static void replace_window(int who, int number)
+{
+	MUST(!ibv_dealloc_mw(w.mw[who][number]));
+	make_window(who, number);
+}
+
+/* A window may be bound to it, and then it stays. The second thread reads its STag. */
+static void replace_region(int who)
+{
+	int ret;
+
+	pthread_mutex_lock(&w.lock);
+	ret = ibv_dereg_mr(w.mr[who][OPEN]);
+	MUST(!ret || ret == EBUSY);
+	if (ret)
+		w.busy++;
+	else
+		register_room(who, OPEN);
+	pthread_mutex_unlock(&w.lock);
+}
+
 static bool is_dead(int who)
 {
 	struct ibv_qp_init_attr init;
@@ -415,6 +518,10 @@ static void attack(double seconds)
 	while (now() < end || connections < 3) {
 		for (i = 0; i < 50; i++)
 			post(pick(2));
+		if (w.format->has_windows) {
+			replace_window(pick(2), pick(WINDOWS));
+			replace_region(pick(2));
+		}
 		if (is_dead(0) || is_dead(1)) {
 			connections++;
 			pthread_mutex_lock(&w.lock);
@@ -427,7 +534,7 @@ static void attack(double seconds)
 	MUST(!pthread_join(thread, NULL));
 	end_all();
 	untouched();
-	printf("%d connections, %lu writes\n", connections, w.writes);
+	printf("%d connections, %lu writes, %lu busy regions\n", connections, w.writes, w.busy);
 }
 
 /**

@@ -12,6 +12,7 @@
 #define SRQ_DEPTH	512
 #define CQ_DEPTH	4096
 #define ROOM		(16 * PAGE)
+#define WINDOWS		8
 #define ID		0x1d1d1d1d1d1d1d1dULL
 
 enum ring_kind { SQ, RQ, SRQ, CQ, NO_RING };
@@ -35,6 +36,7 @@ enum room { OPEN, READ_ONLY, OTHER_PD, UNKNOWN, ROOMS };
  * struct format - the format of all rings of a device
  * @bytes: length of each kind of ring
  * @arms_by_call: REQ_NOTIFY_CQ is allowed
+ * @has_windows: memory windows can be bound
  * @refuse_all: calls refuse() for all that is malformed
  * @spoil: writes something likely to a ring, in the second thread
  * @post: posts a receive and a Send or Read as a program would; NULL if its library would not
@@ -43,6 +45,7 @@ enum room { OPEN, READ_ONLY, OTHER_PD, UNKNOWN, ROOMS };
 struct format {
 	size_t bytes[NO_RING];
 	bool arms_by_call;
+	bool has_windows;
 	void (*refuse_all)(void);
 	void (*spoil)(struct ring *ring);
 	void (*post)(struct ibv_qp *qp, struct ibv_sge sge, __u32 rkey);
@@ -52,6 +55,9 @@ extern const struct format siw_format;
 extern const struct format rxe_format;
 
 void refuse(void (*put)(void *ring), const char *what);
+void refuse_as(void (*put)(void *ring), const char *what, enum ibv_wc_status status);
+__u32 window_stag(int number, bool is_foreign);
+__u32 region_stag(enum room room);
 __u64 open_room(__u32 *lkey, __u32 *rkey);
 
 /* In the second thread */
@@ -59,5 +65,6 @@ __u32 any(__u32 count);
 __u64 bad_number(void);
 struct ibv_sge likely_sge(void);
 __u64 likely_target(__u32 *rkey);
+__u32 likely_window(void);
 
 #endif /* KIW_HOSTILE_H */

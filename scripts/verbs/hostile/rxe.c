@@ -44,7 +44,7 @@ static void plain(__u32 opcode)
 static void refuse_opcodes(void)
 {
 	static const __u32 opcodes[] = {
-		3, 7, 8, 10, 11, 12, 13, 14, 15, 16, 127, 128, 255, 256, 258, 1u << 31, ~0u,
+		3, 10, 11, 12, 13, 14, 15, 16, 127, 128, 255, 256, 258, 1u << 31, ~0u,
 	};
 	char name[32];
 	size_t i;
@@ -78,10 +78,68 @@ static void refuse_inline(__u32 opcode, __u32 flags, __u32 num_sge, __u32 length
 	refuse(put_entry, what);
 }
 
+/* A binding of a window of end 0 to the open memory, which would succeed */
+static void plain_bind(int number)
+{
+	__u32 lkey, rkey;
+	__u64 addr = open_room(&lkey, &rkey);
+
+	plain(IBV_WR_BIND_MW);
+	entry.wr.wr.mw.addr = addr;
+	entry.wr.wr.mw.length = PAGE;
+	entry.wr.wr.mw.mr_lkey = lkey;
+	entry.wr.wr.mw.mw_rkey = window_stag(number, false);
+	entry.wr.wr.mw.rkey = window_stag(number, false) ^ 1;
+	entry.wr.wr.mw.access = IBV_ACCESS_REMOTE_WRITE;
+}
+
+static void refuse_bind(const char *what)
+{
+	refuse_as(put_entry, what, IBV_WC_MW_BIND_ERR);
+}
+
+static void refuse_binds(int number)
+{
+	plain_bind(number);
+	entry.wr.wr.mw.mw_rkey = window_stag(number, true);
+	refuse_bind("a window of another index");
+	entry.wr.wr.mw.rkey = window_stag(number, true);
+	refuse_bind("a window of another domain");
+	plain_bind(number);
+	entry.wr.wr.mw.mr_lkey = region_stag(OTHER_PD);
+	refuse_bind("a region of another domain");
+	entry.wr.wr.mw.mr_lkey = region_stag(READ_ONLY);
+	refuse_bind("a region that cannot be written");
+	entry.wr.wr.mw.mr_lkey = window_stag(number, false);
+	refuse_bind("a window as the region");
+	entry.wr.wr.mw.mr_lkey = 0;
+	refuse_bind("region 0");
+	plain_bind(number);
+	entry.wr.wr.mw.rkey = region_stag(OPEN);
+	entry.wr.wr.mw.mw_rkey = region_stag(OPEN);
+	refuse_bind("a region as the window");
+	plain_bind(number);
+	entry.wr.wr.mw.access = ~0u;
+	refuse_bind("all access flags");
+	plain_bind(number);
+	entry.wr.wr.mw.addr = ~0ULL;
+	refuse_bind("the end of all memory");
+	plain_bind(number);
+	entry.wr.wr.mw.length = ~0ULL;
+	refuse_bind("a length that wraps");
+	plain(IBV_WR_LOCAL_INV);
+	entry.wr.ex.invalidate_rkey = region_stag(OPEN);
+	refuse_bind("invalidating a region");
+	entry.wr.ex.invalidate_rkey = window_stag(number, true);
+	refuse_bind("invalidating a window of another domain");
+}
+
 static void refuse_all(void)
 {
 	refuse_opcodes();
 	refuse_flags();
+	refuse_binds(1);
+	refuse_binds(2);
 	plain(IBV_WR_RDMA_WRITE);
 	entry.dma.num_sge = MAX_SGE + 1;
 	refuse(put_entry, "7 SGEs");
@@ -113,6 +171,19 @@ static __u32 likely_sges(struct rxe_sge *to)
 	return any(8) ? any(7) : bad_number();
 }
 
+static void likely_bind(struct rxe_send_wqe *wqe)
+{
+	const struct ibv_sge place = likely_sge();
+	__u32 window = likely_window();
+
+	wqe->wr.wr.mw.addr = place.addr;
+	wqe->wr.wr.mw.length = any(8) ? place.length : bad_number();
+	wqe->wr.wr.mw.mr_lkey = any(16) ? place.lkey : likely_window();
+	wqe->wr.wr.mw.mw_rkey = any(16) ? window : bad_number();
+	wqe->wr.wr.mw.rkey = any(16) ? window ^ any(4) : bad_number();
+	wqe->wr.wr.mw.access = any(8) ? any(8) << 1 : bad_number();
+}
+
 static void likely_send(__u8 *slot)
 {
 	struct rxe_send_wqe *wqe = (void *)slot;
@@ -128,6 +199,10 @@ static void likely_send(__u8 *slot)
 		wqe->wr.wr.atomic.remote_addr &= ~7ULL;
 		wqe->wr.wr.atomic.rkey = rkey;
 	}
+	if (wqe->wr.opcode == IBV_WR_BIND_MW)
+		likely_bind(wqe);
+	else if (wqe->wr.opcode >= IBV_WR_LOCAL_INV)
+		wqe->wr.ex.invalidate_rkey = any(16) ? likely_window() : bad_number();
 	wqe->dma.length = any(8) ? any(100) : bad_number();
 	wqe->dma.num_sge = likely_sges((struct rxe_sge *)(wqe + 1));
 }
@@ -175,6 +250,7 @@ const struct format rxe_format = {
 		[CQ] = sizeof(struct rxe_queue_buf) + 2 * CQ_DEPTH * CQE_BYTES,
 	},
 	.arms_by_call = true,
+	.has_windows = true,
 	.refuse_all = refuse_all,
 	.spoil = spoil,
 };

@@ -195,7 +195,7 @@ static void device_check_balances(struct kiw_device *dev)
 	device_check_balance(dev, "queue pairs", KIW_STAT_QP_CREATED, KIW_STAT_QP_DESTROYED);
 	device_check_balance(dev, "completion queues", KIW_STAT_CQ_CREATED, KIW_STAT_CQ_DESTROYED);
 	device_check_balance(dev, "receive queues", KIW_STAT_SRQ_CREATED, KIW_STAT_SRQ_DESTROYED);
-	device_check_balance(dev, "memory regions", KIW_STAT_MR_CREATED, KIW_STAT_MR_DESTROYED);
+	device_check_balance(dev, "regions or windows", KIW_STAT_MR_CREATED, KIW_STAT_MR_DESTROYED);
 	device_check_balance(dev, "endpoints", KIW_STAT_EP_CREATED, KIW_STAT_EP_DESTROYED);
 	device_check_balance(dev, "sockets", KIW_STAT_SOCK_CREATED, KIW_STAT_SOCK_DESTROYED);
 	if (atomic_read(&dev->num_pd))
@@ -357,6 +357,8 @@ static struct kiw_device *device_make(const char *name, struct net_device *ndev,
 		goto err_uninit;
 	ib_set_device_ops(&dev->ib, &kiw_device_ops);
 	ib_set_device_ops(&dev->ib, uapi->device_ops);
+	if (uapi->has_windows)
+		ib_set_device_ops(&dev->ib, &kiw_mw_ops);
 	/* From here on ib_dealloc_device() calls device_dealloc(). */
 	ib_set_device_ops(&dev->ib, &device_end_ops);
 	kiw_monitor_add_identity(&dev->ib);

@@ -27,6 +27,7 @@
 #define KIW_MAX_SRQ		65536
 #define KIW_MAX_SRQ_WR		32768
 #define KIW_MAX_MR		SZ_1M
+#define KIW_MAX_MW		SZ_1M
 #define KIW_MAX_PD		65536
 #define KIW_MAX_READS		128
 #define KIW_MAX_MSG_BYTES	0x7fffffff
@@ -52,7 +53,7 @@ struct kiw_uapi_ops;
  * @policy: how connections are made
  * @wq: workqueue of QPs, endpoints and sockets; unbound, WQ_MEM_RECLAIM
  * @socks: all streams
- * @mrs: all memory regions
+ * @mrs: all memory regions and windows
  * @qps: all queue pairs
  * @stats: counters
  * @half_open_lock: protects @half_open, @num_half_open, @num_half_listeners and each listener's
@@ -64,6 +65,7 @@ struct kiw_uapi_ops;
  * @startups_lock: protects the list of startups of each QP; innermost
  * @num_pd: protection domains, against %KIW_MAX_PD
  * @num_mr: memory regions, against %KIW_MAX_MR
+ * @num_mw: memory windows, against %KIW_MAX_MW
  * @num_qp: queue pairs, against %KIW_MAX_QP
  * @num_cq: completion queues, against %KIW_MAX_CQ
  * @num_srq: shared receive queues, against %KIW_MAX_SRQ
@@ -96,6 +98,7 @@ struct kiw_device {
 	spinlock_t startups_lock;
 	atomic_t num_pd;
 	atomic_t num_mr;
+	atomic_t num_mw;
 	atomic_t num_qp;
 	atomic_t num_cq;
 	atomic_t num_srq;

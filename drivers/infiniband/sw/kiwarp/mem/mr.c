@@ -18,7 +18,7 @@
 
 #include <linux/random.h>
 
-#include "mr_fast.h"
+#include "mr_dyn.h"
 #include "trace.h"
 
 #define TABLE_LIMIT	XA_LIMIT(0, KIW_STAG_INDEX_MASK)
@@ -44,6 +44,7 @@ int kiw_mr_table_init(struct kiw_mr_table *table)
 		return ret;
 	xa_init_flags(&table->mrs, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	table->next = 0;
+	atomic64_set(&table->streams, 0);
 	get_random_bytes(&table->key, sizeof(table->key));
 	/* Never hand out the index whose STag could be 0, the device's local DMA lkey */
 	ret = xa_reserve(&table->mrs, mr_table_index(table, 0), GFP_KERNEL);
@@ -67,8 +68,8 @@ void kiw_mr_table_uninit(struct kiw_mr_table *table)
 
 static void mr_trace(const struct kiw_mr *mr, const char *what)
 {
-	trace_kiw_mr(dev_name(&mr->ib.device->dev), mr->ib.lkey, what, mr->base, mr->length,
-		     mr->access);
+	trace_kiw_mr(dev_name(&mr->ib.device->dev), mr->ib.lkey, what, mr->base + mr->start,
+		     mr->length - mr->start, mr->access & KIW_ACCESS_GRANTED);
 }
 
 /**
@@ -96,13 +97,13 @@ int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr)
 	stag = kiw_stag_make(kiw_stag_scramble(&table->key, index), get_random_u8());
 	mr->ib.lkey = stag;
 	mr->ib.rkey = stag;
-	/* A work request makes a fast region valid. */
-	mr->stag = mr->fast ? 0 : stag;
+	/* A work request makes a fast region or window valid. */
+	mr->stag = mr->dyn ? 0 : stag;
 	ret = xa_err(xa_store(&table->mrs, index, mr, GFP_KERNEL));
 	if (ret)
 		xa_erase(&table->mrs, index);
 	else
-		mr_trace(mr, mr->fast ? "allocated" : "registered");
+		mr_trace(mr, mr->dyn ? "allocated" : "registered");
 	return ret;
 }
 
@@ -130,6 +131,45 @@ void kiw_mr_retract(struct kiw_mr_table *table, struct kiw_mr *mr)
 }
 
 /**
+ * kiw_mr_new_stream() - number a stream
+ * @table: the device's table
+ *
+ * The STags of windows of type 2 are limited to a stream (RFC 5040 8.1.1 (2)). Numbers of QPs are
+ * used again, and so is a QP for another stream; these 64-bit numbers are not.
+ *
+ * Context: any.
+ * Return: the number, not 0.
+ */
+u64 kiw_mr_new_stream(struct kiw_mr_table *table)
+{
+	return atomic64_inc_return(&table->streams);
+}
+
+/**
+ * kiw_mr_close() - begin to deregister a region: let nobody bind a window to it any more
+ * @mr: the region, closed already or not
+ *
+ * Context: any.
+ * Return: true: no window is bound to it; false: there is one, and nothing has changed.
+ */
+bool kiw_mr_close(struct kiw_mr *mr)
+{
+	/* Pairs with the release in kiw_dyn_let_go(). */
+	return atomic_cmpxchg(&mr->windows, 0, KIW_MR_CLOSED) <= 0;
+}
+
+/**
+ * kiw_mr_reopen() - undo kiw_mr_close()
+ * @mr: the region
+ *
+ * Context: any.
+ */
+void kiw_mr_reopen(struct kiw_mr *mr)
+{
+	atomic_set(&mr->windows, 0);
+}
+
+/**
  * kiw_mr_at() - get the MR at the index of an STag
  * @table: the device's table
  * @stag: its key byte is ignored
@@ -141,6 +181,34 @@ struct kiw_mr *kiw_mr_at(struct kiw_mr_table *table, u32 stag)
 {
 	RCU_LOCKDEP_WARN(!srcu_read_lock_held(&table->srcu), "outside of an MR section");
 	return xa_load(&table->mrs, mr_table_index(table, stag));
+}
+
+/*
+ * Stands for every STag that belongs to another stream. It belongs to no protection domain, so
+ * kiw_mr_check() refuses it with the error that is right for such STags.
+ */
+static struct kiw_mr mr_of_other_stream;
+
+/*
+ * Enter a fast region or window. Return: @mr, or %NULL if @stag is not valid. If only another
+ * stream may use it, a region that kiw_mr_check() refuses.
+ */
+static struct kiw_mr *mr_enter(const struct kiw_mr_section *section, struct kiw_mr *mr, u32 stag)
+{
+	struct kiw_dyn *dyn = mr->dyn;
+
+	atomic_inc(&dyn->users);
+	/* Pairs with the barrier in kiw_dyn_revoke(). */
+	smp_mb__after_atomic();
+	/* Pairs with the release in kiw_dyn_grant(). */
+	if (!stag || smp_load_acquire(&mr->stag) != stag) {
+		kiw_mr_done(mr);
+		return NULL;
+	}
+	if (!dyn->is_private || dyn->stream == section->stream)
+		return mr;
+	kiw_mr_done(mr);
+	return &mr_of_other_stream;
 }
 
 /**
@@ -164,27 +232,20 @@ struct kiw_mr *kiw_mr_look_up(struct kiw_mr_section *section, u32 stag)
 			return NULL;
 		section->last = mr;
 	}
-	if (mr->fast) {
-		atomic_inc(&mr->fast->users);
-		/* Pairs with the barrier in kiw_fast_invalidate(). */
-		smp_mb__after_atomic();
-	}
-	/* Pairs with the release in kiw_fast_register(). */
-	if (stag && smp_load_acquire(&mr->stag) == stag)
-		return mr;
-	kiw_mr_done(mr);
-	return NULL;
+	if (mr->dyn)
+		return mr_enter(section, mr, stag);
+	return stag && READ_ONCE(mr->stag) == stag ? mr : NULL;
 }
 
 /**
- * kiw_mr_done_fast() - kiw_mr_done() for a fast region
+ * kiw_mr_done_dyn() - kiw_mr_done() for a fast region or window
  * @mr: from kiw_mr_use()
  *
  * Context: BHs off, in the section of kiw_mr_use().
  */
-void kiw_mr_done_fast(struct kiw_mr *mr)
+void kiw_mr_done_dyn(struct kiw_mr *mr)
 {
-	atomic_dec_return_release(&mr->fast->users);
+	atomic_dec_return_release(&mr->dyn->users);
 }
 
 static const enum kiw_perr mr_source_perrs[KIW_MEM_COUNT] = {

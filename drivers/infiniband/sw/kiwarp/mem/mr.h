@@ -21,16 +21,23 @@
 /* Rights that some operation here requires */
 #define KIW_ACCESS_GRANTED \
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
-	 IB_ACCESS_REMOTE_ATOMIC)
+	 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND)
+
+/*
+ * To read memory as the source of a message needs this right. It is not one of the verbs: all
+ * regions have it, and no window.
+ */
+#define KIW_ACCESS_LOCAL_READ	BIT(30)
 
 /*
  * Rights to operations that we do not offer, and hints. Portable programs ask for them
  * without checking. Nobody can use them, so granting them does no harm.
  */
 #define KIW_ACCESS_IGNORED \
-	(IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+	(IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
 
 struct kiw_dmabuf;
+struct kiw_dyn;
 struct kiw_fast;
 struct kiw_umem;
 
@@ -59,43 +66,55 @@ enum kiw_mem_fault {
 };
 
 /**
- * struct kiw_mr - a memory region
+ * struct kiw_mr - a memory region, or the part of a window that the data path uses
  * @ib: the core's part; @ib.lkey and @ib.rkey are the STag, except for the key byte of a
- *	fast region, which its consumer changes before it registers
+ *	fast region or window, which its consumer changes before it makes it valid
  * @stag: the STag while it is valid, else 0
- * @base: tagged offset of the first byte (iova)
- * @length: length in bytes
- * @access: enum ib_access_flags granted
+ * @base: tagged offset of the first byte of the memory (iova); modulo 2^64 in a window
+ * @start: offset in the memory of the first byte that may be accessed: 0, except in a window
+ * @length: offset in the memory of the end of what may be accessed, that is, the length of a region
+ * @access: enum ib_access_flags granted, and %KIW_ACCESS_LOCAL_READ
+ * @windows: number of windows that are bound to the region; %KIW_MR_CLOSED: it is being
+ *	deregistered
  * @umem: pinned user pages, or NULL
  * @dmabuf: memory of a dma-buf, or NULL
  * @fast: a fast-registration region of a kernel consumer, or NULL
+ * @dyn: what becomes valid and invalid by work requests: fast regions and windows; or NULL
  *
  * With none of @umem, @dmabuf and @fast it is a DMA region: kernel addresses, the whole
- * address space.
+ * address space. A window has @umem or @dmabuf of its region while it is valid.
  */
 struct kiw_mr {
 	struct ib_mr ib;
 	u32 stag;
 	u64 base;
+	u64 start;
 	u64 length;
 	int access;
+	atomic_t windows;
 	struct kiw_umem *umem;
 	struct kiw_dmabuf *dmabuf;
 	struct kiw_fast *fast;
+	struct kiw_dyn *dyn;
 };
 
+/* No window can be bound any more */
+#define KIW_MR_CLOSED	(-1)
+
 /**
- * struct kiw_mr_table - all memory regions of a device
+ * struct kiw_mr_table - all memory regions and windows of a device
  * @mrs: table index (not STag) to &struct kiw_mr
  * @next: where the search for a free index continues
  * @key: scrambles indices into STags, so that they cannot be guessed
  * @srcu: protects MRs in the sections of the data path
+ * @streams: number of streams so far
  */
 struct kiw_mr_table {
 	struct xarray mrs;
 	u32 next;
 	struct kiw_stag_key key;
 	struct srcu_struct srcu;
+	atomic64_t streams;
 };
 
 /**
@@ -103,11 +122,13 @@ struct kiw_mr_table {
  * @table: the device's table
  * @srcu: index returned by srcu_read_lock()
  * @last: region that was used last, or NULL; exists until the section ends, valid or not
+ * @stream: number of the stream that the data path works for; stays between sections
  */
 struct kiw_mr_section {
 	struct kiw_mr_table *table;
 	int srcu;
 	struct kiw_mr *last;
+	u64 stream;
 };
 
 static inline struct kiw_mr *to_kiw_mr(struct ib_mr *ibmr)
@@ -120,6 +141,11 @@ int kiw_mr_table_init(struct kiw_mr_table *table);
 void kiw_mr_table_uninit(struct kiw_mr_table *table);
 int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr);
 void kiw_mr_retract(struct kiw_mr_table *table, struct kiw_mr *mr);
+
+/* Any context */
+u64 kiw_mr_new_stream(struct kiw_mr_table *table);
+bool kiw_mr_close(struct kiw_mr *mr);
+void kiw_mr_reopen(struct kiw_mr *mr);
 
 /* Any context but NMI; sections may be nested, and are never held across a sleep */
 static inline void kiw_mr_enter(struct kiw_mr_table *table, struct kiw_mr_section *section)
@@ -140,7 +166,7 @@ enum kiw_perr kiw_mr_source_perr(enum kiw_mem_fault fault);
 /* Within a section */
 struct kiw_mr *kiw_mr_at(struct kiw_mr_table *table, u32 stag);
 struct kiw_mr *kiw_mr_look_up(struct kiw_mr_section *section, u32 stag);
-void kiw_mr_done_fast(struct kiw_mr *mr);
+void kiw_mr_done_dyn(struct kiw_mr *mr);
 
 /**
  * kiw_mr_use() - look up an STag to access its region
@@ -148,7 +174,7 @@ void kiw_mr_done_fast(struct kiw_mr *mr);
  * @stag: all 32 bits must match
  *
  * The segments of a message have the same STag, so the region used last is tried first. Only fast
- * regions count their users. All other regions exist until the section ends.
+ * regions and windows count their users. All other regions exist until the section ends.
  *
  * Context: BHs off.
  * Return: the MR, valid until kiw_mr_done(), or NULL.
@@ -157,7 +183,7 @@ static inline struct kiw_mr *kiw_mr_use(struct kiw_mr_section *section, u32 stag
 {
 	struct kiw_mr *mr = section->last;
 
-	if (mr && stag && !mr->fast && READ_ONCE(mr->stag) == stag)
+	if (mr && stag && !mr->dyn && READ_ONCE(mr->stag) == stag)
 		return mr;
 	return kiw_mr_look_up(section, stag);
 }
@@ -170,8 +196,8 @@ static inline struct kiw_mr *kiw_mr_use(struct kiw_mr_section *section, u32 stag
  */
 static inline void kiw_mr_done(struct kiw_mr *mr)
 {
-	if (mr && mr->fast)
-		kiw_mr_done_fast(mr);
+	if (mr && mr->dyn)
+		kiw_mr_done_dyn(mr);
 }
 
 /* Does [@addr, @addr + @len) extend beyond 2^64? Ending there is fine. */
@@ -186,19 +212,23 @@ static inline bool kiw_mr_is_dma(const struct kiw_mr *mr)
 	return !mr->umem && !mr->dmabuf && !mr->fast;
 }
 
-/* Is the range inside the region? Adds nothing, so nothing can overflow. */
+/*
+ * Is the range inside? Adds nothing, so nothing can overflow. Below @mr->base, the offset wraps to
+ * a value beyond the end, because no region reaches beyond 2^64. The base of a zero-based window
+ * wraps, too, and the offset is right again.
+ */
 static inline bool kiw_mr_in_bounds(const struct kiw_mr *mr, u64 addr, u64 len)
 {
 	u64 offset = addr - mr->base;
 
-	return addr >= mr->base && offset <= mr->length && len <= mr->length - offset;
+	return offset >= mr->start && offset <= mr->length && len <= mr->length - offset;
 }
 
 /**
  * kiw_mr_check() - may this memory be accessed?
  * @mr: from kiw_mr_use()
  * @pd: protection domain of the QP that accesses it
- * @access: enum ib_access_flags, all of which are needed; local reading needs none
+ * @access: enum ib_access_flags, all of which are needed; %KIW_ACCESS_LOCAL_READ for local reading
  * @addr: tagged offset of the first byte
  * @len: length in bytes
  *

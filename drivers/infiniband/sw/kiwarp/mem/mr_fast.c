@@ -1,25 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Fast registration: work requests that make memory valid for RDMA.
+ * Fast registration: work requests that make memory of kernel consumers valid for RDMA.
  *
- * Owns: &struct kiw_fast, that is, the page lists of a region and the count of its users.
- * The consumer may map memory (kiw_fast_map()) at any time: that changes only the list for
- * the next registration. The transmit engine executes the work requests that register and
- * invalidate, in the order of the send queue. The receive engine invalidates on behalf of
- * the peer.
- *
- * Why nothing touches memory whose invalidation has completed. A user first increments the user
- * count, then checks whether the STag is valid (kiw_mr_use()). An invalidation first clears the
- * STag, then waits until the count is zero. Both have a full barrier in between, so either the user
- * sees that the STag is invalid, or the invalidation sees the user. A user has BHs off. After the
- * STag has become invalid it copies at most one received segment or one batch to send, so the wait
- * is short, and it does not sleep. A region can be registered only while its STag is invalid, and
- * then nothing accesses its memory: a user that increments the count in the meantime sees that the
- * STag is invalid and leaves.
- *
- * Two QPs may register or invalidate one region at the same time, because a peer may specify any
- * region of the protection domain in a Send with Invalidate. A spinlock serialises them. Its holder
- * waits for users, and users wait for nothing, so this cannot deadlock.
+ * Owns: &struct kiw_fast, that is, the page lists of a region. The consumer may map memory
+ * (kiw_fast_map()) at any time: that changes only the list for the next registration. The transmit
+ * engine executes the work requests that register. mr_dyn.c has the rest: how a registration
+ * becomes valid and invalid, and why nothing touches its memory before or after that.
  */
 #include "mr_fast.h"
 
@@ -27,8 +13,6 @@
 #include <linux/minmax.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-
-#include "trace.h"
 
 /**
  * kiw_fast_alloc() - allocate the fast-registration part of a region
@@ -49,7 +33,7 @@ struct kiw_fast *kiw_fast_alloc(u32 max_pages)
 		kfree(fast);
 		return NULL;
 	}
-	spin_lock_init(&fast->lock);
+	kiw_dyn_init(&fast->dyn, false);
 	fast->pages = fast->mapped + max_pages;
 	fast->max_pages = max_pages;
 	return fast;
@@ -125,134 +109,39 @@ static bool fast_take_mapping(struct kiw_mr *mr)
 	return true;
 }
 
-/* The region at the index of @stag, valid or not */
-static struct kiw_mr *fast_find(struct kiw_mr_table *table, const struct ib_pd *pd, u32 stag,
-				enum kiw_mem_fault *fault)
-{
-	struct kiw_mr *mr = kiw_mr_at(table, stag);
-
-	*fault = KIW_MEM_STAG;
-	if (!mr)
-		return NULL;
-	if (mr->ib.pd != pd)
-		*fault = KIW_MEM_ASSOC;
-	else if (!mr->fast)
-		*fault = KIW_MEM_ACCESS;
-	else
-		return mr;
-	return NULL;
-}
-
-static void fast_trace(const struct kiw_mr *mr, u32 stag, const char *what)
-{
-	trace_kiw_mr(dev_name(&mr->ib.device->dev), stag, what, mr->base, mr->length, mr->access);
-}
-
-static void fast_grant(struct kiw_mr *mr, u32 qpn, u32 stag, int access)
-{
-	mr->access = access;
-	mr->fast->last = stag;
-	mr->fast->qpn = qpn;
-	/* Pairs with kiw_mr_look_up(): a user that sees the STag also sees its registration. */
-	smp_store_release(&mr->stag, stag);
-	fast_trace(mr, stag, "registered by a work request");
-}
-
 /**
  * kiw_fast_register() - execute a work request that registers memory
- * @table: the device's table
- * @qp: the QP of the work request
+ * @section: the current section of the data path, of the stream of the work request
+ * @pd: protection domain of the QP
  * @stag: index of the region, with its new key
  * @access: enum ib_access_flags granted
  *
- * Context: within a section of @table, BHs off.
+ * Context: within @section, BHs off.
  * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such region, or it is already valid;
  * %KIW_MEM_ASSOC: it belongs to another PD; %KIW_MEM_ACCESS: not a fast region;
  * %KIW_MEM_BOUNDS: the mapped memory is shorter than the region.
  */
-enum kiw_mem_fault kiw_fast_register(struct kiw_mr_table *table, const struct ib_qp *qp,
+enum kiw_mem_fault kiw_fast_register(const struct kiw_mr_section *section, const struct ib_pd *pd,
 				     u32 stag, int access)
 {
 	enum kiw_mem_fault fault;
 	struct kiw_mr *mr;
 
-	mr = fast_find(table, qp->pd, stag, &fault);
+	mr = kiw_dyn_find(section, pd, stag, &fault);
 	if (!mr)
 		return fault;
+	if (!mr->fast)
+		return KIW_MEM_ACCESS;
 	fault = KIW_MEM_OK;
-	spin_lock(&mr->fast->lock);
+	spin_lock(&mr->dyn->lock);
 	if (mr->stag)
 		fault = KIW_MEM_STAG;
 	else if (!fast_take_mapping(mr))
 		fault = KIW_MEM_BOUNDS;
 	else
-		fast_grant(mr, qp->qp_num, stag, access);
-	spin_unlock(&mr->fast->lock);
-	return fault;
-}
-
-/*
- * Has the STag that the consumer invalidates been invalidated already? That is no error: the peer
- * may have done so, and the consumer may post its own invalidation before it learns of that. For a
- * peer it is an error, RFC 5040 7.2.
- */
-static bool fast_is_revoked(const struct kiw_mr *mr, u32 stag, int rights)
-{
-	return !rights && !mr->stag && stag && mr->fast->last == stag;
-}
-
-/*
- * Invalidate @stag and wait for its users. A peer may invalidate only what was registered by a work
- * request of the QP that it is connected to. Other QPs of the protection domain may have given the
- * STag to peers of theirs, which would lose it, too: RFC 5040 8.1.1 (7).
- */
-static enum kiw_mem_fault fast_revoke(struct kiw_mr *mr, u32 qpn, u32 stag, int rights)
-{
-	if (fast_is_revoked(mr, stag, rights))
-		return KIW_MEM_OK;
-	if (!stag || mr->stag != stag)
-		return KIW_MEM_STAG;
-	if (rights && mr->fast->qpn != qpn)
-		return KIW_MEM_ASSOC;
-	if (rights && !(mr->access & rights))
-		return KIW_MEM_ACCESS;
-	WRITE_ONCE(mr->stag, 0);
-	/* Pairs with the barrier in kiw_mr_look_up(). */
-	smp_mb();
-	while (atomic_read_acquire(&mr->fast->users))
-		cpu_relax();
-	fast_trace(mr, stag, rights ? "invalidated by the peer" : "invalidated");
-	return KIW_MEM_OK;
-}
-
-/**
- * kiw_fast_invalidate() - end a registration
- * @table: the device's table
- * @qp: the QP of the work request; for the peer: the QP that it is connected to
- * @stag: all 32 bits must match
- * @rights: for the peer: enum ib_access_flags, of which the registration must grant one; for
- *	the consumer: 0. The consumer may invalidate what any QP of the protection domain has
- *	registered, and what the peer has just invalidated
- *
- * When it returns, nothing accesses the memory any more.
- *
- * Context: within a section of @table, BHs off; not while using the region.
- * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such STag, or not valid; %KIW_MEM_ASSOC: it
- * belongs to another PD, or, for the peer, to another QP; %KIW_MEM_ACCESS: not a fast
- * region, or without those rights.
- */
-enum kiw_mem_fault kiw_fast_invalidate(struct kiw_mr_table *table, const struct ib_qp *qp,
-				       u32 stag, int rights)
-{
-	enum kiw_mem_fault fault;
-	struct kiw_mr *mr;
-
-	mr = fast_find(table, qp->pd, stag, &fault);
-	if (!mr)
-		return fault;
-	spin_lock(&mr->fast->lock);
-	fault = fast_revoke(mr, qp->qp_num, stag, rights);
-	spin_unlock(&mr->fast->lock);
+		kiw_dyn_grant(mr, section->stream, stag, access | KIW_ACCESS_LOCAL_READ,
+			      "registered by a work request");
+	spin_unlock(&mr->dyn->lock);
 	return fault;
 }
 

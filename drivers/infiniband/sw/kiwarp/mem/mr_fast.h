@@ -6,19 +6,14 @@
 #ifndef KIW_MR_FAST_H
 #define KIW_MR_FAST_H
 
-#include <linux/spinlock.h>
-
-#include "mr.h"
+#include "mr_dyn.h"
 
 /* Maximum number of pages of one region: 2 MiB with pages of 4 KiB */
 #define KIW_FAST_MAX_PAGES	512
 
 /**
  * struct kiw_fast - the part of a region that fast registration needs
- * @lock: serialises registering and invalidating; taken with BHs off; innermost
- * @last: STag of the last registration, valid or not; 0: there was none
- * @qpn: QP whose work request made the last registration
- * @users: number of users that have entered the region and are not yet done with it
+ * @dyn: the part that makes it valid and invalid
  * @page_size: of the current registration, in bytes, a power of two
  * @first_offset: offset of the current registration in its first page, in bytes
  * @max_pages: capacity of @mapped and of @pages
@@ -28,10 +23,7 @@
  * @pages: kernel addresses of the current registration
  */
 struct kiw_fast {
-	spinlock_t lock;
-	u32 last;
-	u32 qpn;
-	atomic_t users;
+	struct kiw_dyn dyn;
 	u32 page_size;
 	u32 first_offset;
 	u32 max_pages;
@@ -49,10 +41,8 @@ void kiw_fast_free(struct kiw_fast *fast);
 int kiw_fast_map(struct kiw_mr *mr, struct scatterlist *sg, int num, unsigned int *offset);
 
 /* Within a section of the MR table, BHs off */
-enum kiw_mem_fault kiw_fast_register(struct kiw_mr_table *table, const struct ib_qp *qp,
+enum kiw_mem_fault kiw_fast_register(const struct kiw_mr_section *section, const struct ib_pd *pd,
 				     u32 stag, int access);
-enum kiw_mem_fault kiw_fast_invalidate(struct kiw_mr_table *table, const struct ib_qp *qp,
-				       u32 stag, int rights);
 void *kiw_fast_address(const struct kiw_fast *fast, u64 offset);
 void kiw_fast_copy_to(const struct kiw_fast *fast, u64 offset, const void *src, u32 len);
 void kiw_fast_copy_from(const struct kiw_fast *fast, u64 offset, void *dst, u32 len);

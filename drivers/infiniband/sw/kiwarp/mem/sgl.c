@@ -13,7 +13,7 @@
 /**
  * kiw_sgl_check() - may all of this memory be accessed?
  * @sgl: entries; the position does not matter
- * @access: enum ib_access_flags needed: IB_ACCESS_LOCAL_WRITE to receive into it, or 0
+ * @access: IB_ACCESS_LOCAL_WRITE to receive into it, or %KIW_ACCESS_LOCAL_READ
  *
  * Entries of length 0 refer to no memory and are not checked. The answer is valid until the
  * section ends.

@@ -51,6 +51,7 @@ static const enum ib_wc_opcode opcode_table[] = {
 	[KIW_WR_MASKED_CMP_SWAP] = IB_WC_MASKED_COMP_SWAP,
 	[KIW_WR_REG_MR]		= IB_WC_REG_MR,
 	[KIW_WR_LOCAL_INV]	= IB_WC_LOCAL_INV,
+	[KIW_WR_BIND_MW]	= IB_WC_BIND_MW,
 	[KIW_WR_RECV]		= IB_WC_RECV,
 	[KIW_WR_RECV_IMM]	= IB_WC_RECV_RDMA_WITH_IMM,
 };

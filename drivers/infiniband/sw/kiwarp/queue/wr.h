@@ -36,11 +36,13 @@
  * @KIW_WR_MASKED_FETCH_ADD: FetchAdd of several fields
  * @KIW_WR_MASKED_CMP_SWAP: CmpSwap of some of the bits
  * @KIW_WR_REG_MR: make a fast-registration region valid; nothing is sent
- * @KIW_WR_LOCAL_INV: make such a region invalid; nothing is sent
+ * @KIW_WR_LOCAL_INV: make such a region, or a window of type 2, invalid; nothing is sent
+ * @KIW_WR_BIND_MW: make a window valid, or one of type 1 invalid; nothing is sent
  * @KIW_WR_RECV: receive; only in completions
  * @KIW_WR_RECV_IMM: receive that Immediate Data took; only in completions
  *
- * Only kernel consumers have more than %KIW_WR_SEND, _SEND_INV, _WRITE and _READ. Operations up to
+ * Which ABI of processes has which of them is described in Documentation/uapi.rst; only processes
+ * have %KIW_WR_BIND_MW, as there is no verb for it in the kernel. Operations up to
  * %KIW_WR_WRITE are a single message of payload, and those up to %KIW_WR_WRITE_IMM begin with one,
  * unless its length is 0; those with a response are in one range.
  */
@@ -57,6 +59,7 @@ enum kiw_wr_op {
 	KIW_WR_MASKED_CMP_SWAP,
 	KIW_WR_REG_MR,
 	KIW_WR_LOCAL_INV,
+	KIW_WR_BIND_MW,
 	KIW_WR_RECV,
 	KIW_WR_RECV_IMM,
 };
@@ -94,11 +97,27 @@ struct kiw_atomic_args {
 };
 
 /**
+ * struct kiw_bind - what to bind a window to; not checked
+ * @addr: tagged offset in the region of the first byte
+ * @length: bytes
+ * @lkey: STag of the region
+ * @rkey: a former STag of the window
+ * @access: enum ib_access_flags granted, and %IB_ZERO_BASED
+ */
+struct kiw_bind {
+	u64 addr;
+	u64 length;
+	u32 lkey;
+	u32 rkey;
+	int access;
+};
+
+/**
  * struct kiw_swqe - a send queue entry, copied out of its ring and checked
  * @wr_id: the consumer's cookie
  * @raddr: Write, Read, Atomic Operation: remote tagged offset
  * @rkey: Write, Read, Atomic Operation: remote STag; Send with Invalidate, local invalidate: STag
- *	to invalidate; registration: STag to make valid
+ *	to invalidate; registration and binding: STag to make valid
  * @length: total bytes of @sge, or of @inline_data; at most 2^31 - 1
  * @op: &enum kiw_wr_op
  * @num_sge: 0..%KIW_MAX_SGE; Send or Write of a kernel consumer: 0..%KIW_MAX_SEND_SGE
@@ -110,6 +129,7 @@ struct kiw_atomic_args {
  * @atomic_sink: Atomic Operation: the only entry of @sge, where the original value goes; 8 bytes
  * @atomic: Atomic Operation: its operands
  * @access: registration: enum ib_access_flags granted
+ * @bind: binding: the memory
  * @inline_data: payload, if %KIW_WRF_INLINE is set
  */
 struct kiw_swqe {
@@ -129,6 +149,7 @@ struct kiw_swqe {
 			struct kiw_atomic_args atomic;
 		};
 		int access;
+		struct kiw_bind bind;
 		u8 inline_data[KIW_MAX_INLINE];
 	};
 };
@@ -168,7 +189,7 @@ static inline bool kiw_wr_has_response(u8 op)
 /* Does it complete without sending anything? */
 static inline bool kiw_wr_is_local(u8 op)
 {
-	return op == KIW_WR_REG_MR || op == KIW_WR_LOCAL_INV;
+	return op >= KIW_WR_REG_MR && op <= KIW_WR_BIND_MW;
 }
 
 struct kiw_sq;

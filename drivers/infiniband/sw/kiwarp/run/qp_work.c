@@ -359,6 +359,15 @@ static void qp_set_extended(struct kiw_qp *qp)
 	spin_unlock_irq(&qp->sq.lock);
 }
 
+/* The engines use STags for the new stream; what was limited to the previous one is not valid. */
+static void qp_number_stream(struct kiw_qp *qp)
+{
+	u64 stream = kiw_mr_new_stream(qp->mrs);
+
+	qp->tx.section.stream = stream;
+	qp->rx.section.stream = stream;
+}
+
 /**
  * kiw_qp_connect() - take over an established stream from MPA startup
  * @qp: the QP, in IDLE
@@ -384,6 +393,7 @@ int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params)
 	if (ret)
 		goto out;
 	kiw_rx_init(qp);
+	qp_number_stream(qp);
 	qp->gave_way = false;
 	/*
 	 * Pairs with the reads of @ks in qp_bh() and qp_kick_stream(): code that sees the new

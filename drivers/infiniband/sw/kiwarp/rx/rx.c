@@ -16,7 +16,7 @@
  */
 #include "rx.h"
 
-#include "mem/mr_fast.h"
+#include "mem/mr_dyn.h"
 #include "mem/sgl.h"
 #include "proto/ddp.h"
 #include "proto/term.h"
@@ -189,7 +189,7 @@ static enum kiw_mem_fault rx_invalidate_stag(struct kiw_qp *qp, u32 stag, int ri
 {
 	enum kiw_mem_fault fault;
 
-	fault = kiw_fast_invalidate(qp->mrs, &qp->ib, stag, rights);
+	fault = kiw_mr_invalidate(&qp->rx.section, qp->ib.pd, stag, rights);
 	if (fault == KIW_MEM_OK)
 		kiw_count(qp->stats, KIW_STAT_FAST_INVALIDATED);
 	return fault;

@@ -16,6 +16,7 @@
 #include <linux/random.h>
 
 #include "mem/mr_fast.h"
+#include "mem/mr_window.h"
 #include "mem/sgl.h"
 #include "proto/ddp.h"
 #include "proto/mpa.h"
@@ -382,7 +383,8 @@ static bool tx_wqe_waits(struct kiw_qp *qp)
 static bool tx_memory_ok(struct kiw_qp *qp)
 {
 	const struct kiw_swqe *wqe = &qp->tx.wqe;
-	int access = kiw_wr_has_response(wqe->op) ? IB_ACCESS_LOCAL_WRITE : 0;
+	int access = kiw_wr_has_response(wqe->op) ? IB_ACCESS_LOCAL_WRITE :
+							KIW_ACCESS_LOCAL_READ;
 	struct kiw_sgl sgl;
 
 	if (wqe->flags & KIW_WRF_INLINE)
@@ -411,10 +413,13 @@ static bool tx_local(struct kiw_qp *qp)
 
 	if (wqe->op == KIW_WR_REG_MR) {
 		stat = KIW_STAT_FAST_REGISTERED;
-		fault = kiw_fast_register(qp->mrs, &qp->ib, wqe->rkey, wqe->access);
+		fault = kiw_fast_register(&tx->section, qp->ib.pd, wqe->rkey, wqe->access);
+	} else if (wqe->op == KIW_WR_BIND_MW) {
+		stat = KIW_STAT_FAST_REGISTERED;
+		fault = kiw_window_bind(&tx->section, qp->ib.pd, wqe->rkey, &wqe->bind);
 	} else {
 		stat = KIW_STAT_FAST_INVALIDATED;
-		fault = kiw_fast_invalidate(qp->mrs, &qp->ib, wqe->rkey, 0);
+		fault = kiw_mr_invalidate(&tx->section, qp->ib.pd, wqe->rkey, 0);
 	}
 	if (fault != KIW_MEM_OK) {
 		tx_fail_current(qp, KIW_WCS_MEM_OP);

@@ -4,9 +4,10 @@
  *
  * A piece is the rest of an SGE. It is looked up in the MR table once, and then read in as many
  * steps as needed. Regions of pinned memory stay until the table section ends, so one lookup is
- * enough for the whole batch. A fast-registration region can be invalidated by a work request in
- * the middle of a batch, and the invalidation waits for its users (kiw_mr_use()). So after each
- * group of segments kiw_tx_source_pause() ends the use, and the next one looks the region up again.
+ * enough for the whole batch. A fast-registration region or window can become invalid by a work
+ * request in the middle of a batch, and the invalidation waits for its users (kiw_mr_use()). So
+ * after each group of segments kiw_tx_source_pause() ends the use, and the next one looks the
+ * region up again.
  *
  * Context: socket lock held, BHs off, within the engine's MR table section.
  */
@@ -45,7 +46,7 @@ void kiw_tx_source_sgl(struct kiw_tx_source *src, struct kiw_qp *qp, const struc
 		       u8 num_sge, u32 offset)
 {
 	kiw_sock_assert_held(qp->ks);
-	source_init(src, qp, 0);
+	source_init(src, qp, KIW_ACCESS_LOCAL_READ);
 	src->sgl.sge = sge;
 	src->sgl.num_sge = num_sge;
 	kiw_sgl_seek(&src->sgl, offset);
@@ -144,12 +145,12 @@ bool kiw_tx_source_read_on(struct kiw_tx_source *src, void *dst, u32 len)
 }
 
 /**
- * kiw_tx_source_pause_fast() - kiw_tx_source_pause() for a fast-registration region
- * @src: the source, inside a piece of such a region
+ * kiw_tx_source_pause_dyn() - kiw_tx_source_pause() for a fast-registration region or window
+ * @src: the source, inside a piece of it
  *
  * Context: as for the function that set up @src.
  */
-void kiw_tx_source_pause_fast(struct kiw_tx_source *src)
+void kiw_tx_source_pause_dyn(struct kiw_tx_source *src)
 {
 	kiw_mr_done(src->mr);
 	src->sgl.off -= src->left;

@@ -41,7 +41,7 @@ void kiw_tx_source_region(struct kiw_tx_source *src, struct kiw_qp *qp, u32 stag
 			  u32 len);
 void kiw_tx_source_bytes(struct kiw_tx_source *src, const void *data, u32 len);
 bool kiw_tx_source_read_on(struct kiw_tx_source *src, void *dst, u32 len);
-void kiw_tx_source_pause_fast(struct kiw_tx_source *src);
+void kiw_tx_source_pause_dyn(struct kiw_tx_source *src);
 
 /**
  * kiw_tx_source_read() - copy the next bytes
@@ -65,7 +65,8 @@ static inline bool kiw_tx_source_read(struct kiw_tx_source *src, void *dst, u32 
 }
 
 /**
- * kiw_tx_source_pause() - end the use of a fast-registration region, so that it can be invalidated
+ * kiw_tx_source_pause() - end the use of a fast-registration region or window, so that it can be
+ *	invalidated
  * @src: the source; kiw_tx_source_read() looks the region up again
  *
  * Must be called before a work request is executed, or the batch ends.
@@ -74,8 +75,8 @@ static inline bool kiw_tx_source_read(struct kiw_tx_source *src, void *dst, u32 
  */
 static inline void kiw_tx_source_pause(struct kiw_tx_source *src)
 {
-	if (src->left && src->mr && src->mr->fast)
-		kiw_tx_source_pause_fast(src);
+	if (src->left && src->mr && src->mr->dyn)
+		kiw_tx_source_pause_dyn(src);
 }
 
 #endif /* KIW_TX_SOURCE_H */

@@ -37,6 +37,7 @@ struct kiw_srq;
  * @max_inline: bytes of inline data of every QP, at most %KIW_MAX_INLINE
  * @spare_slots: slots of each ring that stay empty, so that full and empty rings differ; 0 or 1
  * @has_rfc7306: @sq, @rq and @cq have room for immediate data and atomics
+ * @has_windows: @sq can bind memory windows, and @cq can report that
  * @context_resp_bytes: size of the response of alloc_ucontext, 0 if there is none
  * @cq_resp_bytes: size of the response of create_cq, and of resize_cq
  * @srq_resp_bytes: size of the response of create_srq
@@ -77,6 +78,7 @@ struct kiw_uapi_ops {
 	u8 max_sge;
 	u8 max_inline;
 	bool has_rfc7306;
+	bool has_windows;
 	u8 context_resp_bytes;
 	u8 cq_resp_bytes;
 	u8 srq_resp_bytes;

@@ -118,6 +118,21 @@ static void rxe_read_atomic(struct kiw_swqe *wqe, enum kiw_wr_op op, const struc
 	wqe->atomic.compare_mask = ~0ULL;
 }
 
+/*
+ * The STag to make valid is @rkey. The provider's bind of a window of type 2 passes a former one as
+ * @mw_rkey, with any key.
+ */
+static void rxe_read_bind(struct kiw_swqe *wqe, const struct rxe_send_wr *wr)
+{
+	wqe->op = KIW_WR_BIND_MW;
+	wqe->rkey = READ_ONCE(wr->wr.mw.rkey);
+	wqe->bind.addr = READ_ONCE(wr->wr.mw.addr);
+	wqe->bind.length = READ_ONCE(wr->wr.mw.length);
+	wqe->bind.lkey = READ_ONCE(wr->wr.mw.mr_lkey);
+	wqe->bind.rkey = READ_ONCE(wr->wr.mw.mw_rkey);
+	wqe->bind.access = READ_ONCE(wr->wr.mw.access);
+}
+
 /* Operations that take messages of RFC 7306. A Send with immediate has none. */
 static int rxe_read_ext(struct kiw_swqe *wqe, const struct rxe_send_wr *wr, u32 opcode)
 {
@@ -153,6 +168,13 @@ static int rxe_read_op(const struct kiw_sq *sq, struct kiw_swqe *wqe, const stru
 		return 0;
 	case IB_UVERBS_WR_RDMA_READ:
 		rxe_read_rdma(wqe, KIW_WR_READ, wr);
+		return 0;
+	case IB_UVERBS_WR_LOCAL_INV:
+		wqe->op = KIW_WR_LOCAL_INV;
+		wqe->rkey = READ_ONCE(wr->ex.invalidate_rkey);
+		return 0;
+	case IB_UVERBS_WR_BIND_MW:
+		rxe_read_bind(wqe, wr);
 		return 0;
 	default:
 		return sq->is_extended ? rxe_read_ext(wqe, wr, opcode) : -EINVAL;
@@ -222,6 +244,9 @@ static int rxe_read_sqe(const struct kiw_sq *sq, struct kiw_swqe *wqe,
 		return ret;
 	if (flags & ~SQE_FLAGS)
 		return -EINVAL;
+	/* What is there of lengths and SGEs may be left over, and binding uses their memory. */
+	if (kiw_wr_is_local(wqe->op))
+		return 1;
 	ret = rxe_read_data(sq, wqe, &from->dma);
 	if (ret < 0 || rxe_has_bad_sink(wqe, ret))
 		return -EINVAL;
@@ -362,6 +387,8 @@ static const u8 opcode_table[] = {
 	[KIW_WR_READ]		= IB_UVERBS_WC_RDMA_READ,
 	[KIW_WR_FETCH_ADD]	= IB_UVERBS_WC_FETCH_ADD,
 	[KIW_WR_CMP_SWAP]	= IB_UVERBS_WC_COMP_SWAP,
+	[KIW_WR_LOCAL_INV]	= IB_UVERBS_WC_LOCAL_INV,
+	[KIW_WR_BIND_MW]	= IB_UVERBS_WC_BIND_MW,
 	[KIW_WR_RECV]		= WC_RECV,
 	[KIW_WR_RECV_IMM]	= WC_RECV_RDMA_WITH_IMM,
 };
@@ -575,6 +602,7 @@ const struct kiw_uapi_ops kiw_uapi_rxe = {
 	.max_sge = KIW_MAX_SGE,
 	.max_inline = KIW_MAX_INLINE,
 	.has_rfc7306 = true,
+	.has_windows = true,
 	.cq_resp_bytes = sizeof(struct rxe_create_cq_resp),
 	.srq_resp_bytes = sizeof(struct rxe_create_srq_resp),
 	.qp_resp_bytes = sizeof(struct rxe_create_qp_resp),

@@ -12,7 +12,23 @@
 struct iw_cm_id;
 struct kiw_cq;
 struct kiw_qp;
+struct kiw_window;
 struct rdma_cm_id;
+
+/**
+ * struct kiw_mw - a memory window of a process
+ * @ib: the core's part
+ * @window: the rest; charged to the memory cgroup of the process, which @ib is not
+ */
+struct kiw_mw {
+	struct ib_mw ib;
+	struct kiw_window *window;
+};
+
+static inline struct kiw_mw *to_kiw_mw(struct ib_mw *ibmw)
+{
+	return container_of(ibmw, struct kiw_mw, ib);
+}
 
 /* verbs_dev.c: the table of operations, device and port attributes */
 extern const struct ib_device_ops kiw_device_ops;
@@ -42,6 +58,11 @@ struct ib_mr *kiw_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length,
 struct ib_mr *kiw_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg);
 int kiw_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int num, unsigned int *offset);
 int kiw_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+
+/* verbs_mw.c: memory windows */
+extern const struct ib_device_ops kiw_mw_ops;
+int kiw_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
+int kiw_dealloc_mw(struct ib_mw *ibmw);
 
 /* verbs_cq.c: completion queues; compat/verbs.h defines the third argument's type */
 int kiw_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,

@@ -96,6 +96,10 @@ int kiw_query_device(struct ib_device *ibdev, struct ib_device_attr *attr, struc
 	attr->max_qp_init_rd_atom = KIW_MAX_READS;
 	attr->max_res_rd_atom = KIW_MAX_QP * KIW_MAX_READS;
 	attr->atomic_cap = verbs_atomic_cap(to_kiw_device(ibdev));
+	if (!to_kiw_device(ibdev)->uapi->has_windows)
+		return 0;
+	attr->device_cap_flags |= IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2B;
+	attr->max_mw = KIW_MAX_MW;
 	return 0;
 }
 
@@ -284,7 +288,10 @@ KIW_COMPAT_REG_USER_MR(verbs_reg_user_mr, kiw_reg_user_mr)
 
 KIW_COMPAT_REG_DMABUF(verbs_reg_dmabuf, kiw_reg_user_mr_dmabuf)
 
-/* The user ABI adds the driver id and the version of the ABI (&struct kiw_uapi_ops.device_ops). */
+/*
+ * The user ABI adds the driver id and the version of the ABI (&struct kiw_uapi_ops.device_ops), and
+ * kiw_mw_ops if it has windows.
+ */
 const struct ib_device_ops kiw_device_ops = {
 	.owner = THIS_MODULE,
 

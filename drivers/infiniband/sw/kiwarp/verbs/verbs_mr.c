@@ -46,7 +46,7 @@ static struct kiw_mr *mr_alloc(struct kiw_device *dev, struct ib_pd *ibpd, int a
 	/* The core sets these, too, but only after the MR was published */
 	mr->ib.device = &dev->ib;
 	mr->ib.pd = ibpd;
-	mr->access = access & KIW_ACCESS_GRANTED;
+	mr->access = (access & KIW_ACCESS_GRANTED) | KIW_ACCESS_LOCAL_READ;
 	return mr;
 }
 
@@ -166,12 +166,21 @@ err_free:
 	return ERR_PTR(ret);
 }
 
+/*
+ * Does anything write to memory with these rights? The right to bind windows does not: a window can
+ * only be written to if its region can.
+ */
+static bool mr_is_writable(int access)
+{
+	return ib_access_writable(access & ~IB_ACCESS_MW_BIND);
+}
+
 /* Can a region that is re-registered use the pages of @old? */
 static bool mr_pages_fit(const struct kiw_mr *old, int flags, int access)
 {
 	if (flags & IB_MR_REREG_TRANS)
 		return false;
-	return old->umem->ib->writable || !ib_access_writable(access);
+	return old->umem->ib->writable || !mr_is_writable(access);
 }
 
 /* Take what does not change from @old. Pin the pages again unless those of @old can be used. */
@@ -205,11 +214,13 @@ static int mr_reattach(struct kiw_mr *mr, const struct kiw_mr *old, int flags, u
  * @udata: empty
  *
  * Creates a new region with a new STag. After success the core deregisters @ibmr, which waits
- * for the users of the old region (kiw_dereg_mr()). On failure @ibmr is unchanged.
+ * for the users of the old region (kiw_dereg_mr()). Until then nobody can bind a window to it any
+ * more. On failure @ibmr is unchanged.
  *
  * Context: process, may sleep; no other call for @ibmr runs.
  * Return: the MR, to be released with kiw_dereg_mr(), or ERR_PTR(): as kiw_reg_user_mr(), and
- * -EINVAL if @ibmr is not user memory, or another process tries to make it writable.
+ * -EINVAL if @ibmr is not user memory, or another process tries to make it writable; -EBUSY if a
+ * window is bound to it.
  */
 struct ib_mr *kiw_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 length,
 				u64 virt_addr, int access, struct ib_pd *ibpd,
@@ -217,6 +228,7 @@ struct ib_mr *kiw_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 le
 {
 	struct kiw_device *dev = to_kiw_device(ibmr->device);
 	struct kiw_mr *mr, *old = to_kiw_mr(ibmr);
+	struct ib_mr *new;
 	int ret;
 
 	if (!old->umem)
@@ -224,13 +236,19 @@ struct ib_mr *kiw_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 le
 	ret = kiw_uapi_check_none(dev, udata);
 	if (ret)
 		return ERR_PTR(ret);
-	mr = mr_alloc(dev, ibpd, flags & IB_MR_REREG_ACCESS ? access : old->access);
+	mr = mr_alloc(dev, ibpd, flags & IB_MR_REREG_ACCESS ?
+					access : old->access & KIW_ACCESS_GRANTED);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	ret = mr_reattach(mr, old, flags, start, length, virt_addr);
 	mr->ib.iova = mr->base;
 	mr->ib.length = mr->length;
-	return mr_add(dev, mr, ret);
+	if (!ret && !kiw_mr_close(old))
+		ret = -EBUSY;
+	new = mr_add(dev, mr, ret);
+	if (IS_ERR(new) && !ret)
+		kiw_mr_reopen(old);
+	return new;
 }
 
 static int mr_attach_dmabuf(struct kiw_mr *mr, u64 offset, u64 length, u64 virt_addr, int fd)
@@ -239,7 +257,7 @@ static int mr_attach_dmabuf(struct kiw_mr *mr, u64 offset, u64 length, u64 virt_
 
 	if (mr_is_bad_range(length, virt_addr))
 		return -EINVAL;
-	part = kiw_dmabuf_map(fd, offset, length, ib_access_writable(mr->access));
+	part = kiw_dmabuf_map(fd, offset, length, mr_is_writable(mr->access));
 	if (IS_ERR(part))
 		return PTR_ERR(part);
 	mr->dmabuf = part;
@@ -308,7 +326,10 @@ struct ib_mr *kiw_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->fast = kiw_fast_alloc(max_num_sg);
-	return mr_add(dev, mr, mr->fast ? 0 : -ENOMEM);
+	if (!mr->fast)
+		return mr_add(dev, mr, -ENOMEM);
+	mr->dyn = &mr->fast->dyn;
+	return mr_add(dev, mr, 0);
 }
 
 /**
@@ -336,13 +357,15 @@ int kiw_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int num, unsigned 
  * When it returns, the memory belongs to its owner again: no message in progress accesses it.
  *
  * Context: process, may sleep.
- * Return: 0.
+ * Return: 0, or -EBUSY if a window is bound to it.
  */
 int kiw_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct kiw_device *dev = to_kiw_device(ibmr->device);
 	struct kiw_mr *mr = to_kiw_mr(ibmr);
 
+	if (!kiw_mr_close(mr))
+		return -EBUSY;
 	kiw_mr_retract(&dev->mrs, mr);
 	mr_free(dev, mr);
 	kiw_count(&dev->stats, KIW_STAT_MR_DESTROYED);

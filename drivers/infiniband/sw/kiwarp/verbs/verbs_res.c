@@ -214,8 +214,9 @@ int kiw_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 	if (!table)
 		return -EMSGSIZE;
 	done = res_put_string(msg, "kind", res_mr_kind(mr)) &&
-	       res_put_u32(msg, "valid", READ_ONCE(mr->stag) || !mr->fast) &&
-	       !rdma_nl_put_driver_u32_hex(msg, "access", READ_ONCE(mr->access));
+	       res_put_u32(msg, "valid", READ_ONCE(mr->stag) || !mr->dyn) &&
+	       !rdma_nl_put_driver_u32_hex(msg, "access",
+					   READ_ONCE(mr->access) & KIW_ACCESS_GRANTED);
 	return res_table_end(msg, table, done);
 }
 

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Memory windows of processes.
+ *
+ * Owns: &struct kiw_window, from allocation to deallocation, and the rules of binding.
+ *
+ * A bound window keeps its region busy: the region counts its windows, and cannot be deregistered
+ * while there are any (kiw_mr_close()). So the memory of a window that is in use exists. A window
+ * lets go of its region when it is invalid and its users are done. Deallocation takes it out of the
+ * table first and waits for all sections, so nobody can bind it again.
+ *
+ * A window is no lkey: it has no local rights, not even %KIW_ACCESS_LOCAL_READ.
+ */
+#include "mr_window.h"
+
+#include <linux/slab.h>
+
+#include "queue/wr.h"
+
+/* What a window may grant; the region need not grant any of it */
+#define WINDOW_RIGHTS \
+	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
+
+/**
+ * kiw_window_alloc() - allocate a window, which is not bound
+ * @table: the device's table
+ * @pd: protection domain
+ * @is_type_2: only the stream that binds it may use it, and work requests and the peer invalidate
+ *	it; otherwise all of the protection domain may use it
+ *
+ * Context: process, may sleep.
+ * Return: the window, with its index in @mr.ib.rkey, or ERR_PTR(): -ENOMEM or -EBUSY, as
+ * kiw_mr_publish().
+ */
+struct kiw_window *kiw_window_alloc(struct kiw_mr_table *table, struct ib_pd *pd, bool is_type_2)
+{
+	struct kiw_window *window;
+	int ret;
+
+	window = kzalloc(sizeof(*window), GFP_KERNEL_ACCOUNT);
+	if (!window)
+		return ERR_PTR(-ENOMEM);
+	window->mr.ib.device = pd->device;
+	window->mr.ib.pd = pd;
+	window->mr.dyn = &window->dyn;
+	kiw_dyn_init(&window->dyn, is_type_2);
+	ret = kiw_mr_publish(table, &window->mr);
+	if (ret) {
+		kfree(window);
+		return ERR_PTR(ret);
+	}
+	return window;
+}
+
+/**
+ * kiw_window_free() - free a window, bound or not
+ * @table: the device's table
+ * @window: from kiw_window_alloc()
+ *
+ * When it returns, nothing accesses memory by the window's STag.
+ *
+ * Context: process, may sleep.
+ */
+void kiw_window_free(struct kiw_mr_table *table, struct kiw_window *window)
+{
+	kiw_mr_retract(table, &window->mr);
+	kiw_dyn_let_go(&window->dyn);
+	kfree(window);
+}
+
+/* Which rights a region has to have for a window that grants @access */
+static int window_needs(int access)
+{
+	if (access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC))
+		return IB_ACCESS_MW_BIND | IB_ACCESS_LOCAL_WRITE;
+	return IB_ACCESS_MW_BIND;
+}
+
+/* The region to bind to. NULL: it may not be bound, and @fault says why. */
+static struct kiw_mr *window_region(const struct kiw_mr_section *section, const struct ib_pd *pd,
+				    const struct kiw_bind *bind, enum kiw_mem_fault *fault)
+{
+	struct kiw_mr *region = kiw_mr_at(section->table, bind->lkey);
+
+	*fault = KIW_MEM_STAG;
+	if (!region || !bind->lkey || READ_ONCE(region->stag) != bind->lkey)
+		return NULL;
+	*fault = kiw_mr_check(region, pd, window_needs(bind->access), bind->addr, bind->length);
+	if (*fault != KIW_MEM_OK)
+		return NULL;
+	/* Only memory of processes, and no window of a window */
+	if (region->umem || region->dmabuf)
+		if (!region->dyn)
+			return region;
+	*fault = KIW_MEM_ACCESS;
+	return NULL;
+}
+
+/* Can a window of this type be bound like this at all? */
+static enum kiw_mem_fault window_check(const struct kiw_mr *mr, const struct kiw_bind *bind)
+{
+	int allowed = WINDOW_RIGHTS;
+
+	if (mr->dyn->is_private)
+		allowed |= IB_ZERO_BASED;
+	if (bind->access & ~allowed)
+		return KIW_MEM_ACCESS;
+	if (!bind->length)
+		return KIW_MEM_BOUNDS;
+	return mr->dyn->is_private && mr->stag ? KIW_MEM_STAG : KIW_MEM_OK;
+}
+
+/*
+ * Let @mr stand for a part of @region, which counts it already. Offsets count from the start of the
+ * region's memory; @mr->base is the tagged offset of that, which wraps if the window is zero-based.
+ */
+static void window_cover(struct kiw_mr *mr, struct kiw_mr *region, const struct kiw_bind *bind)
+{
+	bool is_zero_based = bind->access & IB_ZERO_BASED;
+
+	mr->umem = region->umem;
+	mr->dmabuf = region->dmabuf;
+	mr->start = bind->addr - region->base;
+	mr->length = mr->start + bind->length;
+	mr->base = is_zero_based ? -mr->start : region->base;
+	mr->dyn->region = region;
+}
+
+static enum kiw_mem_fault window_bind(const struct kiw_mr_section *section, struct kiw_mr *mr,
+				      u32 stag, const struct kiw_bind *bind)
+{
+	enum kiw_mem_fault fault;
+	struct kiw_mr *region;
+
+	if (!bind->length && !mr->dyn->is_private) {
+		kiw_dyn_revoke(mr);
+		return KIW_MEM_OK;
+	}
+	fault = window_check(mr, bind);
+	if (fault != KIW_MEM_OK)
+		return fault;
+	region = window_region(section, mr->ib.pd, bind, &fault);
+	if (!region)
+		return fault;
+	/* Negative: it is being deregistered. */
+	if (!atomic_inc_unless_negative(&region->windows))
+		return KIW_MEM_STAG;
+	kiw_dyn_revoke(mr);
+	window_cover(mr, region, bind);
+	kiw_dyn_grant(mr, section->stream, stag, bind->access & WINDOW_RIGHTS, "bound");
+	return KIW_MEM_OK;
+}
+
+/**
+ * kiw_window_bind() - execute a work request that binds a window
+ * @section: the current section of the data path, of the stream of the work request
+ * @pd: protection domain of the QP
+ * @stag: index of the window, with its new key
+ * @bind: what to bind it to
+ *
+ * A window of type 1 may be bound already. Length 0 makes it invalid. When this returns, nothing
+ * accesses the memory that it was bound to before by its STag. A window of type 2 must be invalid.
+ *
+ * Context: within @section, BHs off.
+ * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such window or region, or the window is valid;
+ * %KIW_MEM_ASSOC: one of them belongs to another PD; %KIW_MEM_ACCESS: not a window, not the memory
+ * of a process, rights that the region does not allow, or flags that are none of a window;
+ * %KIW_MEM_WRAP, %KIW_MEM_BOUNDS: not inside of the region, or empty.
+ */
+enum kiw_mem_fault kiw_window_bind(const struct kiw_mr_section *section, const struct ib_pd *pd,
+				   u32 stag, const struct kiw_bind *bind)
+{
+	enum kiw_mem_fault fault;
+	struct kiw_mr *mr;
+
+	mr = kiw_dyn_find(section, pd, stag, &fault);
+	if (!mr)
+		return fault;
+	if (mr->fast)
+		return KIW_MEM_ACCESS;
+	if (kiw_stag_index(stag) != kiw_stag_index(bind->rkey))
+		return KIW_MEM_STAG;
+	spin_lock(&mr->dyn->lock);
+	fault = window_bind(section, mr, stag, bind);
+	spin_unlock(&mr->dyn->lock);
+	return fault;
+}
