@@ -24,7 +24,10 @@ route_mtu() { on_a ip route get "$1" | grep -o 'mtu [0-9]*'; }
 
 # --- link ----------------------------------------------------------------------------
 
-first_link() { must_fail ip_is_loaded && ip_up && ip_is_loaded; }
+first_link() {
+	must_fail ip_is_loaded && ip_up && ip_is_loaded && on_a ip -s -d link show kip0 | tee /dev/stderr |
+		grep -q '^ *kiwarp_ip '
+}
 
 ip_is_loaded() { grep '^kiwarp_ip ' /proc/modules; }
 
