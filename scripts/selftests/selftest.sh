@@ -208,11 +208,12 @@ fake_bed() {
 	chmod +x "$bed"/*.sh "$bed/kernel/kernel"
 }
 
-# ends_with STATUS run|pair VARIABLE...: FATEs; LIMIT is the time that the guests have
+# ends_with STATUS run|pair VARIABLE...: FATEs; LIMIT is the time that the guests have; with THIRD
+# there are three
 ends_with() {
 	local status
 	# shellcheck disable=SC2016 # for the inner shell
-	env "${@:3}" bash -c '"$0" --timeout "${LIMIT:-600}" -- true' "$WORK/bed/$2.sh"
+	env "${@:3}" bash -c '"$0" --timeout "${LIMIT:-600}" ${THIRD:+--third} -- true' "$WORK/bed/$2.sh"
 	status=$?
 	echo "status $status"
 	[ "$status" = "$1" ]
@@ -233,7 +234,7 @@ any_stage() {
 		done
 	done
 }
-any_stage_of() { GUEST=$1 any_stage "$2"; }
+any_stage_of() { GUEST=$1 any_stage "${@:2}"; }
 
 # --- what is found in a kernel log ---------------------------------------------------------
 
@@ -408,9 +409,13 @@ t_run "a guest that hangs behind its answer" ends_with 124 run LIMIT=3 FATE_gues
 t_run "two guests that power off" ends_with 0 pair
 t_run "a first guest that is killed at any stage" any_stage_of a pair
 t_run "a second guest that is killed at any stage" any_stage_of b pair
+t_run "three guests that power off" ends_with 0 pair THIRD=1
+t_run "a third guest that is killed at any stage" any_stage_of c pair THIRD=1
 t_run "a second guest that hangs behind its answer" \
 	ends_with 124 pair B_ENDS=1 FATE_b=answered-hung
 t_run "a second guest that hangs before" ends_with 124 pair B_ENDS=1 FATE_b=running-hung
+t_run "a third guest that hangs behind its answer" \
+	ends_with 124 pair THIRD=1 B_ENDS=1 FATE_c=answered-hung
 
 if [ "${1:-}" = --totals ]; then echo "$((T_COUNT - T_FAILED)) $T_FAILED 0" >"$2"; fi
 done_testing

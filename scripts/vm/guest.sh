@@ -14,6 +14,7 @@ G_MTU=9000
 G_OUT=
 G_JOB=
 G_KEEP=
+G_THIRD=
 G_ENV=()
 G_MODULES=()
 G_CMD=()
@@ -21,13 +22,14 @@ G_CMD=()
 guest_usage() {
 	die "usage: ${0##*/} [--kernel uml|uml-debug|uml-smp|uml-gcov|smp-debug|smp-kcsan|6.1|6.12|LINE[-MACHINE]]
 	[--smp N] [--mem MB] [--timeout S] [--modules DIR]... [--job DIR] [--out DIR] [--env NAME=VALUE]...
-	[--mtu N] [--keep] -- CMD ARGS..."
+	[--mtu N] [--keep] [--third] -- CMD ARGS..."
 }
 
 guest_options() {
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--keep) G_KEEP=1; shift; continue ;;
+		--third) G_THIRD=1; shift; continue ;;
 		--) shift; G_CMD=("$@"); break ;;
 		esac
 		[ $# -ge 2 ] || guest_usage
@@ -137,7 +139,7 @@ kernel_to_tests() {
 	esac
 }
 
-# guest_dir NAME HOST: the directories of one guest; HOST is a, b or nothing.
+# guest_dir NAME HOST: the directories of one guest; HOST is a, b, c or nothing.
 guest_dir() {
 	local in=$W/$1/in v
 	mkdir -p "$in/job" "$W/$1/out"
@@ -154,6 +156,7 @@ guest_dir() {
 			"$(kernel_to_tests)" "$K_MACHINE" "$2" "$G_MTU"
 		# Another driver can stand in for ours, to try the test bed itself.
 		[ -z "${KIW_LINK_TYPE:-}" ] || printf 'export KIW_LINK_TYPE=%q\n' "$KIW_LINK_TYPE"
+		[ -z "$G_THIRD" ] || printf 'export KIW_THIRD=1\n'
 		[ -z "${KIW_CRC:-}" ] || printf 'export KIW_CRC=%q\n' "$KIW_CRC"
 		for v in "${G_ENV[@]}"; do printf 'export %q\n' "$v"; done
 	} >"$in/env"

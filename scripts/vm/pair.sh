@@ -5,9 +5,11 @@
 # between their eth0 (10.77.0.1 and .2, fd77::1 and ::2), runs CMD on a and exits with its
 # status. CMD can use `on_b` of scripts/selftests/lib/rc to run commands on b, and `kill_b` and
 # `restart_b`. Options as for run.sh, and
-#   --mtu N   MTU of eth0, default 9000
-# --out DIR creates DIR/a and DIR/b. The third disk of b is empty at first and keeps its contents
-# when b is killed; the logs of a killed b are in DIR/a.
+#   --mtu N   MTU of the cables, default 9000
+#   --third   a third guest, host "c", for which CMD can use `on_c`. A cable connects its eth0
+#             (10.79.0.2, fd79::2) to the eth2 of b (10.79.0.1, fd79::1).
+# --out DIR creates DIR/a, DIR/b and DIR/c. The third disk of b is empty at first and keeps its
+# contents when b is killed; the logs of a killed b are in DIR/a.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -15,32 +17,58 @@ set -u
 # shellcheck source=scripts/vm/guest.sh
 . "$KIW_VM/guest.sh"
 
-# Seconds that b has to power off
+# Seconds that b and c have to power off
 B_ENDS=120
 
-# The second cable is the control network: tests may do anything to eth0.
-uml_cables() {
-	local -a fds
-	read -r -a fds <<<"$KIW_FDS"
-	local end=$1 mac=$2 mtu
-	mtu=$((G_MTU < 1500 ? 1500 : G_MTU))
-	CABLES=("vec0:transport=fd,fd=${fds[$end]},mac=02:77:00:00:00:0$mac,mtu=$mtu"
-		"vec1:transport=fd,fd=${fds[$((2 + end))]},mac=02:78:00:00:00:0$mac,mtu=1500")
+# The processes that guest_start has started for b and c
+declare -A PIDS
+
+# nics HOST: its interfaces, a word for each: the number of the cable, and which end of it.
+# Cable 0 connects a and b, cable 2 connects b and c: tests may do anything to these. 1 and 3 are
+# the control networks, from a to b and from a to c.
+nics() {
+	case $1$G_THIRD in
+	a) echo 0a 1a ;;
+	b) echo 0b 1b ;;
+	a1) echo 0a 1a 3a ;;
+	b1) echo 0b 1b 2a ;;
+	c1) echo 2b 3b ;;
+	esac
 }
 
-qemu_cables() {
-	local here=$1 there=$2 mac=$3 n
+# cables HOST: sets CABLES, the arguments for its interfaces.
+cables() {
+	local nic n=0
 	CABLES=()
-	for n in 0 1; do
-		CABLES+=(-netdev "dgram,id=n$n,local.type=unix,local.path=$SOCKETS/$n$here,remote.type=unix,remote.path=$SOCKETS/$n$there"
-			-device "$(device "net,netdev=n$n,mac=02:7$((7 + n)):00:00:00:0$mac")")
+	for nic in $(nics "$1"); do
+		"${K_TYPE}_cable" $((n++)) "${nic%?}" "${nic#?}"
 	done
+}
+
+# mac CABLE a|b
+mac() { printf '02:%x:00:00:00:0%s' $((0x77 + $1)) "$(tr ab 12 <<<"$2")"; }
+
+# uml_cable NUMBER CABLE a|b: adds the interface of that number, at that end of the cable.
+uml_cable() {
+	local -a fds
+	local mtu=1500 fd=$((2 * $2))
+	read -r -a fds <<<"$KIW_FDS"
+	[ "$3" = a ] || fd=$((fd + 1))
+	[ $(($2 % 2)) = 1 ] || [ "$G_MTU" -lt 1500 ] || mtu=$G_MTU
+	CABLES+=("vec$1:transport=fd,fd=${fds[fd]},mac=$(mac "$2" "$3"),mtu=$mtu")
+}
+
+qemu_cable() {
+	local there=b
+	[ "$3" = a ] || there=a
+	CABLES+=(-netdev "dgram,id=n$1,local.type=unix,local.path=$SOCKETS/$2$3,remote.type=unix,remote.path=$SOCKETS/$2$there"
+		-device "$(device "net,netdev=n$1,mac=$(mac "$2" "$3")")")
 }
 
 start_a() {
 	guest_dir a a
 	guest_command a /host/pair-main "${G_CMD[@]}"
-	if [ "$K_TYPE" = uml ]; then uml_cables 0 1; else qemu_cables a b 1; fi
+	cables a
 	guest_start a "${CABLES[@]}"
 	PID_A=$GUEST_PID
 }
@@ -49,15 +77,14 @@ start_a() {
 boot_b() {
 	rm -rf "$W/b/out" "$W/b/uml"
 	mkdir "$W/b/out"
+	cables b
 	if [ "$K_TYPE" = uml ]; then
-		uml_cables 1 2
 		CABLES+=("ubd2=$W/disk")
 	else
-		qemu_cables b a 2
 		CABLES+=(-drive "if=none,id=d2,file=$W/disk,format=raw,cache=unsafe" -device "$(device blk,drive=d2)")
 	fi
 	guest_start b "${CABLES[@]}"
-	PID_B=$GUEST_PID
+	PIDS[b]=$GUEST_PID
 }
 
 start_b() {
@@ -67,10 +94,18 @@ start_b() {
 	boot_b
 }
 
-# kill_emulator: the child of PID_B; UML's processes are a group of its own.
+start_c() {
+	guest_dir c c
+	guest_command c python3 /host/agent.py 10.80.0.2 7700
+	cables c
+	guest_start c "${CABLES[@]}"
+	PIDS[c]=$GUEST_PID
+}
+
+# kill_emulator PID: the child of PID, b's or c's; UML's processes are a group of its own.
 kill_emulator() {
 	local emulator
-	for emulator in $(ps -o pid= --ppid "$PID_B"); do
+	for emulator in $(ps -o pid= --ppid "$1"); do
 		kill -KILL "$emulator"
 		kill -KILL -- "-$emulator" 2>/dev/null
 	done
@@ -79,8 +114,8 @@ kill_emulator() {
 # kill_b: kills b, and leaves its output where host a finds it.
 kill_b() {
 	LIVES=$((LIVES + 1))
-	kill_emulator
-	wait "$PID_B" 2>/dev/null
+	kill_emulator "${PIDS[b]}"
+	wait "${PIDS[b]}" 2>/dev/null
 	cp "$W/b/console" "$W/a/out/b-killed.$LIVES.console"
 	cp "$W/b/out/dmesg" "$W/a/out/b-killed.$LIVES.dmesg"
 }
@@ -92,29 +127,30 @@ do_requests() {
 	if [ -e "$out/b-boot" ]; then boot_b; rm "$out/b-boot"; fi
 }
 
-# end_b STATUS: waits for the end of b. STATUS is that of host a, which has told b to power off
-# unless a itself died. If b hangs, it is killed, which counts as a failure: an emulator that is
-# asked to terminate would exit with status 0.
-end_b() {
+# end_other PID STATUS: waits for the end of b or c. STATUS is that of host a, which has told them
+# to power off unless a itself died. If one hangs, it is killed, which counts as a failure: an
+# emulator that is asked to terminate would exit with status 0.
+end_other() {
 	local seconds=$B_ENDS
-	case $1 in 124 | 125) seconds=1 ;; esac
-	timeout "$seconds" tail -s 0.1 -f --pid="$PID_B" /dev/null || kill_emulator
-	wait "$PID_B"
+	case $2 in 124 | 125) seconds=1 ;; esac
+	timeout "$seconds" tail -s 0.1 -f --pid="$1" /dev/null || kill_emulator "$1"
+	wait "$1"
 }
 
 main() {
-	local status status_b follower
+	local status status_other host follower
 	LIVES=0
 	guest_options "$@"
 	# The socket pairs must be open in this very process.
 	case $G_KERNEL in uml*)
-		[ -n "${KIW_FDS:-}" ] || exec "$KIW_VM/fdpair.py" 2 "$0" "$@" ;;
+		[ -n "${KIW_FDS:-}" ] || exec "$KIW_VM/fdpair.py" 4 "$0" "$@" ;;
 	esac
 	guest_prepare
 	SOCKETS=$(mktemp -d "${TMPDIR:-/tmp}/kiw.XXXXXX")
 	trap 'guest_cleanup; rm -rf "$SOCKETS"' EXIT
 	trap 'exit 130' INT TERM
 	start_b
+	[ -z "$G_THIRD" ] || start_c
 	start_a
 	guest_follow a "$PID_A" &
 	follower=$!
@@ -124,10 +160,13 @@ main() {
 	done
 	wait "$PID_A"
 	status=$(guest_verdict a $?)
-	end_b "$status"
-	status_b=$(guest_verdict b $?)
-	[ -z "$G_OUT" ] || { guest_copy_out a "$G_OUT/a"; guest_copy_out b "$G_OUT/b"; }
-	[ "$status" != 0 ] || status=$status_b
+	[ -z "$G_OUT" ] || guest_copy_out a "$G_OUT/a"
+	for host in b ${G_THIRD:+c}; do
+		end_other "${PIDS[$host]}" "$status"
+		status_other=$(guest_verdict "$host" $?)
+		[ -z "$G_OUT" ] || guest_copy_out "$host" "$G_OUT/$host"
+		[ "$status" != 0 ] || status=$status_other
+	done
 	exit "$status"
 }
 

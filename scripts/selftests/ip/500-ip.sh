@@ -22,6 +22,16 @@ address() {
 		[ "$(kip_get a mode)" = connected ]
 }
 
+# RFC 4391 4: signatures, the flag T, scope 2 and P_Key of the groups that every host is in
+groups() {
+	local bad=0 end=00:00:00:00:00:00:00:00:00:01
+	on_a ip maddr show dev kip0 >"$T_DIR/groups"
+	cat "$T_DIR/groups"
+	grep -q "link *00:ff:ff:ff:ff:12:40:1b:ff:ff:$end" "$T_DIR/groups" || { echo "not 224.0.0.1"; bad=1; }
+	grep -q "link *00:ff:ff:ff:ff:12:60:1b:ff:ff:$end" "$T_DIR/groups" || { echo "not ff02::1"; bad=1; }
+	return "$bad"
+}
+
 # RFC 4755 7: datagrams resolve the address; the connection carries the packets.
 first_ping() {
 	kip_pings a "$KB4" || return 1
@@ -192,6 +202,7 @@ mixed_mtus() {
 
 if ! load_ip || ! topo_up || ! rdma_up || ! ip_up; then bail "no interfaces"; fi
 t_run "address and mode" address
+t_run "addresses of groups" groups
 t_run "ping, ARP" first_ping
 t_run "CRC" crc
 t_run "ping6, neighbour discovery" first_ping6

@@ -24,7 +24,10 @@ route_mtu() { on_a ip route get "$1" | grep -o 'mtu [0-9]*'; }
 
 # --- link ----------------------------------------------------------------------------
 
-first_link() { must_fail ip_is_loaded && ip_up && ip_is_loaded; }
+first_link() {
+	must_fail ip_is_loaded && ip_up && ip_is_loaded && on_a ip -s -d link show kip0 | tee /dev/stderr |
+		grep -q '^ *kiwarp_ip '
+}
 
 ip_is_loaded() { grep '^kiwarp_ip ' /proc/modules; }
 
@@ -261,6 +264,25 @@ joined() {
 		kip_set a group "$KIP_GROUP" && has_joined 1
 }
 
+# The kernel has no memory for what a socket is to remember of a group.
+no_join() {
+	local bad=0 before
+	before=$(optmem) && optmem 0 || return 1
+	refused 'No buffer space' 'kip0: the group cannot be joined' kip_set a group 239.77.0.4 || bad=1
+	[ "$(kip_get a group)" = "$KIP_GROUP" ] || { kip_get a group; bad=1; }
+	on_a ip link show kip0 | grep NO-CARRIER || bad=1
+	optmem "$before"
+	kip_set a group "$KIP_GROUP" && wait_for 5 kip_listens a && wait_for 5 kip_pings a "$KB4" -W 1 -s 50000 &&
+		return "$bad"
+}
+
+# optmem [BYTES]: the limit on that memory; since 6.8 each network namespace has its own.
+optmem() {
+	local where=on_a
+	on_a test -e /proc/sys/net/core/optmem_max || where=
+	$where sysctl -n net.core.optmem_max"${1:+=$1}"
+}
+
 # has_joined N: 239.77.0.N
 has_joined() { on_a ip maddr show dev eth0 | tee /dev/stderr | grep -q "link  01:00:5e:4d:00:0$1"; }
 
@@ -342,6 +364,27 @@ static_neighbours() {
 		on_b ip neigh replace "$KA4" dev kip0 lladdr "$a" nud permanent &&
 		kip_pings a "$KB4" -s 50000 && on_a ip neigh del "$KB4" dev kip0 &&
 		on_b ip neigh del "$KA4" dev kip0
+}
+
+# Datagrams and Requests go to the QPN in the peer's address, which need not be this end's.
+other_port() {
+	local bad=0 before
+	kip_set b port 64756 && wait_for 5 b_listens 64756 || return 1
+	{ neighbours 80 fc:f4 && kip_pings a "$KB4" -s 50000; } || { echo "by connection"; bad=1; }
+	before=$(messages)
+	{ neighbours 00 fc:f4 && kip_pings a "$KB4" -s 1000 && [ "$(messages)" = "$before" ]; } ||
+		{ echo "by datagram"; bad=1; }
+	on_a ip neigh del "$KB4" dev kip0 && on_b ip neigh del "$KA4" dev kip0 && kip_set b port 64755 &&
+		wait_for 5 b_listens 64755 && return "$bad"
+}
+
+b_listens() { on_b ss -Hltn "sport = :$1" | grep -q .; }
+
+# neighbours FLAGS QPN: what a knows of b; b knows the same of a, except for its QPN
+neighbours() {
+	local gid=00:00:00:00:00:00:00:00:00:00:ff:ff:0a:4d:00
+	on_a ip neigh replace "$KB4" dev kip0 lladdr "$1:00:$2:$gid:02" nud permanent &&
+		on_b ip neigh replace "$KA4" dev kip0 lladdr "$1:00:fc:f3:$gid:01" nud permanent
 }
 
 # Another partition is another link (RFC 4391 4.1)
@@ -520,7 +563,9 @@ t_run "learned peers are forgotten" learned_expire
 t_run "listed peers only" listed_only
 t_run "Requests of listed peers only" unlisted_request
 t_run "static neighbours, nothing else" static_neighbours
+t_run "a port that is not the peer's" other_port
 t_run "partitions and Q_Keys" partitions
+t_run "a group that cannot be joined" no_join
 t_run "no room for receives" no_room
 t_run "frames with bad addresses and types" bad_frames
 t_run "peers that cannot be" bad_peers

@@ -168,9 +168,10 @@ underlay_flaps() {
 	on_b ip link set eth0 up && wait_for 40 kip_pings a "$KB4" -W 1 -s 30000
 }
 
-# c: a host on the cable of a and b, which can be there again
+# c: a host on the cable of a and b, which can be there again. It has the same Ethernet address then:
+# with another one, a would send to the former until it asks for it again.
 c_up() {
-	on_b ip link add link eth0 name mv0 type macvlan mode bridge &&
+	on_b ip link add link eth0 name mv0 address 02:77:00:00:00:03 type macvlan mode bridge &&
 		on_b ip link set mv0 netns c name eth0 && ip -n c addr add 10.77.0.3/24 dev eth0 &&
 		ip -n c link set eth0 up && in_c rdma link add kiwc type "$KIW_LINK_TYPE" netdev eth0 &&
 		ip -n c link add link eth0 name kip0 type kiwarp_ip &&

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# DESCRIPTION: kiwarp_ip: what users run over it: HTTP, ssh, NFS over TCP, DHCP, mDNS, a container
+# DESCRIPTION: kiwarp_ip: what users run over it: HTTP, ssh, NFS over TCP, DHCP, mDNS, tcpdump, a container
 # TIMEOUT: 180
 # CHECK-KERNELS: uml
 # CHECK-PAIRS: none
@@ -47,6 +47,23 @@ http() {
 # spawn_logging NAME a|b CMD...: what it says as an error is in the log at once, of another guest, too
 # shellcheck disable=SC2016 # for the inner shell
 spawn_logging() { spawn "$1" "$2" sh -c 'exec "$@" 2>&1' - "${@:3}"; }
+
+# tcpdump reads what goes by datagram and by connection, both ways, and filters it. "arp host" would
+# look for the addresses where Ethernet has them.
+dumped() {
+	local line
+	spawn_logging dump a timeout $((60 * SLOW)) tcpdump -lni kip0 arp or icmp
+	wait_for 10 grep -q 'listening on kip0' "$T_DIR/dump.log" || { spawn_log dump; return 1; }
+	on_a ip neigh flush dev kip0
+	kip_pings a "$KB4" -s 30000 || return 1
+	for line in "ARP, Request who-has $KB4 tell $KA4, length 56" \
+		"ARP, Reply $KB4 is-at 80:00:fc:f3:.*, length 56" \
+		"IP $KA4 > $KB4: ICMP echo request, .* length 30008" \
+		"IP $KB4 > $KA4: ICMP echo reply, .* length 30008"; do
+		wait_for 10 grep -q "$line" "$T_DIR/dump.log" || { spawn_log dump; return 1; }
+	done
+	spawn_stop dump
+}
 
 # --- ssh -----------------------------------------------------------------------------
 
@@ -163,6 +180,7 @@ t_run "an HTTP download" http
 t_run "ssh, IPv6" ssh_copies
 t_run "NFS over TCP" nfs
 t_run "a name by mDNS" mdns
+t_run "what tcpdump reads" dumped
 t_run "nothing was lost" kip_is_sound
 t_run "an address by DHCP" lease
 t_run "a container without rights" container

@@ -3,9 +3,10 @@
 """A DHCP client for interfaces with link-layer addresses of 20 octets (RFC 4390).
 
 Its messages have no hardware address; a client identifier (RFC 4361) takes its place, and the
-server is asked to broadcast its answers. Debian's own clients cannot be used: ISC's does not know
-such interfaces ("Unsupported device type 32"), dhcpcd fails to open its packet filter, and
-busybox's takes every link-layer address to have 6 octets. Prints the address that was leased.
+server is asked to broadcast its answers. Of Debian's clients, ISC's does not know such interfaces
+("Unsupported device type 32"), dhcpcd fails to open its packet filter, and busybox's takes every
+link-layer address to have 6 octets. That of systemd-networkd works, which guests do not have.
+Prints the address that was leased.
 """
 
 import socket

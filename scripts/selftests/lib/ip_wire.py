@@ -25,6 +25,8 @@ RFC_4755, EXTENSION = struct.Struct(">II"), struct.Struct(">4sBBHHHII")
 CONTROL = struct.Struct(">HHB3sI")
 DGRAM = struct.Struct(">BBHIHH")
 IPV4, ARP, IPV6, EXPERIMENT = 0x0800, 0x0806, 0x86dd, 0x88b5
+ICMPV6, ROUTER_SOLICITATION, SOLICITATION, ADVERTISEMENT = 58, 133, 135, 136
+SOURCE_ADDRESS, TARGET_ADDRESS = 1, 2
 Startup = collections.namedtuple("Startup", "qpn mtu magic version reason pkey data control "
                                  "instance serial")
 
@@ -82,6 +84,7 @@ def check_packet(kind, reserved, packet):
 
 
 def check_datagram(packet):
+    """The number of link-layer addresses that it tells by neighbour discovery."""
     data = packet["udp.payload"]
     flags, zero, pkey, qkey, kind, reserved = DGRAM.unpack_from(data)
     expect("datagram", (zero, pkey, qkey), (0, 0xffff, 0x80000b1b))
@@ -91,8 +94,26 @@ def check_datagram(packet):
         # RFC 4391 9: hardware type 32, addresses of 20 octets
         expect("ARP", struct.unpack_from(">HHBB", data, DGRAM.size), (32, IPV4, 20, 4))
         expect("octets of ARP", len(data) - DGRAM.size, 56)
-    else:
-        check_packet(kind, reserved, data[DGRAM.size:])
+        return 0
+    check_packet(kind, reserved, data[DGRAM.size:])
+    return check_discovery(data[DGRAM.size:], packet["ip.src"]) if kind == IPV6 else 0
+
+
+def check_discovery(packet, sender):
+    """The number of link-layer addresses in a message of neighbour discovery. RFC 4391 9.3: the
+    option has 24 octets, with two zeros before the address, which is that of the sender."""
+    at = {SOLICITATION: 64, ADVERTISEMENT: 64, ROUTER_SOLICITATION: 48}.get(packet[40])
+    if packet[6] != ICMPV6 or not at:
+        return 0
+    mapped = ipaddress.ip_address("::ffff:" + sender).packed
+    count = 0
+    while at < len(packet):
+        if packet[at] in (SOURCE_ADDRESS, TARGET_ADDRESS):
+            expect("option", packet[at + 1:at + 24],
+                   b"\3\0\0" + struct.pack(">I", 0x80 << 24 | PORT) + mapped)
+            count += 1
+        at += 8 * packet[at + 1]
+    return count
 
 
 def messages(stream):
@@ -121,10 +142,10 @@ def check_message(message):
 
 def check(path, reasons, counters):
     found, serials = collections.Counter(), collections.Counter()
-    told, startups = [], 0
+    told, startups, discovered = [], 0, 0
     for packet in tshark(path):
         if packet["udp.payload"]:
-            check_datagram(packet)
+            discovered += check_datagram(packet)
             found["tx_datagrams"] += 1
         else:
             startups += 1
@@ -136,9 +157,9 @@ def check(path, reasons, counters):
             found["tx_control" if check_message(message) else "tx_messages"] += 1
     expect("reasons of rejects", {reason for reason in told if reason}, reasons)
     expect("counters", dict(found), counters)
-    if startups < 4:
-        raise Bad(f"{startups} startups: nothing to check")
-    print(f"{startups} Requests and Replies, {dict(found)}")
+    if startups < 4 or discovered < 2:
+        raise Bad(f"{startups} startups, {discovered} addresses told: nothing to check")
+    print(f"{startups} Requests and Replies, {discovered} addresses told, {dict(found)}")
 
 
 def main():
