@@ -68,6 +68,8 @@ unpack_other() {
 	run_logged "$2" unsquashfs -n -f -d "$tree.base" "$BASE" etc usr/bin usr/sbin var/lib/nfs &&
 		cp -a "$tree.base/etc/." "$tree/etc" || return 1
 	cp -a "$tree.base/var/lib/nfs" "$tree/var/lib" 2>/dev/null
+	# debootstrap may leave a link here, on which nothing can be mounted.
+	[ ! -L "$tree/proc" ] || { rm "$tree/proc" && mkdir "$tree/proc"; }
 	rm -f "$tree/etc/ld.so.cache"
 	(cd "$tree.base" && find usr -type l -lname '/etc/alternatives/*' -exec cp -a --parents -t "$tree" {} +)
 	rm -rf "$tree.base" "$tree/debootstrap"
