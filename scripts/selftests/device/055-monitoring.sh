@@ -100,7 +100,7 @@ sample() {
 		done
 	done
 	diff <(sed -n 's/^# TYPE rdma_\(.*\) counter$/\1/p' "$T_DIR/metrics" | sort) \
-		<(ls "$SYS/$DEV_A/ports/1/hw_counters" | grep -v -x lifespan | sort)
+		<(find "$SYS/$DEV_A/ports/1/hw_counters/" -type f ! -name lifespan -printf '%f\n' | sort)
 }
 
 # readers: reads all files

@@ -50,6 +50,7 @@ needed() { echo "infiniband/rdma_cm infiniband/$(uverbs_of "$1")"; }
 
 # Nothing else of the host is there, and the user is nobody.
 contained() {
+	# shellcheck disable=SC2016 # expanded inside
 	inside a 'for f in /dev/* /dev/*/*; do ! test -c $f || echo $f; done; id -u; cat /proc/self/uid_map; ! ls /host' | tee "$T_DIR/found"
 	diff <(grep '^/dev/' "$T_DIR/found" | sort) \
 		<(printf '/dev/%s\n' null urandom $(needed "$DEV_A") | sort) &&
