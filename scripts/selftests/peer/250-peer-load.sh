@@ -30,7 +30,7 @@ rows() {
 		term:0/1/00 read-stag
 		term:0/1/09 invalidate-stag
 		term:0/2/05 rdmap-version-2
-		term:0/2/06 opcode-9
+		term:0/2/06 opcode-12
 		term:0/2/ff terminate-3
 	END
 }
