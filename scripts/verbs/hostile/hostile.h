@@ -37,6 +37,8 @@ enum room { OPEN, READ_ONLY, OTHER_PD, UNKNOWN, ROOMS };
  * @arms_by_call: REQ_NOTIFY_CQ is allowed
  * @refuse_all: calls refuse() for all that is malformed
  * @spoil: writes something likely to a ring, in the second thread
+ * @resize: replaces the ring of one of these queues, by a call of its own that the library does not
+ *	know of; NULL if the ABI cannot
  * @post: posts a receive and a Send or Read as a program would; NULL if its library would not
  *	survive what the second thread writes
  */
@@ -45,6 +47,7 @@ struct format {
 	bool arms_by_call;
 	void (*refuse_all)(void);
 	void (*spoil)(struct ring *ring);
+	void (*resize)(const struct queues *queues);
 	void (*post)(struct ibv_qp *qp, struct ibv_sge sge, __u32 rkey);
 };
 
@@ -53,6 +56,8 @@ extern const struct format rxe_format;
 
 void refuse(void (*put)(void *ring), const char *what);
 __u64 open_room(__u32 *lkey, __u32 *rkey);
+int command(struct ibv_context *ctx, void *cmd, __u32 number, size_t bytes, size_t answer_bytes);
+void another_ring(struct ibv_context *ctx, enum ring_kind kind, __u64 offset);
 
 /* In the second thread */
 __u32 any(__u32 count);
