@@ -4,7 +4,7 @@
 # make check: everything that can be checked here. Lint on all kernels, KUnit, the
 # parsers under a fuzzer for seconds, instructions per operation, the harness of the system
 # tests, and these in guests: UML (plain and with KASAN, lockdep and kmemleak), the stock
-# 6.1 and 6.12 kernels, one of them with two CPUs, and pairs of guests joined by a cable.
+# 6.1, 6.12 and 7.3 kernels, one of them with two CPUs, and pairs of guests joined by a cable.
 # Installs what it needs,
 # ends with "N passed, N failed, N skipped"; what failed is said once more just before that,
 # for readers who keep only the end.
@@ -99,7 +99,7 @@ lint() {
 # and says what is wrong with it.
 build_kernels() {
 	local kernel
-	for kernel in 6.1 6.12 uml uml-debug; do
+	for kernel in 6.1 6.12 uml uml-debug 7.3; do
 		nice -n 10 "$HERE/vm/siw.sh" "$kernel"
 	done >/dev/null 2>&1
 }
