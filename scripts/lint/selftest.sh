@@ -450,6 +450,15 @@ add_to "README.md" "<!-- $licence -->" "$(printf 'word %.0s' {1..30})word"
 bad "words" "154 columns" "a long line of prose"
 add_to "README.md" "<!-- $licence -->" "- a list" "  $(printf 'word %.0s' {1..30})word"
 bad "words" "156 columns" "a long line of prose in a list"
+mkdir -p "$work/tree/Documentation"
+add_to Documentation/one.rst ".. $licence" "term" "    $(printf 'word %.0s' {1..30})word"
+bad "words" "one.rst:3: 158 columns" "a long line of a definition"
+mkdir -p "$work/tree/Documentation"
+add_to Documentation/one.rst ".. $licence" "It prints::" '' "    $(printf 'word %.0s' {1..30})word"
+rc=0
+lint --only "^words" || rc=1
+result "$rc" "words: a long line that is quoted"
+good_tree
 add_to MAINTAINERS "# $licence" "F:	MAINTAINERS" "F:	README" "F:	$driver/main.c"
 bad "every file" "wire.h:1: no entry" "a file that nobody maintains"
 add_to MAINTAINERS "# $licence" "F:	MAINTAINERS" "F:	README" "F:	drivers/" "F:	gone/"

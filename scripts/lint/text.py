@@ -18,16 +18,28 @@ PROSE = (".rst", ".md")
 COLUMNS = 100
 
 
-def is_too_long(line):
-    """Prose: not what is indented as literal text, nor a table, whose columns are two blanks apart."""
-    return len(line) > COLUMNS and not line.startswith("    ") and "  " not in line.lstrip()
+def long_lines(path, lines):
+    """The long lines of prose: not those of literal blocks, nor of tables, whose columns are two
+    blanks apart. Yields numbers."""
+    block = None  # how far the line is indented that began a literal block
+    for number, line in enumerate(lines, 1):
+        indent = len(line) - len(line.lstrip())
+        if line and block is not None and indent <= block:
+            block = None
+        is_literal = block is not None or path.endswith(".md") and line.startswith("    ")
+        if len(line) > COLUMNS and not is_literal and "  " not in line.lstrip():
+            yield number
+        is_directive = line.lstrip().startswith(".. ")
+        if block is None and (".. code" in line or line.endswith("::") and not is_directive):
+            block = indent
 
 
 def check(tree):
     for path in tree.files:
         if tree.is_binary(path):
             continue
-        for number, line in enumerate(tree.text(path).split("\n"), 1):
+        lines = tree.text(path).split("\n")
+        for number, line in enumerate(lines, 1):
             match = PROMISES.search(line)
             if match:
                 yield f"{path}:{number}: {match[0]}: do it now, or open an issue"
@@ -36,8 +48,8 @@ def check(tree):
                 yield f"{path}:{number}: machine path {match[0]}"
             if line != line.rstrip() and not path.endswith(BLANKS_EXEMPT):
                 yield f"{path}:{number}: trailing whitespace"
-            if path.endswith(PROSE) and is_too_long(line):
-                yield f"{path}:{number}: {len(line)} columns, more than {COLUMNS}"
+        for number in long_lines(path, lines) if path.endswith(PROSE) else ():
+            yield f"{path}:{number}: {len(lines[number - 1])} columns, more than {COLUMNS}"
 
 
 if __name__ == "__main__":

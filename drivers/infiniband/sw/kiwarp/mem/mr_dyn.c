@@ -6,14 +6,14 @@
  * transmit engine executes the work requests, in the order of the send queue. The receive engine
  * invalidates on behalf of the peer. mr_fast.c and mr_window.c say which memory an STag stands for.
  *
- * Why nothing touches memory whose invalidation has completed. A user first increments the user
- * count, then checks whether the STag is valid (kiw_mr_use()). An invalidation first clears the
- * STag, then waits until the count is zero. Both have a full barrier in between, so either the user
- * sees that the STag is invalid, or the invalidation sees the user. A user has BHs off. After the
- * STag has become invalid it copies at most one received segment or one batch to send, so the wait
- * is short, and it does not sleep. What an STag stands for changes only while it is invalid and has
- * no users: a user that increments the count in the meantime sees that the STag is invalid and
- * leaves.
+ * Once an invalidation has completed, nothing touches the memory any more. A user first increments
+ * the user count, then checks whether the STag is valid (kiw_mr_use()). An invalidation first
+ * clears the STag, then waits until the count is zero. Both have a full barrier in between, so
+ * either the user sees that the STag is invalid, or the invalidation sees the user. A user has BHs
+ * off. After the STag has become invalid it copies at most one received segment or one batch to
+ * send, so the wait is short, and it does not sleep. What an STag stands for changes only while it
+ * is invalid and has no users. A user that increments the count in the meantime sees that the STag
+ * is invalid, and decrements the count without touching memory.
  *
  * Two QPs may change one STag at the same time: both belong to its protection domain. A spinlock
  * serialises them. Its holder waits for users, and users wait for nothing, so this cannot deadlock.

@@ -4,8 +4,8 @@
  *
  * Owns: the kernel format of completion rings, which is an array of &struct kiw_wc, and the
  * translation of &struct kiw_wc to &struct ib_wc. The ring's memory belongs to the code that
- * allocated it. kiw_cq_resize() may replace the ring, so in the end that code frees whatever ring
- * @ring of the queue points to.
+ * allocated it. kiw_cq_resize() may replace the ring, so when the queue is destroyed that code
+ * frees the ring that @ring points to by then.
  *
  * Contexts: completions are posted and polled in any context. Only the queue's tasklet and,
  * for an overrun, its work item call the consumer's handlers: never under a lock of ours,

@@ -6,7 +6,7 @@
  * steps as needed. Regions of pinned memory stay until the table section ends, so one lookup is
  * enough for the whole batch. A fast-registration region or window can become invalid by a work
  * request in the middle of a batch, and the invalidation waits for its users (kiw_mr_use()). So
- * after each group of segments kiw_tx_source_pause() ends the use, and the next one looks the
+ * kiw_tx_source_pause() ends the use after each group of segments, and the next group looks the
  * region up again.
  *
  * Context: socket lock held, BHs off, within the engine's MR table section.

@@ -2,7 +2,7 @@
 /*
  * Verbs: memory windows. Only processes have them, on devices whose user ABI can bind them.
  *
- * Owns: &struct kiw_mw, which ib_core allocates and frees. mem/mr_window.c has the rest.
+ * Owns: &struct kiw_mw, which ib_core allocates and frees. mem/mr_window.c binds them.
  */
 #include "verbs.h"
 

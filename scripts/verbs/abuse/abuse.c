@@ -16,7 +16,7 @@
  * A refused call must fail with the right errno and leave nothing behind. The caller checks that
  * the kernel log is clean. KIW_SECONDS: duration of races, 2 by default.
  */
-#include "common.h"
+#include "abuse.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -34,7 +34,6 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/kiwarp-abi.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
-#include <rdma/rdma_user_rxe.h>
 
 #define PORT		7806
 #define CLOSED_PORT	7807
@@ -45,9 +44,6 @@
 #define DESTROY_SECONDS	8
 #define RINGS		4
 #define LOCKABLE	(16 * PAGE)
-
-/* Kinds of objects that one call of the write() ABI can create */
-enum kind { CONTEXT, PD, MR, CQ, SRQ, QP, KINDS };
 
 static const char * const kind_names[KINDS] = { "context", "PD", "MR", "CQ", "SRQ", "QP" };
 
@@ -104,72 +100,6 @@ static const struct call {
 union response {
 	__u32 handle;
 	__u64 words[32];
-};
-
-/* Where a process maps a ring, and how long the mapping is */
-struct ring {
-	__u64 key;
-	size_t bytes;
-};
-
-/*
- * struct abi - the driver's parts of responses
- * @driver_id: of the ioctl() ABI
- * @bytes: their lengths
- * @ring: reads where a ring is from the driver's part @part; @is_sq: the send ring of a QP
- */
-struct abi {
-	__u32 driver_id;
-	size_t bytes[KINDS];
-	struct ring (*ring)(enum kind kind, const void *part, bool is_sq);
-};
-
-static struct ring siw_ring(enum kind kind, const void *part, bool is_sq)
-{
-	const struct kiwarp_uresp_create_srq *srq = part;
-	const struct kiwarp_uresp_create_cq *cq = part;
-	const struct kiwarp_uresp_create_qp *qp = part;
-
-	if (kind == CQ)
-		return (struct ring) { cq->cq_key, cq->num_cqe * sizeof(struct kiwarp_cqe) +
-						   sizeof(struct kiwarp_cq_ctrl) };
-	if (kind == SRQ)
-		return (struct ring) { srq->srq_key, srq->num_rqe * sizeof(struct kiwarp_rqe) };
-	if (is_sq)
-		return (struct ring) { qp->sq_key, qp->num_sqe * sizeof(struct kiwarp_sqe) };
-	return (struct ring) { qp->rq_key, qp->num_rqe * sizeof(struct kiwarp_rqe) };
-}
-
-static const struct abi siw_abi = {
-	.driver_id = RDMA_DRIVER_SIW,
-	.bytes = {
-		[CONTEXT] = sizeof(struct kiwarp_uresp_alloc_ctx),
-		[MR] = sizeof(struct kiwarp_uresp_reg_mr),
-		[CQ] = sizeof(struct kiwarp_uresp_create_cq),
-		[SRQ] = sizeof(struct kiwarp_uresp_create_srq),
-		[QP] = sizeof(struct kiwarp_uresp_create_qp),
-	},
-	.ring = siw_ring,
-};
-
-static struct ring rxe_ring(enum kind kind, const void *part, bool is_sq)
-{
-	const struct rxe_create_qp_resp *qp = part;
-	const struct mminfo *info = part;
-
-	if (kind == QP)
-		info = is_sq ? &qp->sq_mi : &qp->rq_mi;
-	return (struct ring) { info->offset, info->size };
-}
-
-static const struct abi rxe_abi = {
-	.driver_id = RDMA_DRIVER_RXE,
-	.bytes = {
-		[CQ] = sizeof(struct rxe_create_cq_resp),
-		[SRQ] = sizeof(struct rxe_create_srq_resp),
-		[QP] = sizeof(struct rxe_create_qp_resp),
-	},
-	.ring = rxe_ring,
 };
 
 /**

@@ -17,7 +17,7 @@
  *
  * Side b has the memory and the windows, and side a uses them.
  */
-#include "common.h"
+#include "windows.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -28,16 +28,13 @@
 #include <unistd.h>
 
 #define DEPTH		64
-#define ROOM		(4 * PAGE)
 #define AT		(PAGE - 24)	/* where a window begins: it crosses a border of pages */
 #define MOVED		(2 * PAGE - 40)	/* where it is after it was bound again */
 #define BYTES		64
-#define SIZE		32		/* what a Write or Read moves */
 #define PORT		7804
 #define REMOTE \
 	(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
-enum use { RDMA_WRITE, RDMA_READ, ATOMIC, USES };
 enum user { OWN_QP, OTHER_QP, OTHER_PD, USERS };
 
 /* What has happened to a window before it is used */
@@ -54,43 +51,7 @@ static const char * const past_names[PASTS] = {
 	"QP destroyed", "QP replaced",
 };
 
-/**
- * struct link - a connection between both sides
- * @queues: queues of both ends
- * @ends: both ends
- */
-struct link {
-	struct queues queues[2];
-	struct end ends[2];
-};
-
-/**
- * struct window - a window of side b
- * @mw: the window, or NULL if it was deallocated
- * @rkey: its STag
- * @base: tagged offset of the first byte
- * @at: where in the memory that is
- */
-struct window {
-	struct ibv_mw *mw;
-	__u32 rkey;
-	__u64 base;
-	__u32 at;
-};
-
-/**
- * struct world - state of the program
- * @sides: both hosts
- * @other: side b with another protection domain
- * @room: memory of each host
- * @mr: its region
- */
-static struct world {
-	struct side sides[2];
-	struct side other;
-	__u8 *room[2];
-	struct ibv_mr *mr[2];
-} w;
+struct world w;
 
 static void *shared(size_t size)
 {
@@ -155,7 +116,16 @@ static enum ibv_wc_status status_of(const struct link *link, int who, __u64 id)
 	return wc.status;
 }
 
-static enum ibv_wc_status run(const struct link *link, int who, struct ibv_send_wr *wr)
+/**
+ * run() - post a work request and wait for its completion
+ * @link: connection
+ * @who: end that posts it
+ * @wr: work request; its number and the flag that asks for a completion are set
+ *
+ * Context: user space.
+ * Return: status of the completion.
+ */
+enum ibv_wc_status run(const struct link *link, int who, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad;
 
@@ -261,114 +231,6 @@ static int rereg(const struct ibv_mr *mr)
 		.flags = IBV_REREG_MR_CHANGE_ACCESS, .access_flags = IBV_ACCESS_LOCAL_WRITE,
 	};
 	return write(mr->context->cmd_fd, &call, sizeof(call)) < 0 ? errno : 0;
-}
-
-/* Using a window */
-
-static __u8 octet(int who, __u32 at)
-{
-	return who ? at * 3 + 1 : at * 5 + 2;
-}
-
-static void fill(void)
-{
-	__u32 i;
-
-	for (i = 0; i < ROOM; i++) {
-		w.room[0][i] = octet(0, i);
-		w.room[1][i] = octet(1, i);
-	}
-}
-
-/* Was @len octets of the other side placed at @at of @who, and nothing else changed? */
-static bool is_placed(int who, __u32 at, __u32 len, __u32 from)
-{
-	__u32 i;
-
-	for (i = 0; i < ROOM; i++)
-		if (w.room[who][i] != (i >= at && i < at + len ? octet(!who, from + i - at) :
-								 octet(who, i)))
-			return false;
-	return true;
-}
-
-static bool is_untouched(void)
-{
-	return is_placed(0, 0, 0, 0) && is_placed(1, 0, 0, 0);
-}
-
-/* Was 1 added to the word at @at, and the former value returned? */
-static bool is_added(__u32 at)
-{
-	__u64 before, after, returned;
-	__u8 octets[8];
-	bool good;
-	int i;
-
-	for (i = 0; i < 8; i++)
-		octets[i] = octet(1, at + i);
-	memcpy(&before, octets, 8);
-	memcpy(&after, w.room[1] + at, 8);
-	memcpy(&returned, w.room[0], 8);
-	/* The rest must be as it was. */
-	memcpy(w.room[1] + at, &before, 8);
-	good = is_placed(1, 0, 0, 0) && after == before + 1 && returned == before;
-	return good;
-}
-
-/*
- * Use @window at @off bytes from its begin, and see what the peer says: a Write completes before
- * that, so a Read of nothing follows.
- */
-static enum ibv_wc_status access_at(const struct link *link, const struct window *window,
-				    enum use use, int off)
-{
-	struct ibv_sge sge = { (unsigned long)w.room[0], SIZE, w.mr[0]->lkey };
-	struct ibv_send_wr wr = {
-		.opcode = use == RDMA_WRITE ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
-		.sg_list = &sge, .num_sge = 1,
-		.wr.rdma = { .remote_addr = window->base + off, .rkey = window->rkey },
-	};
-	struct ibv_send_wr last = { .opcode = IBV_WR_RDMA_READ };
-	enum ibv_wc_status status;
-
-	if (use == ATOMIC) {
-		sge.length = 8;
-		wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
-		wr.wr.atomic.remote_addr = window->base + off;
-		wr.wr.atomic.compare_add = 1;
-		wr.wr.atomic.rkey = window->rkey;
-	}
-	status = run(link, 0, &wr);
-	return status || use != RDMA_WRITE ? status : run(link, 0, &last);
-}
-
-/* Empty: nothing is wrong; else what is */
-static const char *wrong(const struct link *link, const struct window *window, enum use use,
-			 int off, bool is_granted)
-{
-	enum ibv_wc_status status;
-	__u32 at = window->at + off;
-	bool good;
-
-	fill();
-	status = access_at(link, window, use, off);
-	if (!is_granted) {
-		if (!is_untouched())
-			return "memory has changed";
-		/* A Write has completed, so its successor is flushed, or told. */
-		if (status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_WR_FLUSH_ERR)
-			return "";
-		/* RFC 5041 has another code for a range that wraps around 2^64. */
-		if (status == IBV_WC_REM_INV_REQ_ERR && window->base + off + SIZE < SIZE)
-			return "";
-		return ibv_wc_status_str(status);
-	}
-	if (status)
-		return ibv_wc_status_str(status);
-	good = use == RDMA_WRITE ? is_placed(1, at, SIZE, 0) :
-	       use == RDMA_READ ? is_placed(0, 0, SIZE, at) : is_added(at);
-	return good ? "" : "memory is not as it should be";
 }
 
 /* The matrix */

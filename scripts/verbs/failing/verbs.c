@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Objects of a process.
+ */
+#include "failing.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <linux/udmabuf.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+static int make_ctx(void)
+{
+	w.ctx = ibv_open_device(w.sides[0].listener->verbs->device);
+	return err_of(w.ctx);
+}
+
+static int unmake_ctx(void)
+{
+	return err_or(ibv_close_device(w.ctx));
+}
+
+static int make_pd(void)
+{
+	w.pd = ibv_alloc_pd(w.ctx);
+	return err_of(w.pd);
+}
+
+static int unmake_pd(void)
+{
+	return err_or(ibv_dealloc_pd(w.pd));
+}
+
+static int make_channel(void)
+{
+	w.channel = ibv_create_comp_channel(w.ctx);
+	return err_of(w.channel);
+}
+
+static int unmake_channel(void)
+{
+	return err_or(ibv_destroy_comp_channel(w.channel));
+}
+
+static int make_cq(void)
+{
+	w.cq = ibv_create_cq(w.ctx, 1000, NULL, w.channel, 0);
+	return err_of(w.cq);
+}
+
+static int unmake_cq(void)
+{
+	return err_or(ibv_destroy_cq(w.cq));
+}
+
+static int make_srq(void)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 500, .max_sge = 1 } };
+
+	w.srq = ibv_create_srq(w.pd, &attr);
+	return err_of(w.srq);
+}
+
+static int unmake_srq(void)
+{
+	return err_or(ibv_destroy_srq(w.srq));
+}
+
+static int make_qp(void)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = w.cq, .recv_cq = w.cq, .qp_type = IBV_QPT_RC,
+		.cap = { 500, 500, MAX_SGE, MAX_SGE, MAX_INLINE },
+	};
+
+	w.qp = ibv_create_qp(w.pd, &attr);
+	return err_of(w.qp);
+}
+
+static int unmake_qp(void)
+{
+	return err_or(ibv_destroy_qp(w.qp));
+}
+
+static int make_error(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	return err_or(ibv_modify_qp(w.qp, &attr, IBV_QP_STATE));
+}
+
+static int unmake_error(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+
+	return err_or(ibv_modify_qp(w.qp, &attr, IBV_QP_STATE));
+}
+
+static int make_mr(void)
+{
+	w.mr = ibv_reg_mr(w.pd, w.mem, SIZE, ALL);
+	return err_of(w.mr);
+}
+
+static int unmake_mr(void)
+{
+	return err_or(ibv_dereg_mr(w.mr));
+}
+
+/* Re-registers @w.mr, which stays the object. The stock provider has no call for this */
+static int rereg(__u64 addr, __u64 length)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_rereg_mr cmd;
+	} call = {
+		.hdr = { IB_USER_VERBS_CMD_REREG_MR, sizeof(call) / 4, 2 },
+	};
+	struct ib_uverbs_rereg_mr_resp resp;
+
+	call.cmd = (struct ib_uverbs_rereg_mr) {
+		.response = (unsigned long)&resp, .mr_handle = w.mr->handle,
+		.flags = IBV_REREG_MR_CHANGE_TRANSLATION, .start = addr, .length = length,
+		.hca_va = addr, .access_flags = ALL,
+	};
+	return write(w.ctx->cmd_fd, &call, sizeof(call)) == sizeof(call) ? 0 : errno;
+}
+
+static int make_rereg(void)
+{
+	return rereg((unsigned long)w.mem + PAGE + 1, SIZE / 2);
+}
+
+static int unmake_rereg(void)
+{
+	return rereg((unsigned long)w.mem, SIZE);
+}
+
+static int make_dmabuf_mr(void)
+{
+	__u64 keys;
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attrs[9];
+	} call = {
+		.hdr = {
+			.length = sizeof(call), .object_id = UVERBS_OBJECT_MR,
+			.method_id = UVERBS_METHOD_REG_DMABUF_MR, .num_attrs = 9,
+			.driver_id = RDMA_DRIVER_SIW,
+		},
+		.attrs = {
+			{ UVERBS_ATTR_REG_DMABUF_MR_HANDLE, 0, 1, {}, { 0 } },
+			{ UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, 0, 1, {}, { w.pd->handle } },
+			{ UVERBS_ATTR_REG_DMABUF_MR_OFFSET, 8, 1, {}, { 0 } },
+			{ UVERBS_ATTR_REG_DMABUF_MR_LENGTH, 8, 1, {}, { SIZE } },
+			{ UVERBS_ATTR_REG_DMABUF_MR_IOVA, 8, 1, {}, { 0 } },
+			{ UVERBS_ATTR_REG_DMABUF_MR_FD, 4, 1, {}, { w.dmabuf } },
+			{ UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, 4, 1, {}, { ALL } },
+			{ UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, 4, 1, {}, { (unsigned long)&keys } },
+			{ UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, 4, 1, {},
+			  { (unsigned long)&keys + 4 } },
+		},
+	};
+
+	if (ioctl(w.ctx->cmd_fd, RDMA_VERBS_IOCTL, &call))
+		return errno;
+	w.raw_mr = call.attrs[0].data;
+	return 0;
+}
+
+static int unmake_dmabuf_mr(void)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_dereg_mr cmd;
+	} call = {
+		{ IB_USER_VERBS_CMD_DEREG_MR, sizeof(call) / 4, 0 }, { w.raw_mr },
+	};
+
+	return write(w.ctx->cmd_fd, &call, sizeof(call)) == sizeof(call) ? 0 : errno;
+}
+
+static void make_dmabuf(void)
+{
+	struct udmabuf_create create = { .size = SIZE };
+	int fd = open("/dev/udmabuf", O_RDONLY);
+
+	MUST(fd >= 0);
+	create.memfd = memfd_create("dmabuf", MFD_ALLOW_SEALING);
+	MUST(!ftruncate(create.memfd, SIZE));
+	MUST(!fcntl(create.memfd, F_ADD_SEALS, F_SEAL_SHRINK));
+	w.dmabuf = ioctl(fd, UDMABUF_CREATE, &create);
+	MUST(w.dmabuf >= 0);
+}
+
+/**
+ * verbs() - all objects of a process; each operation needs the objects of those before it
+ *
+ * Context: user space.
+ */
+void verbs(void)
+{
+	static const struct op ops[] = {
+		/* libibverbs tries another way to open the device, and tells how that failed */
+		{ OP("user context", ctx), .others = { ENOENT } },
+		{ OP("protection domain", pd) },
+		{ OP("completion channel", channel) },
+		{ OP("completion queue", cq) },
+		{ OP("shared receive queue", srq) },
+		{ OP("queue pair", qp) },
+		{ OP("queue pair to ERROR", error) },
+		{ OP("region", mr) },
+		{ OP("region anew", rereg) },
+		{ OP("region of a dma-buf", dmabuf_mr) },
+	};
+	size_t i;
+
+	make_dmabuf();
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		walk(&ops[i]);
+		MUST(!ops[i].make());
+	}
+	while (i--)
+		MUST(!ops[i].unmake());
+}
