@@ -6,7 +6,7 @@
  * is raised once, when a message leaves fewer receives than the limit in the queue. A work item
  * raises it, because the consumer may sleep in its handler, which must not be called under our
  * locks. The ring's memory belongs to the code that allocated it. kiw_srq_resize() may replace the
- * ring, so in the end that code frees whatever ring the queue has.
+ * ring, so when the queue is destroyed that code frees the ring that it has by then.
  *
  * Contexts: all QPs that share the queue fetch receives in softirq or with BHs off. Locks:
  * that of the receive queue, which protects the limit, too.
