@@ -8,10 +8,10 @@
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-reserves
 . "$SELFTESTS/rc-reserves"
+# shellcheck source=scripts/selftests/lib/rc-ip
+. "$SELFTESTS/rc-ip"
 
 KTEST=/sys/kernel/debug/kiwarp_ktest
-
-
 
 # run NAME: a case of the kernel consumer, from its connection to its end
 run() {
@@ -83,11 +83,18 @@ unshared() {
 
 nobody() { [ "$(reserve a memalloc)" = 0 ]; }
 
-if ! load_kiwarp || ! topo_up || ! rdma_up || ! modprobe kiwarp_ktest || ! modprobe kiwarp_reserves; then
+# Its packets are anybody's.
+_has_stream() { [ "$(kip_streams a)" -gt 0 ]; }
+interface() {
+	ip_up && on_a ping -q -c 3 -i 0.1 -W 5 -s 8000 "$KB4" && wait_for 5 _has_stream && nobody && ip_down
+}
+
+if ! load_ip || ! topo_up || ! rdma_up || ! modprobe kiwarp_ktest || ! modprobe kiwarp_reserves; then
 	bail "no two hosts"
 fi
 exec 8</run/netns/a 9</run/netns/b
 t_run "nobody may use the reserves" nobody
+t_run "the connections of an interface may not" interface
 t_run "a kernel consumer connects and works at the min watermark" starved a run data-softirq
 t_run "processes" begin_processes
 t_run "a process does not use the reserves" starves a pings
@@ -100,5 +107,5 @@ t_run "nobody may use the reserves any more" nobody
 t_run "the stack does not have to copy what is sent" unshared
 modprobe -r kiwarp_ktest kiwarp_reserves
 topo_down
-t_run "unload" unload_kiwarp
+t_run "unload" unload_ip
 done_testing

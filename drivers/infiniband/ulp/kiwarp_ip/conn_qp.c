@@ -49,6 +49,10 @@ static int qp_make_cq(struct kip_dev *dev, struct kip_conn *conn)
 	return ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
 }
 
+/*
+ * The packets of an interface must not use the kernel's memory reserves, which kiwarp lets the
+ * streams of other kernel consumers use. The flag says so. Most drivers do not know it.
+ */
 static int qp_make(struct kip_conn *conn)
 {
 	struct ib_qp_init_attr attr = {
@@ -64,8 +68,14 @@ static int qp_make(struct kip_conn *conn)
 		},
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,
+		.create_flags = IB_QP_CREATE_NETIF_QP,
 	};
+	int ret;
 
+	ret = rdma_create_qp(conn->id, conn->pd, &attr);
+	if (ret != -EOPNOTSUPP && ret != -EINVAL)
+		return ret;
+	attr.create_flags = 0;
 	return rdma_create_qp(conn->id, conn->pd, &attr);
 }
 

@@ -138,7 +138,7 @@ struct kiw_sock_local kiw_ep_local(const struct kiw_ep *ep)
 		.ifindex = cm_ifindex(ep),
 		.tos = ep->startup->tos,
 		.is_reserved = ep->startup->is_mapped,
-		.is_memalloc = ep->qp && !ep->qp->is_user,
+		.is_memalloc = ep->qp && ep->qp->is_memalloc,
 		.is_process = kiw_caller_is_process(),
 	};
 }

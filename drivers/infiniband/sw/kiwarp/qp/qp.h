@@ -99,6 +99,7 @@ struct kiw_conn_params {
  * @user_sq: user ABI: mmap entry of the send ring
  * @user_rq: user ABI: mmap entry of the receive ring
  * @is_user: a process has the rings mapped
+ * @is_memalloc: if it connects, its stream may use the kernel's memory reserves
  * @has_rfc7306: its queues have room for immediate data and atomics
  * @sig_all: every send WR is signaled
  * @idle_state: RESET, INIT or RTR; all three are %KIW_QPS_IDLE and differ only for the consumer
@@ -153,6 +154,7 @@ struct kiw_qp {
 	struct rdma_user_mmap_entry *user_sq;
 	struct rdma_user_mmap_entry *user_rq;
 	bool is_user;
+	bool is_memalloc;
 	bool has_rfc7306;
 	bool sig_all;
 

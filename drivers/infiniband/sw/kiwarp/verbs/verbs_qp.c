@@ -36,10 +36,11 @@ static int qp_check_attr(const struct ib_device *ibdev, const struct ib_qp_init_
 			 bool is_user)
 {
 	const u32 max_wr = KIW_MAX_QP_WR - kiw_uapi_spare_slots(ibdev, true);
+	const u32 flags = is_user ? 0 : IB_QP_CREATE_NETIF_QP;
 	const u32 max_send_sge = is_user ? KIW_MAX_SGE : KIW_MAX_SEND_SGE;
 	const struct ib_qp_cap *cap = &attr->cap;
 
-	if (attr->qp_type != IB_QPT_RC || attr->create_flags || attr->rwq_ind_tbl)
+	if (attr->qp_type != IB_QPT_RC || (attr->create_flags & ~flags) || attr->rwq_ind_tbl)
 		return -EOPNOTSUPP;
 	if (!attr->send_cq || !attr->recv_cq)
 		return -EINVAL;
@@ -68,6 +69,8 @@ static void qp_set_up(struct kiw_qp *qp, struct kiw_device *dev, const struct ib
 		      struct ib_udata *udata)
 {
 	qp->is_user = udata;
+	/* A network interface carries anybody's packets; they must not exhaust the reserves */
+	qp->is_memalloc = !udata && !(attr->create_flags & IB_QP_CREATE_NETIF_QP);
 	qp->has_rfc7306 = !udata || dev->uapi->has_rfc7306;
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->access = DEFAULT_ACCESS;
