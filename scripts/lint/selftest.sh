@@ -419,6 +419,92 @@ bad "mutants" "map:2: no file is sw/kiwarp/gone.c" "tests of nothing"
 map "locks:sw/kiwarp/* 100"
 bad "mutants" "map:2: no operator is locks" "an operator that is gone"
 
+# passes CHECK DESCRIPTION - the tree as it is now passes CHECK
+passes() {
+	local rc=0
+
+	lint --only "^$1" || rc=1
+	result "$rc" "$1: $2"
+	good_tree
+}
+
+# tested LINE... - of the table of commands; the documents have one command
+tested() {
+	mkdir -p "$work/tree"/{Documentation,man,scripts/selftests/group}
+	add_to README.md "<!-- $licence -->" '' "    rdma link show"
+	add_to Documentation/operations.rst ".. $licence"
+	add_to man/kiwarp.7 ".\\\" $licence"
+	add_to scripts/selftests/group/100-one.sh "# $licence"
+	add_to scripts/selftests/commands "# $licence" "$@"
+}
+
+tested "100-one: rdma link show"
+passes "commands of" "one that has its test"
+tested
+bad "commands of" "README.md:1: not in .*commands: rdma link show" "one that is not in the table"
+tested "a: rdma link show" "a: rdma link gone"
+bad "commands of" "commands:3: in no document: rdma link gone" "one that is in no document"
+tested "101-gone: rdma link show"
+bad "commands of" "commands:2: there is no 101-gone" "one whose test is gone"
+tested "a: rdma link show" "no: rdma link show"
+bad "commands of" "commands:3: twice: rdma link show" "one that is there twice"
+
+# packages - what packages and manuals have of a version, a setting, and a kernel
+packages() {
+	mkdir -p "$work/tree"/{debian,packaging/{rpm,arch,samples},man,scripts/release,"$driver/compat"}
+	add_to VERSION 1.2.3
+	add_to debian/changelog 'kiwarp (1.2.3) unstable; urgency=low'
+	add_to packaging/rpm/kiwarp.spec 'Version: 1.2.3'
+	add_to packaging/arch/PKGBUILD 'pkgver=1.2.3'
+	add_to man/kiwarp.7 '.TH KIWARP 7 2026-01-01 "kiwarp 1.2.3" "Linux"' '.BR crc " = y|n (y)"'
+	add_to man/kiwarp_ip.7 '.TH KIWARP_IP 7 2026-01-01 "kiwarp 1.2.3" "Linux"'
+	add_to "$driver/policy_sysfs.c" 'static struct policy_attr crc_attr = POLICY_ATTR(crc, CRC);'
+	add_to packaging/samples/eth0.conf '#crc = y'
+	add_to packaging/kiwarp-link 'SETTINGS="crc"'
+	add_to packaging/dkms.conf 'BUILD_EXCLUSIVE_KERNEL="^6\.12[.-]"'
+	add_to scripts/release/machines.sh 'KERNELS=(6.12 6.12-arm64)'
+	add_to "$driver/compat/Kbuild" 'kiwarp-oldest := 6.12' 'kiwarp-newest := 6.12'
+}
+
+packages
+passes "packages are" "one version, one setting, one kernel"
+packages
+echo 1.2.4 >"$work/tree/VERSION"
+bad "packages are" "kiwarp.spec:1: version 1.2.3, VERSION has 1.2.4" "a version that was left behind"
+packages
+add_to "$driver/policy_sysfs.c" 'static struct policy_attr rtr_attr = POLICY_ATTR(rtr, RTR);'
+bad "packages are" "eth0.conf:1: rtr is not in .*eth0.conf" "a setting that the sample lacks"
+packages
+add_to man/kiwarp.7 '.BR gone " = y|n (y)"'
+bad "packages are" "kiwarp.7:1: gone is no setting of .*policy_sysfs.c" "a setting that is gone"
+packages
+add_to scripts/release/machines.sh 'KERNELS=(6.12 7.3)'
+sed -i 1d "$work/tree/scripts/release/machines.sh"
+bad "packages are" "dkms.conf:1: skips 7.3, which .*machines.sh tests" "a kernel that DKMS skips"
+packages
+sed -i 's/12\[/12?[/' "$work/tree/packaging/dkms.conf"
+bad "packages are" "dkms.conf:1: builds for 6.1, which .* does not test" "a kernel without tests"
+packages
+sed -i 's/newest := .*/newest := 7.3/' "$work/tree/$driver/compat/Kbuild"
+bad "packages are" "dkms.conf:1: skips 7.3, which .*Kbuild names" "the newest kernel is skipped"
+
+# refusing EXPRESSION - the driver's own refusals, changed by sed
+refusing() {
+	mkdir -p "$work/tree/$driver/compat"
+	sed "$1" "$top/$driver/compat/Kbuild" >"$work/tree/$driver/compat/Kbuild"
+}
+
+refusing ''
+passes "kernels that" "as they are"
+refusing 's/^kiwarp-oldest := .*/kiwarp-oldest := 5.10/'
+bad "kernels that" "Linux 5.15 is not refused" "one that is too old"
+refusing 's/^kiwarp-newest := .*/kiwarp-newest := 6.18/'
+bad "kernels that" "cannot be built for Linux 7.0: this version knows" "a good one is refused"
+refusing 's/ ARM CSKY/ CSKY/'
+bad "kernels that" "Linux 6.12 CONFIG_ARM=y is not refused" "caches that alias"
+refusing 's/kiwarp cannot be built/stop/'
+bad "kernels that" "Linux 2.6 is not refused: .*stop for Linux 2.6" "a refusal in other words"
+
 add_to "scripts/sample" "echo \$x"
 bad "shellcheck" "SC2086" "an unquoted word"
 add_to "scripts/sample.py" 'print('
