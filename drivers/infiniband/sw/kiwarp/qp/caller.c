@@ -147,7 +147,8 @@ bool kiw_caller_is_process(void)
  *
  * iw_cm asks with interrupts off. So the search is bounded and takes no lock: it looks at the
  * descriptor number that the uverbs file had in the creating process, then at the caller's first
- * %CALLER_FILES open files. If neither is the file, CAP_SYS_PTRACE decides.
+ * %CALLER_FILES open files with numbers below %CALLER_NUMBERS. If neither is the file,
+ * CAP_SYS_PTRACE decides.
  *
  * QPs of kernel consumers are always allowed here, because kernel consumers also call in the
  * context of a process, for example in mount. kiw_caller_may_connect() checks them further.
