@@ -102,13 +102,14 @@ const struct attribute_group *kiw_monitor_port_groups[] = {
 };
 
 /* The same text for both: there is no board, and only one kind of device. */
-static ssize_t identity_show(struct device *device, struct device_attribute *attr, char *buf)
+static ssize_t monitor_identity_show(struct device *device, struct device_attribute *attr,
+				     char *buf)
 {
 	return sysfs_emit(buf, "kiwarp\n");
 }
 
-static struct device_attribute board_id_attr = __ATTR(board_id, 0444, identity_show, NULL);
-static struct device_attribute hca_type_attr = __ATTR(hca_type, 0444, identity_show, NULL);
+static struct device_attribute board_id_attr = __ATTR(board_id, 0444, monitor_identity_show, NULL);
+static struct device_attribute hca_type_attr = __ATTR(hca_type, 0444, monitor_identity_show, NULL);
 
 static struct attribute *identity_attrs[] = {
 	&board_id_attr.attr,
