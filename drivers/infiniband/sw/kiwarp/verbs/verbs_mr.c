@@ -126,7 +126,8 @@ static int mr_attach(struct kiw_mr *mr, u64 start, u64 length, u64 virt_addr, in
  * @ibpd: protection domain
  * @start: user address of the first byte
  * @length: length in bytes; not 0
- * @virt_addr: tagged offset of the first byte (iova); any value
+ * @virt_addr: tagged offset of the first byte (iova); any value from which the region does not
+ *	extend beyond 2^64
  * @access: enum ib_access_flags; unknown bits are refused
  * @udata: the user's request, of any size; NULL when a kernel consumer registers for a process
  *
