@@ -244,8 +244,9 @@ static u16 neg_peer_limit(const struct kiw_mpa_frame *req, u16 depth, u16 max)
  * kiw_mpa_peer_limits() - compute the peer's depths as they are reported to the ULP
  * @req: the Request, or a Reply that rejects
  * @local: this end; only its maxima are used
- * @ird: set to the inbound read depth that serves all Reads the peer wants outstanding
- * @ord: set to the outbound read depth that the peer can serve
+ * @ird: set to the inbound read depth that serves all Reads the peer wants outstanding, as far as
+ *	the device can
+ * @ord: set to the outbound read depth that the peer can serve, likewise
  *
  * RFC 6581 9.1: the responder passes the peer's IRD and ORD to the ULP. For this end the peer's ORD
  * is an IRD, and the reverse. A depth of 0x3fff or an unenhanced Request leaves the depth to the

@@ -124,7 +124,7 @@ struct kiw_sock {
 /**
  * enum kiw_sock_status - state of a stream according to TCP
  * @KIW_SOCK_CONNECTING: SYN sent
- * @KIW_SOCK_OPEN: both directions are open
+ * @KIW_SOCK_OPEN: connected, and the peer's FIN has not arrived
  * @KIW_SOCK_PEER_CLOSED: the peer's FIN has arrived
  * @KIW_SOCK_DEAD: reset, timed out, or released
  */

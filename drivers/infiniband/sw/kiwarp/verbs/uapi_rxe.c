@@ -15,8 +15,8 @@
  * read once, and what was read is checked and used. The kernel writes to no slot but those of
  * completions. So the worst that a process can do is to post nonsense to itself.
  *
- * Contexts: fetching and completing anywhere, under the lock of the queue; the rest in process
- * context.
+ * Contexts: fetching and completing anywhere, under the lock of the queue; looking whether there
+ * are sends anywhere, without it; the rest in process context.
  */
 #include "uapi_rxe.h"
 
