@@ -7,8 +7,9 @@
  *
  * Each end keeps D receives for data and KIP_CONTROL_RECEIVES for control messages. Data
  * messages are numbered, and an end sends message n only after the peer has granted n. Control
- * messages need no grant. An end posts a receive again before it processes the message, so the
- * receives that are not posted correspond to the messages it has not looked at yet.
+ * messages need no grant. An end posts a receive again before it sends anything because of the
+ * message, so to the peer the receives that are not posted are those of messages that have not
+ * been processed yet.
  *
  * Four receives are enough for control messages: suppose the last GRANT that end B has
  * processed is r + D, so B sends no data beyond r + D. End A then receives at most r + D data
