@@ -5,8 +5,8 @@
  * Owns: the ring of completions, its arming and its notification. The ring has the
  * kernel format (polled by kiw_poll_cq()) or that of a user ABI (polled in user
  * space), behind &struct kiw_cq_ops. The engines post completions in softirq or with
- * BHs off. The consumer's handler runs from a tasklet, never under the socket lock and
- * never inside the consumer's own call. A work item reports an overrun.
+ * BHs off. The consumer's handler runs from a tasklet, never under the socket lock, and
+ * never while the consumer has BHs off on that CPU. A work item reports an overrun.
  */
 #ifndef KIW_CQ_H
 #define KIW_CQ_H

@@ -34,8 +34,8 @@ static void qp_kick_stream(struct kiw_qp *qp)
  * kiw_qp_kick() - process new entries in the send queue
  * @qp: the QP
  *
- * Sends in the caller's context if possible. A tasklet calls completion handlers, so they never
- * run inside the consumer's own call.
+ * Sends in the caller's context if possible. A tasklet calls completion handlers, so a consumer
+ * that posts with BHs off is not called before it has them on again.
  *
  * Context: any; no lock of this driver held.
  */
