@@ -195,8 +195,9 @@ static int cm_accept_qp(struct iw_cm_id *id, struct iw_cm_conn_param *param)
  * Context: process, may sleep, does not wait for the peer. If the caller is a process, waits until
  * iw_cm has taken ESTABLISHED.
  * Return: 0: the events follow, the first perhaps before this returns; -errno: no event
- * follows and the request is gone. -ECONNABORTED: the peer has gone or the deadline has passed;
- * -EINVAL: no such QP for this caller, or the QP is not idle.
+ * follows and the request is gone. -ECONNABORTED: the peer has gone, the deadline has passed, or
+ * the request was accepted before; -EINVAL: no such QP for this caller, or the QP is not idle;
+ * -ENOMEM; or why TCP could not send the Reply.
  */
 int kiw_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
