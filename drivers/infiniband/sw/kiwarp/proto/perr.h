@@ -21,7 +21,7 @@
  * @KIW_WCS_REM_ACCESS: the peer refused access: STag, range or rights
  * @KIW_WCS_REM_INV_REQ: the peer found the request invalid
  * @KIW_WCS_REM_OP: the peer could not execute the request
- * @KIW_WCS_MEM_OP: a registration or an invalidation that failed
+ * @KIW_WCS_MEM_OP: a registration, a binding or an invalidation that failed
  * @KIW_WCS_GENERAL: anything else
  * @KIW_WCS_COUNT: number of the above
  *
