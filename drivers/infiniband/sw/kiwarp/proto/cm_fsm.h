@@ -57,7 +57,8 @@ enum kiw_cm_state {
  *	UPCALL_REQUEST or UPCALL_REPLY_OK
  * @KIW_CME_BAD_FRAME: what the peer sent is not an MPA frame
  * @KIW_CME_LOST: the stream could not be connected, or ended
- * @KIW_CME_FAILED: something failed at this end, which still has the stream
+ * @KIW_CME_FAILED: something failed at this end, which still has the stream, or no accept could
+ *	answer the Request
  * @KIW_CME_DEADLINE: the time for the whole startup is over
  * @KIW_CME_DESTROY: the listener, the device or the QP goes away, or the endpoint is evicted
  * @KIW_CME_SPOKEN: the first valid FPDU has arrived

@@ -3,8 +3,8 @@
  * The receive engine of a QP. Complete FPDUs are verified in the socket's receive queue, then
  * placed, then delivered.
  *
- * Owns: &struct kiw_rx. Runs under the socket lock with BHs off. No part of an FPDU has any
- * effect before its CRC has been verified.
+ * Owns: &struct kiw_rx. Runs under the socket lock with BHs off. No part of an FPDU but its length
+ * has any effect before its CRC has been verified.
  */
 #ifndef KIW_RX_H
 #define KIW_RX_H
