@@ -93,7 +93,7 @@ struct kiw_read {
  *
  * Most Reads have one SGE, so room for %KIW_MAX_SGE of them in each slot would be wasted. Instead
  * the Reads share a ring of SGEs, in which those of a Read are contiguous. The ring is long
- * enough that Reads with one SGE never wait for room in it.
+ * enough that Reads wait for room in it only if some have more than one SGE.
  *
  * @slots: ring with @size slots, or NULL if not allocated yet
  * @sges: ring with @num_sges SGEs, in memory after the slots
