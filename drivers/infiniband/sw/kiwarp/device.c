@@ -395,7 +395,8 @@ static void device_leave(struct kiw_device *dev)
  * @uapi: the user ABI
  *
  * The device lives until it is unregistered: by `rdma link delete`, or because its netdev,
- * the network namespace of the netdev, or the module goes away.
+ * the network namespace of the netdev, the module, or the other driver with its driver id goes
+ * away.
  *
  * Context: process, may sleep; takes the RTNL.
  * Return: 0; -EOPNOTSUPP: the interface cannot be served; -EEXIST: it already has a device,
