@@ -9,7 +9,7 @@
  *
  * Contexts: completions are posted and polled in any context. Only the queue's tasklet and,
  * for an overrun, its work item call the consumer's handlers: never under a lock of ours,
- * never inside the consumer's own post or poll, and never after kiw_cq_uninit() has returned.
+ * never while the consumer has BHs off on that CPU, and never after kiw_cq_uninit() has returned.
  *
  * Locks: that of the queue, which is innermost.
  *

@@ -5,11 +5,11 @@
  * Owns: the release of a struct socket, which happens exactly once, in process context; the list
  * of lingering streams.
  *
- * A stream ends in one of two ways. kiw_sock_linger() closes it in order: FIN follows the data that
- * TCP has queued, what still arrives is discarded, and the socket is released when TCP has closed
- * both halves. The stream is reset only on timeout, or if too many streams linger. So a Terminate
- * that this end has sent is not lost to its own reset. kiw_sock_drop() with @reset resets the
- * stream and releases the socket at once.
+ * A stream ends in one of two ways. kiw_sock_linger() closes it in order: FIN follows the data
+ * that TCP has queued, what still arrives is discarded, and the socket is released when TCP has
+ * closed both halves. The stream is reset only on timeout, if too many streams linger, or if the
+ * device goes. So a Terminate that this end has sent is not lost to its own reset. kiw_sock_drop()
+ * with @reset resets the stream and releases the socket at once.
  *
  * Contexts: process, except for references and for the callbacks of a lingering stream.
  */
