@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * STags that work requests make valid and invalid: those of fast-registration regions and of
- * memory windows. Neither may sleep, so such an STag counts its users.
+ * memory windows. Such STags become invalid in contexts that cannot sleep, so each counts its
+ * users.
  */
 #ifndef KIW_MR_DYN_H
 #define KIW_MR_DYN_H

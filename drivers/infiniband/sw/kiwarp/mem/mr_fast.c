@@ -92,7 +92,7 @@ int kiw_fast_map(struct kiw_mr *mr, struct scatterlist *sg, int num, unsigned in
 	return ret;
 }
 
-/* Take over what the consumer has mapped; false: it does not cover the region's length */
+/* Use the memory that the consumer has mapped; false: it is too short, or offsets would wrap */
 static bool fast_take_mapping(struct kiw_mr *mr)
 {
 	struct kiw_fast *fast = mr->fast;

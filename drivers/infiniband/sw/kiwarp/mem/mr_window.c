@@ -9,7 +9,8 @@
  * drops its region when the window is invalid and has no users any more. Deallocation takes the
  * window out of the table first and waits for all sections, so the window cannot be bound again.
  *
- * A window is no lkey: it has no local rights, not even %KIW_ACCESS_LOCAL_READ.
+ * The STag of a window cannot be used as an lkey: a window has no local rights, not even
+ * %KIW_ACCESS_LOCAL_READ.
  */
 #include "mr_window.h"
 
@@ -111,8 +112,9 @@ static enum kiw_mem_fault window_check(const struct kiw_mr *mr, const struct kiw
 }
 
 /*
- * Let @mr stand for a part of @region, which counts it already. Offsets count from the start of the
- * region's memory; @mr->base is the tagged offset of that, which wraps if the window is zero-based.
+ * Make @mr cover a part of @region, which counts the window already. @mr->start and @mr->length
+ * count from the start of the region's memory. @mr->base is the tagged offset of that start; it
+ * wraps if the window is zero-based.
  */
 static void window_cover(struct kiw_mr *mr, struct kiw_mr *region, const struct kiw_bind *bind)
 {
