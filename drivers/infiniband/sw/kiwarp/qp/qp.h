@@ -160,12 +160,12 @@ struct kiw_qp {
 	u8 idle_state;
 	int access;
 
-	/* The state, and what is due: @lock */
+	/* The state, and pending actions: @lock */
 	spinlock_t lock;
 	enum kiw_qp_state state;
 	unsigned long todo;
 
-	/* What executes that, and runs the engines: set up once, no lock */
+	/* These execute the actions and run the engines: set up once, no lock */
 	struct work_struct work;
 	struct delayed_work again;
 	struct delayed_work close_timer;
