@@ -318,7 +318,7 @@ static void udp_tx_work(struct work_struct *work)
 		consume_skb(skb);
 		cond_resched();
 	}
-	/* Whoever fills the queue must not occupy the workqueue, which all interfaces share */
+	/* A sender that fills the queue must not occupy the workqueue that all interfaces share */
 	if (!skb_queue_empty(&dev->udp.queue))
 		queue_work(kip_wq, &dev->udp.work);
 }
