@@ -399,7 +399,7 @@ static void expect_continues(struct kunit *test, const u8 *head, const u8 *next,
 	KUNIT_EXPECT_TRUE(test, kiw_ddp_continues(next, was, &seg));
 	KUNIT_EXPECT_MEMEQ(test, &seg, &second, sizeof(seg));
 	KUNIT_EXPECT_MEMEQ(test, was, next, len);
-	/* The same once more is no continuation of itself. */
+	/* A repeated segment does not continue itself. */
 	KUNIT_EXPECT_FALSE(test, kiw_ddp_continues(next, was, &seg));
 }
 
