@@ -86,8 +86,8 @@ struct kiw_conn_params {
  * @ref: reference count; destroy waits until the last reference is dropped
  * @unreferenced: completed when the last reference is dropped
  * @owner: the creator, which may use the QP through rdma_cm
- * @memcg: memory cgroup of the process that created the QP; charged for what a connection needs;
- *	referenced; NULL for a kernel consumer
+ * @memcg: memory cgroup of the process that created the QP; charged for the allocations of a
+ *	connection; referenced; NULL for a kernel consumer
  * @mrs: the device's STag table
  * @stats: the device's counters
  * @wq: the device's workqueue
