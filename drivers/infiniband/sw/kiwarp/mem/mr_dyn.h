@@ -12,7 +12,7 @@
 #include "mr.h"
 
 /**
- * struct kiw_dyn - what an STag needs to become invalid without sleeping
+ * struct kiw_dyn - state of an STag that can become invalid without sleeping
  * @lock: serialises work requests that change the STag, and the peers' invalidations; taken with
  *	BHs off; innermost
  * @users: number of users that have entered and are not yet done
