@@ -277,7 +277,7 @@ static enum kiw_perr length_oracle(u8 opcode, u32 ulpdu_len)
 	return KIW_PERR_NONE;
 }
 
-/* Copies only the readable part of @head, to the end of an allocation of its own */
+/* Copies only the readable part of @head, to the end of a separate allocation */
 static void expect_length(struct kunit *test, const u8 *head, u32 ulpdu_len)
 {
 	const u8 opcode = head[3] % 16;

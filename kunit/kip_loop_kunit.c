@@ -224,7 +224,7 @@ static struct sock *make_sock(struct kunit *test, int family)
 	return sk;
 }
 
-/* A tunnel has put a header of its own in front */
+/* A tunnel has put another header in front */
 static struct packet tunnelled(void)
 {
 	struct packet p = own_packet();

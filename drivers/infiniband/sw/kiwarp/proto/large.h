@@ -70,7 +70,7 @@ static inline u64 kiw_large_rtr_to(enum kiw_fpdus fpdus)
 }
 
 /**
- * kiw_large_owes() - does this end have to announce itself in a message of its own?
+ * kiw_large_owes() - does this end have to send a separate message to announce itself?
  * @fpdus: the policy
  * @is_initiator: this end has sent the MPA Request
  * @is_announced: the peer has sent the announcement

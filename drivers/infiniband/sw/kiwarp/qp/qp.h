@@ -139,7 +139,7 @@ struct kiw_qp {
 	struct kref ref;
 	struct completion unreferenced;
 
-	/* Set when the QP is created, then only read; each queue has a lock of its own */
+	/* Set when the QP is created, then only read; each queue has its own lock */
 	struct kiw_owner owner;
 	struct mem_cgroup *memcg;
 	struct kiw_mr_table *mrs;

@@ -310,7 +310,7 @@ void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms, unsigned int 
 		ks->ops = &sock_linger_ops;
 		ks->owner = ks;
 		WRITE_ONCE(ks->sk->sk_rcvlowat, 1);
-		/* What has arrived already is not announced again. */
+		/* Data that has arrived already is not announced again. */
 		sock_linger_readable(ks);
 	}
 	local_bh_enable();

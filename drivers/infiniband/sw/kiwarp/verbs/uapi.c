@@ -489,7 +489,7 @@ int kiw_uapi_make_qp(struct kiw_qp *qp, struct ib_udata *udata)
 	return ib_copy_to_udata(udata, resp, uapi->qp_resp_bytes);
 }
 
-/* A request may be shorter or longer than the ABI's. What is missing counts as zeroes. */
+/* A request may be shorter or longer than the ABI's. Missing bytes count as zeroes. */
 static int uapi_check_mr(const struct kiw_uapi_ops *uapi, struct ib_udata *udata)
 {
 	size_t bytes = uapi->mr_req_bytes;
