@@ -755,7 +755,7 @@ err_orq:
 
 /**
  * kiw_tx_create() - allocate what the engine needs before there is a stream
- * @qp: the QP; zeroed, but for the size of its SQ
+ * @qp: the QP; zeroed, except for the size of its SQ
  *
  * Context: process, may sleep; for a user QP, the process that creates it, which is charged.
  * Return: 0 or -ENOMEM.

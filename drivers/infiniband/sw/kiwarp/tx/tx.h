@@ -4,9 +4,9 @@
  * collects FPDUs in batches, and hands each batch to TCP in one call.
  *
  * Owns: &struct kiw_tx. Runs under the socket lock with BHs off, in softirq, in the poster's
- * context or in the QP's work item; never sleeps. Payload is copied and checksummed in one pass
- * into the engine's own pages. So the CRC matches what is sent, even if the owner of the payload
- * modifies it meanwhile.
+ * context or in the QP's work item; never sleeps. Payload is copied into the engine's own pages,
+ * and the CRC is computed over the copy. So the CRC matches the bytes that are sent, even if the
+ * owner of the payload modifies it meanwhile.
  */
 #ifndef KIW_TX_H
 #define KIW_TX_H
