@@ -9,7 +9,7 @@
  * and receive: there are few packets, and the socket locks then do not nest in those of the
  * sockets above the interface.
  *
- * Joining and leaving a group need the RTNL, so open and stop do it, which hold the RTNL.
+ * Joining and leaving a group require the RTNL. So open and stop do this, because they hold it.
  */
 #include "udp.h"
 

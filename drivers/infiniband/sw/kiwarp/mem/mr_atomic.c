@@ -3,9 +3,9 @@
  * Atomic operations on registered memory of any kind.
  *
  * Owns: nothing. An operation is an atomic instruction of the CPU on the kernel's mapping of the
- * memory. So it excludes everything else that accesses the memory with atomic instructions,
- * through whichever mapping: other streams and devices (RFC 7306 5.3 asks for those of one RNIC),
- * and threads of the owner. On 32 bits the kernel emulates such instructions with locks, which
+ * memory. So it excludes everything else that accesses the memory with atomic instructions, through
+ * any mapping: other streams and devices, and threads of the owner. RFC 7306 5.3 requires this only
+ * for the streams of one RNIC. On 32 bits the kernel emulates such instructions with locks, which
  * exclude streams and devices, but not processes.
  *
  * Runs in any context, inside a section of the MR table, without locks.
