@@ -16,18 +16,18 @@ DOC_NAME ?= kiwarp-tools
 TOP := $(CURDIR)
 KBUILD = $(MAKE) -C $(KERNELDIR) M=$(TOP)
 KO := drivers/infiniband/sw/kiwarp/kiwarp.ko
-# Only there where the kernel has rdma_cm
+# Built only if the kernel has rdma_cm
 KO_IP := drivers/infiniband/ulp/kiwarp_ip/kiwarp_ip.ko
-# The kernel of KERNELDIR, which need not be the one that runs. This header is what modules
-# are stamped with; the kernel's `make kernelrelease` says something else on Debian 12, which
-# is also why its modules_install is no good: it would install where nobody looks.
+# The release of the kernel of KERNELDIR, which may differ from the one that runs. Modules get it
+# from this header. On Debian 12 the kernel's `make kernelrelease` prints another release, so its
+# modules_install is not used: it would install into a directory that modprobe does not search.
 UTSRELEASE = $(KERNELDIR)/include/generated/utsrelease.h
 RELEASE = $(or $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(UTSRELEASE) 2>/dev/null),$(KERNELRELEASE))
 INSTALLED = $(INSTALL_MOD_PATH)/lib/modules/$(RELEASE)/$(INSTALL_MOD_DIR)/
 # What DKMS builds from
 VERSION := $(shell cat VERSION)
 DKMS_SRC = $(DESTDIR)/usr/src/kiwarp-$(VERSION)
-# With what "make sign" signs: the keys that DKMS makes, unless told otherwise
+# The keys for "make sign": by default those that DKMS makes
 SIGN_KEY ?= /var/lib/dkms/mok.key
 SIGN_CERT ?= /var/lib/dkms/mok.pub
 SIGN_HASH ?= sha256
@@ -41,7 +41,7 @@ modules: | $(KERNELDIR)/Makefile
 clean: | $(KERNELDIR)/Makefile
 	+$(KBUILD) clean
 
-# Builds only what is missing, so that root leaves no files of its own in the tree
+# Builds only what is missing, so that root leaves no files in the tree
 install: $(KO)
 	@set -- $$(modinfo -F vermagic $(KO)); if [ "$$1" != "$(RELEASE)" ]; then \
 		echo "kiwarp.ko was built for $$1, not $(RELEASE): run 'make clean; make' first" >&2; \
@@ -190,11 +190,11 @@ help:
 	@echo ''
 	@echo 'make demo          see it work, in two throw-away virtual machines'
 	@echo 'make check         lint, KUnit, fuzzing and system tests'
-	@echo 'make check-all     every system test on the kernels it is for: hours'
+	@echo 'make check-all     every system test on every kernel that it supports: hours'
 	@echo 'make check-ulp     NFS, iSER, NVMe and so on only, on the kernels that have them'
-	@echo 'make check-races   what races, on two CPUs with KASAN and lockdep, and with KCSAN'
+	@echo 'make check-races   tests of races, on two CPUs with KASAN and lockdep, and with KCSAN'
 	@echo 'make soak          random verbs, attacks, NFS and so on for SOAK_SECONDS (600) each'
-	@echo 'make bench         throughput and cost beside siw, rxe and TCP'
+	@echo 'make bench         throughput and cost, compared with siw, rxe and TCP'
 	@echo 'make check-release the packages, installed and used in guests'
 	@echo 'make check-kernels builds for the kernels of Debian 12, 13 and sid: x86, arm64, s390x'
 	@echo 'make check-machines runs a few tests on kernels 6.1 to 7.3 of these machines'

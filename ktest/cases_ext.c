@@ -464,7 +464,7 @@ static int try_post(struct ktest_end *end, struct ib_send_wr *wr)
 	return ib_post_send(end->qp, wr, NULL);
 }
 
-/* What is wrong with a work request is said when it is posted. */
+/* A malformed work request fails when it is posted. */
 static void ext_bad_wr(struct ktest_pair *p)
 {
 	struct ktest_end *end = &p->end[0];

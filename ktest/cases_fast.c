@@ -214,7 +214,7 @@ static void attempt(struct ktest_pair *p, const struct attempt *try)
 		ib_dealloc_pd(other);
 }
 
-/* Each attempt ends its connection, so it needs one of its own */
+/* Each attempt ends its connection, so each needs a new one */
 static void refused(struct ktest_pair *p)
 {
 	int i;
@@ -289,7 +289,7 @@ static void local_many(struct ktest_pair *p)
 	ktest_expect(p, wrs);
 	if (p->has_failed)
 		goto out;
-	/* To invalidate what has been invalidated already is no error. */
+	/* Invalidating an STag that has been invalidated already is not an error. */
 	for (i = 0; i < KTEST_DEPTH; i++) {
 		ktest_wr_init(a, &a->sends[i]);
 		wrs[i] = (struct ib_send_wr) {

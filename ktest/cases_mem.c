@@ -458,7 +458,7 @@ static void taken_back(struct ktest_pair *p)
 			  ktest_sge(peer, 0, PAGES * PAGE_SIZE), mr->rkey, mr->iova);
 	invalidate(own, mr->rkey, IB_WC_SUCCESS);
 	memset(own->mem, 0x77, PAGES * PAGE_SIZE);
-	/* Whatever the result of the earlier ones, this one must fail. */
+	/* The earlier ones may fail or not; this one must fail. */
 	post_rdma(peer, late, IB_WR_RDMA_READ, ktest_sge(peer, 0, 8), mr->rkey, mr->iova);
 	ktest_wait_any(late);
 	ktest_expect(p, late->wc.status != IB_WC_SUCCESS);

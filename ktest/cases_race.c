@@ -137,7 +137,7 @@ static void take_back_once(struct ktest_pair *p, enum taking how)
 	udelay(get_random_u32_below(300));
 	mr = take(own, mr, how);
 	memset(own->mem + FIRST, SECRET, SIZE);
-	/* Whatever the result of the earlier ones, this one must fail. */
+	/* The earlier ones may fail or not; this one must fail. */
 	post_rdma(peer, &peer->sends[BURST], IB_WR_RDMA_READ, rkey, addr);
 	ktest_wait_any(&peer->sends[BURST]);
 	ktest_expect(p, peer->sends[BURST].wc.status != IB_WC_SUCCESS);

@@ -88,7 +88,7 @@ static void close_second(struct ktest_pair *p)
 {
 	ktest_pair_close(second);
 	has_failed(p);
-	/* The caller has reopened the first pair in protection domains of its own. */
+	/* The caller has reopened the first pair in separate protection domains. */
 	kvfree(second);
 	second = NULL;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * One end of a connection, which a program controls: the other end is the wire peer of the tests
- * (scripts/peer), which says on the wire whatever it likes.
+ * One end of a connection, which a program controls. The other end is the wire peer of the tests
+ * (scripts/peer), which can send anything.
  *
  * Each open file of /sys/kernel/debug/kiwarp_ktest/single is an end. A write is a command; see
  * commands[]. A read returns what has happened: a line for each completion, in their order, a line

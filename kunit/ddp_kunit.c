@@ -277,7 +277,7 @@ static enum kiw_perr length_oracle(u8 opcode, u32 ulpdu_len)
 	return KIW_PERR_NONE;
 }
 
-/* Copies only the readable part of @head, to the end of an allocation of its own */
+/* Copies only the readable part of @head, to the end of a separate allocation */
 static void expect_length(struct kunit *test, const u8 *head, u32 ulpdu_len)
 {
 	const u8 opcode = head[3] % 16;
@@ -399,7 +399,7 @@ static void expect_continues(struct kunit *test, const u8 *head, const u8 *next,
 	KUNIT_EXPECT_TRUE(test, kiw_ddp_continues(next, was, &seg));
 	KUNIT_EXPECT_MEMEQ(test, &seg, &second, sizeof(seg));
 	KUNIT_EXPECT_MEMEQ(test, was, next, len);
-	/* The same once more is no continuation of itself. */
+	/* A repeated segment does not continue itself. */
 	KUNIT_EXPECT_FALSE(test, kiw_ddp_continues(next, was, &seg));
 }
 

@@ -22,7 +22,7 @@ static const u8 own_gid6[16] = { 0xfd, 0x77, [15] = 1 };
 static const u8 other_gid6[16] = { 0xfd, 0x77, [15] = 2 };
 
 /**
- * struct packet - what a packet is made of
+ * struct packet - description of a packet
  * @saddr: source address of IPv4
  * @saddr6: source address of IPv6; NULL: the packet is one of IPv4
  * @type: EtherType; 0: that of the IP header
@@ -224,7 +224,7 @@ static struct sock *make_sock(struct kunit *test, int family)
 	return sk;
 }
 
-/* A tunnel has put a header of its own in front */
+/* A tunnel has put another header in front */
 static struct packet tunnelled(void)
 {
 	struct packet p = own_packet();

@@ -204,7 +204,7 @@ static bool move(struct kunit *test, struct world *w, unsigned int e, unsigned i
 		happens(test, w, e, KIP_PE_ROUTED);
 		return true;
 	case ARRIVES:
-		/* What travels on the stream that e has made, or that !e has made */
+		/* A message on the stream that e has made, or on that of !e, arrives */
 		switch (w->stream[e]) {
 		case ST_ACCEPTED:
 			if (w->own[e] != e || w->state[e] != KIP_PS_REQ_SENT)

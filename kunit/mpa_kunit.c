@@ -120,7 +120,7 @@ static void every_length_is_judged(struct kunit *test)
 	}
 }
 
-/* While the length field is incomplete, nothing is read and the smallest FPDU is waited for */
+/* While the length field is incomplete, it is not read, and the smallest FPDU is expected */
 static void half_a_length_is_not_read(struct kunit *test)
 {
 	u8 *head = kunit_kzalloc(test, 1, GFP_KERNEL);

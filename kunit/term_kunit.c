@@ -212,7 +212,7 @@ static void every_fault_round_trip(struct kunit *test)
 		len = kiw_term_encode(buf, perr, read_fpdu, sizeof(read_fpdu));
 		memset(&term, 0xa5, sizeof(term));
 		KUNIT_ASSERT_TRUE(test, kiw_term_decode(buf, len, &term));
-		/* Not an error of its own on the wire */
+		/* Not a separate error on the wire */
 		KUNIT_EXPECT_EQ(test, (u32)term.perr, perr == KIW_PERR_RDMAP_ALIGN ?
 				(u32)KIW_PERR_RDMAP_STREAM : perr);
 		KUNIT_EXPECT_EQ(test, term.layer, kiw_perr_info(perr)->layer);

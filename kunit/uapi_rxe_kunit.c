@@ -50,7 +50,7 @@ static struct kiw_sq *make_sq(struct kunit *test, struct ring *ring)
 
 static void put_send(const struct ring *ring, u32 slot, u32 opcode, u32 flags, u32 num_sge)
 {
-	/* Whatever else was in the slot */
+	/* Other fields of the slot have arbitrary values */
 	memset(at(ring, slot, 0), 0xa5, SEND_BYTES);
 	set64(at(ring, slot, 0), WR_ID + slot);
 	set32(at(ring, slot, SEND_OPCODE), opcode);
@@ -206,7 +206,7 @@ static void send_is_extended(struct kunit *test)
 	}
 }
 
-/* What sends nothing has no data, whatever is left over where data would be. */
+/* An entry that sends nothing has no data; stale values in the data fields are ignored. */
 static void send_is_local(struct kunit *test)
 {
 	struct kiw_swqe wqe;
@@ -245,7 +245,7 @@ static void send_is_local(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fetch_send(sq, &wqe), -EINVAL);
 }
 
-/* A malformed entry is taken like any other, and says nothing but its wr_id. */
+/* A malformed entry is taken like any other; only its wr_id is used. */
 static void send_is_malformed(struct kunit *test)
 {
 	static const struct {
@@ -297,8 +297,9 @@ static void send_is_malformed(struct kunit *test)
 }
 
 /*
- * Any index of a process is that of a slot, and at most as many entries are found as a full ring
- * has. What it writes to the kernel's index and to the head of the ring means nothing.
+ * Any index of a process is taken for the number of a slot, and at most as many entries are found
+ * as a full ring has. Values that it writes to the kernel's index and to the head of the ring are
+ * ignored.
  */
 static void indices_are_hostile(struct kunit *test)
 {
@@ -436,7 +437,7 @@ static void fetch_numbers(struct kunit *test, struct kiw_rq *rq, u32 num)
 	}
 }
 
-/* What was posted goes to the new ring, in order, unless it is one too many. */
+/* Posted receives move to the new ring, in order, unless there is one too many. */
 static void receives_move(struct kunit *test)
 {
 	static const u32 sizes[] = { 8, 4, 16, 2, 64, 64, 4 };
@@ -654,7 +655,7 @@ static int move_all(struct kiw_cq *cq, u8 *mem, u32 size)
 	return ret;
 }
 
-/* What is unread goes to the new ring, in order, unless it is one too many. */
+/* Unread completions move to the new ring, in order, unless there is one too many. */
 static void completions_move(struct kunit *test)
 {
 	static const u32 sizes[] = { 8, 4, 16, 2, 64, 64, 4 };

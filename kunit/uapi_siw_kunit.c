@@ -125,7 +125,7 @@ struct malformed {
 	u32 length;
 };
 
-/* A malformed entry is taken like any other, and says nothing but its wr_id. */
+/* A malformed entry is taken like any other; only its wr_id is used. */
 static void send_is_malformed(struct kunit *test)
 {
 	static const struct malformed cases[] = {

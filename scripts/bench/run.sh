@@ -3,7 +3,7 @@
 #
 # run.sh [--quick] [--rounds N] [--ms N] [--rows REGEX] [--cpu N] [--out DIR] [--compare FILE]
 #        [--profile] [--smp]
-# Measures kiwarp beside siw, rxe and TCP in one UML guest that is pinned to one core
+# Measures kiwarp, siw, rxe and TCP in one UML guest that is pinned to one core
 # (Documentation/performance.rst), prints a table, and leaves results.json, table.txt and
 # plot.png in DIR (bench-out). REGEX is matched against "GROUP: ROW"; --quick selects the rows of
 # 64 KiB at MTU 1500. FILE is the results.json of an earlier run. With --profile, perf records on

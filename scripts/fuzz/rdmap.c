@@ -22,7 +22,7 @@ static void read_request(const struct fuzz_input *in)
 	free(wire);
 }
 
-/* What an operation gives depends on its own fields only: added bit by bit, or swapped. */
+/* Check a result: FetchAdd against a sum computed bit by bit, CmpSwap by the bits that changed. */
 static void atomic_result(const struct kiw_atomic_req *req, u64 old)
 {
 	u64 is = kiw_atomic_result(req, old), sum = 0, carry = 0;

@@ -50,7 +50,7 @@ static void encode(const struct fuzz_input *in)
 	FUZZ_CHECK(kiw_term_decode(buf, len, &term));
 	FUZZ_CHECK(term.layer == info->layer && term.etype == info->etype);
 	FUZZ_CHECK(term.code == info->code);
-	/* Not an error of its own on the wire */
+	/* Not a separate error on the wire */
 	FUZZ_CHECK(term.perr == (perr == KIW_PERR_RDMAP_ALIGN ? KIW_PERR_RDMAP_STREAM : perr));
 	FUZZ_CHECK(term.has_ddp == (len > 4));
 	check_ddp(&term, buf, len);

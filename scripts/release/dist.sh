@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # dist.sh [DIR]: DIR (dist/ in the tree) gets kiwarp-VERSION.tar.gz, of the last commit, and SHA256SUMS.
-# The same commit gives the same bytes with the same git and gzip, whoever runs it and whenever: git
-# archive gives all files the commit's time, and gzip -n writes none.
+# The same commit gives the same bytes with the same git and gzip, no matter who runs it and when:
+# git archive gives all files the commit's time, and gzip -n writes none.
 
 set -eu
 TOP=$(cd "$(dirname "$0")/../.." && pwd)

@@ -21,8 +21,8 @@ as_root() {
 	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# build_jobs: how many compilers to run. One core is left to whoever else
-# works on the machine when there are more than two.
+# build_jobs: how many compilers to run. If there are more than two cores,
+# one is left for other work on the machine.
 build_jobs() {
 	local n
 	n=$(nproc)
@@ -158,7 +158,7 @@ apt_install() {
 		install --no-install-recommends "$@" >&2
 }
 
-# apt_update: at most once in ten minutes, whoever asks.
+# apt_update: at most once in ten minutes, for all callers together.
 apt_update() {
 	local stamp=$KIW_CACHE/apt-updated
 	mkdir -p "$KIW_CACHE"

@@ -4,14 +4,14 @@
  *
  * Owns: &struct kiw_device and the list of all devices.
  *
- * Coexistence with siw and rxe. A user ABI has the driver id of the one or the other, and they
- * consider every device their own that ib_core finds by a netdev and that id; rxe does so for each
- * UDP packet to its port. Therefore we never pass a netdev to ib_core with ib_device_set_netdev().
- * Instead ib_core asks for it with ops.get_netdev, which is all that rdma_cm, the GID cache and
- * `rdma link` use, and our netdev notifier searches our own list. For the same reason module exit
- * takes devices down one by one and not with ib_unregister_driver(), which would take their devices
- * down, too. Others may do that to ours (rmmod siw and rmmod rdma_rxe do), so no code here assumes
- * that it is the one that takes a device down.
+ * Coexistence with siw and rxe. Each user ABI has the driver id of one of them. siw and rxe take
+ * every device for their own that ib_core finds by a netdev and their driver id; rxe searches for
+ * one whenever a UDP packet arrives at its port. Therefore we never pass a netdev to ib_core with
+ * ib_device_set_netdev(). Instead ib_core asks for it with ops.get_netdev, which suffices for
+ * rdma_cm, the GID cache and `rdma link`, and our netdev notifier searches our own list. For the
+ * same reason module exit takes devices down one by one: ib_unregister_driver() would take the
+ * devices of siw and rxe down, too. rmmod of siw or rdma_rxe does that to our devices, so no code
+ * here assumes that only this module takes a device down.
  *
  * The end of a device. ib_core serialises concurrent callers of ib_unregister_device(). It
  * calls device_dealloc() in the first of them, after all operations have ended and all
@@ -375,7 +375,7 @@ err_dealloc:
 
 /*
  * The netdev of @dev is going away: unregister @dev from a context that may wait.
- * ib_unregister_device_queued() would not do. It handles only registered devices, and a device
+ * ib_unregister_device_queued() does not suffice. It handles only registered devices, and a device
  * that the core is moving to another namespace is unregistered for a moment and would stay.
  */
 static void device_leave(struct kiw_device *dev)

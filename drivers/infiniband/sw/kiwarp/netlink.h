@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* The link type "kiwarp" of `rdma link add`. */
+/* The link types of `rdma link add`: "kiwarp", "kiwarp-ext" and, on request, "siw". */
 #ifndef KIW_NETLINK_H
 #define KIW_NETLINK_H
 

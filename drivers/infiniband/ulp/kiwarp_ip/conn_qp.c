@@ -82,10 +82,9 @@ static int qp_make(struct kip_conn *conn)
 /*
  * Bytes of the receives of all interfaces whose limit their own administrator sets. Root of another
  * user namespace can create any number of interfaces there, so the limit is common to all of them.
- * What counts is the namespace of the underlay: whoever administers that one creates the interface
- * and writes its settings. An interface that was moved to a container keeps the limit that its
- * creator has set. Only the host's administrator can set rx_mem above the default, which exempts an
- * interface.
+ * The namespace of the underlay decides: its administrator creates the interface and writes its
+ * settings. An interface that was moved to a container keeps the limit that its creator has set.
+ * Only the host's administrator can set rx_mem above the default, which exempts an interface.
  */
 static atomic64_t foreign_bytes;
 
@@ -160,9 +159,9 @@ int kip_conn_qp_make(struct kip_dev *dev, struct kip_conn *conn)
  * kip_conn_qp_free() - free what kip_conn_qp_make() created, completely or in part
  * @conn: the connection; it is given up, and nobody else uses it
  *
- * An established connection is ended in order. rdma_disconnect() of one that is starting up would
- * wait until it has succeeded or failed, for a silent peer until the driver's timeout. Destroying
- * the QP makes the driver give up.
+ * An established connection is ended in order. A connection that is starting up is ended by
+ * destroying its QP, which makes the driver give up. rdma_disconnect() would wait until the startup
+ * has succeeded or failed: with a silent peer, until the driver's deadline.
  *
  * Context: process, may sleep.
  */

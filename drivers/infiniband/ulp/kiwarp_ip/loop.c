@@ -4,8 +4,9 @@
  *
  * If the route to a peer leads through the interface itself, the TCP segments of the connection to
  * that peer arrive here. TCP sends them with its socket locked, and a software driver locks the
- * same socket to post, so such a segment must never be posted. Its addresses and ports show what it
- * is or, if a tunnel in between has wrapped it, those of the socket that sent it.
+ * same socket to post, so such a segment must never be posted. It is recognised by its addresses
+ * and ports. If a tunnel has wrapped the segment, the addresses and ports of the socket that sent
+ * it are used instead.
  */
 #include "loop.h"
 

@@ -43,7 +43,7 @@ void kip_netns_hold(struct net *net)
 }
 
 /**
- * kip_netns_drop() - uncount a cm_id that is about to drop its namespace
+ * kip_netns_drop() - stop counting a cm_id that is about to drop its namespace
  * @net: the namespace; the cm_id still holds its reference
  *
  * Context: any.

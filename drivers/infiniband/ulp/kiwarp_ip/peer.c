@@ -129,7 +129,7 @@ void kip_peer_wish(struct kip_dev *dev, struct kip_peer *peer)
 /**
  * kip_peer_count() - count the peers with the same IP address
  * @dev: the interface
- * @lladdr: an address with that GID
+ * @lladdr: link-layer address with this IP address, and any QPN
  *
  * Context: process; the interface's work item.
  * Return: their number.

@@ -100,7 +100,7 @@ static void tx_fragment(struct kip_dev *dev, struct sk_buff *skb, u32 mtu)
 	/* The queue discipline has overwritten it: options go into each fragment */
 	memset(IPCB(skb), 0, sizeof(*IPCB(skb)));
 	IPCB(skb)->frag_max_size = mtu;
-	/* The fragments count for themselves, so this is for lack of memory for one */
+	/* Each fragment has counted itself, so a failure here is a lack of memory for one */
 	if (ip_do_fragment(dev_net(dev->netdev), NULL, skb, tx_fragment_done)) {
 		kip_count(dev, KIP_STAT_TX_NO_MEMORY);
 		DEV_STATS_INC(dev->netdev, tx_dropped);

@@ -9,7 +9,7 @@
  * and receive: there are few packets, and the socket locks then do not nest in those of the
  * sockets above the interface.
  *
- * Joining and leaving a group need the RTNL, so open and stop do it, which hold the RTNL.
+ * Joining and leaving a group require the RTNL. So open and stop do this, because they hold it.
  */
 #include "udp.h"
 
@@ -318,7 +318,7 @@ static void udp_tx_work(struct work_struct *work)
 		consume_skb(skb);
 		cond_resched();
 	}
-	/* Whoever fills the queue must not occupy the workqueue, which all interfaces share */
+	/* A sender that fills the queue must not occupy the workqueue that all interfaces share */
 	if (!skb_queue_empty(&dev->udp.queue))
 		queue_work(kip_wq, &dev->udp.work);
 }

@@ -15,8 +15,8 @@
  * Accepting. iw_cm has no state for a connection that is accepted but whose ESTABLISHED
  * event is not yet processed. Until then it lets the consumer accept again or reject, and
  * hits a BUG_ON() when it processes the event. So when a process accepts, accept returns only
- * after iw_cm has taken the event (cm_accept_waiting()). For a kernel consumer it returns at
- * once: many accept in iw_cm's own work item, which processes the event later.
+ * after iw_cm has taken the event (cm_accept_waiting()). For a kernel consumer, accept returns at
+ * once: many kernel consumers accept in iw_cm's own work item, which processes the event later.
  */
 #include "cm.h"
 
@@ -269,7 +269,8 @@ void kiw_cm_forget_qp(struct kiw_device *dev, struct kiw_qp *qp)
  * kiw_cm_drain() - end the remaining endpoints of a device
  * @dev: the device; unregistered, so that nothing new begins
  *
- * What remains are requests that iw_cm dropped, and work items that are about to finish.
+ * These are the endpoints of requests that iw_cm dropped, and of work items that are about to
+ * finish.
  *
  * Context: process, may sleep. When it returns, no endpoint of @dev refers to a QP that was freed,
  * and none holds a stream.

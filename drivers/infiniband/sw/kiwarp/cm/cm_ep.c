@@ -294,15 +294,15 @@ static int ep_upcall_reply(struct kiw_ep *ep, int status, const void *pdata, u8 
 		.private_data_len = pdata_len,
 	};
 
-	/* After a rejection: what the peer would need. After any other failure: 0 */
+	/* After a rejection, the depths that the peer would need; after any other failure, 0 */
 	ep_set_depths(&event, ep->agreed.ird, ep->agreed.ord);
 	return ep_upcall(ep, ep->cm_id, &event);
 }
 
 /*
  * Report that connecting failed. iw_cm waits for this event, so if it has no memory for the private
- * data, deliver the event without them. There are none, and no startup, if this follows an
- * accepting Reply that could not be delivered: that has ended the startup.
+ * data, deliver the event without them. If this follows an accepting Reply that could not be
+ * delivered, the startup has ended already, and there is no private data.
  */
 static void ep_upcall_reply_fail(struct kiw_ep *ep, int status)
 {
@@ -621,7 +621,7 @@ static void ep_work(struct work_struct *work)
 	bool is_late;
 
 	mutex_lock(&ep->lock);
-	/* What arrived in time counts, even if the work item did not run before the deadline. */
+	/* Data that arrived in time counts, even if the work item runs after the deadline. */
 	is_late = test_and_clear_bit(KIW_EPF_DEADLINE, &ep->facts);
 	kiw_ep_progress(ep);
 	if (is_late)

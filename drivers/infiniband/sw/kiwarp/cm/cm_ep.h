@@ -42,7 +42,7 @@ struct kiw_sock_ops;
 #define KIW_EPF_DEADLINE	2
 
 /**
- * struct kiw_ep_startup - what an endpoint needs until the connection is established
+ * struct kiw_ep_startup - data that an endpoint needs only until the connection is established
  * @local: our address
  * @remote: the peer's address
  * @is_mapped: the port mapper holds the port of @local for us

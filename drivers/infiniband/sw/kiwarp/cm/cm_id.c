@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What an endpoint takes from its iw_cm_id: a reference, the addresses, the network namespace.
+ * The link between an endpoint and its iw_cm_id: a reference, the addresses, the network namespace.
  *
  * Owns nothing. Works on endpoints in process context with their lock held.
  */
@@ -25,13 +25,13 @@ static __be16 cm_port(const struct sockaddr_storage *addr)
  * @ep: new endpoint
  * @id: the iw_cm_id; referenced until kiw_ep_unbind_id() or the end of the endpoint
  *
- * Copies the addresses and the type of service. The addresses are the consumer's own, or those that
- * the port mapper has chosen for them if the device uses it. iw_cm asks the mapper in any case, and
- * any process can pass for it (kernel-faults.rst), so its answer counts only where the
- * administrator has asked for it.
+ * Copies the addresses and the type of service. If the device uses the port mapper, the addresses
+ * are those that the mapper has chosen, else the consumer's. iw_cm always asks the mapper, but any
+ * process can pose as the mapper (kernel-faults.rst). So the answer counts only where the
+ * administrator has enabled the mapper.
  *
- * If the mapper left the local port as it is, the port is not reserved for us: another socket may
- * hold it, and binding to it must fail then.
+ * If the mapper left the local port as it is, it has not reserved the port. Another socket may be
+ * bound to it, and then binding to it must fail.
  *
  * Context: process; @ep's lock held.
  */
@@ -67,9 +67,9 @@ void kiw_ep_unbind_id(struct kiw_ep *ep)
  * kiw_ep_is_at_home() - does an endpoint belong to its device's network namespace?
  * @ep: endpoint that is bound to an iw_cm_id
  *
- * rdma_cm does not always ensure it: for a wildcard address it listens on the devices of all
- * namespaces, and in Linux 6.1 it finds a device by its hardware address, which an interface in
- * any namespace may have.
+ * rdma_cm does not always ensure that: for a wildcard address it listens on the devices of all
+ * namespaces, and in Linux 6.1 it finds a device by its hardware address, which an interface in any
+ * namespace may have.
  *
  * Context: process, in a call from iw_cm; @ep's lock held.
  * Return: true: the consumer's namespace is that of the device's netdev.

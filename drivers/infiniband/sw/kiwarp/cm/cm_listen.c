@@ -149,8 +149,9 @@ static void listen_evict(struct kiw_ep *ep, void (*evict)(struct kiw_ep *ep))
 /*
  * Evict the oldest connections until the listener and the device are below their limits, so that
  * neither silent peers nor a consumer that does not answer can keep others out. Both loops end:
- * listen_evict_silent() leaves no connection a child, because it closes the connection or delivers
- * its Request; and a connection whose Request is delivered moves to the end of the device's list.
+ * after listen_evict_silent() the connection is no longer a child, because it was closed or its
+ * Request was delivered; and a connection whose Request is delivered moves to the end of the
+ * device's list.
  */
 static void listen_make_room(struct kiw_ep *listener)
 {

@@ -8,8 +8,8 @@
  *
  * Owns nothing. Works on endpoints in process context with their lock held.
  * Nothing here waits for the peer: incoming data is peeked at until a frame is complete,
- * and then exactly that frame is consumed. Whatever follows the frame belongs to the next
- * phase and stays in TCP's queue.
+ * and then exactly that frame is consumed. The bytes after the frame belong to the next phase and
+ * stay in TCP's queue.
  *
  * A stream enters full operation in these steps:
  *
@@ -273,8 +273,8 @@ static bool mpa_take_pdata(struct kiw_ep *ep, const struct kiw_mpa_frame *frame)
 }
 
 /*
- * MPA does not negotiate RFC 7306, which needs version 1 of RDMAP (4.1). What the QP's queues have
- * no room for is refused as if it did not exist.
+ * MPA does not negotiate RFC 7306, which needs version 1 of RDMAP (4.1). Opcodes for which the QP's
+ * queues have no room are refused as unknown.
  */
 static u8 mpa_opcodes(const struct kiw_ep *ep)
 {
@@ -400,8 +400,8 @@ void kiw_ep_try_reply(struct kiw_ep *ep)
  * kiw_ep_try_request() - tell the consumer if a Request has arrived
  * @ep: endpoint in WAIT_REQUEST
  *
- * A Request that no accept could answer is rejected here: one of revision 0 when that is not
- * enabled (RFC 5044 C.2.1), or one without a common RTR.
+ * A Request that cannot be accepted is rejected here: one of revision 0 when that is not enabled
+ * (RFC 5044 C.2.1), or one without a common RTR.
  *
  * Context: process, may sleep; @ep's lock held.
  */

@@ -16,8 +16,8 @@
 #endif
 
 /*
- * Since 6.2 the lock of a buffer's reservation object protects its mapping, and functions that
- * take the lock themselves have a name of their own.
+ * Since 6.2 the lock of a buffer's reservation object protects its mapping, and functions that take
+ * the lock themselves have separate names.
  */
 #ifdef KIW_HAS_DMA_BUF_UNLOCKED
 #define kiw_compat_dma_buf_lock(buf) dma_resv_lock((buf)->resv, NULL)

@@ -32,9 +32,9 @@ static inline void kiw_compat_sk_no_task_frag(struct sock *sk)
  * @sk: accepted by a work item; the socket lock is held
  *
  * TCP charges a socket to the task that accepts it, here a kworker. No function moves the charge to
- * another task, and the function that charges is not exported. So set the cgroup and schedule as
- * much memory as the socket has already: that charges the cgroup, and TCP for a second time. Then,
- * with the cgroup cleared for a moment, return this amount, which uncharges TCP alone.
+ * another task, and the function that charges is not exported. So set the cgroup, and schedule as
+ * much memory as the socket has already. That charges the cgroup, and charges TCP a second time.
+ * Then return the same amount with the cgroup cleared for a moment. That uncharges TCP only.
  *
  * Context: process, may sleep.
  * Return: 0, or -ENOMEM: the cgroup is at its limit.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Which interfaces a kernel has. Nothing links this file: the top Kbuild compiles it once, and
- * defines the name of each probe in which the compiler finds no error. A probe is what follows a
- * line marker, up to the next one; the marker makes the compiler name the probe in its messages.
+ * defines the name of each probe in which the compiler finds no error. A probe is the code from one
+ * line marker to the next. The marker makes the compiler name the probe in its messages.
  *
  * The number of a release does not tell which interfaces a kernel has, because distributions
  * backport them. The releases in the comments are the first ones of kernel.org with the interface.

@@ -2,19 +2,19 @@
 /*
  * Memory of a dma-buf, mapped for the CPU.
  *
- * Owns: &struct kiw_dmabuf: the reference to the buffer, and its mapping. There is no device
- * that does DMA, hence no attachment: the CPU copies to and from the buffer through a mapping
- * made by the exporter, which also pins the memory in place. dma_buf_begin_cpu_access() is called
- * when the region is registered and dma_buf_end_cpu_access() when it is deregistered, because a
- * peer may access the memory at any time in between.
+ * Owns: &struct kiw_dmabuf: the reference to the buffer, and its mapping. No device does DMA here,
+ * so the buffer is mapped without an attachment: the CPU copies to and from it through a mapping
+ * that the exporter makes. The mapping also pins the memory in place. dma_buf_begin_cpu_access() is
+ * called when the region is registered and dma_buf_end_cpu_access() when it is deregistered,
+ * because a peer may access the memory at any time in between.
  *
  * The mapping pins the whole buffer, however small the registered part is, and keeps it pinned
  * after the process has closed it. So the whole buffer counts against RLIMIT_MEMLOCK, once for
  * each region, as pages pinned by ib_umem do.
  *
  * Mapping and unmapping happen in process context and may sleep. The data path copies
- * through @addr. The caller of kiw_dmabuf_unmap() ensures that nothing copies any more (see
- * mr.c).
+ * through @addr. Before kiw_dmabuf_unmap() is called, the caller ensures that nothing copies
+ * through the mapping any more (see mr.c).
  */
 #include "dmabuf.h"
 
@@ -101,8 +101,8 @@ static int dmabuf_check_part(const struct dma_buf *buf, u64 offset, u64 length, 
  * Context: process, may sleep.
  * Return: the part, to be released with kiw_dmabuf_unmap(), or ERR_PTR(): -EBADF: not open;
  * -EINVAL: not a dma-buf, or not that long; -EACCES: not open for writing; -EOPNOTSUPP: the
- * exporter's memory cannot be mapped as memory; -ENOMEM: no memory, or the buffer exceeds what
- * RLIMIT_MEMLOCK leaves; or an error of the exporter.
+ * exporter cannot map the buffer, or maps it as I/O memory; -ENOMEM: no memory, or the buffer
+ * exceeds what RLIMIT_MEMLOCK leaves; or an error of the exporter.
  */
 struct kiw_dmabuf *kiw_dmabuf_map(int fd, u64 offset, u64 length, bool is_written)
 {

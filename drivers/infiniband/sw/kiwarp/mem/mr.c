@@ -146,7 +146,7 @@ u64 kiw_mr_new_stream(struct kiw_mr_table *table)
 }
 
 /**
- * kiw_mr_close() - begin to deregister a region: let nobody bind a window to it any more
+ * kiw_mr_close() - begin to deregister a region: no window can be bound to it any more
  * @mr: the region, closed already or not
  *
  * Context: any.
@@ -184,14 +184,14 @@ struct kiw_mr *kiw_mr_at(struct kiw_mr_table *table, u32 stag)
 }
 
 /*
- * Stands for every STag that belongs to another stream. It belongs to no protection domain, so
- * kiw_mr_check() refuses it with the error that is right for such STags.
+ * Replaces the MR of an STag that is limited to another stream. It has no protection domain, so
+ * kiw_mr_check() refuses it with the error for such STags.
  */
 static struct kiw_mr mr_of_other_stream;
 
 /*
- * Enter a fast region or window. Return: @mr, or %NULL if @stag is not valid. If only another
- * stream may use it, a region that kiw_mr_check() refuses.
+ * Enter a fast region or window. Return: @mr; %NULL if @stag is not valid; if only another stream
+ * may use @stag, a region that kiw_mr_check() refuses.
  */
 static struct kiw_mr *mr_enter(const struct kiw_mr_section *section, struct kiw_mr *mr, u32 stag)
 {
@@ -260,7 +260,7 @@ static const enum kiw_perr mr_source_perrs[KIW_MEM_COUNT] = {
 };
 
 /**
- * kiw_mr_source_perr() - error to report for memory that may not be read, or operated on
+ * kiw_mr_source_perr() - error to report for memory that the peer may not read or operate on
  * @fault: the reason
  *
  * RFC 5040 7.2 for RDMA Reads, RFC 7306 8.2 for Atomic Operations.

@@ -24,8 +24,8 @@
 	 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND)
 
 /*
- * To read memory as the source of a message needs this right. It is not one of the verbs: all
- * regions have it, and no window.
+ * The right to read memory as the source of a message. It is not a right of the verbs: every region
+ * has it, and no window.
  */
 #define KIW_ACCESS_LOCAL_READ	BIT(30)
 
@@ -72,14 +72,15 @@ enum kiw_mem_fault {
  * @stag: the STag while it is valid, else 0
  * @base: tagged offset of the first byte of the memory (iova); modulo 2^64 in a window
  * @start: offset in the memory of the first byte that may be accessed: 0, except in a window
- * @length: offset in the memory of the end of what may be accessed, that is, the length of a region
+ * @length: offset in the memory of the end of the part that may be accessed; in a region, its
+ *	length
  * @access: enum ib_access_flags granted, and %KIW_ACCESS_LOCAL_READ
  * @windows: number of windows that are bound to the region; %KIW_MR_CLOSED: it is being
  *	deregistered
  * @umem: pinned user pages, or NULL
  * @dmabuf: memory of a dma-buf, or NULL
  * @fast: a fast-registration region of a kernel consumer, or NULL
- * @dyn: what becomes valid and invalid by work requests: fast regions and windows; or NULL
+ * @dyn: in a fast region or window: the part that work requests make valid and invalid; or NULL
  *
  * With none of @umem, @dmabuf and @fast it is a DMA region: kernel addresses, the whole
  * address space. A window has @umem or @dmabuf of its region while it is valid.

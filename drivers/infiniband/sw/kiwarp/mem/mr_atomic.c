@@ -3,10 +3,10 @@
  * Atomic operations on registered memory of any kind.
  *
  * Owns: nothing. An operation is an atomic instruction of the CPU on the kernel's mapping of the
- * memory. So it excludes everything else that accesses the memory with atomic instructions,
- * through whichever mapping: other streams and devices (RFC 7306 5.3 asks for those of one RNIC),
- * and threads of the owner. On 32 bits the kernel emulates such instructions with locks of its own,
- * which exclude streams and devices, but no process.
+ * memory. So it excludes everything else that accesses the memory with atomic instructions, through
+ * any mapping: other streams and devices, and threads of the owner. RFC 7306 5.3 requires this only
+ * for the streams of one RNIC. On 32 bits the kernel emulates such instructions with locks, which
+ * exclude streams and devices, but not processes.
  *
  * Runs in any context, inside a section of the MR table, without locks.
  */
@@ -46,8 +46,8 @@ static u64 atomic_umem_pos(const struct kiw_mr *mr, u64 addr)
  * @pd: protection domain of the QP
  * @addr: tagged offset of the target
  *
- * As kiw_mr_check() for %IB_ACCESS_REMOTE_ATOMIC, and the alignment of RFC 7306 8.2: that of the
- * memory, not of the tagged offset.
+ * Checks what kiw_mr_check() checks for %IB_ACCESS_REMOTE_ATOMIC, and the alignment (RFC 7306 8.2),
+ * which is that of the memory and not of the tagged offset.
  *
  * Context: any, inside a section of the table.
  * Return: %KIW_MEM_OK, or the first fault found.

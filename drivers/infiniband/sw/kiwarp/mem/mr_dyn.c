@@ -6,14 +6,15 @@
  * transmit engine executes the work requests, in the order of the send queue. The receive engine
  * invalidates on behalf of the peer. mr_fast.c and mr_window.c say which memory an STag stands for.
  *
- * Once an invalidation has completed, nothing touches the memory any more. A user first increments
- * the user count, then checks whether the STag is valid (kiw_mr_use()). An invalidation first
- * clears the STag, then waits until the count is zero. Both have a full barrier in between, so
- * either the user sees that the STag is invalid, or the invalidation sees the user. A user has BHs
- * off. After the STag has become invalid it copies at most one received segment or one batch to
- * send, so the wait is short, and it does not sleep. What an STag stands for changes only while it
- * is invalid and has no users. A user that increments the count in the meantime sees that the STag
- * is invalid, and decrements the count without touching memory.
+ * Once an invalidation has completed, nothing touches the memory any more. Code that is about to
+ * copy to or from the memory is a user: it first increments the user count, then checks whether the
+ * STag is valid (kiw_mr_use()). An invalidation first clears the STag, then waits until the count
+ * is zero. Both have a full barrier in between, so either the user sees that the STag is invalid,
+ * or the invalidation sees the user. A user runs with BHs off and does not sleep. After the STag
+ * has become invalid, it copies at most one received segment or one batch to send. So the wait is
+ * short. What an STag stands for changes only while it is invalid and has no users. A user that
+ * increments the count during such a change finds the STag invalid, and decrements the count
+ * without touching memory.
  *
  * Two QPs may change one STag at the same time: both belong to its protection domain. A spinlock
  * serialises them. Its holder waits for users, and users wait for nothing, so this cannot deadlock.
@@ -36,7 +37,7 @@ void kiw_dyn_init(struct kiw_dyn *dyn, bool is_private)
 }
 
 /**
- * kiw_dyn_let_go() - a window is no longer bound to its region, which may be deregistered
+ * kiw_dyn_let_go() - unbind a window from its region, which may be deregistered afterwards
  * @dyn: of a window; nobody uses its memory any more
  *
  * Context: any; @dyn->lock held, or nobody else can find the window.
@@ -45,17 +46,17 @@ void kiw_dyn_let_go(struct kiw_dyn *dyn)
 {
 	if (!dyn->region)
 		return;
-	/* Pairs with kiw_mr_close(): who frees the memory comes after all accesses to it. */
+	/* Pairs with kiw_mr_close(): all accesses to the memory come before it is freed. */
 	atomic_dec_return_release(&dyn->region->windows);
 	dyn->region = NULL;
 }
 
 /**
- * kiw_dyn_find() - find what a work request makes valid or invalid
+ * kiw_dyn_find() - find the region or window that a work request makes valid or invalid
  * @section: the current section of the data path
  * @pd: protection domain of the QP
  * @stag: its key byte is ignored
- * @fault: set if there is nothing: %KIW_MEM_STAG: no such index; %KIW_MEM_ASSOC: it belongs to
+ * @fault: set if NULL is returned: %KIW_MEM_STAG: no such index; %KIW_MEM_ASSOC: it belongs to
  *	another PD; %KIW_MEM_ACCESS: a region that only deregistration makes invalid
  *
  * Context: within @section, BHs off.
@@ -133,9 +134,9 @@ static bool dyn_is_revoked(const struct kiw_mr *mr, u32 stag, int rights)
 }
 
 /*
- * A peer may invalidate only what was made valid by a work request of the stream that it is
- * connected with. Other streams of the protection domain may have given the STag to peers of
- * theirs, which would lose it, too: RFC 5040 8.1.1 (7).
+ * A peer may invalidate an STag only if a work request of the peer's stream has made it valid.
+ * Other streams of the protection domain may have given the STag to their peers, which would lose
+ * it, too: RFC 5040 8.1.1 (7).
  */
 static enum kiw_mem_fault dyn_invalidate(const struct kiw_mr_section *section, struct kiw_mr *mr,
 					 u32 stag, int rights)

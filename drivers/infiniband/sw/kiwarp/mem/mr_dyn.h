@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * STags that work requests make valid and invalid: those of fast-registration regions and of
- * memory windows. Neither may sleep, so such an STag counts its users.
+ * memory windows. Such STags become invalid in contexts that cannot sleep, so each counts its
+ * users.
  */
 #ifndef KIW_MR_DYN_H
 #define KIW_MR_DYN_H
@@ -11,7 +12,7 @@
 #include "mr.h"
 
 /**
- * struct kiw_dyn - what an STag needs to become invalid without sleeping
+ * struct kiw_dyn - state of an STag that can become invalid without sleeping
  * @lock: serialises work requests that change the STag, and the peers' invalidations; taken with
  *	BHs off; innermost
  * @users: number of users that have entered and are not yet done

@@ -4,8 +4,8 @@
  *
  * Owns: &struct kiw_fast, that is, the page lists of a region. The consumer may map memory
  * (kiw_fast_map()) at any time: that changes only the list for the next registration. The transmit
- * engine executes the work requests that register. mr_dyn.c has the rest: how a registration
- * becomes valid and invalid, and why nothing touches its memory before or after that.
+ * engine executes the work requests that register. mr_dyn.c makes a registration valid and invalid,
+ * and explains why nothing touches its memory before and afterwards.
  */
 #include "mr_fast.h"
 
@@ -92,7 +92,7 @@ int kiw_fast_map(struct kiw_mr *mr, struct scatterlist *sg, int num, unsigned in
 	return ret;
 }
 
-/* Take over what the consumer has mapped; false: it does not cover the region's length */
+/* Use the memory that the consumer has mapped; false: it is too short, or offsets would wrap */
 static bool fast_take_mapping(struct kiw_mr *mr)
 {
 	struct kiw_fast *fast = mr->fast;

@@ -6,10 +6,11 @@
  *
  * A bound window keeps its region busy: the region counts its windows, and cannot be deregistered
  * while there are any (kiw_mr_close()). So the memory of a window that is in use exists. A window
- * lets go of its region when it is invalid and its users are done. Deallocation takes it out of the
- * table first and waits for all sections, so nobody can bind it again.
+ * drops its region when the window is invalid and has no users any more. Deallocation takes the
+ * window out of the table first and waits for all sections, so the window cannot be bound again.
  *
- * A window is no lkey: it has no local rights, not even %KIW_ACCESS_LOCAL_READ.
+ * The STag of a window cannot be used as an lkey: a window has no local rights, not even
+ * %KIW_ACCESS_LOCAL_READ.
  */
 #include "mr_window.h"
 
@@ -17,7 +18,7 @@
 
 #include "queue/wr.h"
 
-/* What a window may grant; the region need not grant any of it */
+/* The rights that a window may have; the region need not have any of them */
 #define WINDOW_RIGHTS \
 	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
 
@@ -25,8 +26,8 @@
  * kiw_window_alloc() - allocate a window, which is not bound
  * @table: the device's table
  * @pd: protection domain
- * @is_type_2: only the stream that binds it may use it, and work requests and the peer invalidate
- *	it; otherwise all of the protection domain may use it
+ * @is_type_2: only the stream that binds the window may use it, and work requests and the peer may
+ *	invalidate it; otherwise every QP of the protection domain may use it
  *
  * Context: process, may sleep.
  * Return: the window, with its index in @mr.ib.rkey, or ERR_PTR(): -ENOMEM or -EBUSY, as
@@ -111,8 +112,9 @@ static enum kiw_mem_fault window_check(const struct kiw_mr *mr, const struct kiw
 }
 
 /*
- * Let @mr stand for a part of @region, which counts it already. Offsets count from the start of the
- * region's memory; @mr->base is the tagged offset of that, which wraps if the window is zero-based.
+ * Make @mr cover a part of @region, which counts the window already. @mr->start and @mr->length
+ * count from the start of the region's memory. @mr->base is the tagged offset of that start; it
+ * wraps if the window is zero-based.
  */
 static void window_cover(struct kiw_mr *mr, struct kiw_mr *region, const struct kiw_bind *bind)
 {
@@ -159,13 +161,13 @@ static enum kiw_mem_fault window_bind(const struct kiw_mr_section *section, stru
  * @bind: what to bind it to
  *
  * A window of type 1 may be bound already. Length 0 makes it invalid. When this returns, nothing
- * accesses the memory that it was bound to before by its STag. A window of type 2 must be invalid.
+ * accesses the memory of the former binding by the former STag. A window of type 2 must be invalid.
  *
  * Context: within @section, BHs off.
  * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such window or region, or the window is valid;
  * %KIW_MEM_ASSOC: one of them belongs to another PD; %KIW_MEM_ACCESS: not a window, not the memory
- * of a process, rights that the region does not allow, or flags that are none of a window;
- * %KIW_MEM_WRAP, %KIW_MEM_BOUNDS: not inside of the region, or empty.
+ * of a process, a region without the rights that this binding needs, or flags that a window cannot
+ * have; %KIW_MEM_WRAP, %KIW_MEM_BOUNDS: not inside of the region, or empty.
  */
 enum kiw_mem_fault kiw_window_bind(const struct kiw_mr_section *section, const struct ib_pd *pd,
 				   u32 stag, const struct kiw_bind *bind)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Memory windows: STags of their own for a part of a region, with rights of their own. A window is
- * an entry of the STag table, like a region. Work requests bind it.
+ * Memory windows. A window gives access to a part of a region by a separate STag, with separate
+ * rights. It is an entry of the STag table, like a region. Work requests bind it.
  */
 #ifndef KIW_MR_WINDOW_H
 #define KIW_MR_WINDOW_H

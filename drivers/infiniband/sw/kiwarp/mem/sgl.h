@@ -103,7 +103,8 @@ static inline bool kiw_sgl_settle(struct kiw_sgl *sgl)
  * @mr: set as by kiw_sgl_find()
  *
  * Context: any, inside a section of the MR table.
- * Return: %KIW_MEM_OK, or why the entry refuses; %KIW_MEM_BOUNDS beyond the last entry.
+ * Return: %KIW_MEM_OK, or why the memory may not be accessed; %KIW_MEM_BOUNDS beyond the last
+ * entry.
  */
 static inline enum kiw_mem_fault kiw_sgl_at(struct kiw_sgl *sgl, u32 *len, u64 *addr,
 					    struct kiw_mr **mr)

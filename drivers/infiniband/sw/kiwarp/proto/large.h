@@ -4,10 +4,10 @@
  *
  * RFC 5044 5.1 asks senders for FPDUs that fit into segments, for the sake of receivers that place
  * segments out of order. To a receiver that reads the stream in order, such FPDUs only mean more
- * work, at both ends. It can tell the sender with the announcement: an RDMA Write without payload
- * whose TO is %KIW_ANNOUNCE_TO. RFC 5041 5.2 forbids receivers to check the TO of such a message,
- * so it means nothing to peers that do not know it. Documentation/large-fpdus.rst has the rules,
- * and why they are safe.
+ * work, at both ends. Such a receiver can tell the sender so with the announcement: an RDMA Write
+ * without payload whose TO is %KIW_ANNOUNCE_TO. RFC 5041 5.2 forbids receivers to check the TO of
+ * such a message, so it means nothing to peers that do not know it. Documentation/large-fpdus.rst
+ * has the rules, and why they are safe.
  *
  * Pure: called from any context, keeps no state between calls.
  */
@@ -70,7 +70,7 @@ static inline u64 kiw_large_rtr_to(enum kiw_fpdus fpdus)
 }
 
 /**
- * kiw_large_owes() - does this end have to announce itself in a message of its own?
+ * kiw_large_owes() - does this end have to send a separate message to announce itself?
  * @fpdus: the policy
  * @is_initiator: this end has sent the MPA Request
  * @is_announced: the peer has sent the announcement

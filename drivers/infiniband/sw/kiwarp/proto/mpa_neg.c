@@ -115,8 +115,8 @@ static void neg_encode_enhanced(const struct kiw_mpa_frame *frame, u8 *buf)
  *	%KIW_MPA_OK the length of the frame, which is what the caller consumes
  *
  * RFC 5044 7.1.1, RFC 6581 6 and 9. Key and revision are checked as soon as their octets have
- * arrived, PD_Length as soon as the fixed part of the frame has. Ignored are S in a frame of
- * revision 0 or 1, B, C and D without A, and reserved bits.
+ * arrived, PD_Length as soon as the fixed part of the frame has. Some bits are ignored: S in a
+ * frame of revision 0 or 1; B, C and D without A; and reserved bits.
  *
  * Context: Any.
  * Return: %KIW_MPA_MORE: a beginning that may become a frame; %KIW_MPA_OK: a complete frame;

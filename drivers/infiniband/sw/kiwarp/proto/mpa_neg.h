@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * MPA startup: the Request and Reply frames (RFC 5044 7.1, RFC 6581 6 and 9) as
- * values, and the negotiation as a function of what both ends say.
+ * values, and the negotiation as a function of both frames.
  */
 #ifndef KIW_PROTO_MPA_NEG_H
 #define KIW_PROTO_MPA_NEG_H

@@ -94,7 +94,7 @@ enum kiw_wcs {
  * @KIW_PERR_NONE: none
  * @KIW_PERR_LIST: one for each row of the list
  *
- * A type of its own, never negated and never mixed with errno.
+ * A separate type, which is never negated and never mixed with errno.
  */
 enum kiw_perr {
 	KIW_PERR_NONE,

@@ -124,7 +124,8 @@ u64 kiw_atomic_result(const struct kiw_atomic_req *req, u64 old)
  * @wire: 8 octets, any alignment
  * @imm: the immediate data of the verbs
  *
- * RFC 7306 6.2 has 8 octets for the ULP, the verbs have 4: they are the first, and the rest is 0.
+ * RFC 7306 6.2 has 8 octets for the ULP, the verbs have 4. Those are the first 4 octets; the others
+ * are 0.
  *
  * Context: any.
  */

@@ -42,7 +42,7 @@
 
 #include "qp.h"
 
-/* Open files, and file descriptor numbers, that are searched in one RCU read-side section */
+/* Open files, and descriptors that are searched in one RCU read-side critical section */
 #define CALLER_FILES	1024
 #define CALLER_NUMBERS	0x40000
 

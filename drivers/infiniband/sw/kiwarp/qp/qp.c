@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Queue pairs: references, state, faults, and what the engines ask of their QP.
+ * Queue pairs: references, state, faults, and the functions that the engines call.
  *
  * Everything that ends a QP goes through kiw_qp_handle_event(). It writes the state, which stops
  * the engines at once, and leaves the actions of that step to the QP's work item (run/qp_work.c).
@@ -75,7 +75,7 @@ void kiw_qp_todo(struct kiw_qp *qp, unsigned long todo)
 
 	spin_lock_irqsave(&qp->lock, flags);
 	qp->todo |= todo;
-	/* Under the lock, so that whoever sees the bits can flush the work item. */
+	/* Under the lock, so that code that sees the bits can flush the work item. */
 	queue_work(qp->wq, &qp->work);
 	spin_unlock_irqrestore(&qp->lock, flags);
 }
@@ -111,7 +111,7 @@ int kiw_qp_handle_event(struct kiw_qp *qp, enum kiw_qp_event event)
 		qp_set_state(qp, step.next);
 	qp->todo |= step.actions;
 	/*
-	 * Under the lock, so that whoever sees the new state can flush the work item, and steps
+	 * Under the lock, so that code that sees the new state can flush the work item, and steps
 	 * are traced in order.
 	 */
 	if (step.actions)

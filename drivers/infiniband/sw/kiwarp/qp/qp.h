@@ -86,8 +86,8 @@ struct kiw_conn_params {
  * @ref: reference count; destroy waits until the last reference is dropped
  * @unreferenced: completed when the last reference is dropped
  * @owner: the creator, which may use the QP through rdma_cm
- * @memcg: memory cgroup of the process that created the QP; charged for what a connection needs;
- *	referenced; NULL for a kernel consumer
+ * @memcg: memory cgroup of the process that created the QP; charged for the allocations of a
+ *	connection; referenced; NULL for a kernel consumer
  * @mrs: the device's STag table
  * @stats: the device's counters
  * @wq: the device's workqueue
@@ -140,7 +140,7 @@ struct kiw_qp {
 	struct kref ref;
 	struct completion unreferenced;
 
-	/* Set when the QP is created, then only read; each queue has a lock of its own */
+	/* Set when the QP is created, then only read; each queue has its own lock */
 	struct kiw_owner owner;
 	struct mem_cgroup *memcg;
 	struct kiw_mr_table *mrs;
@@ -162,12 +162,12 @@ struct kiw_qp {
 	u8 idle_state;
 	int access;
 
-	/* The state, and what is due: @lock */
+	/* The state, and pending actions: @lock */
 	spinlock_t lock;
 	enum kiw_qp_state state;
 	unsigned long todo;
 
-	/* What executes that, and runs the engines: set up once, no lock */
+	/* These execute the actions and run the engines: set up once, no lock */
 	struct work_struct work;
 	struct delayed_work again;
 	struct delayed_work close_timer;

@@ -102,7 +102,7 @@ void kiw_qp_table_hide(struct kiw_qp_table *table, struct kiw_qp *qp)
 /**
  * kiw_qp_table_release() - free the number of a QP
  * @table: the device's table
- * @qp: never published, or hidden
+ * @qp: a QP that was never published, or that kiw_qp_table_hide() has hidden
  *
  * Context: process.
  */

@@ -246,8 +246,8 @@ static struct kiw_wc *cq_move_locked(struct kiw_cq *cq, struct kiw_wc *ring, u32
  * The completions in the queue stay, in order, and so does its arming. A queue that was
  * overrun stays dead. A new ring replaces the old one, which is freed.
  *
- * Context: process; may sleep; takes @cq->lock. Interrupts are off for longer, the more
- * completions wait to be polled.
+ * Context: process; may sleep; takes @cq->lock. The more completions wait to be polled, the longer
+ * interrupts are off.
  * Return: 0; -ENOMEM; -EBUSY: more completions wait than @size. On error nothing has changed.
  */
 int kiw_cq_resize(struct kiw_cq *cq, u32 size)

@@ -129,8 +129,8 @@ static inline struct kiw_cq *to_kiw_cq(struct ib_cq *ibcq)
 }
 
 /*
- * Arm a queue whose consumer arms by a call, in addition to what it is armed for; called with
- * &struct kiw_cq.lock held, as is kiw_cq_take_armed().
+ * Arm a queue for more, if its consumer arms it by a call; called with &struct kiw_cq.lock held, as
+ * is kiw_cq_take_armed().
  */
 static inline void kiw_cq_set_armed(struct kiw_cq *cq, u32 flags)
 {

@@ -293,8 +293,8 @@ static bool readq_orq_has_sges(const struct kiw_orq *orq, u32 count)
  * kiw_orq_is_full() - is an ORQ full?
  * @orq: the queue
  *
- * It is if as many Reads are outstanding as were negotiated, or if they have so many SGEs that
- * there may be no room for those of another Read.
+ * It is full if as many Reads are outstanding as were negotiated, or if their SGEs leave too little
+ * room for those of another Read.
  *
  * Context: serialised by the caller.
  * Return: true: it is full; always if ORD is 0.

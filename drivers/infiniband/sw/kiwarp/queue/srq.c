@@ -6,7 +6,7 @@
  * is raised once, when a message leaves fewer receives than the limit in the queue. A work item
  * raises it, because the consumer may sleep in its handler, which must not be called under our
  * locks. The ring's memory belongs to the code that allocated it. kiw_srq_resize() may replace the
- * ring, so when the queue is destroyed that code frees the ring that it has by then.
+ * ring, so when the queue is destroyed, that code frees the ring that the queue has by then.
  *
  * Contexts: all QPs that share the queue fetch receives in softirq or with BHs off. Locks:
  * that of the receive queue, which protects the limit, too.
@@ -137,10 +137,11 @@ int kiw_srq_set_limit(struct kiw_srq *srq, u32 limit)
  * @entry: the mmap entry of the new ring, or NULL for a kernel consumer; on success, it becomes
  *	that of the old one
  *
- * The receives in the queue stay, in order, and so does the limit. The caller frees the ring that
- * @move has in the end.
+ * The receives in the queue stay, in order, and so does the limit. Afterwards the caller frees
+ * @move->ring: the old ring on success, the new one on error.
  *
- * Context: process; may sleep; takes @srq->rq.lock, as often as the format wants.
+ * Context: process; may sleep; takes @srq->rq.lock, once or, if the format moves receives in
+ * portions, several times.
  * Return: 0, or -EBUSY: there are more receives than would fit, and nothing has changed.
  */
 int kiw_srq_move(struct kiw_srq *srq, struct kiw_rq_move *move, struct rdma_user_mmap_entry **entry)
@@ -165,8 +166,8 @@ int kiw_srq_move(struct kiw_srq *srq, struct kiw_rq_move *move, struct rdma_user
  * @srq: the queue; may be posted to and fetched from meanwhile; not destroyed
  * @size: slots, a power of two
  *
- * Context: process; may sleep; takes @srq->rq.lock. Interrupts are off for longer, the more
- * receives are in the queue.
+ * Context: process; may sleep; takes @srq->rq.lock. The more receives are in the queue, the longer
+ * interrupts are off.
  * Return: 0; -ENOMEM; -EBUSY: more than @size receives are in the queue. On error nothing has
  * changed.
  */

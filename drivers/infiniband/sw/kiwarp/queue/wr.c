@@ -7,8 +7,9 @@
  * good, and the poster of a bad work request gets the error.
  *
  * An entry has room for KIW_MAX_SGE SGEs. If a send ring allows more, an array after the entries
- * has the SGEs of work requests with more than that: a row for each slot, and a last row for the
- * entry that was fetched last, because its slot may be posted to again while it is executed.
+ * holds the SGEs of work requests that have more: one row for each slot, and one more row for the
+ * entry that was fetched last. That entry needs a row besides that of its slot, because the slot
+ * may be posted to again while the entry is executed.
  *
  * Contexts: any; consumers post from hard interrupts, too. Locks: the queue's lock, which is
  * innermost. Only the allocation of rings sleeps.
@@ -48,7 +49,7 @@ static int wr_translate_rdma(struct kiw_swqe *wqe, enum kiw_wr_op op, const stru
 	return 0;
 }
 
-/* The operands for the wire; those that an operation does not use are as RFC 7306 5.2.1 says. */
+/* The operands for the wire; those that an operation does not use are set by RFC 7306 5.2.1. */
 static void wr_translate_args(struct kiw_swqe *wqe, const struct ib_atomic_wr *wr)
 {
 	struct kiw_atomic_args *args = &wqe->atomic;
@@ -79,7 +80,7 @@ static int wr_translate_atomic(struct kiw_swqe *wqe, enum kiw_wr_op op,
 	return 0;
 }
 
-/* Operations that take messages of RFC 7306. A Send with immediate has none. */
+/* Operations that need messages of RFC 7306. It has none for a Send with immediate. */
 static int wr_translate_ext(struct kiw_swqe *wqe, const struct ib_send_wr *wr)
 {
 	switch (wr->opcode) {

@@ -41,10 +41,10 @@
  * @KIW_WR_RECV: receive; only in completions
  * @KIW_WR_RECV_IMM: receive that Immediate Data took; only in completions
  *
- * Which ABI of processes has which of them is described in Documentation/uapi.rst; only processes
- * have %KIW_WR_BIND_MW, as there is no verb for it in the kernel. Operations up to
- * %KIW_WR_WRITE are a single message of payload, and those up to %KIW_WR_WRITE_IMM begin with one,
- * unless its length is 0; those with a response are in one range.
+ * Documentation/uapi.rst lists the operations of each user ABI. Only processes have
+ * %KIW_WR_BIND_MW: the kernel has no verb for it. Their order matters: operations up to
+ * %KIW_WR_WRITE are a single message of payload; those up to %KIW_WR_WRITE_IMM begin with such a
+ * message, unless its length is 0; those with a response are contiguous.
  */
 enum kiw_wr_op {
 	KIW_WR_SEND,

@@ -12,13 +12,14 @@
  *   SHUTDOWN     start the timer of an orderly close and let the engines finish
  *   FLUSH        with the socket lock held, so that no engine runs: complete all work as flushed
  *   EVENT_FATAL  raise the consumer's asynchronous event
- *   DROP         with REPORT: reset the stream, not close it, if a batch or a message is unfinished
+ *   DROP         with REPORT: reset the stream instead of closing it in order, if a batch or a
+ *                message is unfinished
  *   REPORT       release the stream and call the connection's last callback, closed()
  *
  * qp_act() executes the actions with the QP's mutex held, for the work item or for
  * kiw_qp_reset(). A QP enters RTS and leaves ERROR only with the mutex held. So a holder that
- * finds IDLE or ERROR may execute pending actions, and no further REPORT becomes pending until it
- * drops the mutex.
+ * finds IDLE or ERROR may execute pending actions, and no further REPORT becomes pending until the
+ * holder drops the mutex.
  *
  * Lifetime: kiw_qp_uninit() ends the consumer's reference. It aborts the QP, lets the work item
  * finish, and waits until iw_cm and the endpoint have dropped their references, which they do in
@@ -125,8 +126,8 @@ static void qp_async_event(struct kiw_qp *qp, enum ib_event_type type)
 }
 
 /*
- * A CQ of this QP was overrun. Without a stream or a socket, the event alone ends the QP. It also
- * does if the peer has not sent anything: a responder sends no FPDU before that (RFC 5044 7.1.2).
+ * A CQ of this QP was overrun. Without a stream or a socket, the event alone ends the QP. The same
+ * holds if the peer has not sent anything: a responder sends no FPDU before that (RFC 5044 7.1.2).
  */
 static void qp_fatal(struct kiw_qp *qp)
 {
@@ -197,7 +198,7 @@ static void qp_report(struct kiw_qp *qp, bool reset)
 	qp->conn.ops->closed(qp->conn.conn);
 }
 
-/* Raise the event for which a consumer waits that drains a QP with a shared receive queue. */
+/* Raise the event that a consumer waits for when it drains a QP with a shared receive queue. */
 static void qp_last_wqe(struct kiw_qp *qp)
 {
 	if (!qp->srq || qp->has_left_srq)
@@ -502,7 +503,7 @@ void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq)
 /*
  * Stop everything that was started for this QP, for good. The order matters:
  *
- * 1. What could start something new. Nothing but the doorbell's timer still acts for the consumer.
+ * 1. Sources of new work. The doorbell's timer is the only one that still acts for the consumer.
  *    @is_ending keeps the work item from arming @again, and stopped engines do not arm it either.
  *    Only the socket's callbacks could schedule the tasklet, and they have been removed.
  * 2. The timers. They only queue the work item.

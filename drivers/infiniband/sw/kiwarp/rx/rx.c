@@ -2,11 +2,11 @@
 /*
  * The receive engine.
  *
- * TCP calls when enough data has arrived. A run looks at the head of the FPDU at the front of the
- * socket's receive queue and waits until all of the FPDU has arrived. It verifies the FPDU in the
- * queue (rx_fpdu.c) before it uses any field of the FPDU (RFC 5044 6). Then the header is decoded
- * and checked, the payload is copied to its destination, and the message is delivered with its last
- * segment. Each run consumes what it has processed with a single call.
+ * TCP calls back when enough data has arrived. The run looks at the head of the first FPDU in the
+ * socket's receive queue. If part of the FPDU is missing, the run ends, and TCP calls again later.
+ * A complete FPDU is verified in the queue (rx_fpdu.c) before any field of it is used (RFC 5044 6).
+ * Then the header is decoded and checked, the payload is copied to its destination, and the message
+ * is delivered with its last segment. Each run consumes what it has processed with a single call.
  *
  * For each segment that comes here, the STag is looked up and access rights are checked. Segments
  * that only continue a message where the previous one ended are placed by rx_follow.c, which

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Receiving Atomic Requests and Responses, RFC 7306: what is particular to them. rx.c gets their
- * headers out of the FPDU, and delivers what a Response brings.
+ * Checks and queues received Atomic Requests, and matches Atomic Responses with requests (RFC
+ * 7306). rx.c extracts their headers from the FPDU, and stores the value of a Response.
  *
  * Owns: nothing. Context: socket lock held, BHs off, within the MR table section of the run.
  */

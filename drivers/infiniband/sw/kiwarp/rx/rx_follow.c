@@ -3,13 +3,13 @@
  * Fast path for the middle of a message.
  *
  * A segment that continues its message where the previous one ended differs from the previous one
- * only in its offset (see kiw_ddp_continues()), and goes to the same region. So rx_find_sink()
- * looks up once, for many segments, where they go and how much room there is; rx.c does that for
- * each segment. Only what can change is checked for each segment: whether all of it has arrived,
- * the budget, the state of the QP, the CRC, the markers, the header, and whether the STag is still
- * valid. While the STag is valid, the access rights, protection domain and bounds of its region do
- * not change. The region is in use (kiw_mr_use()) all the time; an invalidation of it waits for one
- * segment at most, because it clears the STag first.
+ * only in its offset (see kiw_ddp_continues()), and goes to the same region. rx.c looks up for each
+ * segment where it goes and how much room there is. Here rx_find_sink() does so once for many
+ * segments. For each segment, only those things are checked that can change: whether all of it has
+ * arrived, the budget, the state of the QP, the CRC, the markers, the header, and whether the STag
+ * is still valid. While the STag is valid, the access rights, protection domain and bounds of its
+ * region do not change. The region stays in use (kiw_mr_use()) throughout. An invalidation of the
+ * region still waits for one segment at most, because it clears the STag before it waits.
  *
  * On any mismatch the segment stays in the socket's receive queue, and rx.c decides whether it is a
  * fault.
@@ -161,8 +161,8 @@ static __always_inline void rx_place_following(struct kiw_qp *qp, struct kiw_rx_
 /**
  * kiw_rx_follow() - place the segments that continue the message in progress
  * @qp: the QP
- * @run: the run; its FPDU has been placed and is not the last of its message; it and the position
- *	advance past the last FPDU placed here
+ * @run: the run; its FPDU has been placed and is not the last of its message. Set to the last FPDU
+ *	placed here, with the position behind that
  *
  * Context: socket lock held, BHs off, within @qp->rx.section.
  */

@@ -17,14 +17,15 @@
 #define KIW_RX_HEAD_SIZE	(KIW_FPDU_HDR_MAX + KIW_MARKER_SIZE)
 
 /**
- * struct kiw_rx_fpdu - what an FPDU is
+ * struct kiw_rx_fpdu - description of an FPDU
  * @extent: length of the FPDU
  * @seg: header of the FPDU, decoded and checked; before the first FPDU of a run, its @last is true
  * @head_len: bytes in @head, at most %KIW_FPDU_HDR_MAX
- * @head: beginning of the FPDU without markers; a copy, so that what was checked is what is used
+ * @head: beginning of the FPDU without markers; a copy, so that the bytes that were checked are the
+ *	bytes that are used
  *
- * It does not say where the FPDU is: that is the position of the run. A run has one instance for
- * all of its FPDUs, because kiw_rx_continues() compares each with the previous one.
+ * The position of the FPDU is that of the run. A run has one instance for all of its FPDUs, because
+ * kiw_rx_continues() compares each with the previous one.
  */
 struct kiw_rx_fpdu {
 	struct kiw_fpdu extent;
@@ -158,7 +159,7 @@ static inline u32 kiw_rx_pass_marker(struct kiw_qp *qp, struct kiw_rx_cursor *cu
 /**
  * kiw_rx_take() - access the next bytes of an FPDU in place
  * @qp: the QP
- * @cur: inside an FPDU; advanced by what is returned, and by a marker before it
+ * @cur: inside an FPDU; advanced by @num bytes, and by a marker before them
  * @len: bytes wanted, not counting markers, at least 1
  * @num: set to the number of these bytes that are contiguous, at least 1
  *

@@ -26,7 +26,7 @@
  * @is_short: there is no memory for the request in the FPDU at @cur, which has had no effect
  *
  * Lives on the stack of kiw_rx_run(): @cur is valid only until the socket lock is released or bytes
- * are consumed. What outlives a run is in &struct kiw_rx.
+ * are consumed. State that outlives a run is in &struct kiw_rx.
  */
 struct kiw_rx_run {
 	struct kiw_rx_cursor cur;

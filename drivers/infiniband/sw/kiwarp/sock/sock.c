@@ -224,8 +224,9 @@ static int sock_new(struct kiw_sock_pool *pool, const struct kiw_sock_local *loc
 }
 
 /*
- * Bind to the address of @local, and to a port that is unused. If ports could be reused, TCP might
- * choose that of another of our streams to the same peer, and only the connect would fail.
+ * Bind to the address of @local, and to an unused port. If ports could be reused, TCP might choose
+ * the port of another stream of ours to the same peer; the bind would succeed, and the connect
+ * fail.
  */
 static int sock_bind_elsewhere(struct socket *sock, const struct sockaddr_storage *local)
 {
@@ -237,8 +238,8 @@ static int sock_bind_elsewhere(struct socket *sock, const struct sockaddr_storag
 }
 
 /*
- * Bind to @local, or to another port if TCP already uses that one: rdma_cm has chosen it from a
- * port space of its own.
+ * Bind to @local, or to another port if TCP already uses that one: rdma_cm has chosen it from its
+ * own port space, which TCP does not know.
  */
 static int sock_bind_local(struct socket *sock, const struct sockaddr_storage *local)
 {

@@ -68,7 +68,7 @@ struct kiw_sock_ops {
  * @addr: address and port
  * @ifindex: bind to this interface, 0: do not bind
  * @tos: type of service or traffic class, negative: the default
- * @is_reserved: the port mapper holds the port on our behalf: use it nevertheless
+ * @is_reserved: the port mapper holds the port for us; bind to it although it is in use
  * @is_memalloc: memory reclaim may depend on the stream: it may use the kernel's memory reserves
  * @is_process: the socket is made for the calling process, and the security modules check that
  *	process. Such a socket holds a reference on the network namespace, like a process's own
@@ -244,7 +244,8 @@ void kiw_sock_rx_want(struct kiw_sock *ks, u32 len);
  * @cur: advanced
  * @len: bytes, at most @cur->avail
  *
- * Looks up the new position here, so that copies of @cur need not each do that again.
+ * Finds the fragment at the new position right away. Otherwise each copy that is made of @cur would
+ * have to find it again.
  *
  * Context: socket lock held, BHs off.
  */
@@ -266,7 +267,7 @@ static inline void kiw_sock_rx_skip(struct kiw_sock *ks, struct kiw_rx_cursor *c
 /**
  * kiw_sock_rx_take() - access the next bytes in place
  * @ks: the stream
- * @cur: position; advanced by what is returned
+ * @cur: position; advanced by @num bytes
  * @len: bytes wanted, 1 to @cur->avail
  * @num: set to the number of these bytes that are contiguous, at least 1
  *

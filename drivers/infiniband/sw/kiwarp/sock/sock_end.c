@@ -5,11 +5,11 @@
  * Owns: the release of a struct socket, which happens exactly once, in process context; the list
  * of lingering streams.
  *
- * A stream ends in one of two ways. kiw_sock_linger() closes it in order: FIN follows the data
- * that TCP has queued, what still arrives is discarded, and the socket is released when TCP has
- * closed both halves. The stream is reset only on timeout, if too many streams linger, or if the
- * device goes. So a Terminate that this end has sent is not lost to its own reset. kiw_sock_drop()
- * with @reset resets the stream and releases the socket at once.
+ * A stream ends in one of two ways. kiw_sock_linger() closes it in order: FIN follows the data that
+ * TCP has queued, incoming data is discarded, and the socket is released when TCP has closed both
+ * halves. The stream is reset only on timeout, if too many streams linger, or if the device is
+ * removed. A reset any earlier could make the peer's TCP drop a Terminate before the peer has read
+ * it. kiw_sock_drop() with @reset resets the stream and releases the socket at once.
  *
  * Contexts: process, except for references and for the callbacks of a lingering stream.
  */
@@ -82,7 +82,7 @@ static struct socket *sock_detach(struct kiw_sock *ks)
 	return sock;
 }
 
-/* Let go of a stream that TCP has closed: no callback has it any more when this returns. */
+/* Detach a stream that TCP has closed: when this returns, no callback uses it any more. */
 static void sock_clear_user_data(struct sock *sk)
 {
 	lock_sock(sk);
@@ -105,8 +105,8 @@ static void sock_uncount_lingering(struct kiw_sock *ks)
 }
 
 /*
- * Also in calls of consumers: one that rejects or destroys a QP may be what memory reclaim waits
- * for, and the reset may allocate memory.
+ * Runs in calls of consumers, too. Memory reclaim may wait for a call that rejects a connection or
+ * destroys a QP, and the reset may allocate memory. So this allocates without I/O.
  */
 static void sock_release_now(struct kiw_sock *ks)
 {
@@ -285,10 +285,10 @@ static void sock_limit_lingering(struct kiw_sock_pool *pool, unsigned int max)
  * @max: limit on the number of the device's lingering streams, including this one; if there are
  *	more, the oldest is reset. 0: this stream is not limited and does not count
  *
- * Sends FIN after what TCP has queued (RFC 5044 7.2), discards what still arrives, and releases
- * the socket when both halves are closed. A limited stream gets the smallest receive buffer: its
- * peer has nothing more to say. Others get a small one, which leaves the peer a window for what it
- * has queued, so that its FIN follows soon.
+ * Sends FIN after the data that TCP has queued (RFC 5044 7.2), discards incoming data, and releases
+ * the socket when both halves are closed. A limited stream gets the smallest receive buffer,
+ * because its peer has nothing more to send. Other streams get a small one, with a window in which
+ * the peer can send the data that it has queued, so that its FIN follows soon.
  *
  * Context: process, may sleep, does not wait for the peer.
  */
@@ -310,7 +310,7 @@ void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms, unsigned int 
 		ks->ops = &sock_linger_ops;
 		ks->owner = ks;
 		WRITE_ONCE(ks->sk->sk_rcvlowat, 1);
-		/* What has arrived already is not announced again. */
+		/* Data that has arrived already is not announced again. */
 		sock_linger_readable(ks);
 	}
 	local_bh_enable();

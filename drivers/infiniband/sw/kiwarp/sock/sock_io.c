@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Stream I/O: both directions in process context while MPA starts up; afterwards transmission by
- * the engine under the socket lock. See sock.c for what a stream is, and sock_rx.c for how the
- * receive engine reads.
+ * Stream I/O: sends and receives in process context while MPA starts up, and sends for the transmit
+ * engine, under the socket lock, afterwards. sock.c explains what a stream is; sock_rx.c reads for
+ * the receive engine.
  */
 #include "sock.h"
 
@@ -99,7 +99,7 @@ static void sock_drop_copy_chunk(struct sock *sk)
  * @len: bytes; few enough for the empty send queue of a new stream
  *
  * Context: process, may sleep, does not wait.
- * Return: 0, or -errno: the stream is of no use any more; -ENOMEM: TCP found no memory.
+ * Return: 0, or -errno: the stream cannot be used any more; -ENOMEM: TCP found no memory.
  */
 int kiw_sock_send_all(struct kiw_sock *ks, const void *buf, size_t len)
 {
@@ -202,7 +202,7 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks)
  * @num: number of fragments
  * @len: total bytes
  *
- * When TCP has taken all of it, what follows starts a new segment (RFC 5044 5.1: FPDU alignment).
+ * When TCP has taken all of it, the next data starts a new segment (RFC 5044 5.1: FPDU alignment).
  * MSG_EOR is set even if the last segment is full. If the send window cuts a segment short,
  * everything behind it in the same buffer is misaligned, and so would be what TCP adds to that
  * buffer later.

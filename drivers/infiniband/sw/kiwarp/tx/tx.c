@@ -296,9 +296,9 @@ static bool tx_add_response(struct kiw_qp *qp, const struct kiw_tx_room *room)
 }
 
 /*
- * Append a Read Request, RFC 5040 4.4. The sink is a private STag that stands only for this
- * Response. It is in no table, so the peer cannot use it to write there in any other way. Offset 0
- * tells the peer nothing about our addresses.
+ * Append a Read Request, RFC 5040 4.4. The sink is a private STag, which is valid only for this
+ * Response. It is in no table, so the peer cannot use it for anything else. Offset 0 tells the peer
+ * nothing about our addresses.
  */
 static bool tx_add_read_request(struct kiw_qp *qp)
 {
@@ -514,7 +514,7 @@ static bool tx_add_other(struct kiw_qp *qp, const struct kiw_tx_room *room)
 	return true;
 }
 
-/* Add the next FPDUs of whatever is to be sent. Return: false: there is nothing, or it failed. */
+/* Add the next FPDUs to the batch. Return: false: there is nothing to send, or it failed. */
 static bool tx_add_next(struct kiw_qp *qp, const struct kiw_tx_room *room)
 {
 	struct kiw_tx *tx = &qp->tx;
@@ -755,7 +755,7 @@ err_orq:
 
 /**
  * kiw_tx_create() - allocate what the engine needs before there is a stream
- * @qp: the QP; zeroed, but for the size of its SQ
+ * @qp: the QP; zeroed, except for the size of its SQ
  *
  * Context: process, may sleep; for a user QP, the process that creates it, which is charged.
  * Return: 0 or -ENOMEM.

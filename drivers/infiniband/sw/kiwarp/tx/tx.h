@@ -5,8 +5,8 @@
  *
  * Owns: &struct kiw_tx. Runs under the socket lock with BHs off, in softirq, in the poster's
  * context or in the QP's work item; never sleeps. Payload is copied into the engine's own pages,
- * and the CRC is computed over the copy. So the CRC matches what is sent, even if the owner of the
- * payload modifies it meanwhile.
+ * and the CRC is computed over the copy. So the CRC matches the bytes that are sent, even if the
+ * owner of the payload modifies it meanwhile.
  */
 #ifndef KIW_TX_H
 #define KIW_TX_H

@@ -127,11 +127,12 @@ static struct kiw_pend *tx_find_oldest(struct kiw_qp *qp, bool is_read)
  * kiw_tx_refused() - assign the status of the peer's Terminate to a work request
  * @qp: the QP
  * @term: the peer's Terminate
- * @status: for the completion, which the flush posts
+ * @status: status of its completion, which is posted by the flush
  *
- * If the Terminate quotes a header with an MSN, the work request is the one that was sent with it,
- * unless that has completed. Otherwise it is the oldest unfinished Read, if the Terminate quotes a
- * Read Request, or else the oldest unfinished work request, if any.
+ * If the Terminate quotes a header with an MSN, the work request is the one that was sent with that
+ * MSN. If there is none, or it has completed, the work request is the oldest unfinished Read if the
+ * Terminate quotes a Read Request, and otherwise the oldest unfinished one of any kind. If there is
+ * none either, nothing happens.
  *
  * Context: socket lock held, BHs off.
  */

@@ -82,7 +82,7 @@ bool kiw_tx_add_atomic_request(struct kiw_qp *qp)
 	return true;
 }
 
-/* Execute an operation, unless that was done and only its Response could not be built then. */
+/* Execute an operation, unless it was executed before and only its Response could not be built. */
 static enum kiw_mem_fault ext_execute(struct kiw_qp *qp, struct kiw_peer_read *read)
 {
 	enum kiw_mem_fault fault;

@@ -307,12 +307,12 @@ static u32 tx_fpdu_size(const struct kiw_qp *qp, u32 at)
 }
 
 /**
- * kiw_tx_discard() - remove the FPDUs from the batch that TCP has not started to take
+ * kiw_tx_discard() - remove those FPDUs from the batch that TCP has not begun to take
  * @qp: the QP; must not start or continue a work request or Response after this
  *
- * What is sent next, a Terminate, then directly follows the FPDU in progress (RFC 5040 7.1 rules
- * 2 and 3). Its position and its markers follow from what remains. Work requests that lost FPDUs
- * wait for the flush.
+ * The Terminate, which is sent next, then directly follows the FPDU in progress (RFC 5040 7.1 rules
+ * 2 and 3), with the markers for its new position in the stream. Work requests that lost FPDUs wait
+ * for the flush.
  *
  * Context: socket lock held, BHs off; not while a batch is being built.
  */

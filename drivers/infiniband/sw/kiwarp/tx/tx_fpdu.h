@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Appends FPDUs to the batch: header, payload from any source, PAD, CRC. Also removes FPDUs from
- * the batch that TCP has not started to take.
+ * Appends FPDUs to the batch: header, payload from any source, PAD, CRC. Also removes those FPDUs
+ * from the batch that TCP has not begun to take.
  *
  * Owns: nothing. Context: socket lock held, BHs off.
  */

@@ -19,7 +19,7 @@
 
 #include "sock/sock.h"
 
-/* What is in flight at 10 Gbit/s to a peer 200 us away; beyond that, new chunks are allocated. */
+/* For 10 Gbit/s to a peer 200 us away. If more data is in flight, new chunks are allocated. */
 #define TXBUF_CHUNKS		8
 #define TXBUF_CHUNK_SIZE	(PAGE_SIZE << SKB_FRAG_PAGE_ORDER)
 
@@ -135,7 +135,7 @@ u8 *kiw_txbuf_reserve(const struct kiw_txbuf *buf, u32 want, u32 *room)
 }
 
 /**
- * kiw_txbuf_commit() - append to the batch what was written into the reserved room
+ * kiw_txbuf_commit() - append the data in the reserved room to the batch
  * @buf: the batch
  * @len: how much of the room reserved last is used, in bytes; a multiple of %KIW_FPDU_ALIGN
  *

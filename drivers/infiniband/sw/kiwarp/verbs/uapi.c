@@ -9,8 +9,8 @@
  * still mapped live as long as their mapping; the driver no longer knows of them.
  *
  * A call that creates an object checks the request, allocates the rings and delivers the response,
- * in this order, before the object itself is set up. So nothing but the rings has to be undone when
- * the response cannot be delivered.
+ * in this order, before the object itself is set up. So when the response cannot be delivered, only
+ * the rings have to be freed.
  *
  * Contexts: process. Locks: that of a completion queue or a shared receive queue, while its ring is
  * replaced.
@@ -212,12 +212,12 @@ static int uapi_check(struct kiw_device *dev, struct ib_udata *udata, size_t res
 }
 
 /**
- * kiw_uapi_check_none() - check a call that has neither a request nor a response of the driver's
+ * kiw_uapi_check_none() - check a call for which the driver defines no request and no response
  * @dev: the device
  * @udata: the request, or NULL for a kernel consumer
  *
  * Context: process; may sleep.
- * Return: 0, or -EINVAL: there is something in the request.
+ * Return: 0, or -EINVAL: a byte of the request is not zero.
  */
 int kiw_uapi_check_none(struct kiw_device *dev, struct ib_udata *udata)
 {
@@ -489,7 +489,7 @@ int kiw_uapi_make_qp(struct kiw_qp *qp, struct ib_udata *udata)
 	return ib_copy_to_udata(udata, resp, uapi->qp_resp_bytes);
 }
 
-/* A request may be shorter or longer than the ABI's. What is missing counts as zeroes. */
+/* A request may be shorter or longer than the ABI's. Missing bytes count as zeroes. */
 static int uapi_check_mr(const struct kiw_uapi_ops *uapi, struct ib_udata *udata)
 {
 	size_t bytes = uapi->mr_req_bytes;

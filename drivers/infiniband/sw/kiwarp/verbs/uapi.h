@@ -6,7 +6,7 @@
  * Owns: &struct kiw_uapi_ops. A table has the formats of one ABI and nothing else. It neither
  * allocates nor copies to or from the process; the one exception is the content of rings, which
  * its queue formats read and write. A device has one table; its link type selects it (netlink.c).
- * No code outside a table depends on which table it is.
+ * Code outside the tables does not depend on which table a device has.
  */
 #ifndef KIW_UAPI_H
 #define KIW_UAPI_H

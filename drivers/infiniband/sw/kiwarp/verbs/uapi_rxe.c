@@ -11,7 +11,7 @@
  * which is the number of a slot. Equal indices mean an empty ring, so one slot always stays empty.
  *
  * A ring is hostile. The kernel keeps its own index in its own memory, and only publishes it. The
- * index of the process is masked, so whatever it is, it is that of a slot. Each field of a slot is
+ * index of the process is masked, so any value is the number of a slot. Each field of a slot is
  * read once, and what was read is checked and used. The kernel writes to no slot but those of
  * completions. So the worst that a process can do is to post nonsense to itself.
  *
@@ -70,7 +70,7 @@ static u32 rxe_posted(const void *ring, u32 get, u32 size)
 	return kiw_ring_slot(smp_load_acquire(&buf->producer_index) - get, size);
 }
 
-/* Let the process have the entries before @get */
+/* Return the slots before @get to the process */
 static void rxe_taken(void *ring, u32 get, u32 size)
 {
 	struct rxe_queue_buf *buf = ring;
@@ -133,7 +133,7 @@ static void rxe_read_bind(struct kiw_swqe *wqe, const struct rxe_send_wr *wr)
 	wqe->bind.access = READ_ONCE(wr->wr.mw.access);
 }
 
-/* Operations that take messages of RFC 7306. A Send with immediate has none. */
+/* Operations that need messages of RFC 7306. It has none for a Send with immediate. */
 static int rxe_read_ext(struct kiw_swqe *wqe, const struct rxe_send_wr *wr, u32 opcode)
 {
 	switch (opcode) {
@@ -244,7 +244,7 @@ static int rxe_read_sqe(const struct kiw_sq *sq, struct kiw_swqe *wqe,
 		return ret;
 	if (flags & ~SQE_FLAGS)
 		return -EINVAL;
-	/* What is there of lengths and SGEs may be left over, and binding uses their memory. */
+	/* Do not read lengths and SGEs: they may be stale, and @wqe has @bind in their place. */
 	if (kiw_wr_is_local(wqe->op))
 		return 1;
 	ret = rxe_read_data(sq, wqe, &from->dma);
@@ -326,9 +326,10 @@ static bool rxe_rq_has(struct kiw_rq *rq, u32 n)
  * A receive has the same position in both rings. So the kernel may fetch meanwhile, and two moves
  * may overlap, as for completions below.
  *
- * The provider holds a lock of its own during the call, so it posts nothing. Receives that a
- * process posts nevertheless are lost. It cannot prolong the move, because its index is read once.
- * If more are fetched than it had posted then, they also count as too many.
+ * The provider holds its lock during the call, so it posts nothing. If a process posts receives
+ * during the call all the same, they are lost. It cannot prolong the move, because its index is
+ * read once, at the beginning. If more receives have been fetched than were posted at that time,
+ * the difference is taken for too many, too.
  */
 static int rxe_rq_move(struct kiw_rq *rq, struct kiw_rq_move *move)
 {
@@ -443,7 +444,7 @@ static bool rxe_cq_put(struct kiw_cq *cq, const struct kiw_wc *wc)
 	return true;
 }
 
-/* A process arms by a system call, which takes the lock: a completion comes before it or after. */
+/* A process arms by a system call, which takes the lock: completions come before or after it. */
 static bool rxe_cq_arm(struct kiw_cq *cq, u32 flags)
 {
 	lockdep_assert_held(&cq->lock);
@@ -469,9 +470,9 @@ static bool rxe_cq_is_unread(struct kiw_cq *cq)
  * A completion has the same position in both rings. So two moves may overlap: the one that ends
  * later copies the rest from the ring that the other has put in place.
  *
- * The provider holds a lock of its own during the call, so it takes no completions. A process that
- * takes some nevertheless loses completions or sees some twice. It cannot prolong the move, because
- * @first stays what it was at the beginning: there is an end to what fits behind it.
+ * The provider holds its lock during the call, so it takes no completions. A process that takes
+ * some all the same loses completions or sees some twice. It cannot prolong the move, because
+ * @first does not change during the move, and only a limited number of completions fits behind it.
  */
 static int rxe_cq_move(struct kiw_cq *cq, struct kiw_cq_move *move)
 {

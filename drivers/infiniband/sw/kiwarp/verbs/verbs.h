@@ -18,7 +18,7 @@ struct rdma_cm_id;
 /**
  * struct kiw_mw - a memory window of a process
  * @ib: the core's part
- * @window: the rest; charged to the memory cgroup of the process, which @ib is not
+ * @window: the driver's part; unlike @ib, charged to the memory cgroup of the process
  */
 struct kiw_mw {
 	struct ib_mw ib;

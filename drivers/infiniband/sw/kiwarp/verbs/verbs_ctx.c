@@ -53,9 +53,8 @@ void kiw_dealloc_ucontext(struct ib_ucontext *uctx)
  * @uctx: the user context
  *
  * If ib_device_ops.disassociate_ucontext is set, the core removes the device without waiting
- * for the process. There is nothing to do here: the core destroys the objects itself, and
- * what the process still has mapped is ordinary memory with its own references, not device
- * registers.
+ * for the process. There is nothing to do here: the core destroys the objects itself, and a ring
+ * that is still mapped is ordinary memory with its own references, not device registers.
  *
  * Context: process; may sleep.
  */

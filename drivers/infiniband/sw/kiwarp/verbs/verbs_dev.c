@@ -25,9 +25,9 @@
 #include "uapi.h"
 
 /*
- * "kiw" instead of the OUI of a vendor, which there is none of; in it the bit is set that means
- * "locally administered". 0 would mean "not known" to applications, and is an error to rdma-core's
- * tests.
+ * "kiw" instead of the OUI of a vendor, because there is none. In its first octet, the bit that
+ * means "locally administered" is set. 0 would mean "not known" to applications, and is an error to
+ * rdma-core's tests.
  */
 #define VENDOR_ID	0x6b6977
 
@@ -44,8 +44,8 @@ static u64 verbs_fw_version(void)
 }
 
 /*
- * What processes can have: kernel consumers are offered atomic operations regardless. They exclude
- * those of the CPU if that has such instructions for 64 bits (mem/mr_atomic.c).
+ * The atomicity that processes get; kernel consumers can use atomic operations in any case. The
+ * operations exclude those of the CPU if it has atomic instructions for 64 bits (mem/mr_atomic.c).
  */
 static enum ib_atomic_cap verbs_atomic_cap(const struct kiw_device *dev)
 {
@@ -191,7 +191,8 @@ int kiw_query_gid(struct ib_device *ibdev, u32 port, int index, union ib_gid *gi
  * @port: 1
  *
  * Context: any.
- * Return: the netdev, with a reference for the caller; also while it is being unregistered.
+ * Return: the netdev, with a reference for the caller. A netdev that is being unregistered is
+ * returned as well.
  */
 struct net_device *kiw_get_netdev(struct ib_device *ibdev, u32 port)
 {
@@ -250,10 +251,11 @@ static const struct rdma_stat_desc stat_descs[KIW_STAT_COUNT] = {
 };
 
 /*
- * The core reports all counters in one netlink message, or none: the space each counter takes,
- * and what the device's name, its numbers and the enclosing nests leave. The message is a page with
- * the skb's own data at its end. That begins on a cache line, so a machine with lines of 256 bytes
- * (s390) has the least room. Counters must not depend on the machine, so its size counts for all.
+ * The core reports either all counters in one netlink message, or none. So compare the space that
+ * the counters take with the space that the device's name, its numbers and the enclosing nests
+ * leave. The message is a page with the skb's shared info at its end. The shared info is aligned to
+ * a cache line, so a machine with lines of 256 bytes (s390) has the least room. The set of counters
+ * must not depend on the machine, so the size on s390 counts for all.
  */
 #define STAT_ATTR_BYTES(id, text) \
 	+ NLA_HDRLEN + NLA_ALIGN(NLA_HDRLEN + sizeof(text)) + 2 * NLA_HDRLEN + sizeof(u64)

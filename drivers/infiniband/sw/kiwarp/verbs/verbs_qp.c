@@ -85,9 +85,9 @@ static void qp_set_up(struct kiw_qp *qp, struct kiw_device *dev, const struct ib
 }
 
 /*
- * The core builds the RDMA Writes of consumers that ask for contexts, each with as many SGEs as the
- * QP has, whereas the consumer asks for what its own Sends need. So the QP gets the maximum: fewer
- * Writes are less work.
+ * If a consumer asks for rdma_rw contexts, the core builds its RDMA Writes, each with as many SGEs
+ * as the QP has. But the consumer asks for the number of SGEs that its Sends need. So give the QP
+ * the maximum: fewer Writes are less work.
  */
 static u8 qp_kernel_sges(const struct ib_qp_cap *cap)
 {
@@ -281,10 +281,10 @@ static int qp_modify_state(struct kiw_qp *qp, enum ib_qp_state state)
  * @udata: not used
  *
  * SQD requests an orderly close (iw_cm's disconnect) and does not wait for it. ERR aborts. All work
- * requests have been flushed when it returns, so that what a drain posts next completes last. Only
- * the connection manager takes a QP to RTS. Therefore the attributes of InfiniBand connections
- * (addresses, packet numbers, timers, path, and read depths, which MPA negotiates here) are
- * accepted but not used.
+ * requests have been flushed when it returns, so that the work request that a drain posts next
+ * completes last. Only the connection manager takes a QP to RTS. Therefore the attributes of
+ * InfiniBand connections (addresses, packet numbers, timers, path, and read depths, which MPA
+ * negotiates here) are accepted but not used.
  *
  * Rights: rdma_cm, as long as it has no iw_cm_id, takes a QP to INIT without any rights. The
  * stock library grants none later either, not even if the consumer has registered memory for
@@ -301,7 +301,7 @@ int kiw_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 	struct kiw_qp *qp = to_kiw_qp(ibqp);
 	int ret;
 
-	/* Neither resizing nor an event of the drained send queue, which cannot be resumed. */
+	/* Queues cannot be resized. A drained send queue raises no event: it cannot be resumed. */
 	if (mask & (~IB_QP_ATTR_STANDARD_BITS | IB_QP_CAP | IB_QP_EN_SQD_ASYNC_NOTIFY))
 		return -EOPNOTSUPP;
 	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != qp_ib_state(qp))

@@ -12,9 +12,9 @@
  * also arrive after its sender has dropped it in favour of a connection that is already
  * established: REQ_STALE.
  *
- * A peer has a connection in RESOLVING, REQ_SENT, ACCEPTING and UP, and none in the other
- * states. Every transition out of the former therefore includes DROP, unless the same
- * connection continues; no other transition does.
+ * A peer has a connection in RESOLVING, REQ_SENT, ACCEPTING and UP, and none in the other states.
+ * So every transition out of one of these four states includes DROP, unless the same connection
+ * continues. No other transition includes DROP.
  */
 #include "peer_fsm.h"
 
