@@ -110,33 +110,15 @@ static int unmake_mr(void)
 	return err_or(ibv_dereg_mr(w.mr));
 }
 
-/* Re-registers @w.mr, which stays the object. The stock provider has no call for this */
-static int rereg(__u64 addr, __u64 length)
-{
-	struct {
-		struct ib_uverbs_cmd_hdr hdr;
-		struct ib_uverbs_rereg_mr cmd;
-	} call = {
-		.hdr = { IB_USER_VERBS_CMD_REREG_MR, sizeof(call) / 4, 2 },
-	};
-	struct ib_uverbs_rereg_mr_resp resp;
-
-	call.cmd = (struct ib_uverbs_rereg_mr) {
-		.response = (unsigned long)&resp, .mr_handle = w.mr->handle,
-		.flags = IBV_REREG_MR_CHANGE_TRANSLATION, .start = addr, .length = length,
-		.hca_va = addr, .access_flags = ALL,
-	};
-	return write(w.ctx->cmd_fd, &call, sizeof(call)) == sizeof(call) ? 0 : errno;
-}
-
 static int make_rereg(void)
 {
-	return rereg((unsigned long)w.mem + PAGE + 1, SIZE / 2);
+	return rereg(w.mr, IBV_REREG_MR_CHANGE_TRANSLATION, (unsigned long)w.mem + PAGE + 1,
+		     SIZE / 2, ALL);
 }
 
 static int unmake_rereg(void)
 {
-	return rereg((unsigned long)w.mem, SIZE);
+	return rereg(w.mr, IBV_REREG_MR_CHANGE_TRANSLATION, (unsigned long)w.mem, SIZE, ALL);
 }
 
 static int make_dmabuf_mr(void)

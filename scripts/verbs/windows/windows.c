@@ -21,7 +21,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <rdma/ib_user_verbs.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -216,21 +215,9 @@ static void invalidate(const struct link *link, struct window *window, enum ibv_
 	window->base = (unsigned long)w.room[1] + AT;
 }
 
-static int rereg(const struct ibv_mr *mr)
+static int rereg_access(const struct ibv_mr *mr)
 {
-	struct {
-		struct ib_uverbs_cmd_hdr hdr;
-		struct ib_uverbs_rereg_mr cmd;
-	} call = {
-		.hdr = { IB_USER_VERBS_CMD_REREG_MR, sizeof(call) / 4, 2 },
-	};
-	struct ib_uverbs_rereg_mr_resp resp;
-
-	call.cmd = (struct ib_uverbs_rereg_mr) {
-		.response = (unsigned long)&resp, .mr_handle = mr->handle,
-		.flags = IBV_REREG_MR_CHANGE_ACCESS, .access_flags = IBV_ACCESS_LOCAL_WRITE,
-	};
-	return write(mr->context->cmd_fd, &call, sizeof(call)) < 0 ? errno : 0;
+	return rereg(mr, IBV_REREG_MR_CHANGE_ACCESS, 0, 0, IBV_ACCESS_LOCAL_WRITE);
 }
 
 /* The matrix */
@@ -310,7 +297,7 @@ static void go_through(const struct cell *c, struct link *own, struct window *wi
 		MUST(ibv_dereg_mr(w.mr[1]) == EBUSY);
 		break;
 	case REREG_TRIED:
-		MUST(rereg(w.mr[1]) == EBUSY);
+		MUST(rereg_access(w.mr[1]) == EBUSY);
 		break;
 	case QP_GONE:
 		unlink_all(own);
@@ -628,16 +615,16 @@ static void busy(void)
 	link_to(&link, &w.sides[1]);
 	for (i = 0; i < 2; i++)
 		MUST(!bind_to(&link, &windows[i], next_key(windows[i].rkey), place_in(mr, 0)));
-	MUST(ibv_dereg_mr(mr) == EBUSY && rereg(mr) == EBUSY);
+	MUST(ibv_dereg_mr(mr) == EBUSY && rereg_access(mr) == EBUSY);
 	MUST(!ibv_dealloc_mw(windows[0].mw));
-	MUST(ibv_dereg_mr(mr) == EBUSY && rereg(mr) == EBUSY);
+	MUST(ibv_dereg_mr(mr) == EBUSY && rereg_access(mr) == EBUSY);
 	/* One of type 1 that is bound to another region leaves the first. */
 	windows[0] = window_of(&w.sides[1], IBV_MW_TYPE_1);
 	MUST(!bind_to(&link, &windows[0], next_key(windows[0].rkey), place_in(mr, 0)));
 	MUST(!local_inv(&link, windows[1].rkey));
 	MUST(ibv_dereg_mr(mr) == EBUSY);
 	bind_at(&link, &windows[0], AT, REMOTE);
-	MUST(!rereg(mr));
+	MUST(!rereg_access(mr));
 	MUST(!ibv_dereg_mr(mr));
 	unlink_all(&link);
 	for (i = 0; i < 2; i++)
