@@ -22,8 +22,8 @@ netdev() {
 
 active() { rdma link show "$1/1" | grep -q 'state ACTIVE'; }
 
-# suite TYPE NAME LIST [--connect]: on a device of that type, with nothing else beside it; the results
-# get that name.
+# suite TYPE NAME LIST [--connect]: on a device of that type, with nothing else beside it; the
+# results get that name.
 suite() {
 	local type=$1 name=$2 list=$3
 	shift 3
