@@ -409,9 +409,8 @@ static void rights(void)
 
 	for (type = IBV_MW_TYPE_1; type <= IBV_MW_TYPE_2; type++) {
 		for (use = 0; use < USES; use++) {
-			for (access = 0; access < 8; access++)
-				try_right(type, access << 1 & REMOTE, use, 0,
-					  access << 1 & needs[use]);
+			for (access = 0; access < 16; access++)
+				try_right(type, access, use, 0, access & needs[use]);
 			for (zero = 0; zero < (int)type; zero++) {
 				access = REMOTE | (zero ? IBV_ACCESS_ZERO_BASED : 0);
 				for (i = 0; i < ARRAY_SIZE(beyond); i++)
@@ -491,11 +490,13 @@ static void refuse_regions(enum ibv_mw_type type)
 static void binds(void)
 {
 	enum ibv_mw_type type;
+	__u32 allowed;
 	bool is_2;
 	int i;
 
 	for (type = IBV_MW_TYPE_1; type <= IBV_MW_TYPE_2; type++) {
 		is_2 = type == IBV_MW_TYPE_2;
+		allowed = IBV_ACCESS_LOCAL_WRITE | REMOTE | (is_2 ? IBV_ACCESS_ZERO_BASED : 0);
 		refuse_regions(type);
 		refuse("before the region", type, 0, !is_2, place(-1, BYTES, 0));
 		refuse("behind the region", type, 0, !is_2, place(ROOM - BYTES + 1, BYTES, 0));
@@ -503,7 +504,7 @@ static void binds(void)
 		refuse("around 2^64", type, 0, !is_2, place(AT, -AT, 0));
 		refuse("another index", type, 0x100, !is_2, place(AT, BYTES, 0));
 		for (i = 0; i < 32; i++)
-			if (!((REMOTE | (is_2 ? IBV_ACCESS_ZERO_BASED : 0)) & 1u << i))
+			if (!(allowed & 1u << i))
 				refuse("access", type, 0, !is_2, place(AT, BYTES, 1u << i));
 	}
 	refuse("bound already", IBV_MW_TYPE_2, 0, true, place(AT, BYTES, REMOTE));
@@ -581,7 +582,7 @@ static void refuse_lkey(const char *what, enum ibv_mw_type type, enum ibv_wr_opc
 	enum ibv_wc_status status;
 
 	link_to(&link, &w.sides[1]);
-	bind_at(&link, &window, AT, REMOTE);
+	bind_at(&link, &window, AT, IBV_ACCESS_LOCAL_WRITE | REMOTE);
 	sge = (struct ibv_sge) { window.base, 8, window.rkey };
 	MUST(!ibv_post_recv(qp_of(&link, 0), &recv, &bad));
 	status = run(&link, 1, &wr);
