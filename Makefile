@@ -121,6 +121,11 @@ check:
 check-all:
 	scripts/selftests/check --all
 
+# Every system test on devices of the type kiwarp-ext: hours
+check-ext:
+	KIW_LINK_TYPE=kiwarp-ext scripts/selftests/check --kernel 6.12:2 --kernel uml-debug \
+		--kernel 6.1 --kernel uml
+
 # The kernel's own users of RDMA: NFS, iSER, NVMe and so on. More kernels than 'make check' runs
 # them on, and pairs of guests on all of these.
 ULP_TESTS = 31 32 33 34 35
@@ -156,7 +161,7 @@ coverage:
 mutants:
 	scripts/mutants/run.sh --number $(or $(N),20) --seed $(or $(SEED),1) --part $(or $(PART),1/1) $(MUTANTS)
 
-# rdma-core's own tests, of Debian 12 and 13, on siw and on kiwarp
+# rdma-core's own tests, of Debian 12 and 13, on siw, kiwarp and kiwarp-ext
 pyverbs:
 	scripts/pyverbs/run.sh
 
@@ -191,6 +196,7 @@ help:
 	@echo 'make demo          see it work, in two throw-away virtual machines'
 	@echo 'make check         lint, KUnit, fuzzing and system tests'
 	@echo 'make check-all     every system test on every kernel that it supports: hours'
+	@echo 'make check-ext     every system test on devices of the type kiwarp-ext: hours'
 	@echo 'make check-ulp     NFS, iSER, NVMe and so on only, on the kernels that have them'
 	@echo 'make check-races   tests of races, on two CPUs with KASAN and lockdep, and with KCSAN'
 	@echo 'make soak          random verbs, attacks, NFS and so on for SOAK_SECONDS (600) each'
@@ -206,7 +212,7 @@ help:
 	@echo 'make fuzz-wire     changed sessions on the wire, FUZZ_SECONDS=600 of them'
 	@echo 'make coverage      lines and branches that the tests execute, as HTML too: hours'
 	@echo 'make mutants N=20 SEED=1 PART=1/1   are changes to the drivers noticed by the tests?'
-	@echo 'make pyverbs       the tests of rdma-core itself, on siw and on kiwarp'
+	@echo 'make pyverbs       the tests of rdma-core itself, on siw, kiwarp, kiwarp-ext'
 	@echo ''
 	@echo 'Variables: KERNELRELEASE or KERNELDIR (another kernel), DESTDIR or'
 	@echo 'INSTALL_MOD_PATH (another root), INSTALL_MOD_DIR (default: updates), KIWARP_TESTS=n'
@@ -217,4 +223,4 @@ $(KERNELDIR)/Makefile:
 	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
 	@false
 
-.PHONY: all modules clean install uninstall sign install-dkms install-tools dist deb check-release docs lint kunit check check-all check-ulp check-races fuzz fuzz-forever fuzz-wire coverage mutants check-kernels check-machines pyverbs soak bench demo help
+.PHONY: all modules clean install uninstall sign install-dkms install-tools dist deb check-release docs lint kunit check check-all check-ext check-ulp check-races fuzz fuzz-forever fuzz-wire coverage mutants check-kernels check-machines pyverbs soak bench demo help

@@ -4,8 +4,8 @@
 # make check: everything that can be checked here. Lint on all kernels, KUnit, the
 # parsers under a fuzzer for seconds, instructions per operation, the harness of the system
 # tests, and these in guests: UML (plain and with KASAN, lockdep and kmemleak), the stock
-# 6.1 and 6.12 kernels, one of them with two CPUs, and pairs of guests joined by a cable.
-# Installs what it needs,
+# 6.1 and 6.12 kernels, one of them with two CPUs, and pairs of guests joined by a cable. What
+# processes do with verbs, also on devices of the type kiwarp-ext. Installs what it needs,
 # ends with "N passed, N failed, N skipped"; what failed is said once more just before that,
 # for readers who keep only the end.
 
@@ -130,6 +130,8 @@ main() {
 	at_last fuzz
 	at_last count
 	part system "$HERE/selftests/check" --totals "$TMP/totals"
+	part kiwarp-ext env KIW_LINK_TYPE=kiwarp-ext "$HERE/selftests/check" --kernel uml \
+		--totals "$TMP/totals" 120 121 123
 	[ ! -f "$TMP/failed" ] || cat "$TMP/failed"
 	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
 	[ "$FAILED" = 0 ] && [ "$PASSED" != 0 ]

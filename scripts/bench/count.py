@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""count.py [--renew] COUNTS OUTPUT BASELINE BUILD TOTALS
+"""count.py [--renew | --show] COUNTS OUTPUT BASELINE BUILD TOTALS
 
 Computes the instructions per operation from the plugin's COUNTS and the guest's OUTPUT: those of
 the module, and those of the whole kernel with all modules. Compares them with BASELINE. If the
-baseline is of another BUILD (kernel and compiler), the counts are shown but not judged.
+baseline is of another BUILD (kernel and compiler), or with --show, the counts are shown but not
+judged.
 """
 
 import json
@@ -48,12 +49,12 @@ def measured(counts, output):
     return result
 
 
-def judge(result, baseline):
-    """Prints the rows. Returns how many are within the tolerance, and how many are not, are new or
-    are missing."""
+def judge(result, baseline, bad):
+    """Prints the rows, and BAD before those that are not within the tolerance. Returns how many
+    are, and how many are not, are new or are missing."""
     gone = [name for name in baseline if name not in result]
     for name in gone:
-        print(f"FAIL count: not measured, but in the baseline: {name}")
+        print(f"{bad} count: not measured, but in the baseline: {name}")
     passed, failed = 0, len(gone)
     for name, values in result.items():
         line, is_ok = f"{name:24}", True
@@ -62,7 +63,7 @@ def judge(result, baseline):
             line += f" {kind} {value:8}"
             line += f" ({(value / old - 1) * 100:+5.1f} %)" if old else " (new)"
             is_ok = is_ok and old and value <= old * (1 + TOLERANCE[kind])
-        print(f"{'ok' if is_ok else 'FAIL':4} count: instructions per operation: {line}")
+        print(f"{'ok' if is_ok else bad:4} count: instructions per operation: {line}")
         passed += bool(is_ok)
         failed += not is_ok
     return passed, failed
@@ -70,8 +71,8 @@ def judge(result, baseline):
 
 def main():
     args = sys.argv[1:]
-    renew = args[0] == "--renew"
-    counts, output, path, build, totals = args[renew:]
+    renew, show = args[0] == "--renew", args[0] == "--show"
+    counts, output, path, build, totals = args[renew or show:]
     result = measured(counts, output)
     if renew:
         with open(path, "w", encoding="utf-8") as file:
@@ -79,9 +80,11 @@ def main():
             file.write("\n")
     with open(path, encoding="utf-8") as file:
         baseline = json.load(file)
-    passed, failed = judge(result, baseline["rows"])
+    passed, failed = judge(result, baseline["rows"], "more" if show else "FAIL")
     skipped = 0
-    if build != baseline["build"]:
+    if show:
+        passed, failed, skipped = 0, 0, len(result)
+    elif build != baseline["build"]:
         print(f"count: not judged: {build} here, the baseline is of {baseline['build']}")
         passed, failed, skipped = 0, 0, len(result)
     elif failed:

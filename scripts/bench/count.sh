@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# count.sh [--renew] [--totals FILE]
+# count.sh [--renew] [--ext] [--totals FILE]
 # Counts the instructions that a guest executes per operation, under QEMU with -icount: they
 # are the same however busy the machine is. Fails if a count of the module, or of the whole kernel,
-# exceeds that in count/baseline.json by more than the tolerance. --renew writes that file. FILE
-# gets the totals, "passed failed skipped". See Documentation/performance.rst.
+# exceeds that in count/baseline.json by more than the tolerance. --renew writes that file. --ext
+# counts with devices of the type kiwarp-ext, and shows how much that is more. FILE gets the totals,
+# "passed failed skipped". See Documentation/performance.rst.
 
 set -u
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -15,6 +16,7 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 . "$KIW_VM/guest.sh"
 
 RENEW=
+EXT=
 TOTALS=
 JOB=
 
@@ -22,8 +24,9 @@ options() {
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--renew) RENEW=1 ;;
+		--ext) EXT=1 ;;
 		--totals) TOTALS=${2:?}; shift ;;
-		*) die "usage: count.sh [--renew] [--totals FILE]" ;;
+		*) die "usage: count.sh [--renew | --ext] [--totals FILE]" ;;
 		esac
 		shift
 	done
@@ -87,13 +90,15 @@ boot() {
 main() {
 	local bad=0
 	options "$@"
+	[ -z "$RENEW" ] || [ -z "$EXT" ] || die "the baseline is that of kiwarp"
 	build_all
 	trap guest_cleanup EXIT
 	trap 'exit 130' INT TERM
 	G_KERNEL=6.12 G_TIMEOUT=600
+	[ -z "$EXT" ] || G_ENV+=(KIW_LINK_TYPE=kiwarp-ext)
 	guest_prepare
 	try_boot || exit 1
-	"$HERE/count.py" ${RENEW:+--renew} "$W/counts" "$W/guest/out/stdout" \
+	"$HERE/count.py" ${RENEW:+--renew} ${EXT:+--show} "$W/counts" "$W/guest/out/stdout" \
 		"$HERE/count/baseline.json" "$K_RELEASE, gcc $(gcc -dumpfullversion)" \
 		"$W/totals" || bad=1
 	[ -z "$TOTALS" ] || cp "$W/totals" "$TOTALS"

@@ -13,7 +13,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODULES = ["ib_core", "iw_cm", "rdma_cm", "rdma_ucm", "ib_uverbs"]
-MODULE_OF = {"rxe": "rdma_rxe"}
+MODULE_OF = {"rxe": "rdma_rxe", "kiwarp-ext": "kiwarp"}
 PAIR = {"a": ("bencha", "eth0"), "b": ("benchb", "eth0")}
 # Module and driver name of an accelerated CRC32c; in User Mode Linux, which has none, our own
 CRC = {"uml": ("crc32c_hw", "crc32c-hw")}.get(os.environ["KIW_KERNEL"],
@@ -88,7 +88,8 @@ def devices_of(setting):
 
 def devices_up(setting):
     for name, value in setting["parameters"].items():
-        path = f"/sys/module/{setting['driver']}/parameters/{name}"
+        module = MODULE_OF.get(setting["driver"], setting["driver"])
+        path = f"/sys/module/{module}/parameters/{name}"
         with open(path, "w", encoding="ascii") as file:
             file.write(value)
     devices = devices_of(setting)

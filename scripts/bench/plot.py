@@ -9,9 +9,10 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402 pylint: disable=wrong-import-position
 
-COLOURS = {"kiwarp": "tab:blue", "markers": "tab:cyan", "siw": "tab:orange", "rxe": "tab:green",
-           "tcp": "tab:gray", "kip": "tab:blue", "kip crc": "tab:cyan", "vxlan": "tab:orange",
-           "wireguard": "tab:green", "plain": "tab:gray"}
+COLOURS = {"kiwarp": "tab:blue", "markers": "tab:cyan", "kiwarp-ext": "tab:purple",
+           "siw": "tab:orange", "rxe": "tab:green", "tcp": "tab:gray", "kip": "tab:blue",
+           "kip crc": "tab:cyan", "vxlan": "tab:orange", "wireguard": "tab:green",
+           "plain": "tab:gray"}
 BY_MTU = re.compile(r"tcp, mtu (\d+)")
 
 

@@ -61,7 +61,7 @@ def tcp_rows(crc):
 
 
 def parameters(driver, crc, markers=False, fpdu="auto"):
-    if driver == "kiwarp":
+    if driver.startswith("kiwarp"):
         return {"crc": "NY"[crc], "markers": "NY"[markers], "fpdu": fpdu}
     return {"mpa_crc_required": "NY"[crc], "mpa_crc_strict": "NY"[crc]}
 
@@ -76,7 +76,7 @@ def bulk_settings():
         for crc in (False, True):
             group = f"mtu {mtu}, crc {'on' if crc else 'off'}"
             rows = bulk_rows() + (batched_rows("64 KiB") if mtu == 1500 else [])
-            for driver in ("kiwarp", "siw"):
+            for driver in ("kiwarp", "siw") + (("kiwarp-ext",) if mtu == 1500 else ()):
                 yield setting(group, driver, rows, mtu, driver, parameters(driver, crc))
             yield setting(group, "tcp", tcp_rows(crc), mtu)
     group = "mtu 1500, crc on"
@@ -136,7 +136,7 @@ def rxe_settings():
     address there."""
     own = ["from=init", "to=init"]
     rows = [{"row": row["row"], "arguments": row["arguments"] + own} for row in bulk_rows()]
-    for driver in ("kiwarp", "siw", "rxe"):
+    for driver in ("kiwarp", "kiwarp-ext", "siw", "rxe"):
         values = {} if driver == "rxe" else parameters(driver, True)
         yield {**setting("own address, crc on", driver, rows, 1500, driver, values), "own": True}
 
@@ -362,7 +362,7 @@ def table(summary, before=None):
         for row, columns in rows.items():
             base = next((name for name in BASES if name in columns), None)
             for column, cell in columns.items():
-                line = f"{row:20} {column:8} {describe(cell):52}"
+                line = f"{row:20} {column:10} {describe(cell):52}"
                 if column != base:
                     line += f" {ratios(cell, columns.get(base)):17}"
                 if before:

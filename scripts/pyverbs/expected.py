@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""expected.py LIST SIW KIWARP [--quick]
+"""expected.py LIST [SIW] KIWARP [--quick]
 
-Compares the results that suite.py wrote for two devices with each other and with LIST. Prints all
-deviations, and fails if there are any:
+Compares the results that suite.py wrote for two devices with each other and with LIST, or those for
+one device with LIST. Prints all deviations, and fails if there are any:
 
 - a test that passes on siw but not on kiwarp;
 - a test that fails or ends with an error on kiwarp but not on siw;
@@ -71,18 +71,23 @@ def results(path):
     return found
 
 
-def deviations(listed, siw, kiwarp):
-    """A line for each deviation."""
+def from_siw(siw, kiwarp):
+    """A line for each deviation from what happens on siw."""
     for name in sorted(siw.keys() ^ kiwarp.keys()):
         yield f"{name}: ran on {'siw' if name in siw else 'kiwarp'} only"
     for name in sorted(siw.keys() & kiwarp.keys()):
         (there, _), (here, why) = siw[name], kiwarp[name]
-        wanted = listed.find(name)[0]
         if there == "pass" != here:
             yield f"{name}: passes on siw, not on kiwarp: {here} {why}"
         elif here in ("fail", "error") and there not in ("fail", "error"):
             yield f"{name}: {here} on kiwarp, {there} on siw: {why}"
-        elif here != wanted:
+
+
+def from_list(listed, kiwarp):
+    """A line for each deviation from the list."""
+    for name, (here, why) in sorted(kiwarp.items()):
+        wanted = listed.find(name)[0]
+        if here != wanted:
             yield f"{name}: {here}, the list says {wanted}: {why}"
 
 
@@ -92,11 +97,15 @@ def summary(name, found):
 
 
 def main():
-    listed, siw, kiwarp = read(sys.argv[1]), results(sys.argv[2]), results(sys.argv[3])
     quick = "--quick" in sys.argv
-    summary("siw", siw)
+    listed, *ran = [arg for arg in sys.argv[1:] if arg != "--quick"]
+    listed, ran = read(listed), [results(path) for path in ran]
+    kiwarp, found = ran[-1], []
+    if len(ran) > 1:
+        summary("siw", ran[0])
+        found += from_siw(*ran)
     summary("kiwarp", kiwarp)
-    found = list(deviations(listed, siw, kiwarp))
+    found += from_list(listed, kiwarp)
     found += [f"no test is {pattern}" for pattern in listed.unused(quick)]
     print(*found, sep="\n")
     return 1 if found or not kiwarp else 0

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""suite.py DEVICE NETDEV LIST RESULTS [--quick]
+"""suite.py DEVICE NETDEV LIST RESULTS [--quick] [--connect]
 
 Runs in a guest: runs rdma-core's own tests, as the distribution ships them, against DEVICE, and
 writes a line per test to RESULTS: its name, its result (pass, skip, fail, error), and the reason.
-With --quick, tests that LIST marks as slow are left out.
+With --quick, tests that LIST marks as slow are left out. With --connect, QPs that the tests connect
+with ibv_modify_qp are connected by rdma_cm (connected.py).
 
 The files of the suite are unmodified. This program works around what they assume and an iWARP
 device does not have:
@@ -29,6 +30,7 @@ import sys
 import unittest
 from importlib.machinery import SourceFileLoader
 
+import connected
 import expected
 
 SUITE = "/usr/share/doc/rdma-core/tests"
@@ -44,7 +46,7 @@ def too_late(*_):
     raise Late(f"no end within {LIMIT} s")
 
 
-def load(device, netdev):
+def load(device, netdev, options):
     """Loads the suite as its own run_tests.py does, and tells it which device to use."""
     sys.path.insert(0, SUITE)
     sys.argv[1:] = ["--dev", device, "--gid", "0"]
@@ -58,6 +60,8 @@ def load(device, netdev):
         self.args.append([dev, port, idx, *self.get_ip_mac_address(netdev)])
 
     case._get_ip_mac = get_ip_mac   # pylint: disable=protected-access
+    if "--connect" in options:
+        connected.replace(sys.modules["tests.base"], case.get_ip_mac_address(netdev)[0])
     return unittest.defaultTestLoader.loadTestsFromModule(module)
 
 
@@ -90,10 +94,11 @@ class Result(unittest.TestResult):
 
     def stopTest(self, test):
         signal.alarm(0)
+        connected.forget()
         super().stopTest(test)
 
     def put(self, test, outcome, why=""):
-        why = re.sub(r"\s+", " ", str(why))
+        why = re.sub(r"\s+", " ", str(why))[:200]
         print(self.name(test), outcome, why, file=self.file, flush=True)
 
     def addSuccess(self, test):
@@ -111,13 +116,16 @@ class Result(unittest.TestResult):
 
 def main():
     device, netdev, listed, results = sys.argv[1:5]
-    slow = expected.read(listed).slow if "--quick" in sys.argv else lambda name: False
+    options = sys.argv[5:]
+    slow = expected.read(listed).slow if "--quick" in options else lambda name: False
     signal.signal(signal.SIGALRM, too_late)
     gc.disable()
     resource.setrlimit(resource.RLIMIT_NOFILE, (8192, 8192))
+    # Those of rdma_cm fork, which they cannot once this process uses librdmacm (connected.py).
+    tests = sorted(each(load(device, netdev, options)), key=lambda test: "rdmacm" not in test.id())
     with open(results, "w", encoding="utf-8") as file:
         result = Result(file)
-        for test in each(load(device, netdev)):
+        for test in tests:
             if not slow(result.name(test)):
                 test(result)
     os._exit(0)     # pylint: disable=protected-access

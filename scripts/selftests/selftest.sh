@@ -95,6 +95,12 @@ seeded() {
 	[[ $seed =~ ^($regex)$ ]] && grep -q "KIW_SEED=$seed .*--kernel uml 002-second.sh$" "$WORK/said"
 }
 
+# The command that runs a failed test again is for the same devices.
+again_on_ext() {
+	local -x KIW_LINK_TYPE=kiwarp-ext
+	said_by 'again: .*KIW_LINK_TYPE=kiwarp-ext .*scripts/selftests/check' bad 2 1
+}
+
 # planned PASSED FAILED LINE...: with that plan, every test passes, and the totals are these.
 planned() {
 	local passed=$1 failed=$2 status=0
@@ -364,6 +370,7 @@ t_run "nothing that judges" unjudged
 t_run "a seed is fixed" seeded 5040 -u KIW_SEED -u KIW_SOAK
 t_run "a seed is given" seeded 77 KIW_SEED=77 KIW_SOAK=1
 t_run "a soak has a seed of its own" seeded '[0-9]{10,}' -u KIW_SEED KIW_SOAK=1
+t_run "a failure on another link type" again_on_ext
 t_run "all is as planned" plan_is_written "uml 001-first.sh 1 0" "uml 002-second.sh 1 0"
 t_run "a case is missing" planned 2 1 "uml 001-first.sh 2 0" "uml 002-second.sh 1 0"
 t_run "a case is skipped no more" planned 2 1 "uml 001-first.sh 1 0" "uml 002-second.sh 1 1"

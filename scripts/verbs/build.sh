@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# build.sh [MACHINE]: builds the programs of this directory for guests, against the libibverbs and
-# librdmacm of the machine, which are those of the guests (Debian 12), and prints a
+# build.sh [MACHINE]: builds the programs of this directory for guests, against the libibverbs,
+# librdmacm and libfabric of the machine, which are those of the guests (Debian 12), and prints a
 # directory with them. Each NAME.c but common.c is a program NAME, and so is each directory NAME
 # of sources. In guests they are in /host/verbs.
 
@@ -21,7 +21,7 @@ build() {
 		program=$(basename "$program" .c)
 		[ "$program" != common ] || continue
 		run_logged "$dir.log" gcc "${FLAGS[@]}" -o "$dir/$program" "${sources[@]}" \
-			"$HERE/common.c" -lrdmacm -libverbs -lpthread ||
+			"$HERE/common.c" -Wl,--as-needed -lrdmacm -libverbs -lfabric -lpthread ||
 			{ cat "$dir.log"; return 1; }
 	done
 	rm -f "$dir.log"
@@ -31,7 +31,7 @@ if [ "${1:-amd64}" != amd64 ]; then
 	cached verbs "$1" true
 	exit
 fi
-need_packages gcc libc6-dev libibverbs-dev librdmacm-dev || die "packages missing"
+need_packages gcc libc6-dev libibverbs-dev librdmacm-dev libfabric-dev || die "packages missing"
 cached verbs "$(content_key "$HERE"/*.[ch] "$HERE"/*/*.[ch] "$HERE/build.sh" \
 	"$KIW_TOP/include/uapi/rdma/kiwarp-abi.h" \
-	"$(dpkg-query -W -f '${Version}' libibverbs-dev)")" build
+	"$(dpkg-query -W -f '${Version}' libibverbs-dev libfabric-dev)")" build

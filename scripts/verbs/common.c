@@ -7,9 +7,11 @@
  */
 #include "common.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <rdma/ib_user_verbs.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -426,4 +428,52 @@ void complete(struct ibv_cq *cq, struct ibv_wc *wc)
 {
 	if (!poll_one(cq, wc, patience()))
 		fail("no completion");
+}
+
+/**
+ * count_objects() - count the RDMA objects of the guest
+ * @text: set to the output of rdma resource, the number of objects of each kind
+ * @size: bytes of @text
+ *
+ * Context: user space.
+ */
+void count_objects(char *text, size_t size)
+{
+	FILE *f = popen("rdma resource show", "r");
+	size_t n;
+
+	MUST(f);
+	n = fread(text, 1, size - 1, f);
+	text[n] = 0;
+	MUST(!pclose(f));
+}
+
+/**
+ * rereg() - re-register a region, which stays the same object
+ * @mr: the region
+ * @flags: what changes, %IBV_REREG_MR_CHANGE_*
+ * @addr: its new address, if @flags has the translation
+ * @length: its new length in bytes, likewise
+ * @access: its new rights, if @flags has them
+ *
+ * By a system call: the stock providers have no function for it.
+ *
+ * Context: user space.
+ * Return: 0 or the error.
+ */
+int rereg(const struct ibv_mr *mr, int flags, __u64 addr, __u64 length, int access)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_rereg_mr cmd;
+	} call = {
+		.hdr = { IB_USER_VERBS_CMD_REREG_MR, sizeof(call) / 4, 2 },
+	};
+	struct ib_uverbs_rereg_mr_resp resp;
+
+	call.cmd = (struct ib_uverbs_rereg_mr) {
+		.response = (unsigned long)&resp, .mr_handle = mr->handle, .flags = flags,
+		.start = addr, .length = length, .hca_va = addr, .access_flags = access,
+	};
+	return write(mr->context->cmd_fd, &call, sizeof(call)) == sizeof(call) ? 0 : errno;
 }

@@ -100,5 +100,7 @@ int end_event(const struct end *end, double seconds);
 void rest(void);
 void complete(struct ibv_cq *cq, struct ibv_wc *wc);
 bool poll_one(struct ibv_cq *cq, struct ibv_wc *wc, double seconds);
+void count_objects(char *text, size_t size);
+int rereg(const struct ibv_mr *mr, int flags, __u64 addr, __u64 length, int access);
 
 #endif /* KIW_VERBS_COMMON_H */

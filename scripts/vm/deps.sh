@@ -17,7 +17,7 @@ PACKAGES=(
 	# guests
 	qemu-system-x86 debootstrap debian-archive-keyring squashfs-tools
 	# fuzzing, and programs for guests
-	clang-14 libclang-rt-14-dev libibverbs-dev librdmacm-dev
+	clang-14 libclang-rt-14-dev libibverbs-dev librdmacm-dev libfabric-dev
 	# what went over the wire
 	tshark
 )

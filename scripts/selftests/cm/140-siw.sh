@@ -59,7 +59,12 @@ device_removed() { spawn_log server | grep -q 'device removal'; }
 
 # siw's module takes the devices of kiwarp with it (kernel-faults.rst). Whoever uses one is told, as
 # if its link was deleted. Links can be added again.
+# Devices of the type kiwarp-ext have another driver id, and stay.
 siw_goes() {
+	if [ "$KIW_LINK_TYPE" = kiwarp-ext ]; then
+		rdma_up && unload_module siw && rdma_is_active a && rping_to b "$B4" -C 5
+		return
+	fi
 	rdma_add a && wait_for 5 rdma_is_active a || return 1
 	spawn server a rping -s -a "$A4"
 	wait_listen a 7174 && unload_module siw && wait_gone 10 rdma_is_active a &&

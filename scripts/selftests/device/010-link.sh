@@ -140,7 +140,9 @@ strange() {
 
 # The limits are those of device.h, and 0 for what is not supported.
 limits() {
-	local name value bad=0
+	local name value bad=0 spare=0 atomics=ATOMIC_NONE windows=0
+	# One slot of each ring stays empty.
+	[ "$KIW_LINK_TYPE" != kiwarp-ext ] || spare=1 atomics=ATOMIC_GLOB windows=1048576
 	ibv_devinfo -v -d kiw0 >"$T_DIR/devinfo" || return 1
 	while read -r name value; do
 		grep -q -E "^[[:space:]]*$name:[[:space:]]*$value( |\$)" "$T_DIR/devinfo" && continue
@@ -149,22 +151,22 @@ limits() {
 	done <<-END
 	transport iWARP
 	max_qp 65536
-	max_qp_wr 32768
+	max_qp_wr $((32768 - spare))
 	max_sge 6
 	max_sge_rd 6
 	max_cq 65536
-	max_cqe 1048576
+	max_cqe $((1048576 - spare))
 	max_mr 1048576
 	max_pd 65536
 	max_qp_rd_atom 128
 	max_qp_init_rd_atom 128
 	max_res_rd_atom 8388608
 	max_srq 65536
-	max_srq_wr 32768
+	max_srq_wr $((32768 - spare))
 	max_srq_sge 6
 	max_ee_rd_atom 0
-	atomic_cap ATOMIC_NONE
-	max_mw 0
+	atomic_cap $atomics
+	max_mw $windows
 	max_ah 0
 	max_raw_ethy_qp 0
 	max_mcast_grp 0

@@ -61,7 +61,7 @@ def opcode():
 
 
 def queue():
-    return untagged(SEND, 3, payload=bytes(16))
+    return untagged(SEND, 4, payload=bytes(16))
 
 
 def msn():

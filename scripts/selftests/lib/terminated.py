@@ -5,8 +5,9 @@
 Connects to a wire peer (scripts/peer) that listens to ADDRESS in NETNS, posts work requests, and
 gets a Terminate: each that there is, with each header that it can quote. Looks at the status of
 every completion, at the asynchronous event, that the peer gets nothing but FIN in answer, and at
-the receive buffer of the stream that waits for the FIN of the peer. What is wanted is what Documentation/uapi.rst says. Prints a line for each
-case, as scripts/peer, and in the end how many there were.
+the receive buffer of the stream that waits for the FIN of the peer. What is wanted is what
+Documentation/uapi.rst says. Prints a line for each case, as scripts/peer, and in the end how many
+there were.
 """
 
 import contextlib
@@ -32,28 +33,30 @@ STAG, BASE = 0x1a2b3c01, 0x7f00_0000_1003
 NOT_THERE = 77                  # as a message's number
 
 ACCESS, INVALID, GENERAL = "REM_ACCESS_ERR", "REM_INV_REQ_ERR", "GENERAL_ERR"
+# A ring of siw's format has no REM_OP_ERR.
+OPERATION = "REM_OP_ERR" if verbs_base.IS_EXT else GENERAL
 GOOD, FLUSH = "SUCCESS", "WR_FLUSH_ERR"
 
-# Layer, error type: codes, status. REM_OP_ERR is GENERAL_ERR in a process's ring.
+# Layer, error type: codes, status
 STATUS = (
-    (0, 0, (0x00, 0xff), GENERAL),
+    (0, 0, (0x00, 0xff), OPERATION),
     (0, 1, (0x00, 0x01, 0x02, 0x03, 0x04, 0x42, 0xff), ACCESS),
     (0, 1, (0x09,), INVALID),
     (0, 2, (0x05, 0x06, 0x09), INVALID),
-    (0, 2, (0x00, 0x07, 0x08, 0xff), GENERAL),
-    (0, 3, (0x00, 0x05), GENERAL),
-    (1, 0, (0x00, 0xff), GENERAL),
+    (0, 2, (0x00, 0x07, 0x08, 0xff), OPERATION),
+    (0, 3, (0x00, 0x05), OPERATION),
+    (1, 0, (0x00, 0xff), OPERATION),
     (1, 1, (0x00, 0x01, 0x02, 0x03), ACCESS),
     (1, 1, (0x04,), INVALID),
-    (1, 1, (0x05, 0xff), GENERAL),
+    (1, 1, (0x05, 0xff), OPERATION),
     (1, 2, (0x01, 0x03, 0x04, 0x05, 0x06), INVALID),
-    (1, 2, (0x00, 0x02, 0xff), GENERAL),
-    (1, 3, (0x00,), GENERAL),
+    (1, 2, (0x00, 0x02, 0xff), OPERATION),
+    (1, 3, (0x00,), OPERATION),
     (2, 0, (0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07), GENERAL),
     (2, 3, (0x02, 0x03), GENERAL),
     (2, 1, (0x02,), GENERAL),
-    (3, 0, (0x00,), GENERAL),
-    (15, 15, (0xff,), GENERAL),
+    (3, 0, (0x00,), OPERATION),
+    (15, 15, (0xff,), OPERATION),
 )
 
 

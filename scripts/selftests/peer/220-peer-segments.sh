@@ -13,16 +13,20 @@
 
 # EXPECTED NAME...: RFC 5040 4.8 figure 9, RFC 5041 8, RFC 5044 8.
 anytime() {
+	local ext='opcode-8 opcode-9 opcode-10 opcode-11' queue=1/2/01
+	# With kiwarp-ext, processes have what RFC 7306 defines: 254-peer-atomics.
+	[ "$KIW_LINK_TYPE" != kiwarp-ext ] || ext='' queue=0/2/06
 	cat <<-END
 		term:2/0/02 crc-header crc-payload crc-pad crc-field
 		term:2/0/03 length-0 length-1 length-13 length-17 length-64769 length-65535
 		term:1/2/06 ddp-version-0 ddp-version-2 ddp-version-3
 		term:1/1/04 ddp-version-tagged-0 ddp-version-tagged-2
 		term:0/2/05 rdmap-version-0 rdmap-version-2 rdmap-version-3
-		term:0/2/06 opcode-8 opcode-9 opcode-10 opcode-11 opcode-12 opcode-13 opcode-14
+		term:0/2/06 $ext opcode-12 opcode-13 opcode-14
 		term:0/2/06 between-write between-read between-send between-send-se
 		term:0/2/06 opcode-15 send-tagged write-untagged qn-1 qn-2 response-unasked
-		term:1/2/01 qn-3 qn-0xffffffff
+		term:$queue qn-3
+		term:1/2/01 qn-0xffffffff
 		term:1/2/02 no-buffer
 		term:1/2/03 msn-skip msn-zero msn-repeat read-msn
 		term:1/2/04 mo-first mo-skip-12 mo-overlap-4

@@ -69,8 +69,8 @@ clean() {
 
 # A row each of RFC 5044 8, RFC 5041 8 and RFC 5040 4.8 figure 9
 FAULTS="crc-payload:2/0/02 length-13:2/0/03 write-stag:1/1/00 ddp-version-tagged-2:1/1/04
-	qn-3:1/2/01 msn-skip:1/2/03 mo-first:1/2/04 too-long-17:1/2/05 ddp-version-3:1/2/06
-	read-stag:0/1/00 invalidate-stag:0/1/09 rdmap-version-2:0/2/05 opcode-9:0/2/06
+	qn-0xffffffff:1/2/01 msn-skip:1/2/03 mo-first:1/2/04 too-long-17:1/2/05 ddp-version-3:1/2/06
+	read-stag:0/1/00 invalidate-stag:0/1/09 rdmap-version-2:0/2/05 opcode-12:0/2/06
 	read-request-27:0/2/ff response-short:0/2/07"
 # Likewise, of memory that rping advertises
 TARGETS="write-after:1/1/01 write-wrap:1/1/03 read-after:0/1/01 read-wrap:0/1/04

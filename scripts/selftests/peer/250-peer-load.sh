@@ -21,7 +21,7 @@ rows() {
 		term:2/0/03 length-13
 		term:1/1/00 write-stag
 		term:1/1/04 ddp-version-tagged-2
-		term:1/2/01 qn-3
+		term:1/2/01 qn-0xffffffff
 		term:1/2/02 no-buffer
 		term:1/2/03 msn-skip
 		term:1/2/04 mo-skip-12
@@ -30,7 +30,7 @@ rows() {
 		term:0/1/00 read-stag
 		term:0/1/09 invalidate-stag
 		term:0/2/05 rdmap-version-2
-		term:0/2/06 opcode-9
+		term:0/2/06 opcode-12
 		term:0/2/ff terminate-3
 	END
 }

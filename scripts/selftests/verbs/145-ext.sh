@@ -35,6 +35,14 @@ qperf_to_b() {
 	grep -q -E '(bw|latency|msg_rate) *=' "$T_DIR/qperf"
 }
 
+# Each atomic operation of libfabric, between two programs
+libfabric() {
+	spawn fabric b "$PROGRAMS/fabric" server "$B4" 7480
+	{ wait_listen b 7480 10 && on_a "$PROGRAMS/fabric" client "$B4" 7480; } ||
+		{ spawn_log fabric; spawn_stop fabric; return 1; }
+	spawn_wait fabric 10 || { spawn_log fabric; return 1; }
+}
+
 # The first device loads the module that has its type.
 autoloaded() {
 	unload_kiwarp && { ! grep -q '^kiwarp ' /proc/modules; } && rdma_up &&
@@ -62,6 +70,7 @@ t_run "ib_send_bw" to_b ib_send_bw 100 -s 65536
 for what in rc_rdma_write_bw rc_rdma_write_lat rc_compare_swap_mr rc_fetch_add_mr; do
 	t_run "qperf $what" qperf_to_b "$what"
 done
+t_run "libfabric's atomics" libfabric
 t_run "rping" rping_to b $B4 -C 10 -S 4000
 rdma_down
 topo_down

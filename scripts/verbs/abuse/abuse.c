@@ -151,18 +151,6 @@ static double race_seconds(void)
 	return text ? atof(text) : 2;
 }
 
-/* The output of rdma resource: the number of objects of each kind */
-static void objects(char *text, size_t size)
-{
-	FILE *f = popen("rdma resource show", "r");
-	size_t n;
-
-	MUST(f);
-	n = fread(text, 1, size - 1, f);
-	text[n] = 0;
-	MUST(!pclose(f));
-}
-
 /* --- the write() ABI ------------------------------------------------------------ */
 
 static void fill(struct make *make, enum kind kind)
@@ -392,7 +380,7 @@ static void responses(void)
 	enum kind kind;
 	int round, fd;
 
-	objects(before, sizeof(before));
+	count_objects(before, sizeof(before));
 	for (round = 0; round < 20; round++) {
 		for (kind = 0; kind < KINDS; kind++)
 			undeliverable(kind, p);
@@ -401,7 +389,7 @@ static void responses(void)
 		MUST(ioctl_cq(p + PAGE, p + 2 * PAGE) == EFAULT);
 		no_event_of_no_qp(p);
 	}
-	objects(after, sizeof(after));
+	count_objects(after, sizeof(after));
 	if (strcmp(before, after))
 		fail("there was\n%sand is\n%s", before, after);
 	for (kind = PD; kind < KINDS; kind++)

@@ -61,8 +61,13 @@ struct ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_cq *cq)
 			.max_inline_data = 32,
 		},
 	};
+	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT };
+	struct ibv_qp *qp = ibv_create_qp(pd, &attr);
 
-	return ibv_create_qp(pd, &attr);
+	/* In RESET, the provider of kiwarp-ext takes no receives. */
+	if (qp)
+		ibv_modify_qp(qp, &init, IBV_QP_STATE);
+	return qp;
 }
 
 /**

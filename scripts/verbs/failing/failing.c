@@ -85,18 +85,6 @@ static int after(int nth)
 	return nth > 1 ? nth + step() : 2 + (int)(seed % step());
 }
 
-/* Sets @text to the output of rdma resource: the number of objects of each kind */
-static void objects(char *text, size_t size)
-{
-	FILE *f = popen("rdma resource show", "r");
-	size_t n;
-
-	MUST(f);
-	n = fread(text, 1, size - 1, f);
-	text[n] = 0;
-	MUST(!pclose(f));
-}
-
 static bool is_no_memory(const struct op *op, int err)
 {
 	size_t i;
@@ -161,10 +149,10 @@ void walk(const struct op *op)
 	char before[1024], after[1024];
 	int make, unmake;
 
-	objects(before, sizeof(before));
+	count_objects(before, sizeof(before));
 	make = walk_make(op);
 	unmake = walk_unmake(op);
-	objects(after, sizeof(after));
+	count_objects(after, sizeof(after));
 	if (strcmp(before, after))
 		fail("%s: there was\n%sand is\n%s", op->name, before, after);
 	printf("%s: %d allocations, its end: %d\n", op->name, make, unmake);

@@ -110,33 +110,22 @@ static int unmake_mr(void)
 	return err_or(ibv_dereg_mr(w.mr));
 }
 
-/* Re-registers @w.mr, which stays the object. The stock provider has no call for this */
-static int rereg(__u64 addr, __u64 length)
-{
-	struct {
-		struct ib_uverbs_cmd_hdr hdr;
-		struct ib_uverbs_rereg_mr cmd;
-	} call = {
-		.hdr = { IB_USER_VERBS_CMD_REREG_MR, sizeof(call) / 4, 2 },
-	};
-	struct ib_uverbs_rereg_mr_resp resp;
-
-	call.cmd = (struct ib_uverbs_rereg_mr) {
-		.response = (unsigned long)&resp, .mr_handle = w.mr->handle,
-		.flags = IBV_REREG_MR_CHANGE_TRANSLATION, .start = addr, .length = length,
-		.hca_va = addr, .access_flags = ALL,
-	};
-	return write(w.ctx->cmd_fd, &call, sizeof(call)) == sizeof(call) ? 0 : errno;
-}
-
 static int make_rereg(void)
 {
-	return rereg((unsigned long)w.mem + PAGE + 1, SIZE / 2);
+	return rereg(w.mr, IBV_REREG_MR_CHANGE_TRANSLATION, (unsigned long)w.mem + PAGE + 1,
+		     SIZE / 2, ALL);
 }
 
 static int unmake_rereg(void)
 {
-	return rereg((unsigned long)w.mem, SIZE);
+	return rereg(w.mr, IBV_REREG_MR_CHANGE_TRANSLATION, (unsigned long)w.mem, SIZE, ALL);
+}
+
+static bool is_ext(void)
+{
+	const char *type = getenv("KIW_LINK_TYPE");
+
+	return type && !strcmp(type, "kiwarp-ext");
 }
 
 static int make_dmabuf_mr(void)
@@ -149,7 +138,7 @@ static int make_dmabuf_mr(void)
 		.hdr = {
 			.length = sizeof(call), .object_id = UVERBS_OBJECT_MR,
 			.method_id = UVERBS_METHOD_REG_DMABUF_MR, .num_attrs = 9,
-			.driver_id = RDMA_DRIVER_SIW,
+			.driver_id = is_ext() ? RDMA_DRIVER_RXE : RDMA_DRIVER_SIW,
 		},
 		.attrs = {
 			{ UVERBS_ATTR_REG_DMABUF_MR_HANDLE, 0, 1, {}, { 0 } },
@@ -181,6 +170,17 @@ static int unmake_dmabuf_mr(void)
 	};
 
 	return write(w.ctx->cmd_fd, &call, sizeof(call)) == sizeof(call) ? 0 : errno;
+}
+
+static int make_mw(void)
+{
+	w.mw = ibv_alloc_mw(w.pd, IBV_MW_TYPE_2);
+	return err_of(w.mw);
+}
+
+static int unmake_mw(void)
+{
+	return err_or(ibv_dealloc_mw(w.mw));
 }
 
 static void make_dmabuf(void)
@@ -215,11 +215,14 @@ void verbs(void)
 		{ OP("region", mr) },
 		{ OP("region anew", rereg) },
 		{ OP("region of a dma-buf", dmabuf_mr) },
+		/* The last: on kiwarp-ext only */
+		{ OP("memory window", mw) },
 	};
+	const size_t count = ARRAY_SIZE(ops) - !is_ext();
 	size_t i;
 
 	make_dmabuf();
-	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+	for (i = 0; i < count; i++) {
 		walk(&ops[i]);
 		MUST(!ops[i].make());
 	}

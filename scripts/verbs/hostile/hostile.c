@@ -9,10 +9,10 @@
  *
  * SECONDS: a second thread writes random values at random times to the send, receive, shared
  * receive and completion rings and to the arming words. Meanwhile the first thread rings
- * doorbells, posts, and makes a new connection whenever the last one has ended. It also replaces
- * windows and regions while work requests bind them. Memory without
- * granted rights must not change, whatever STags and addresses are in the rings. The caller
- * checks that the kernel log is clean and that others are not disturbed.
+ * doorbells, posts, resizes queues, and makes a new connection whenever the last one has ended. It
+ * also replaces windows and regions while work requests bind them. Memory without granted rights
+ * must not change, whatever STags and addresses are in the rings. The caller checks that the kernel
+ * log is clean and that others are not disturbed.
  *
  * The program finds the rings by their lengths among the mappings of the device file, so each
  * kind of ring has a different length.
@@ -23,6 +23,7 @@
 #include <pthread.h>
 #include <rdma/ib_user_verbs.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define RINGS		16
@@ -35,12 +36,14 @@
  * @format: of the rings
  * @rings: mapped rings of all queues
  * @count: number of @rings
+ * @found: how many of them the library has mapped
  * @room: memory; all of it except OPEN must not change
  * @mr: regions of @room, of side a and of side b
  * @mw: windows of side a and of side b, each fourth of another protection domain; or NULL
  * @stag: their STags, which the second thread reads
  * @other: protection domain of the memory OTHER_PD
  * @busy: number of regions that could not be deregistered
+ * @replaced: number of rings that another one of the same size has replaced
  * @lock: held while rings are written to or created
  * @over: tells the second thread to end
  * @writes: number of writes of the second thread
@@ -52,12 +55,14 @@ struct world {
 	const struct format *format;
 	struct ring rings[RINGS];
 	int count;
+	int found;
 	__u8 *room[ROOMS];
 	struct ibv_mr *mr[2][ROOMS];
 	struct ibv_mw *mw[2][WINDOWS];
 	__u32 stag[2][WINDOWS];
 	struct ibv_pd *other[2];
 	unsigned long busy;
+	unsigned long replaced;
 	pthread_mutex_t lock;
 	bool over;
 	unsigned long writes;
@@ -94,6 +99,7 @@ static void find_rings(void)
 		seen[w.rings[w.count++].kind] = true;
 	}
 	fclose(maps);
+	w.found = w.count;
 	MUST(seen[SQ] && seen[RQ] && seen[SRQ] && seen[CQ] && !seen[NO_RING]);
 }
 
@@ -126,6 +132,8 @@ static void end_all(void)
 {
 	int i;
 
+	for (; w.count > w.found; w.count--)
+		MUST(!munmap(w.rings[w.count - 1].at, w.rings[w.count - 1].bytes));
 	for (i = 0; i < 2; i++)
 		end_close(&w.ends[i]);
 	for (i = 0; i < 2; i++)
@@ -186,14 +194,31 @@ static void untouched(void)
 
 /* System calls */
 
-static int call(struct ibv_context *ctx, void *cmd, __u32 command, size_t bytes)
+/**
+ * command() - make a system call of uverbs by write()
+ * @ctx: the device
+ * @cmd: begins with struct ib_uverbs_cmd_hdr, which is set, and, if there is an answer, with its
+ *	address
+ * @number: of the command
+ * @bytes: length of @cmd
+ * @answer_bytes: length of the answer
+ *
+ * Context: user space.
+ * Return: 0 or the error.
+ */
+int command(struct ibv_context *ctx, void *cmd, __u32 number, size_t bytes, size_t answer_bytes)
 {
 	struct ib_uverbs_cmd_hdr *hdr = cmd;
 
-	hdr->command = command;
+	hdr->command = number;
 	hdr->in_words = bytes / 4;
-	hdr->out_words = 2;
+	hdr->out_words = answer_bytes / 4;
 	return write(ctx->cmd_fd, cmd, bytes) < 0 ? errno : 0;
+}
+
+static int call(struct ibv_context *ctx, void *cmd, __u32 number, size_t bytes)
+{
+	return command(ctx, cmd, number, bytes, 8);
 }
 
 /**
@@ -253,6 +278,31 @@ static void calls_are_refused(void)
 	}
 	MUST(!doorbell(qp, 0));
 	end_all();
+}
+
+/**
+ * another_ring() - let the second thread write to a ring that has replaced another one, too
+ * @ctx: the device
+ * @kind: kind of ring; as long as the first of its kind
+ * @offset: for mmap()
+ *
+ * It is unmapped with the connection. If there are many already, it is not mapped.
+ *
+ * Context: user space; the first thread.
+ */
+void another_ring(struct ibv_context *ctx, enum ring_kind kind, __u64 offset)
+{
+	size_t bytes = (w.format->bytes[kind] + PAGE - 1) / PAGE * PAGE;
+	void *at;
+
+	w.replaced++;
+	if (w.count == RINGS)
+		return;
+	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->cmd_fd, offset);
+	MUST(at != MAP_FAILED);
+	pthread_mutex_lock(&w.lock);
+	w.rings[w.count++] = (struct ring) { kind, at, bytes };
+	pthread_mutex_unlock(&w.lock);
 }
 
 /* Entries that are malformed */
@@ -522,6 +572,8 @@ static void attack(double seconds)
 			replace_window(pick(2), pick(WINDOWS));
 			replace_region(pick(2));
 		}
+		if (w.format->resize)
+			w.format->resize(&w.queues[pick(2)]);
 		if (is_dead(0) || is_dead(1)) {
 			connections++;
 			pthread_mutex_lock(&w.lock);
@@ -534,7 +586,10 @@ static void attack(double seconds)
 	MUST(!pthread_join(thread, NULL));
 	end_all();
 	untouched();
-	printf("%d connections, %lu writes, %lu busy regions\n", connections, w.writes, w.busy);
+	printf("%d connections, %lu writes, %lu busy regions, %lu rings replaced\n", connections,
+	       w.writes, w.busy, w.replaced);
+	if (w.format->resize && !w.replaced)
+		fail("no ring was replaced");
 }
 
 /**

@@ -39,6 +39,8 @@ enum room { OPEN, READ_ONLY, OTHER_PD, UNKNOWN, ROOMS };
  * @has_windows: memory windows can be bound
  * @refuse_all: calls refuse() for all that is malformed
  * @spoil: writes something likely to a ring, in the second thread
+ * @resize: replaces the ring of one of these queues, by a call of its own that the library does not
+ *	know of; NULL if the ABI cannot
  * @post: posts a receive and a Send or Read as a program would; NULL if its library would not
  *	survive what the second thread writes
  */
@@ -48,6 +50,7 @@ struct format {
 	bool has_windows;
 	void (*refuse_all)(void);
 	void (*spoil)(struct ring *ring);
+	void (*resize)(const struct queues *queues);
 	void (*post)(struct ibv_qp *qp, struct ibv_sge sge, __u32 rkey);
 };
 
@@ -59,6 +62,8 @@ void refuse_as(void (*put)(void *ring), const char *what, enum ibv_wc_status sta
 __u32 window_stag(int number, bool is_foreign);
 __u32 region_stag(enum room room);
 __u64 open_room(__u32 *lkey, __u32 *rkey);
+int command(struct ibv_context *ctx, void *cmd, __u32 number, size_t bytes, size_t answer_bytes);
+void another_ring(struct ibv_context *ctx, enum ring_kind kind, __u64 offset);
 
 /* In the second thread */
 __u32 any(__u32 count);

@@ -242,6 +242,56 @@ static void spoil(struct ring *ring)
 	}
 }
 
+/* Most often the ring has the size that it had; another size is not mapped. */
+static __u32 likely_size(__u32 depth)
+{
+	return pick(3) ? 2 * depth - 1 : 1 + pick(4 * depth);
+}
+
+static void resize_cq(const struct ibv_cq *cq)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_resize_cq core;
+	} cmd = { .core = { .cq_handle = cq->handle, .cqe = likely_size(CQ_DEPTH) } };
+	struct {
+		struct ib_uverbs_resize_cq_resp core;
+		struct mminfo ring;
+	} answer;
+
+	cmd.core.response = (unsigned long)&answer;
+	if (!command(cq->context, &cmd, IB_USER_VERBS_CMD_RESIZE_CQ, sizeof(cmd), sizeof(answer)) &&
+	    answer.ring.size == rxe_format.bytes[CQ])
+		another_ring(cq->context, CQ, answer.ring.offset);
+}
+
+static void resize_srq(const struct ibv_srq *srq)
+{
+	struct mminfo ring = {};
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_modify_srq core;
+		__u64 where;
+	} cmd = {
+		.core = {
+			.srq_handle = srq->handle, .attr_mask = IBV_SRQ_MAX_WR,
+			.max_wr = likely_size(SRQ_DEPTH),
+		},
+		.where = pick(8) ? (unsigned long)&ring : 0xffff888000000000 + pick(PAGE),
+	};
+
+	if (!command(srq->context, &cmd, IB_USER_VERBS_CMD_MODIFY_SRQ, sizeof(cmd), 0) &&
+	    ring.size == rxe_format.bytes[SRQ])
+		another_ring(srq->context, SRQ, ring.offset);
+}
+
+static void resize(const struct queues *queues)
+{
+	resize_cq(pick(2) ? queues->scq : queues->rcq);
+	if (queues->srq)
+		resize_srq(queues->srq);
+}
+
 const struct format rxe_format = {
 	.bytes = {
 		[SQ] = sizeof(struct rxe_queue_buf) + 2 * SQ_DEPTH * SQE_BYTES,
@@ -253,4 +303,5 @@ const struct format rxe_format = {
 	.has_windows = true,
 	.refuse_all = refuse_all,
 	.spoil = spoil,
+	.resize = resize,
 };

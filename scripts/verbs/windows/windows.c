@@ -21,7 +21,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <rdma/ib_user_verbs.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -216,21 +215,9 @@ static void invalidate(const struct link *link, struct window *window, enum ibv_
 	window->base = (unsigned long)w.room[1] + AT;
 }
 
-static int rereg(const struct ibv_mr *mr)
+static int rereg_access(const struct ibv_mr *mr)
 {
-	struct {
-		struct ib_uverbs_cmd_hdr hdr;
-		struct ib_uverbs_rereg_mr cmd;
-	} call = {
-		.hdr = { IB_USER_VERBS_CMD_REREG_MR, sizeof(call) / 4, 2 },
-	};
-	struct ib_uverbs_rereg_mr_resp resp;
-
-	call.cmd = (struct ib_uverbs_rereg_mr) {
-		.response = (unsigned long)&resp, .mr_handle = mr->handle,
-		.flags = IBV_REREG_MR_CHANGE_ACCESS, .access_flags = IBV_ACCESS_LOCAL_WRITE,
-	};
-	return write(mr->context->cmd_fd, &call, sizeof(call)) < 0 ? errno : 0;
+	return rereg(mr, IBV_REREG_MR_CHANGE_ACCESS, 0, 0, IBV_ACCESS_LOCAL_WRITE);
 }
 
 /* The matrix */
@@ -310,7 +297,7 @@ static void go_through(const struct cell *c, struct link *own, struct window *wi
 		MUST(ibv_dereg_mr(w.mr[1]) == EBUSY);
 		break;
 	case REREG_TRIED:
-		MUST(rereg(w.mr[1]) == EBUSY);
+		MUST(rereg_access(w.mr[1]) == EBUSY);
 		break;
 	case QP_GONE:
 		unlink_all(own);
@@ -422,9 +409,8 @@ static void rights(void)
 
 	for (type = IBV_MW_TYPE_1; type <= IBV_MW_TYPE_2; type++) {
 		for (use = 0; use < USES; use++) {
-			for (access = 0; access < 8; access++)
-				try_right(type, access << 1 & REMOTE, use, 0,
-					  access << 1 & needs[use]);
+			for (access = 0; access < 16; access++)
+				try_right(type, access, use, 0, access & needs[use]);
 			for (zero = 0; zero < (int)type; zero++) {
 				access = REMOTE | (zero ? IBV_ACCESS_ZERO_BASED : 0);
 				for (i = 0; i < ARRAY_SIZE(beyond); i++)
@@ -504,11 +490,13 @@ static void refuse_regions(enum ibv_mw_type type)
 static void binds(void)
 {
 	enum ibv_mw_type type;
+	__u32 allowed;
 	bool is_2;
 	int i;
 
 	for (type = IBV_MW_TYPE_1; type <= IBV_MW_TYPE_2; type++) {
 		is_2 = type == IBV_MW_TYPE_2;
+		allowed = IBV_ACCESS_LOCAL_WRITE | REMOTE | (is_2 ? IBV_ACCESS_ZERO_BASED : 0);
 		refuse_regions(type);
 		refuse("before the region", type, 0, !is_2, place(-1, BYTES, 0));
 		refuse("behind the region", type, 0, !is_2, place(ROOM - BYTES + 1, BYTES, 0));
@@ -516,7 +504,7 @@ static void binds(void)
 		refuse("around 2^64", type, 0, !is_2, place(AT, -AT, 0));
 		refuse("another index", type, 0x100, !is_2, place(AT, BYTES, 0));
 		for (i = 0; i < 32; i++)
-			if (!((REMOTE | (is_2 ? IBV_ACCESS_ZERO_BASED : 0)) & 1u << i))
+			if (!(allowed & 1u << i))
 				refuse("access", type, 0, !is_2, place(AT, BYTES, 1u << i));
 	}
 	refuse("bound already", IBV_MW_TYPE_2, 0, true, place(AT, BYTES, REMOTE));
@@ -594,7 +582,7 @@ static void refuse_lkey(const char *what, enum ibv_mw_type type, enum ibv_wr_opc
 	enum ibv_wc_status status;
 
 	link_to(&link, &w.sides[1]);
-	bind_at(&link, &window, AT, REMOTE);
+	bind_at(&link, &window, AT, IBV_ACCESS_LOCAL_WRITE | REMOTE);
 	sge = (struct ibv_sge) { window.base, 8, window.rkey };
 	MUST(!ibv_post_recv(qp_of(&link, 0), &recv, &bad));
 	status = run(&link, 1, &wr);
@@ -628,16 +616,16 @@ static void busy(void)
 	link_to(&link, &w.sides[1]);
 	for (i = 0; i < 2; i++)
 		MUST(!bind_to(&link, &windows[i], next_key(windows[i].rkey), place_in(mr, 0)));
-	MUST(ibv_dereg_mr(mr) == EBUSY && rereg(mr) == EBUSY);
+	MUST(ibv_dereg_mr(mr) == EBUSY && rereg_access(mr) == EBUSY);
 	MUST(!ibv_dealloc_mw(windows[0].mw));
-	MUST(ibv_dereg_mr(mr) == EBUSY && rereg(mr) == EBUSY);
+	MUST(ibv_dereg_mr(mr) == EBUSY && rereg_access(mr) == EBUSY);
 	/* One of type 1 that is bound to another region leaves the first. */
 	windows[0] = window_of(&w.sides[1], IBV_MW_TYPE_1);
 	MUST(!bind_to(&link, &windows[0], next_key(windows[0].rkey), place_in(mr, 0)));
 	MUST(!local_inv(&link, windows[1].rkey));
 	MUST(ibv_dereg_mr(mr) == EBUSY);
 	bind_at(&link, &windows[0], AT, REMOTE);
-	MUST(!rereg(mr));
+	MUST(!rereg_access(mr));
 	MUST(!ibv_dereg_mr(mr));
 	unlink_all(&link);
 	for (i = 0; i < 2; i++)

@@ -69,6 +69,9 @@ void kiw_window_free(struct kiw_mr_table *table, struct kiw_window *window)
 	kfree(window);
 }
 
+/* LOCAL_WRITE has no meaning for a window. Some programs set it, as they would for a region. */
+#define WINDOW_FLAGS		(WINDOW_RIGHTS | IB_ACCESS_LOCAL_WRITE)
+
 /* Which rights a region has to have for a window that grants @access */
 static int window_needs(int access)
 {
@@ -100,7 +103,7 @@ static struct kiw_mr *window_region(const struct kiw_mr_section *section, const 
 /* Can a window of this type be bound like this at all? */
 static enum kiw_mem_fault window_check(const struct kiw_mr *mr, const struct kiw_bind *bind)
 {
-	int allowed = WINDOW_RIGHTS;
+	int allowed = WINDOW_FLAGS;
 
 	if (mr->dyn->is_private)
 		allowed |= IB_ZERO_BASED;
