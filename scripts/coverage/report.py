@@ -8,7 +8,8 @@ scripts/vm leaves them. The counts of all guests are added up, and those of all 
 source is compiled into.
 
 --info: FILE gets the counts in genhtml's format. --compare: fails if a file is below its floor.
---record: writes scripts/coverage/floor; OF describes what was run. A floor is never lowered.
+--record: writes scripts/coverage/floor and Documentation/coverage.rst; OF describes what was run. A
+floor is never lowered.
 """
 
 import argparse
@@ -21,9 +22,15 @@ import sys
 import tempfile
 from pathlib import Path
 
+import page
+
 TOP = Path(__file__).resolve().parents[2]
 FLOOR = TOP / "scripts/coverage/floor"
+PAGE = TOP / "Documentation/coverage.rst"
 PRODUCT = "drivers/"
+# What the figures depend on
+MEASURED = ("drivers", "include", "kunit", "ktest", "scripts/selftests", "scripts/peer",
+            "scripts/verbs")
 # Where build.sh compiles. Paths in notes and counts begin with such a directory: that of this tree,
 # or that of an older build from which objects were taken over.
 CLONE = re.compile(r".*/build-[\w.-]+-[0-9a-f]{16}/")
@@ -178,15 +185,14 @@ def read_floor():
 
 
 def commit():
-    """The commit of the sources, or nothing if there are uncommitted changes."""
+    """The last commit of the drivers and the tests; there must be no uncommitted changes."""
     def git(*args):
-        return subprocess.run(["git", "-C", str(TOP), *args], text=True, check=True,
+        return subprocess.run(["git", "-C", str(TOP), *args, "--", *MEASURED], text=True, check=True,
                               stdout=subprocess.PIPE).stdout.strip()
-    changed = git("status", "--porcelain", "--", "drivers", "include", "kunit", "ktest",
-                  "scripts/selftests", "scripts/peer", "scripts/verbs")
+    changed = git("status", "--porcelain")
     if changed:
         sys.exit("report.py: not recorded, commit this first:\n" + changed)
-    return git("rev-parse", "HEAD")
+    return git("log", "-1", "--format=%H")
 
 
 def record(figures, floors, of):
@@ -200,7 +206,9 @@ def record(figures, floors, of):
         measured = int(percent(row[1], row[0])), int(percent(row[3], row[2]))
         floor = [max(pair) for pair in zip(measured, floors.get(path, (0, 0)))]
         rows.append(" ".join([path, *map(str, row), *map(str, floor)]))
-    FLOOR.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    text = "\n".join(rows) + "\n"
+    FLOOR.write_text(text, encoding="utf-8")
+    PAGE.write_text(page.page(text), encoding="utf-8")
 
 
 def write_info(coverage, path):
