@@ -69,7 +69,7 @@ def check(tree):
           f"{age.days} days and {commits_since(tree, head['Commit'])} in drivers/ ago; "
           f"of: {head['Of']}")
     if new:
-        print("not measured yet: " + " ".join(new))
+        print("without figures (new, or not compiled on uml-gcov): " + " ".join(new))
 
 
 if __name__ == "__main__":
