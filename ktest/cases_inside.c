@@ -128,10 +128,26 @@ static int inside_flush_one(struct ktest_end *end, struct ib_cq *cq)
 	return ret;
 }
 
+/* What stands in for the work item that polls: it begins, and ends when it is told to */
+static struct {
+	struct completion begun;
+	struct completion go;
+} inside_poll;
+
+static void inside_poll_work(struct work_struct *work)
+{
+	complete(&inside_poll.begun);
+	wait_for_completion(&inside_poll.go);
+}
+
+static bool inside_polls(void *arg)
+{
+	return completion_done(&inside_poll.begun);
+}
+
 /*
  * The tasklet that announces a completion runs after ib_free_cq() has cancelled the work item
- * that polls. That work item must not be queued when the CQ is freed; KASAN and debugobjects
- * would detect it.
+ * that polls, and queues it again. The CQ must not be freed before that work item has ended.
  */
 static void cq_free_late(struct ktest_pair *p)
 {
@@ -147,6 +163,9 @@ static void cq_free_late(struct ktest_pair *p)
 		ktest_fail(p, __func__, __LINE__, "ib_alloc_cq", PTR_ERR(cq));
 		return;
 	}
+	init_completion(&inside_poll.begun);
+	init_completion(&inside_poll.go);
+	cq->work.func = inside_poll_work;
 	notify = &to_kiw_cq(cq)->notify;
 	tasklet_disable(notify);
 	ktest_expect_eq(p, inside_flush_one(end, cq), 0);
@@ -154,6 +173,10 @@ static void cq_free_late(struct ktest_pair *p)
 	inside_start(p, &freeing, inside_free_cq, cq);
 	inside_wait(p, inside_sleeps, &freeing);
 	tasklet_enable(notify);
+	/* The tasklet has woken that thread before it queues the work item. */
+	if (inside_wait(p, inside_polls, NULL) && inside_wait(p, inside_sleeps, &freeing))
+		ktest_expect(p, !completion_done(&freeing.done));
+	complete(&inside_poll.go);
 	inside_join(&freeing);
 }
 

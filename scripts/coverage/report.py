@@ -8,7 +8,8 @@ scripts/vm leaves them. The counts of all guests are added up, and those of all 
 source is compiled into.
 
 --info: FILE gets the counts in genhtml's format. --compare: fails if a file is below its floor.
---record: writes scripts/coverage/floor; OF describes what was run. A floor is never lowered.
+--record: writes scripts/coverage/floor and Documentation/coverage.rst; OF describes what was run. A
+floor is never lowered.
 """
 
 import argparse
@@ -21,12 +22,26 @@ import sys
 import tempfile
 from pathlib import Path
 
+import page
+
 TOP = Path(__file__).resolve().parents[2]
 FLOOR = TOP / "scripts/coverage/floor"
+PAGE = TOP / "Documentation/coverage.rst"
 PRODUCT = "drivers/"
+# What the figures depend on
+MEASURED = ("drivers", "include", "kunit", "ktest", "scripts/selftests", "scripts/peer",
+            "scripts/verbs")
 # Where build.sh compiles. Paths in notes and counts begin with such a directory: that of this tree,
 # or that of an older build from which objects were taken over.
 CLONE = re.compile(r".*/build-[\w.-]+-[0-9a-f]{16}/")
+# What can make a statement have branches of its own. The others have those of the kernel's macros and
+# inline functions, for example of byte order, WARN_ON() and lockdep, most of which are constants.
+CONDITION = re.compile(r"\b(?:if|while|for|switch|case|\w*for_each\w*|min|max|clamp|(?:min|max)_t)\b"
+                       r"|&&|\|\||\?")
+COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'',
+                               re.S)
+# Where a statement or a condition ends
+END = re.compile(r"[;{}]|:\s*$", re.M)
 # Number of objects per run of gcov
 BATCH = 50
 
@@ -36,10 +51,25 @@ def relative(path):
     return os.path.normpath(CLONE.sub("", path))
 
 
+def lines_with_conditions(text):
+    """The numbers of the lines of statements that have a condition."""
+    text = COMMENT_OR_STRING.sub(lambda found: "\n" * found[0].count("\n"), text)
+    lines, first, number = set(), 0, 1
+    for end in [found.end() for found in END.finditer(text)] + [len(text)]:
+        statement = text[first:end]
+        begins = number + statement[:len(statement) - len(statement.lstrip())].count("\n")
+        number += statement.count("\n")
+        if CONDITION.search(statement):
+            lines.update(range(begins, number + 1))
+        first = end
+    return lines
+
+
 class Source:
     """The counts of one source file."""
 
-    def __init__(self):
+    def __init__(self, conditions):
+        self.conditions = conditions    # numbers of lines
         self.lines = {}         # line: count
         self.branches = {}      # (line, function): {is of a driver: {number: counts}}
         self.functions = {}     # name: [line, count]
@@ -48,7 +78,7 @@ class Source:
         number = line["line_number"]
         self.lines[number] = self.lines.get(number, 0) + line["count"]
         counts = [branch["count"] for branch in line["branches"]]
-        if counts:
+        if counts and number in self.conditions:
             of = self.branches.setdefault((number, line.get("function_name")), {})
             of = of.setdefault(is_driver, {})
             known = of.setdefault(len(counts), [0] * len(counts))
@@ -86,7 +116,10 @@ class Coverage:
             path = relative(file["file"])
             if not path.startswith(PRODUCT):
                 continue
-            source = self.sources.setdefault(path, Source())
+            if path not in self.sources:
+                text = (TOP / path).read_text(encoding="utf-8")
+                self.sources[path] = Source(lines_with_conditions(text))
+            source = self.sources[path]
             for line in file["lines"]:
                 source.add_line(line, is_driver)
             for function in file["functions"]:
@@ -178,15 +211,14 @@ def read_floor():
 
 
 def commit():
-    """The commit of the sources, or nothing if there are uncommitted changes."""
+    """The last commit of the drivers and the tests; there must be no uncommitted changes."""
     def git(*args):
-        return subprocess.run(["git", "-C", str(TOP), *args], text=True, check=True,
+        return subprocess.run(["git", "-C", str(TOP), *args, "--", *MEASURED], text=True, check=True,
                               stdout=subprocess.PIPE).stdout.strip()
-    changed = git("status", "--porcelain", "--", "drivers", "include", "kunit", "ktest",
-                  "scripts/selftests", "scripts/peer", "scripts/verbs")
+    changed = git("status", "--porcelain")
     if changed:
         sys.exit("report.py: not recorded, commit this first:\n" + changed)
-    return git("rev-parse", "HEAD")
+    return git("log", "-1", "--format=%H")
 
 
 def record(figures, floors, of):
@@ -200,7 +232,9 @@ def record(figures, floors, of):
         measured = int(percent(row[1], row[0])), int(percent(row[3], row[2]))
         floor = [max(pair) for pair in zip(measured, floors.get(path, (0, 0)))]
         rows.append(" ".join([path, *map(str, row), *map(str, floor)]))
-    FLOOR.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    text = "\n".join(rows) + "\n"
+    FLOOR.write_text(text, encoding="utf-8")
+    PAGE.write_text(page.page(text), encoding="utf-8")
 
 
 def write_info(coverage, path):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Reports how old the recorded coverage is, and checks that no file is below its floor.
+"""Reports how old the recorded coverage is, and checks that no file is below its floor, and that
+Documentation/coverage.rst has the recorded figures.
 
 `make coverage` measures; this only reads the record. scripts/coverage/report.py has the format.
 """
@@ -8,10 +9,16 @@
 import datetime
 import re
 import subprocess
+import sys
+from pathlib import Path
 
 import source
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "coverage"))
+import page  # noqa: E402 pylint: disable=wrong-import-position
+
 FLOOR = "scripts/coverage/floor"
+PAGE = "Documentation/coverage.rst"
 ROW = re.compile(r"(drivers/\S+)((?: \d+){6})$")
 HEAD = re.compile(r"# (Commit|Date|Of): (.+)$")
 
@@ -53,6 +60,8 @@ def check(tree):
     if not head.keys() >= {"Commit", "Date", "Of"} or not rows:
         yield f"{FLOOR}:1: does not say of what it is"
         return
+    if PAGE not in tree.files or tree.text(PAGE) != page.page(tree.text(FLOOR)):
+        yield f"{PAGE}:1: is not what scripts/coverage/page.py prints"
     age = datetime.date.today() - datetime.date.fromisoformat(head["Date"])
     new = [f for f in tree.files
            if f.startswith("drivers/") and f.endswith(".c") and f not in rows]
@@ -60,7 +69,7 @@ def check(tree):
           f"{age.days} days and {commits_since(tree, head['Commit'])} in drivers/ ago; "
           f"of: {head['Of']}")
     if new:
-        print("not measured yet: " + " ".join(new))
+        print("without figures (new, or not compiled on uml-gcov): " + " ".join(new))
 
 
 if __name__ == "__main__":

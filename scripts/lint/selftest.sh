@@ -387,7 +387,10 @@ bad "series" "main.c: no rule for: kiw_compat_more" "a use of compat/ without a 
 # floor ROW - of a coverage that was recorded
 floor() {
 	mkdir -p "$work/tree/scripts/coverage"
+	mkdir -p "$work/tree/Documentation"
 	add_to scripts/coverage/floor "# $licence" '# Commit: none' '# Date: 2026-01-01' '# Of: KUnit' "$1"
+	"$top/scripts/coverage/page.py" "$work/tree/scripts/coverage/floor" \
+		>"$work/tree/Documentation/coverage.rst"
 }
 
 floor "$driver/main.c 10 9 4 4 90 100"
@@ -400,6 +403,9 @@ floor "$driver/main.c 10 8 4 4 90 100"
 bad "coverage" "main.c is below its floor" "figures that are too low"
 floor "$driver/gone.c 10 9 4 4 90 100"
 bad "coverage" "there is no .*gone.c" "a file that is gone"
+floor "$driver/main.c 10 9 4 4 90 100"
+sed -i 's/ 9\/10/10\/10/' "$work/tree/Documentation/coverage.rst"
+bad "coverage" "coverage.rst:1: is not what" "a page with other figures than those recorded"
 
 # map LINE - of the tests of mutants; there is one test
 map() {

@@ -131,18 +131,21 @@ tries_again() {
 	return "$status"
 }
 
-{ load_kiwarp && topo_up 1500 && rdma_up && modprobe kiwarp_ktest; } || bail "no two hosts"
+{ load_kiwarp && load_module kiwarp_ip && topo_up 1500 && rdma_up && modprobe kiwarp_ktest; } ||
+	bail "no two hosts"
 t_run "settings" settings
 t_run "objects of a process" failing 2 verbs
 t_run "accepting" failing 1 accept
 t_run "connections" failing 7 connect
 t_run "kernel consumer" failing 17 kernel
+t_run "interfaces of kiwarp_ip" failing 11 ip
 t_run "work items" work_items once
 t_run "callers wait for memory" callers_wait
 t_run "what cannot be sent is tried again after a while" tries_again
 t_run "traffic" traffic
 t_run "unload the consumer" modprobe -r kiwarp_ktest
 rdma_down
+t_run "unload kiwarp_ip" unload_module kiwarp_ip
 t_run "unload" unload_kiwarp
 t_run "leaks" leaks
 

@@ -95,5 +95,6 @@ void verbs(void);
 void connections(void);
 void accepts(void);
 void links(void);
+void ip_links(void);
 
 #endif /* KIW_FAILING_H */

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Devices.
+ * Devices, and interfaces of kiwarp_ip.
  */
 #include "failing.h"
 
 #include <net/if.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <linux/if_link.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <rdma/rdma_netlink.h>
 /* A message about links, with up to three strings */
 struct message {
@@ -25,22 +27,27 @@ static void add_attr(struct message *m, __u16 type, const void *value, size_t le
 	m->hdr.nlmsg_len = NLMSG_ALIGN(m->hdr.nlmsg_len) + attr->nla_len;
 }
 
-/* The kernel's answer to @m; ENOBUFS: there was no memory for it, or for the question */
-static int ask_kernel(struct message *m)
+/* The answer on @fd to @m; ENOBUFS: there was no memory for it, or for the question */
+static int ask(int fd, struct message *m)
 {
-	static int fd = -1;
-
 	struct {
 		struct nlmsghdr hdr;
 		struct nlmsgerr err;
 		char rest[256];
 	} answer = {};
 
-	if (fd < 0)
-		fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA);
 	if (send(fd, m, m->hdr.nlmsg_len, 0) < 0 || recv(fd, &answer, sizeof(answer), 0) < 0)
 		return errno;
 	return -answer.err.error;
+}
+
+static int ask_kernel(struct message *m)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA);
+	return ask(fd, m);
 }
 
 static struct message message(int op)
@@ -109,5 +116,86 @@ void links(void)
 
 	/* Create the socket before any allocation fails */
 	MUST(link_index() < 0 && !make_link() && !unmake_link());
+	walk(&op);
+}
+
+static int ask_route(struct message *m)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	return ask(fd, m);
+}
+
+/* A request for the interface kipx, which comes up when it is made */
+static struct message ip_message(int type, int flags)
+{
+	const struct ifinfomsg info = { .ifi_flags = IFF_UP, .ifi_change = IFF_UP };
+	struct message m = {
+		.hdr = {
+			.nlmsg_len = NLMSG_LENGTH(sizeof(info)),
+			.nlmsg_type = type,
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags,
+		},
+	};
+
+	memcpy(m.attrs, &info, sizeof(info));
+	add_attr(&m, IFLA_IFNAME, "kipx", 5);
+	return m;
+}
+
+/* The interface below */
+static __u32 below;
+
+static bool has_ip_link(void)
+{
+	int left = pause_failing();
+	bool has = if_nametoindex("kipx");
+
+	inject(left);
+	return has;
+}
+
+static int judge_ip_link(int err, bool wanted)
+{
+	if (err != ENOBUFS)
+		return err;
+	return has_ip_link() == wanted ? 0 : ENOMEM;
+}
+
+static int make_ip_link(void)
+{
+	struct message m = ip_message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+	const struct {
+		struct nlattr head;
+		char kind[12];
+	} info = { { NLA_HDRLEN + 10, IFLA_INFO_KIND }, "kiwarp_ip" };
+
+	add_attr(&m, IFLA_LINK, &below, sizeof(below));
+	add_attr(&m, IFLA_LINKINFO, &info, sizeof(info));
+	return judge_ip_link(ask_route(&m), true);
+}
+
+static int unmake_ip_link(void)
+{
+	struct message m = ip_message(RTM_DELLINK, 0);
+
+	return judge_ip_link(ask_route(&m), false);
+}
+
+/**
+ * ip_links() - adding and removing an interface of kiwarp_ip
+ *
+ * Context: user space.
+ */
+void ip_links(void)
+{
+	static const struct op op = { OP("interface of kiwarp_ip", ip_link) };
+
+	below = if_nametoindex("eth0");
+	MUST(below);
+	/* Create the socket before any allocation fails */
+	MUST(!has_ip_link() && !make_ip_link() && has_ip_link() && !unmake_ip_link());
 	walk(&op);
 }

@@ -99,6 +99,7 @@ int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr)
 	mr->ib.rkey = stag;
 	/* A work request makes a fast region or window valid. */
 	mr->stag = mr->dyn ? 0 : stag;
+	/* This allocates nothing and cannot fail: the reserved index has its place in a node. */
 	ret = xa_err(xa_store(&table->mrs, index, mr, GFP_KERNEL));
 	if (ret)
 		xa_erase(&table->mrs, index);

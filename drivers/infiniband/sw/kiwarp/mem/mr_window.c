@@ -92,7 +92,11 @@ static struct kiw_mr *window_region(const struct kiw_mr_section *section, const 
 	*fault = kiw_mr_check(region, pd, window_needs(bind->access), bind->addr, bind->length);
 	if (*fault != KIW_MEM_OK)
 		return NULL;
-	/* Only memory of processes, and no window of a window */
+	/*
+	 * Only memory of processes, and no window of a window. kiw_mr_check() has refused both
+	 * already: a window does not have %IB_ACCESS_MW_BIND, and a fast region is in a protection
+	 * domain of the kernel.
+	 */
 	if (region->umem || region->dmabuf)
 		if (!region->dyn)
 			return region;
