@@ -157,8 +157,11 @@ static bool has_ip_link(void)
 	return has;
 }
 
+/* The kernel says ENFILE if there is no memory for a socket. */
 static int judge_ip_link(int err, bool wanted)
 {
+	if (err == ENFILE)
+		return ENOMEM;
 	if (err != ENOBUFS)
 		return err;
 	return has_ip_link() == wanted ? 0 : ENOMEM;
