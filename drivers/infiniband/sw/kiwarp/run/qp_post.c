@@ -35,7 +35,7 @@ static void qp_kick_stream(struct kiw_qp *qp)
  * @qp: the QP
  *
  * Sends in the caller's context if possible. A tasklet calls completion handlers, so a consumer
- * that posts with BHs off is not called before it has them on again.
+ * that posts with BHs off is not called on this CPU before it has them on again.
  *
  * Context: any; no lock of this driver held.
  */
