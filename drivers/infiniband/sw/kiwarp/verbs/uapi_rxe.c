@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The user ABI of the stock `rxe` provider: its formats, as a &struct kiw_uapi_ops. It has room for
- * immediate data and atomic operations, which siw's has not. rdma/rdma_user_rxe.h of the kernel has
- * the layout, Documentation/uapi.rst the rules. uapi.c has the memory of the rings, and copies
- * requests and responses.
+ * The user ABI of the stock `rxe` provider: its formats, as a &struct kiw_uapi_ops. Its work
+ * requests have room for immediate data and atomic operations, which siw's have not.
+ * rdma/rdma_user_rxe.h of the kernel has the layout, rdma/ib_user_verbs.h that of completions, and
+ * Documentation/uapi.rst the rules. uapi.c has the memory of the rings, and copies requests and
+ * responses.
  *
  * Owns: nothing but the table.
  *
