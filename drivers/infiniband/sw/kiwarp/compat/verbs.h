@@ -137,9 +137,9 @@ static inline void kiw_compat_name_by_user(struct ib_device *ibdev)
 }
 
 /*
- * How rdma_cm finds the device for an address. Before 6.12 it uses the hardware address,
- * which must be GID 0, so a netdev without one cannot be served. Since 6.12 it uses the
- * netdev itself.
+ * How rdma_cm finds the device for an address. In 6.1 it uses the hardware address, which must be
+ * GID 0, so a netdev without one cannot be served. In 6.12 it uses the netdev itself. The releases
+ * in between are not tested, and are treated like 6.1.
  */
 static inline bool kiw_compat_cm_matches_netdev(void)
 {
