@@ -103,7 +103,8 @@ struct kip_settings {
  * @event_lock: protects @events, and events and event_entry of connections; any context
  * @events: connections with pending events
  * @work: work item that handles all connections
- * @conns: all connections and the listener; used by @work, or by open and stop when it is idle
+ * @conns: the listener and all connections, but for Requests that @work has not looked at yet; used
+ *	by @work, or by stop when it is idle
  * @nr_conns: number of connections that have receives
  * @rx_mem: bytes of these receives
  * @listener: NULL when there is none; used by @work, or by stop when it is idle
