@@ -159,7 +159,7 @@ static void unknown_is_unspecific(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kiw_perr_from_wire(0xff, 0xff, 0xff), KIW_PERR_RDMAP_OP_UNSPEC);
 }
 
-/* All 2^16 values on the wire: always an error, and of the layer that reported it */
+/* All 2^16 values on the wire: always an error, of the layer that reported it; unknown: RDMAP */
 static void every_wire_value_is_a_fault(struct kunit *test)
 {
 	unsigned int wire, bad = 0;

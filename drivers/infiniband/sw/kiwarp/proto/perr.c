@@ -34,7 +34,7 @@ const struct kiw_perr_info *kiw_perr_info(enum kiw_perr perr)
 	return &perr_table[perr];
 }
 
-/* The generic fault of a layer, for codes that are not in the table */
+/* The generic fault of a layer, for codes that are not in the table; RDMAP's for unknown layers */
 static enum kiw_perr perr_unspecific(u8 layer, u8 etype)
 {
 	switch (layer) {
@@ -63,8 +63,8 @@ static enum kiw_perr perr_unspecific(u8 layer, u8 etype)
  * sends it.
  *
  * Context: any.
- * Return: the fault; for a code that is not in the table, the generic fault of the layer; never
- * %KIW_PERR_NONE.
+ * Return: the fault; for a code that is not in the table, the generic fault of the layer, or of
+ * RDMAP if the layer is unknown; never %KIW_PERR_NONE.
  */
 enum kiw_perr kiw_perr_from_wire(u8 layer, u8 etype, u8 code)
 {

@@ -16,7 +16,7 @@
  * @KIW_WCS_LOC_LEN: a message longer than the receive that took it, or a bad length posted
  * @KIW_WCS_LOC_PROT: an invalid local STag or range, or a missing right
  * @KIW_WCS_LOC_QP_OP: an invalid work request
- * @KIW_WCS_FLUSHED: never begun, or outcome unknown, because the QP left RTS
+ * @KIW_WCS_FLUSHED: never begun, or outcome unknown, because the QP is in ERROR
  * @KIW_WCS_BAD_RESP: the peer's response does not match the request
  * @KIW_WCS_REM_ACCESS: the peer refused access: STag, range or rights
  * @KIW_WCS_REM_INV_REQ: the peer found the request invalid

@@ -8,10 +8,12 @@
 
 /**
  * struct kiw_term - a received Terminate, decoded
- * @layer: the layer that reports the fault: %KIW_LAYER_RDMAP, %KIW_LAYER_DDP, %KIW_LAYER_LLP
+ * @layer: the layer that reports the fault: %KIW_LAYER_RDMAP, %KIW_LAYER_DDP, %KIW_LAYER_LLP, or an
+ *	unknown one
  * @etype: error type
  * @code: error code
- * @perr: the fault that @layer, @etype and @code stand for, or the layer's generic fault
+ * @perr: the fault that @layer, @etype and @code stand for, or the generic fault of the
+ *	layer, or of RDMAP if the layer is unknown
  * @has_ddp: the Terminate carries the DDP header of the segment at fault
  * @is_read: that segment was our RDMA Read Request
  * @is_untagged: @qn and @msn are valid
