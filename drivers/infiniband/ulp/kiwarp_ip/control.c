@@ -2,9 +2,10 @@
 /*
  * Connection management: one work item per interface makes, accepts and ends connections.
  *
- * As a single work item makes all decisions, it needs no lock for them, and can call rdma_cm
- * without holding one. It never takes the RTNL and never waits for a peer, so stop can wait for it
- * under the RTNL.
+ * As a single work item makes the decisions, it needs no lock for them, and can call rdma_cm
+ * without holding one. It never takes the RTNL and does not wait for a peer, so stop can wait for
+ * it under the RTNL. (siw waits for the peer's TCP in rdma_connect(), and iw_cm for the port mapper
+ * if that is used.)
  *
  * Its inputs are events of connections (conn_event.c), wishes of senders for a connection (tx.c),
  * and the passage of time. proto/peer_fsm.c defines the state machine of a peer;
@@ -25,7 +26,7 @@
 #include "tx.h"
 
 #define TICK			(HZ / 4)
-/* Long enough for the previous listener to end, which still occupies the port */
+/* Usually enough for the previous listener to end, which still occupies the port */
 #define RELISTEN_MIN		(HZ / 32)
 #define RELISTEN_MAX		HZ
 /* A silent peer is probed, then given up. The link is TCP itself, so not within RFC 4755 7.1 */
@@ -381,7 +382,7 @@ static void control_on_rejected(struct kip_dev *dev, struct kip_conn *conn)
 					      KIP_PE_CROSSED : KIP_PE_REJECTED, NULL);
 }
 
-/* Each end of a connection, and of an attempt, is counted once */
+/* The end of a connection or an attempt; one that has been counted is not counted again */
 static void control_on_over(struct kip_dev *dev, struct kip_peer *peer, unsigned int events)
 {
 	if (!(events & KIP_CE_COUNTED))

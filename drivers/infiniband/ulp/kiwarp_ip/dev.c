@@ -2,10 +2,11 @@
 /*
  * The network interface: net_device operations, and reactions to changes of the underlay.
  *
- * The sockets, the NAPI instances (pollers) and the work item of control.c exist between open and
- * stop. Stop proceeds in this order: the stack sends no more packets; connections end; the UDP
- * sockets of the datagram service (udp.c) are closed; the pollers are disabled. All of this runs
- * under the RTNL, and no step waits for a peer.
+ * The sockets, the NAPI instances (pollers) and the work item of control.c exist only between open
+ * and stop, while the underlay has an address. Stop proceeds in this order: the stack sends no more
+ * packets; connections end; the UDP sockets of the datagram service (udp.c) are closed; the pollers
+ * are disabled. All of this runs under the RTNL, and no step waits for a peer, except as control.c
+ * says.
  */
 #include "dev.h"
 
@@ -450,7 +451,7 @@ static int dev_on_inetaddr(struct notifier_block *nb, unsigned long event, void 
 	return NOTIFY_DONE;
 }
 
-/* Called in any context, and a new address is not usable yet: look at it later */
+/* Called in any context, and a new address is rarely usable yet: look at it later */
 static int dev_on_inet6addr(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	dev_look_soon();

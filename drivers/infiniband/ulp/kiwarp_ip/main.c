@@ -14,7 +14,7 @@
 #include "netlink.h"
 #include "netns.h"
 
-/* For work items that may sleep but never wait for a peer */
+/* For work items that may sleep but do not wait for a peer, except as control.c says */
 struct workqueue_struct *kip_wq;
 /* Frees connections, which may take a while; separate so that nothing else waits for it */
 struct workqueue_struct *kip_reap_wq;
