@@ -105,8 +105,8 @@ static bool msg_is_neighbour_discovery(const u8 *packet, unsigned int len)
  * @packet: the first octets of the packet
  * @len: number of octets at @packet; 41 are enough
  *
- * RFC 4755 7: address resolution uses datagrams. Neighbour discovery messages never have
- * extension headers (RFC 4861 6.1, 7.1 and 8.1 define none that a node may send).
+ * RFC 4755 7: address resolution uses datagrams. Neighbour discovery messages have no extension
+ * headers, except those of IPsec; with these they are not recognized.
  *
  * Context: any.
  * Return: connection, datagram, or neither.

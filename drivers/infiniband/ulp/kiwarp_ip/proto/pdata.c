@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Private data: the 8 octets of RFC 4755 6, followed by the fields that flow control needs.
+ * Private data: the 8 octets of RFC 4755 6, followed by the extension of kiwarp_ip.
  *
  * A peer that sends only the 8 octets is refused: nothing would bound the number of its Sends,
  * and a Send that finds no posted receive ends an iWARP connection (RFC 5041 7.1).
@@ -124,7 +124,7 @@ u32 kip_pdata_mtu(u32 local, u32 remote)
 }
 
 /**
- * kip_reason_name() - name of a reason, for log messages
+ * kip_reason_name() - name of a reason
  * @reason: any value
  *
  * Context: any.

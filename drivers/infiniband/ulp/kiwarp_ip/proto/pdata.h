@@ -13,10 +13,11 @@
  * @KIP_REASON_CROSSED: both ends sent a Request, and the other one is used (RFC 4755 3.3)
  * @KIP_REASON_PKEY: the sender is in another partition
  * @KIP_REASON_MTU: its Receive MTU is below %KIP_RX_MTU_MIN
- * @KIP_REASON_FULL: no memory, or no room for another connection
+ * @KIP_REASON_FULL: no memory, no room for another connection, or no RDMA resources for it
  * @KIP_REASON_BUSY: the interface does not take this Request: its mode is datagram, the sender
  *	is not listed, or the Request is stale
- * @KIP_REASON_FORMAT: the private data has another format or contains an impossible address
+ * @KIP_REASON_FORMAT: the private data has another format, or contains an impossible address or
+ *	too few receives
  * @KIP_REASON_COUNT: number of the above
  */
 enum kip_reason {
@@ -38,7 +39,8 @@ enum kip_reason {
  * @pkey: its partition
  * @data_receives: data messages it can take at once
  * @control_receives: control messages it can take in addition
- * @instance: a number that it chose when its interface came up
+ * @instance: a number that it chose when its interface came up, or when it last ended all
+ *	connections
  * @serial: number of Requests it has made since then
  */
 struct kip_pdata {

@@ -105,7 +105,8 @@ struct kip_peer_step kip_peer_fsm(enum kip_peer_state state, enum kip_peer_event
  * @state: any value
  *
  * Context: any.
- * Return: whether they wait; otherwise they leave as datagrams or on the connection.
+ * Return: whether they wait; otherwise there is a connection, or they are sent as datagrams if they
+ * are short enough.
  */
 bool kip_peer_state_waits(enum kip_peer_state state)
 {
@@ -122,7 +123,7 @@ bool kip_peer_state_waits(enum kip_peer_state state)
 }
 
 /**
- * kip_peer_state_name() - name of a state, for log messages
+ * kip_peer_state_name() - name of a state
  * @state: any value
  *
  * Context: any.

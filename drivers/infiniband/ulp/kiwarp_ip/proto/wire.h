@@ -113,7 +113,8 @@ static_assert(sizeof(struct kip_wire_dgram) == 12);
  * @pkey: partition
  * @data_receives: receives that the sender keeps for data messages
  * @control_receives: receives that the sender keeps for control messages
- * @instance: a number that the sender chose when its interface came up
+ * @instance: a number that the sender chose when its interface came up, or when it last ended all
+ *	connections
  * @serial: number of Requests that the sender has made since then, including this one
  */
 struct kip_wire_pdata {
