@@ -9,8 +9,9 @@
  * interface, which may be long gone. The workqueue is common to all interfaces and runs a limited
  * number of work items at a time, so none may wait for a peer.
  *
- * rdma_cm calls the handler with a mutex held. The handler only takes spinlocks and notes
- * events; the interface's work item does the rest.
+ * rdma_cm calls the handler with a mutex held. The handler only takes spinlocks. It notes events,
+ * starts to resolve a route, and lets rdma_cm reject a Request that cannot be noted; the
+ * interface's work item does the rest.
  */
 #include "conn.h"
 

@@ -25,7 +25,10 @@ struct net;
 /* Completions taken from a connection at a time */
 #define KIP_RX_BATCH		16
 #define KIP_TX_RING		64
-/* Control messages in flight: one more than the peer can have unread is always enough */
+/*
+ * Control messages in flight: one more than the peer can have unread. When all are in use, the next
+ * one waits for a completion.
+ */
 #define KIP_TX_CONTROL		(KIP_CONTROL_RECEIVES + 1)
 #define KIP_TX_SGE		(MAX_SKB_FRAGS + 1)
 #define KIP_PDATA_ROOM		64
@@ -140,7 +143,7 @@ struct kip_tx_control {
  * @has_heard: something has been received; @peer's lock
  * @is_blocked: packets have been waiting for credit since @blocked_at; @peer's lock
  * @blocked_at: when that began, in jiffies
- * @seen_tail: @tx_tail when it last moved, or when there was nothing to send; @peer's lock
+ * @seen_tail: @tx_tail when it last moved, or when no packet was in flight; @peer's lock
  * @seen_at: when that was, in jiffies
  * @heard_at: when something was last received, in jiffies
  * @sent_at: when data was last sent, in jiffies

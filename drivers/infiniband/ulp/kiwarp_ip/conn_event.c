@@ -3,7 +3,7 @@
  * Events of connections, which wait for the interface's work item (control.c).
  *
  * They are noted by rdma_cm's handler, by the handlers of the QP and the completion queue, and by
- * the transmit and receive paths, which all run in other contexts than that work item.
+ * the receive path, which all run in other contexts than that work item.
  */
 #include "conn.h"
 #include "dev.h"

@@ -89,7 +89,7 @@ struct kip_settings {
  * @settings: written under RTNL
  * @local: address of the underlay and port; AF_UNSPEC when there is none; RTNL
  * @is_running: between open and stop; written under RTNL
- * @instance: a number chosen at each open
+ * @instance: a number chosen at each open, and when all connections are renewed
  * @serial: number of Requests made since then; used by @work only
  * @nr_requests: Requests of peers that @work has not looked at yet
  * @stats: per-CPU counters

@@ -27,7 +27,7 @@ struct kip_dev;
  * @lock: protects the next six fields, and the sending side of @conn
  * @state: one of enum kip_peer_state; the work item writes it, with @lock held
  * @is_dead: removed from the table
- * @conn: its connection; the work item writes it, with @lock held
+ * @conn: its connection; the work item writes it, or stop when that is idle, with @lock held
  * @mtu: length in bytes of the longest packet that its connection takes
  * @queue: packets waiting for a connection or for credit
  * @queue_bytes: bytes in @queue

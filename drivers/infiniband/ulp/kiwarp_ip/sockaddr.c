@@ -229,7 +229,8 @@ static bool sockaddr_is_of_netdev(const union kip_sockaddr *addr, struct net_dev
  * @port: port to set
  * @before: the address in use, which is kept as long as the underlay has it
  *
- * Otherwise chooses the first global IPv4 address, or else the first global IPv6 address.
+ * Otherwise chooses the first global IPv4 address that is not secondary, or else the first global
+ * IPv6 address that is neither tentative, deprecated nor temporary.
  * Link-local addresses mean nothing to peers, because a link-layer address has no room for a
  * scope.
  *
@@ -263,7 +264,7 @@ bool kip_sockaddr_of_netdev(union kip_sockaddr *addr, struct net_device *netdev,
  * The caller has to poll, as the end of duplicate address detection is not announced.
  *
  * Context: process; RTNL held.
- * Return: whether a global IPv6 address is tentative.
+ * Return: whether the underlay is up and a global IPv6 address is tentative.
  */
 bool kip_sockaddr_is_pending(struct net_device *netdev)
 {

@@ -18,7 +18,7 @@
 
 #include "dev.h"
 
-/* Maximum number of pending errors: a sender that gets none will retransmit */
+/* Maximum number of pending errors: a sender that gets none may get one for a later packet */
 #define QUEUE_MAX	64
 
 /* The MTU to report is kept in skb->cb while the packet is queued */

@@ -381,9 +381,9 @@ void kip_tx_done(struct kip_conn *conn, const struct ib_wc *wc, struct sk_buff_h
  * @dev: the interface
  * @peer: the peer; its lock is not held
  *
- * Called when the peer could not be connected. Short packets leave as datagrams. Senders
- * of longer packets are told only after TELL_AFTER failures in a row: their routes would
- * remember the small MTU for minutes.
+ * Called when the peer could not be connected, or its connection has failed. Short packets leave as
+ * datagrams. Senders of longer packets are told only after TELL_AFTER failures in a row: their
+ * routes would remember the small MTU for minutes.
  *
  * Context: process.
  */

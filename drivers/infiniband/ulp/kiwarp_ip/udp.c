@@ -146,7 +146,8 @@ static void udp_listed_drop_learned(struct kip_udp *udp)
  * the administrator's entry takes the place of a learned one.
  *
  * Context: any but hard interrupts.
- * Return: 0, -EEXIST when it is already listed, -ENOSPC when there are too many, or -ENOMEM.
+ * Return: 0, -EEXIST when it is already listed (0 if the administrator lists a learned one),
+ * -ENOSPC when there are too many, or -ENOMEM.
  */
 int kip_udp_list(struct kip_dev *dev, const union kip_sockaddr *addr, bool is_learned)
 {
@@ -416,7 +417,7 @@ static void udp_deliver(struct kip_dev *dev, const u8 *data, unsigned int len, b
 	}
 	skb_reserve(skb, KIP_PACKET_HEADROOM);
 	skb_put_data(skb, data, len);
-	/* PACKET_MULTICAST keeps the stack from forwarding datagrams for all nodes */
+	/* PACKET_MULTICAST keeps the stack from forwarding unicasts that all nodes got */
 	skb->pkt_type = to_group ? PACKET_MULTICAST : PACKET_HOST;
 	kip_count(dev, KIP_STAT_RX_DATAGRAMS);
 	local_bh_disable();
@@ -437,7 +438,7 @@ static bool udp_receive_one(struct kip_port *port)
 	len = kernel_recvmsg(port->sock, &msg, &kvec, 1, BUFFER, MSG_DONTWAIT);
 	if (len == -EAGAIN)
 		return false;
-	/* Any other error was reported by ICMP, for a datagram sent earlier */
+	/* Any other error says nothing about the datagrams that follow */
 	if (len >= 0 && udp_is_good(dev, port->buffer, len, &to_group) &&
 	    udp_sender_is_good(dev, &from))
 		udp_deliver(dev, port->buffer, len, to_group);

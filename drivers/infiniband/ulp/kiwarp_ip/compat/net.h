@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Kernel version differences: network namespaces. The build defines KIW_HAS_. */
+/*
+ * Kernel version differences: network namespaces, socket addresses, IPv6. The build defines
+ * KIW_HAS_.
+ */
 #ifndef KIP_COMPAT_NET_H
 #define KIP_COMPAT_NET_H
 
