@@ -113,7 +113,7 @@ int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr)
  * @table: the device's table
  * @mr: published in @table
  *
- * When it returns, nothing accesses the memory of @mr, nor @mr itself.
+ * When it returns, nothing accesses memory by @mr, nor @mr itself.
  *
  * Context: process, may sleep. Not inside a section of the table.
  */

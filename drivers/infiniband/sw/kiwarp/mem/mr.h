@@ -30,8 +30,8 @@
 #define KIW_ACCESS_LOCAL_READ	BIT(30)
 
 /*
- * Rights to operations that we do not offer, and hints. Portable programs ask for them
- * without checking. Nobody can use them, so granting them does no harm.
+ * Hints. Portable programs pass them without checking whether a device knows them. They have no
+ * effect here.
  */
 #define KIW_ACCESS_IGNORED \
 	(IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
@@ -82,7 +82,7 @@ enum kiw_mem_fault {
  * @fast: a fast-registration region of a kernel consumer, or NULL
  * @dyn: in a fast region or window: the part that work requests make valid and invalid; or NULL
  *
- * With none of @umem, @dmabuf and @fast it is a DMA region: kernel addresses, the whole
+ * A region with none of @umem, @dmabuf and @fast is a DMA region: kernel addresses, the whole
  * address space. A window has @umem or @dmabuf of its region while it is valid.
  */
 struct kiw_mr {
@@ -174,8 +174,9 @@ void kiw_mr_done_dyn(struct kiw_mr *mr);
  * @section: the current section of the data path
  * @stag: all 32 bits must match
  *
- * The segments of a message have the same STag, so the region used last is tried first. Only fast
- * regions and windows count their users. All other regions exist until the section ends.
+ * Segments that follow each other mostly go to the same region, so the region used last is tried
+ * first. Only fast regions and windows count their users. All other regions exist until the section
+ * ends.
  *
  * Context: BHs off.
  * Return: the MR, valid until kiw_mr_done(), or NULL.
@@ -233,7 +234,7 @@ static inline bool kiw_mr_in_bounds(const struct kiw_mr *mr, u64 addr, u64 len)
  * @addr: tagged offset of the first byte
  * @len: length in bytes
  *
- * The checks are made in the order in which RFC 5041 7 and RFC 5040 7 list the errors.
+ * RFC 5041 7.1 and RFC 5040 7.2. A range that wraps is not reported as out of bounds.
  *
  * Context: any, inside a section of the table.
  * Return: %KIW_MEM_OK, or the first fault found.

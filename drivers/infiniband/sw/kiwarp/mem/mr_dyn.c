@@ -4,7 +4,8 @@
  *
  * Owns: the count of an STag's users, and the order in which STags become valid and invalid. The
  * transmit engine executes the work requests, in the order of the send queue. The receive engine
- * invalidates on behalf of the peer. mr_fast.c and mr_window.c say which memory an STag stands for.
+ * invalidates on behalf of the peer, and the sink of a Read with invalidation. mr_fast.c and
+ * mr_window.c say which memory an STag stands for.
  *
  * Once an invalidation has completed, nothing touches the memory any more. Code that is about to
  * copy to or from the memory is a user: it first increments the user count, then checks whether the
@@ -101,7 +102,7 @@ void kiw_dyn_grant(struct kiw_mr *mr, u64 stream, u32 stag, int access, const ch
 	mr->access = access;
 	mr->dyn->last = stag;
 	mr->dyn->stream = stream;
-	/* Pairs with kiw_mr_look_up(): a user that sees the STag also sees what it stands for. */
+	/* Pairs with mr_enter(): a user that sees the STag also sees what it stands for. */
 	smp_store_release(&mr->stag, stag);
 	dyn_trace(mr, stag, what);
 }
@@ -116,7 +117,7 @@ void kiw_dyn_revoke(struct kiw_mr *mr)
 {
 	lockdep_assert_held(&mr->dyn->lock);
 	WRITE_ONCE(mr->stag, 0);
-	/* Pairs with the barrier in kiw_mr_look_up(). */
+	/* Pairs with the barrier in mr_enter(). */
 	smp_mb();
 	while (atomic_read_acquire(&mr->dyn->users))
 		cpu_relax();

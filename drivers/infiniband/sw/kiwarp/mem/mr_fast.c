@@ -119,7 +119,7 @@ static bool fast_take_mapping(struct kiw_mr *mr)
  * Context: within @section, BHs off.
  * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such region, or it is already valid;
  * %KIW_MEM_ASSOC: it belongs to another PD; %KIW_MEM_ACCESS: not a fast region;
- * %KIW_MEM_BOUNDS: the mapped memory is shorter than the region, or that extends beyond 2^64.
+ * %KIW_MEM_BOUNDS: the mapped memory is shorter than the region, or that extends to 2^64 or beyond.
  */
 enum kiw_mem_fault kiw_fast_register(const struct kiw_mr_section *section, const struct ib_pd *pd,
 				     u32 stag, int access)

@@ -167,8 +167,9 @@ static enum kiw_mem_fault window_bind(const struct kiw_mr_section *section, stru
  * @stag: index of the window, with its new key
  * @bind: what to bind it to
  *
- * A window of type 1 may be bound already. Length 0 makes it invalid. When this returns, nothing
- * accesses the memory of the former binding by the former STag. A window of type 2 must be invalid.
+ * A window of type 1 may be bound already. Length 0 makes it invalid. After success, nothing
+ * accesses the memory of the former binding by the former STag; after a fault that binding remains.
+ * A window of type 2 must be invalid.
  *
  * Context: within @section, BHs off.
  * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such window or region, or the window is valid;

@@ -16,7 +16,7 @@
  * @access: IB_ACCESS_LOCAL_WRITE to receive into it, or %KIW_ACCESS_LOCAL_READ
  *
  * Entries of length 0 refer to no memory and are not checked. The answer is valid until the
- * section ends.
+ * section ends or, for a fast region, until the region becomes invalid.
  *
  * Context: any, inside a section of the MR table.
  * Return: %KIW_MEM_OK, or what is wrong with the first bad entry.

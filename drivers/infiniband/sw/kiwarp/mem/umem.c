@@ -34,7 +34,8 @@ static void umem_list_pages(struct kiw_umem *umem)
  * @ibdev: the device it is for
  * @start: user address of the first byte
  * @length: length in bytes, 1..%KIW_UMEM_MAX_BYTES
- * @access: enum ib_access_flags; with a right to write, the pages are pinned writable
+ * @access: enum ib_access_flags; with a right to write, or to bind windows, the pages are pinned
+ *	writable
  *
  * The pages count against the process's RLIMIT_MEMLOCK.
  *
