@@ -4,8 +4,8 @@
  *
  * Owns: the kernel format of completion rings, which is an array of &struct kiw_wc, and the
  * translation of &struct kiw_wc to &struct ib_wc. The ring's memory belongs to the code that
- * allocated it. kiw_cq_resize() may replace the ring, so when the queue is destroyed that code
- * frees the ring that @ring points to by then.
+ * allocated it. kiw_cq_resize() and kiw_uapi_resize_cq() may replace the ring, so when the queue is
+ * destroyed that code frees the ring that @ring points to by then.
  *
  * Contexts: completions are posted and polled in any context. Only the queue's tasklet and,
  * for an overrun, its work item call the consumer's handlers: never under a lock of ours,
@@ -94,8 +94,8 @@ void *kiw_cq_kernel_ring(u32 size)
  * kiw_cq_init() - initialize a completion queue
  * @cq: the queue; the core has set up its @ib already
  * @ops: format of @ring
- * @ring: zeroed; stays the caller's, valid until kiw_cq_uninit() has returned; in the
- *	kernel format kiw_cq_resize() may replace it
+ * @ring: empty; stays the caller's, valid until kiw_cq_uninit() has returned or another ring has
+ *	replaced it
  * @size: slots of @ring, a power of two
  * @stats: the device's counters
  * @overrun: called once when the queue was overrun, after the consumer's handler, in

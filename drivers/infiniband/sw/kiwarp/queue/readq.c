@@ -3,8 +3,8 @@
  * Three queues of a QP: the work requests that were started and have not completed (pend ring), its
  * outstanding Reads (ORQ), and the peer's Reads (inbound Reads).
  *
- * Context: set up in process context; used under the socket lock, which protects
- * everything here.
+ * Context: set up in process context; used under the socket lock, or the QP's mutex if there is no
+ * socket, which protects everything here.
  */
 #include "readq.h"
 
@@ -15,8 +15,9 @@
 #include "proto/ring.h"
 
 /*
- * Rings are allocated when they are needed, to save memory on idle connections. The exception is a
- * stream on which memory reclaim may depend: its first request must not fail for lack of memory.
+ * Rings are allocated when they are needed, to save memory on idle connections. The exceptions are
+ * a pend ring of more than a page, see kiw_pend_init(), and a stream on which memory reclaim may
+ * depend: its first request must not fail for lack of memory.
  */
 static int readq_init(size_t bytes, bool is_memalloc, void **slots)
 {

@@ -8,7 +8,7 @@
  * so a ring is allocated when it is first needed: call kiw_pend_ready() and its siblings before
  * adding an entry. A pend ring of more than a page is allocated with the QP. A stream that may use
  * the kernel's memory reserves gets its rings when it is set up. The queues are used under the
- * socket lock.
+ * socket lock, or the QP's mutex if there is no socket.
  */
 #ifndef KIW_READQ_H
 #define KIW_READQ_H
@@ -188,7 +188,7 @@ void kiw_inq_done(struct kiw_inq *inq);
  * @ring: the ring
  *
  * Context: serialised by the caller.
- * Return: true: no work request may start before another one completes.
+ * Return: true: no work request may start before another one completes, or the ring has no slots.
  */
 static inline bool kiw_pend_is_full(const struct kiw_pend_ring *ring)
 {

@@ -5,7 +5,7 @@
  * Owns: the limit and its event, IB_EVENT_SRQ_LIMIT_REACHED. Setting the limit arms the event. It
  * is raised once, when a message leaves fewer receives than the limit in the queue. A work item
  * raises it, because the consumer may sleep in its handler, which must not be called under our
- * locks. The ring's memory belongs to the code that allocated it. kiw_srq_resize() may replace the
+ * locks. The ring's memory belongs to the code that allocated it. kiw_srq_move() may replace the
  * ring, so when the queue is destroyed, that code frees the ring that the queue has by then.
  *
  * Contexts: all QPs that share the queue fetch receives in softirq or with BHs off. Locks:
@@ -35,7 +35,7 @@ static void srq_raise_limit_event(struct work_struct *work)
  * kiw_srq_init() - initialize a shared receive queue
  * @srq: the queue; the core has set up its @ib already
  * @ops: format of @ring
- * @ring: zeroed; stays the caller's, valid until kiw_srq_uninit() has returned or another ring has
+ * @ring: empty; stays the caller's, valid until kiw_srq_uninit() has returned or another ring has
  *	replaced it
  * @size: slots of @ring, a power of two
  * @max_sge: maximum number of SGEs of a receive
@@ -116,7 +116,7 @@ int kiw_srq_fetch(struct kiw_srq *srq, struct kiw_rwqe *wqe)
  * set the limit before they post the first receive. Only a message that needs a receive raises it.
  *
  * Context: any; takes @srq->rq.lock.
- * Return: 0, or -EINVAL: more than the queue can hold; nothing has changed.
+ * Return: 0, or -EINVAL: more than the ring has slots; nothing has changed.
  */
 int kiw_srq_set_limit(struct kiw_srq *srq, u32 limit)
 {

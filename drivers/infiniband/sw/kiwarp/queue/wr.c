@@ -4,7 +4,8 @@
  *
  * Owns: the kernel format of send and receive rings, which are arrays of the internal format. A
  * work request is translated and checked when it is posted. So all entries of a kernel ring are
- * good, and the poster of a bad work request gets the error.
+ * well-formed, and the poster of a malformed work request gets the error. What depends on memory is
+ * checked when the work request is executed.
  *
  * An entry has room for KIW_MAX_SGE SGEs. If a send ring allows more, an array after the entries
  * holds the SGEs of work requests that have more: one row for each slot, and one more row for the
@@ -261,7 +262,7 @@ void *kiw_rq_kernel_ring(u32 size)
  *
  * Context: any; takes @sq->lock.
  * Return: 0; -ENOMEM: the ring is full; -EOPNOTSUPP: the operation is not offered, or not on this
- * connection; -EINVAL: flags, SGEs or length out of bounds.
+ * connection; -EINVAL: flags, SGEs or length out of bounds, or a malformed registration.
  */
 int kiw_sq_post(struct kiw_sq *sq, const struct ib_send_wr *wr)
 {

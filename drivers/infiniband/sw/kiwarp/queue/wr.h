@@ -16,7 +16,7 @@
 
 #include "proto/perr.h"
 
-/* SGEs of a work request: as many as the rings of user space hold */
+/* SGEs of a work request: as many as the rings of siw's ABI hold; others have room for more */
 #define KIW_MAX_SGE	6
 /* SGEs of a Send or Write of a kernel consumer: pages of a kernel, 128 KiB if they are of 4 KiB */
 #define KIW_MAX_SEND_SGE 32
@@ -44,7 +44,8 @@
  * Documentation/uapi.rst lists the operations of each user ABI. Only processes have
  * %KIW_WR_BIND_MW: the kernel has no verb for it. Their order matters: operations up to
  * %KIW_WR_WRITE are a single message of payload; those up to %KIW_WR_WRITE_IMM begin with such a
- * message, unless its length is 0; those with a response are contiguous.
+ * message, unless its length is 0; those with a response are contiguous, and so are those that send
+ * nothing.
  */
 enum kiw_wr_op {
 	KIW_WR_SEND,
@@ -197,7 +198,7 @@ struct kiw_rq;
 
 /**
  * struct kiw_rq_move - receives on their way to another ring of the queue
- * @ring: the new ring, zeroed; after the move: the old one
+ * @ring: the new ring, empty; after the move: the old one
  * @size: slots of the new ring, a power of two
  * @next: position of the first receive that is not in the new ring
  * @end: position behind the last receive that moves
