@@ -8,9 +8,9 @@
  * system call takes that reference away, so the kernel may use the ring until then. Pages that are
  * still mapped live as long as their mapping; the driver no longer knows of them.
  *
- * A call that creates an object checks the request, allocates the rings and delivers the response,
- * in this order, before the object itself is set up. So when the response cannot be delivered, only
- * the rings have to be freed.
+ * A call that creates a queue or a QP checks the request, allocates the rings and delivers the
+ * response, in this order, before the object itself is set up. So when the response cannot be
+ * delivered, only memory has to be freed.
  *
  * Contexts: process. Locks: that of a completion queue or a shared receive queue, while its ring is
  * replaced.
@@ -40,9 +40,8 @@ struct uapi_ring {
 };
 
 /*
- * Allocate zeroed memory for a ring. Most rings of a QP fit into a page, which needs no kernel
- * mapping. The others do not use vmalloc_user(), because the memory must be charged to the
- * process's cgroup.
+ * Allocate zeroed memory for a ring. A short ring fits into a page, which needs no kernel mapping.
+ * The others do not use vmalloc_user(), because the memory must be charged to the process's cgroup.
  */
 static void *uapi_alloc_pages(size_t bytes)
 {
@@ -253,7 +252,7 @@ int kiw_uapi_open(struct ib_ucontext *uctx, struct ib_udata *udata)
  * @cq: the queue, not initialised yet; sets its @user
  * @slots: slots of the ring, a power of two
  * @udata: the request
- * @ring: set to the ring; zeroed memory
+ * @ring: set to the ring, which is empty
  *
  * The caller owns the ring and frees it with kiw_ring_free(). On error there is none.
  *
@@ -348,7 +347,7 @@ int kiw_uapi_resize_cq(struct kiw_cq *cq, u32 slots, struct ib_udata *udata)
  * @srq: the queue, not initialised yet; sets its @user
  * @slots: slots of the ring, a power of two
  * @udata: the request
- * @ring: set to the ring; zeroed memory
+ * @ring: set to the ring, which is empty
  *
  * The caller owns the ring and frees it with kiw_ring_free(). On error there is none.
  *

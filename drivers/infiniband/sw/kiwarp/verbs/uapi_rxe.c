@@ -8,13 +8,15 @@
  *
  * Owns: nothing but the table.
  *
- * A ring begins with a header: the size of its slots, for the process, and one index for each side,
- * which is the number of a slot. Equal indices mean an empty ring, so one slot always stays empty.
+ * A ring begins with a header: the size and number of its slots, for the process, and one index for
+ * each side, which is the number of a slot. Equal indices mean an empty ring, so one slot always
+ * stays empty.
  *
  * A ring is hostile. The kernel keeps its own index in its own memory, and only publishes it. The
  * index of the process is masked, so any value is the number of a slot. Each field of a slot is
  * read once, and what was read is checked and used. The kernel writes to no slot but those of
- * completions. So the worst that a process can do is to post nonsense to itself.
+ * completions, and those of a new ring, to which it copies entries unchecked. So the worst that a
+ * process can do is to post nonsense to itself.
  *
  * Contexts: fetching and completing anywhere, under the lock of the queue; looking whether there
  * are sends anywhere, without it; the rest in process context.

@@ -108,7 +108,7 @@ err_count:
  *
  * Context: process; may sleep. The queue may be in use.
  * Return: 0; -EOPNOTSUPP: the user ABI cannot; -EINVAL: outside the limits of the device, or a bad
- * request; -EBUSY: more completions than @cqe wait to be polled; -ENOMEM; -EFAULT.
+ * request; -EBUSY: more completions wait to be polled than would fit; -ENOMEM; -EFAULT.
  */
 int kiw_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 {

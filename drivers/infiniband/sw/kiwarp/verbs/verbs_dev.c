@@ -44,8 +44,9 @@ static u64 verbs_fw_version(void)
 }
 
 /*
- * The atomicity that processes get; kernel consumers can use atomic operations in any case. The
- * operations exclude those of the CPU if it has atomic instructions for 64 bits (mem/mr_atomic.c).
+ * The atomicity that processes get; kernel consumers can use atomic operations with either link
+ * type. The operations exclude those of the CPU if it has atomic instructions for 64 bits
+ * (mem/mr_atomic.c).
  */
 static enum ib_atomic_cap verbs_atomic_cap(const struct kiw_device *dev)
 {

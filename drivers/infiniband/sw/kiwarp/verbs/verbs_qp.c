@@ -153,8 +153,8 @@ static void qp_get_caps(const struct kiw_qp *qp, struct ib_qp_cap *cap)
  *
  * Context: process; may sleep.
  * Return: 0; -EINVAL: outside the limits of the device, or a bad request; -EOPNOTSUPP:
- * a type other than RC, or a create flag; -ENOMEM: no memory, or too many QPs; -EBUSY:
- * no number is free; -EFAULT.
+ * a type other than RC, or a create flag other than IB_QP_CREATE_NETIF_QP, which only kernel
+ * consumers have; -ENOMEM: no memory, or too many QPs; -EBUSY: no number is free; -EFAULT.
  */
 int kiw_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
@@ -293,8 +293,8 @@ static int qp_modify_state(struct kiw_qp *qp, enum ib_qp_state state)
  *
  * Context: process; may sleep.
  * Return: 0; -EINVAL: not possible from this state, or the current state in @attr is not that
- * of the QP; -EOPNOTSUPP: an unknown attribute, or new queue sizes. On error nothing has
- * changed.
+ * of the QP; -EOPNOTSUPP: an unknown attribute, new queue sizes, or the event of a drained send
+ * queue. On error nothing has changed.
  */
 int kiw_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
 {

@@ -4,8 +4,8 @@
  *
  * Owns: nothing. Process context; values are snapshots. The core does not free the object itself
  * during the call, but a consumer may be destroying it at the same time. So the functions here
- * access nothing that destroying it frees, except a QP's queues, and these only with the QP's
- * mutex held. Rings are never read.
+ * access nothing that destroying it frees, except a QP's stream and queues, and these only with the
+ * QP's mutex held. Rings are never read.
  */
 #include <net/ipv6.h>
 #include <rdma/iw_cm.h>
@@ -153,7 +153,7 @@ int kiw_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
  * @msg: the answer being built
  * @ibcq: the queue
  *
- * The read position in a ring that a process has mapped is known only to that process.
+ * The read position in a ring that a process has mapped belongs to that process, and is not shown.
  *
  * Context: process; takes the queue's lock. The core does not free the queue during the call.
  * Return: 0, or -EMSGSIZE: no room.
@@ -270,9 +270,10 @@ static bool res_is_addr(const struct sockaddr_storage *a, const struct sockaddr_
 }
 
 /*
- * Does an endpoint belong to the rdma_cm_id with these addresses? A device has one endpoint for
- * each pair of addresses. Only rdma_cm can find the iw_cm_id of an rdma_cm_id, and this module does
- * not depend on rdma_cm.
+ * Does an endpoint belong to the rdma_cm_id with these addresses? Most pairs of addresses have one
+ * endpoint. If a consumer makes several connections from one port to one destination
+ * (rdma_set_reuseaddr()), the first endpoint is shown for all of them. Only rdma_cm can find the
+ * iw_cm_id of an rdma_cm_id, and this module does not depend on rdma_cm.
  */
 static bool res_ep_is_of(const struct kiw_ep *ep, const struct rdma_addr *addr)
 {
