@@ -2,20 +2,22 @@
 /*
  * Coalesces the doorbells of user send queues.
  *
- * A process rings for an entry only if the previous entry has been taken. Taking each entry at
- * once is best for a process that waits for its completion. With many entries in flight it is
- * expensive: each costs a system call, a call into TCP and a segment. A process that has not
- * reaped the completions it already has does not wait yet. So its entry stays in the queue for a
- * short time. The provider does not ring for further entries while it is there, and they are sent
- * together.
+ * With siw's ABI, a process rings for an entry if the previous entry has been taken. Taking
+ * each entry at once is best for a process that waits for its completion. With many entries in
+ * flight it is expensive: each costs a system call, a call into TCP and a segment. A process that
+ * has not reaped the completions it already has does not wait yet. So its entry stays in the queue
+ * for a short time. The provider does not ring for further entries while it is there, and they are
+ * sent together. With rxe's ABI, the provider rings for every post. There the next doorbell ends
+ * the delay, and the entries of both posts are sent together.
  *
  * That time is at most the time since the previous doorbell, so the delay costs no more than
- * another doorbell would. The first entry is never delayed, because nothing has completed then. A
- * process that leaves completions in place and waits for something else would lose by the delay.
- * So if the delay gathered nothing, the next %DOORBELL_PROMPT doorbells are not delayed. Anything
- * else that runs the engine takes the entries as well.
+ * another doorbell would. The first entry is never delayed, because there is no previous doorbell.
+ * A process that leaves completions in place and waits for something else would lose by the delay.
+ * So if the delay gathered nothing, the next %DOORBELL_PROMPT doorbells that could be delayed are
+ * not. Anything else that runs the engine takes the entries as well.
  *
- * Contexts: doorbells in process context, the timer in softirq. No locks.
+ * Contexts: doorbells in process context, the timer in softirq. No locks here; looking for
+ * completions that were not reaped may take that of the CQ.
  */
 #include "doorbell.h"
 
@@ -32,7 +34,7 @@
 /* Maximum delay: time for a few system calls on any machine */
 #define DOORBELL_WAIT_NS	(50 * NSEC_PER_USEC)
 
-/* Doorbells answered at once after a delay that gathered nothing */
+/* Doorbells that could be delayed, but are not, after a delay that gathered nothing */
 #define DOORBELL_PROMPT		16
 
 static struct kiw_qp *doorbell_qp(struct kiw_doorbell *db)

@@ -10,7 +10,7 @@
  * struct kiw_doorbell - doorbell of a QP whose rings a process has mapped
  * @timer: runs the transmit engine after a delay
  * @last: time of the previous doorbell, ktime_get_ns()
- * @prompt: number of doorbells still to be answered at once
+ * @prompt: number of doorbells that could be delayed, but are still to be answered at once
  *
  * Threads may ring concurrently: a stale @last or @prompt does no harm.
  */

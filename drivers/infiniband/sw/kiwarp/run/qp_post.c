@@ -60,7 +60,7 @@ void kiw_qp_kick(struct kiw_qp *qp)
  *
  * Context: any.
  * Return: 0, or -errno: -EINVAL: malformed, or no connection yet; -ENOMEM: queue full;
- * -EOPNOTSUPP: the device does not offer this operation.
+ * -EOPNOTSUPP: the device does not offer this operation, or not on this connection.
  */
 int kiw_qp_post_send(struct kiw_qp *qp, const struct ib_send_wr *wr,
 		     const struct ib_send_wr **bad_wr)

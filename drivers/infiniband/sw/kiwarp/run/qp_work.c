@@ -3,10 +3,10 @@
  * Queue pairs: their work item and tasklet, connecting, resetting, lifetime.
  *
  * This file is above the engines and runs them. They run under the socket lock: in TCP's
- * callbacks, in the poster's context (qp_post.c), in the QP's tasklet or, if a process owns the
- * socket at that moment, in the QP's work item. The work item also executes the actions of the
- * state machine, in the order of their bits (proto/qp_fsm.h), and never runs concurrently with
- * itself:
+ * callbacks, in the poster's context (qp_post.c), in the QP's tasklet, in kiw_qp_start() or, if a
+ * process owns the socket at that moment, softirqs give way or memory was short, in the QP's work
+ * item. The work item also executes the actions of the state machine, in the order of their bits
+ * (proto/qp_fsm.h), and never runs concurrently with itself:
  *
  *   CLEAN        forget the stream, drop posted work requests
  *   SHUTDOWN     start the timer of an orderly close and let the engines finish
@@ -241,7 +241,7 @@ static void qp_forget_stream(struct kiw_qp *qp)
 		return;
 	qp_stop_engines(qp);
 	WRITE_ONCE(qp->ks, NULL);
-	/* Wait for readers in qp_kick_stream() to leave their read-side critical sections. */
+	/* Wait for qp_kick_stream() and qp_bh(), which may have read it before. */
 	synchronize_rcu_expedited();
 	kiw_tx_uninit(qp);
 	kiw_sock_put(ks);
@@ -263,7 +263,10 @@ static void qp_drop_posted(struct kiw_qp *qp)
 		;
 }
 
-/* Return to the initial state. Nothing reads these fields while there is no stream. */
+/*
+ * Return to the initial state. Without a stream, these fields are only used with the mutex held,
+ * except that a resource query reads @term.
+ */
 static void qp_clean(struct kiw_qp *qp)
 {
 	qp_forget_stream(qp);
