@@ -5,11 +5,11 @@
  * rdma_cm passes a QP to iw_cm as a number, and a process chooses that number freely. iw_cm
  * asks the driver for the QP (kiw_iw_get_qp()), so the driver decides which callers may use it:
  *
- *  - A QP that was created through a uverbs file may be used by every process that has this file
+ *  - A QP that was created through a uverbs file may be used by a process that has this file
  *    open: it could destroy or modify the QP through the file anyway. A child inherits
- *    the file across fork(), and the file can be passed to another process. Credentials are
- *    not enough: processes of different containers can have the same user ID in one user
- *    namespace.
+ *    the file across fork(), and the file can be passed to another process. The search for the
+ *    file is limited, see kiw_caller_may_find(). Credentials are not enough: processes of
+ *    different containers can have the same user ID in one user namespace.
  *  - Such a QP may also be used by a process with CAP_SYS_PTRACE in the user namespace of the
  *    process that created the QP. It could read and change the memory of that process anyway.
  *  - The QP of a kernel consumer may be used by a kernel thread. In a process, it may be used only

@@ -80,7 +80,7 @@ void kiw_qp_todo(struct kiw_qp *qp, unsigned long todo)
 	spin_unlock_irqrestore(&qp->lock, flags);
 }
 
-/* The only writer of the state */
+/* The only writer of the state after kiw_qp_init() */
 static void qp_set_state(struct kiw_qp *qp, enum kiw_qp_state state)
 {
 	lockdep_assert_held(&qp->lock);
@@ -272,7 +272,7 @@ void kiw_qp_foresee_fault(struct kiw_qp *qp, enum kiw_perr perr)
  * @wc: the completion; if it has failed, its @term is set
  *
  * If the CQ is full, the completion is lost and the consumer can no longer know the state of the
- * QP. So the QP ends with a Terminate, and so will the other QPs of @cq.
+ * QP. So the QP ends, with a Terminate if one can be sent, and so will the other QPs of @cq.
  *
  * Context: socket lock held if there is a stream, BHs off.
  */

@@ -2,10 +2,10 @@
 /*
  * Queue pairs: the object, its state, its faults.
  *
- * Owns: &struct kiw_qp. Only qp_set_state() writes its state, as the table in proto/qp_fsm.c
- * says. kiw_qp_handle_event() accepts events in any context. Actions that may sleep (shutting the
- * stream down, flushing, reporting) are left to the QP's work item, which executes them in order
- * (run/qp_work.c). See Documentation/lifetime.rst.
+ * Owns: &struct kiw_qp. Once it is set up, only qp_set_state() writes its state, as the table in
+ * proto/qp_fsm.c says. kiw_qp_handle_event() accepts events in any context. Actions that may sleep
+ * (shutting the stream down, flushing, reporting) are left to the QP's work item or a reset, which
+ * execute them in order (run/qp_work.c). See Documentation/lifetime.rst.
  */
 #ifndef KIW_QP_H
 #define KIW_QP_H
@@ -115,8 +115,8 @@ struct kiw_conn_params {
  * @doorbell: coalesces the doorbells of a process that has the rings mapped
  * @mutex: serialises connecting, starting, resetting and @work; protects changes of @ks, @conn,
  *	@sweep_ms, @has_left_srq and @is_ending; taken before the socket lock
- * @ks: the stream; set once before START, cleared when the QP is reset to IDLE or destroyed; the
- *	engines use it under the socket lock
+ * @ks: the stream; set by kiw_qp_connect(), cleared when that fails and when the QP is reset to
+ *	IDLE or destroyed; the engines use it under the socket lock
  * @conn: the parameters that MPA startup negotiated; set before @ks, then only read
  * @sweep_ms: delay until the next look for receives posted in ERROR, in milliseconds
  * @has_left_srq: IB_EVENT_QP_LAST_WQE_REACHED was raised
