@@ -73,8 +73,8 @@ static bool device_is_addressless(const struct net_device *ndev)
 
 /*
  * Is the netdev a port of a bond, team, bridge or switch, to which its traffic belongs? Such a port
- * has no IP address that rdma_cm could match, so a device on it would never be found, or be found
- * instead of its master's. A port of a VRF keeps its addresses.
+ * normally has no IP address that rdma_cm could match, so a device on it would not be found, or be
+ * found instead of its master's. A port of a VRF keeps its addresses.
  */
 static bool device_is_port_of_another(const struct net_device *ndev)
 {
@@ -102,7 +102,7 @@ static int device_check_netdev(const struct net_device *ndev)
 
 /*
  * Make GID 0: the hardware address, zero padded, or a random one if there is none. rdma_cm of Linux
- * 6.1 expects the hardware address. Later versions only require that the GID is not zero.
+ * 6.1 expects the hardware address. In 6.12 it is enough that the GID is not zero.
  */
 static void device_make_gid(const struct net_device *ndev, union ib_gid *gid)
 {
@@ -150,7 +150,8 @@ static int device_init(struct kiw_device *dev, const char *name)
 		goto err_stats;
 	/*
 	 * Unbound: work items may run long. Reclaim: see Documentation/overview.rst, Memory. The
-	 * name of a workqueue has up to 31 characters; newer kernels warn about longer ones.
+	 * name of a workqueue has up to 31 characters in Linux 6.12, which warns about longer ones;
+	 * 6.1 cuts it after 23.
 	 */
 	dev->wq = alloc_workqueue("kiwarp-%.24s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
 	if (!dev->wq) {

@@ -19,7 +19,10 @@
 #include "sock/sock.h"
 #include "stats.h"
 
-/* True limits, as ibv_devinfo shows them */
+/*
+ * True limits. ibv_devinfo shows them, but on a device of type kiwarp-ext the spare slot of a ring
+ * is subtracted from the sizes of queues, and other devices have no windows.
+ */
 #define KIW_MAX_QP		65536
 #define KIW_MAX_QP_WR		32768
 #define KIW_MAX_CQ		65536

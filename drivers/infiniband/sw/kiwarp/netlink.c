@@ -4,8 +4,8 @@
  *
  * Owns: the link types, which select the user ABI of their devices. With the parameter siw_type
  * there is another type, "siw", for programs that name that driver. The core loads this module
- * when the type is requested, looks the netdev up in the caller's namespace, requires
- * CAP_NET_ADMIN, and handles `rdma link delete` by itself. Process context.
+ * when one of the first two types is requested, looks the netdev up in the caller's namespace,
+ * requires CAP_NET_ADMIN, and handles `rdma link delete` by itself. Process context.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * How a device makes connections: a table of settings, each a number with a range. Module
- * parameters are the defaults. A device takes a copy when it is added, and policy_sysfs.c
- * lets an administrator change that copy. A connection takes a copy of the device's settings.
+ * How a device makes connections: a table of settings, each stored as a number. Module parameters
+ * are the defaults. A device takes a copy when it is added, and policy_sysfs.c lets an
+ * administrator change that copy. A connection takes a copy of the settings that it negotiates
+ * with. The others are read from the device when they are needed.
  *
  * Documentation/policy.rst explains each setting.
  */

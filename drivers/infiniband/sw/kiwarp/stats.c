@@ -108,7 +108,8 @@ u64 kiw_stats_read(const struct kiw_stats *stats, enum kiw_stat stat)
  * @stats: the device's counters
  * @perr: the fault
  *
- * Counts CRC errors in their own counter, and any other fault by its layer and by its kind.
+ * Counts CRC errors in their own counter, and any other fault by its layer and, if its kind has a
+ * counter, by its kind.
  *
  * Context: any.
  */
