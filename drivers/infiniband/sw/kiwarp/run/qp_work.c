@@ -37,7 +37,7 @@
 
 #include "qp/qp.h"
 
-/* Time limit for an orderly close; then the stream is reset */
+/* Time limit for an orderly close; then the QP ends, and an unfinished stream is reset */
 #define QP_CLOSE_MS	5000
 
 /* How often a process's receive ring is checked for entries in ERROR; doubles up to the maximum */
