@@ -53,8 +53,8 @@ enum kiw_cm_state {
  * @KIW_CME_ACCEPT_P2P: the same, but nothing is sent before the peer's first FPDU
  * @KIW_CME_REJECT: the consumer rejected
  * @KIW_CME_UNSENT: the QP has the stream, but our Reply could not be sent
- * @KIW_CME_UNDELIVERED: iw_cm had no memory for the event of the previous step:
- *	UPCALL_REQUEST or UPCALL_REPLY_OK
+ * @KIW_CME_UNDELIVERED: iw_cm did not take the event of the previous step, UPCALL_REQUEST or
+ *	UPCALL_REPLY_OK: it had no memory, or the listener was stopped
  * @KIW_CME_BAD_FRAME: what the peer sent is not an MPA frame
  * @KIW_CME_LOST: the stream could not be connected, or ended
  * @KIW_CME_FAILED: something failed at this end, which still has the stream, or no accept could

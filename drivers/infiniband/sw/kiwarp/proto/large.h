@@ -59,7 +59,8 @@ static inline bool kiw_large_is_used(enum kiw_fpdus fpdus, bool is_announced)
  * kiw_large_rtr_to() - the TO of an RTR by RDMA Write
  * @fpdus: the policy
  *
- * The RTR of an initiator is an empty RDMA Write anyway, so its announcement takes no message.
+ * Such an RTR is an empty RDMA Write anyway, so the announcement of an initiator takes no separate
+ * message. An initiator with another RTR, or without one, does not announce itself.
  *
  * Context: any.
  * Return: the TO.

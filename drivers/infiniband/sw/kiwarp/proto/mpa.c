@@ -192,9 +192,9 @@ static bool mpa_read_extent(const u8 *head, u32 avail, struct kiw_fpdu *fpdu)
  * @fpdu: set to the extent of the FPDU; while @avail is less than 2 octets, to that of
  *	the smallest possible FPDU
  *
- * RFC 5044 4.1 and 6. A ULPDU that cannot hold a DDP header (RFC 5041 4) or is longer than the
- * 64768 octets of RFC 5044 3 is refused without waiting for its octets. The receiver must treat
- * it as a framing fault.
+ * RFC 5044 4.1 and 6. A ULPDU that is shorter than a tagged DDP header (RFC 5041 4) or longer
+ * than the 64768 octets of RFC 5044 3 is refused without waiting for its octets. The receiver must
+ * treat it as a framing fault.
  *
  * Context: Any.
  * Return: %KIW_MPA_RX_MORE: fewer than @fpdu->total octets have arrived;

@@ -111,12 +111,12 @@ static void neg_encode_enhanced(const struct kiw_mpa_frame *frame, u8 *buf)
  * @reply: a Reply is expected, else a Request
  * @local: this end; only the revisions it speaks are used
  * @frame: the decoded frame; valid only with %KIW_MPA_OK
- * @need: octets that the stream must have before another call can tell more; with
- *	%KIW_MPA_OK the length of the frame, which is what the caller consumes
+ * @need: with %KIW_MPA_OK the length of the frame, which is what the caller consumes; with
+ *	%KIW_MPA_MORE as much of that as is known so far
  *
  * RFC 5044 7.1.1, RFC 6581 6 and 9. Key and revision are checked as soon as their octets have
- * arrived, PD_Length as soon as the fixed part of the frame has. Some bits are ignored: S in a
- * frame of revision 0 or 1; B, C and D without A; and reserved bits.
+ * arrived, PD_Length as soon as the fixed part of the frame has. Some bits are ignored: R in a
+ * Request; S in a frame of revision 0 or 1; B, C and D without A; and reserved bits.
  *
  * Context: Any.
  * Return: %KIW_MPA_MORE: a beginning that may become a frame; %KIW_MPA_OK: a complete frame;
@@ -330,9 +330,9 @@ static void neg_agree_on_framing(u8 rev, const struct kiw_mpa_frame *ours, bool 
  * its ORD to that. 0x3fff does not change a depth, and is answered with 0x3fff.
  *
  * Context: Any.
- * Return: false if there can be no connection: no kind of RTR is common to both ends, or @local
- * does not speak the revision. @reply and @out are invalid then, and kiw_mpa_refuse() fills in
- * the Reply to send.
+ * Return: false if there can be no connection: no kind of RTR that both ends support can be used,
+ * or @local does not speak the revision. @reply and @out are invalid then, and kiw_mpa_refuse()
+ * fills in the Reply to send.
  */
 bool kiw_mpa_answer(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
 		    struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out)
@@ -362,9 +362,9 @@ bool kiw_mpa_answer(const struct kiw_mpa_local *local, const struct kiw_mpa_fram
  * @reply: the Reply to fill in, with R set
  *
  * RFC 5044 7.1.2, RFC 6581 9.1 and 10. An enhanced Request gets an enhanced rejection: it has
- * the depths that this end needs, regardless of the initiator's, and, if A is set, all kinds of
- * RTR that this end supports. A Request of a revision that @local does not speak is answered
- * in one that it does (RFC 5044 C.2.1).
+ * the depths that this end needs, regardless of the initiator's, but 0x3fff where the Request has
+ * it, and, if A is set, all kinds of RTR that this end supports. A Request of a revision that
+ * @local does not speak is answered in one that it does (RFC 5044 C.2.1).
  *
  * Context: Any.
  */
@@ -465,12 +465,12 @@ bool kiw_mpa_wants_plain(const struct kiw_mpa_frame *req, const struct kiw_mpa_f
  *
  * RFC 5044 7.1.1, RFC 6581 9 and 10. Our ORD is lowered to the responder's IRD. Our IRD is
  * raised to the responder's ORD if the device can. 0x3fff does not change a depth. For an RTR
- * by RDMA Read an ORD of 0 becomes 1, if the responder's IRD is not 0.
+ * by RDMA Read an ORD of 0 becomes 1, if the responder's IRD is neither 0 nor 0x3fff.
  *
  * Context: Any.
  * Return: %KIW_PERR_NONE, or why the connection must be terminated:
  * %KIW_PERR_MPA_IRD: the device cannot serve the responder's ORD,
- * %KIW_PERR_MPA_RTR: there is no common connection model or kind of RTR,
+ * %KIW_PERR_MPA_RTR: there is no common connection model, or no common RTR that can be used,
  * %KIW_PERR_MPA_LOCAL: only one of Request and Reply is enhanced.
  */
 enum kiw_perr kiw_mpa_conclude(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,

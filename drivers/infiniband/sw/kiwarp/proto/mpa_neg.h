@@ -94,8 +94,8 @@ struct kiw_mpa_local {
  * @rev: revision in force
  * @version: of DDP and RDMAP: 1, or 0 with revision 0
  * @crc: CRC generated and checked
- * @tx_markers: the peer asked for markers
- * @rx_markers: we asked for markers
+ * @tx_markers: the peer asked for markers, or revision 0, which always has them
+ * @rx_markers: we asked for markers, or likewise
  * @p2p: peer-to-peer mode
  * @rtr: initiator: the one %KIW_RTR_ kind that it sends; responder: all kinds offered
  * @ird: our inbound read depth

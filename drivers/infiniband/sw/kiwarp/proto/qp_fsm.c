@@ -26,11 +26,11 @@
  * the buffers of flushed work requests.
  *
  * Only the first fault is reported to the peer (RFC 5040 7.1 rule 4): a second one in
- * TERMINATE is ignored, and a Terminate is not answered. CLOSE in IDLE is refused: in the verbs,
- * SQD (our CLOSING) is reached from RTS only. A QP can be reset only in IDLE or ERROR; to reset it
- * in another state, abort it first. In ERROR the stream may not have ended yet, so its events are
- * legal there. FATAL is raised after FAULT. If FAULT has led to TERMINATE, FATAL changes nothing;
- * otherwise it ends the QP, which has no stream on which it could send a Terminate.
+ * TERMINATE is ignored, and a valid Terminate is not answered. CLOSE in IDLE is refused: in the
+ * verbs, SQD (our CLOSING) is reached from RTS only. A QP can be reset only in IDLE or ERROR; to
+ * reset it in another state, abort it first. In ERROR the stream may not have ended yet, so its
+ * events are legal there. If there is a stream on which a Terminate can be sent, FAULT is raised
+ * before FATAL, and in TERMINATE FATAL changes nothing. Otherwise FATAL ends the QP.
  */
 #include "qp_fsm.h"
 

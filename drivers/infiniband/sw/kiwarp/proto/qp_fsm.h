@@ -31,14 +31,15 @@ enum kiw_qp_state {
  * enum kiw_qp_event - what happens to a QP
  * @KIW_QPE_CONNECT: the connection manager hands over an established stream
  * @KIW_QPE_CLOSE: the consumer closes in order (modify to SQD)
- * @KIW_QPE_ABORT: the consumer aborts (modify to ERR), or the QP is destroyed
+ * @KIW_QPE_ABORT: the consumer aborts (modify to ERR) or resets the QP, the QP is destroyed, or the
+ *	connection manager aborts the connection
  * @KIW_QPE_RESET: the consumer resets the QP to its initial state
  * @KIW_QPE_FAULT: a fault that is reported to the peer with a Terminate
  * @KIW_QPE_PEER_TERMINATE: the peer sent a Terminate
  * @KIW_QPE_PEER_FIN: the peer closed its half at a message boundary
  * @KIW_QPE_LLP_LOST: the stream is gone: reset, timeout, or FIN inside a message
  * @KIW_QPE_FATAL: a completion was lost; FAULT has told the peer, if it could be told
- * @KIW_QPE_DRAINED: TCP has everything that was to be sent, and our half is closed
+ * @KIW_QPE_DRAINED: TCP has everything that was to be sent, and our half can be closed
  * @KIW_QPE_COUNT: number of the above
  */
 enum kiw_qp_event {

@@ -3,9 +3,9 @@
  * iWARP on the wire: MPA (RFC 5044, RFC 6581), DDP (RFC 5041) and RDMAP (RFC
  * 5040, RFC 7306), as offsets, sizes and masks.
  *
- * Owns: every number that a peer can see. Pure: usable in any context. Control octets are built and
- * read with the masks below and never through C bitfields, because the compiler chooses their
- * order.
+ * Owns: the numbers of these formats, except for the codes of a Terminate (perr.h). Pure: usable in
+ * any context. Control octets are built and read with the masks below and never through C
+ * bitfields, because the compiler chooses their order.
  */
 #ifndef KIW_PROTO_WIRE_H
 #define KIW_PROTO_WIRE_H
@@ -216,7 +216,10 @@ static_assert(sizeof(struct kiw_wire_term) == 4);
 #define KIW_TERM_MAX		(sizeof(struct kiw_wire_term) + 2 + KIW_DDP_UNTAGGED_HDR + \
 				 sizeof(struct kiw_wire_read_req))
 
-/* The longest head of an FPDU that is needed to interpret it: length, header, Read Request */
+/*
+ * The longest head of an FPDU that is copied to interpret it or to quote it in a Terminate: length,
+ * header, Read Request. The header of an Atomic Request is longer, and is read separately.
+ */
 #define KIW_FPDU_HDR_MAX	(sizeof(struct kiw_wire_untagged) + \
 				 sizeof(struct kiw_wire_read_req))
 
