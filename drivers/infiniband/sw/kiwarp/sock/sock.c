@@ -3,9 +3,9 @@
  * Streams over kernel TCP sockets.
  *
  * Owns: struct socket and its callbacks. TCP calls back with the socket lock held (in softirq, or
- * in process context from the backlog) and the owner is notified through &struct kiw_sock_ops.
- * The exception is a listener's sk_data_ready, which TCP calls with only the child locked; there,
- * sk_callback_lock protects the owner and its callbacks.
+ * in process context from the backlog or from a call to TCP) and the owner is notified through
+ * &struct kiw_sock_ops. The exception is a listener's sk_data_ready, which TCP calls with only the
+ * child locked; there, sk_callback_lock protects the owner and its callbacks.
  *
  * Lifetime: &struct kiw_sock holds its own reference on the struct sock, so the socket lock can
  * be taken at any time. Under the lock, @sock tells whether there is still a struct socket. Sockets
@@ -464,8 +464,8 @@ static void sock_set_uid(struct socket *sock, kuid_t uid)
  *
  * Context: process, may sleep, does not wait.
  * Return: the stream with one reference for the caller, or an ERR_PTR(): -EAGAIN: nothing to
- * accept; -ENOMEM: the stream stays in TCP's queue, and is not announced again; anything else:
- * that stream is lost, there may be more.
+ * accept; -ENOMEM: the stream stays in TCP's queue, and is not announced again; another -errno: no
+ * stream was accepted.
  */
 struct kiw_sock *kiw_sock_accept(struct kiw_sock *listener, const struct kiw_sock_ops *ops,
 				 void *owner)
@@ -497,7 +497,7 @@ struct kiw_sock *kiw_sock_accept(struct kiw_sock *listener, const struct kiw_soc
  * well.
  *
  * Context: process, may sleep; called by the owner of @ks.
- * Return: 0, also if the socket is gone; or -ENOMEM: the memory cgroup is at its limit.
+ * Return: 0, also if the socket is gone; or -ENOMEM: the memory cgroup or TCP is at its limit.
  */
 int kiw_sock_charge_caller(struct kiw_sock *ks)
 {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Streams over kernel TCP sockets: the files of this folder are the only ones that know TCP.
+ * Streams over kernel TCP sockets: the files of this folder and compat/net.h are the only ones that
+ * know TCP.
  *
  * Owns: struct socket, its callbacks, its end. A stream has one owner at a time: the endpoint
  * while MPA starts up, then the QP. The owner is notified of events through &struct kiw_sock_ops
  * and holds references. The socket itself is released in process context, exactly once, when the
  * stream is dropped or has finished lingering.
  *
- * "Socket lock" below means kiw_sock_lock() in process context or, in softirq, the socket's
- * spinlock while no process owns the socket (kiw_sock_run_bh(), or a @readable callback).
+ * "Socket lock" below means that a process owns the socket (kiw_sock_lock()), or, with BHs off, the
+ * socket's spinlock while no process owns it (kiw_sock_run_bh()). A callback of TCP may have
+ * either.
  */
 #ifndef KIW_SOCK_H
 #define KIW_SOCK_H
@@ -33,7 +35,7 @@
  * @num_lingering: length of @lingering
  * @net: network namespace of the netdev; not refcounted, because the netdev leaves the namespace
  *	before the namespace ends
- * @wq: workqueue on which sockets are released
+ * @wq: workqueue on which lingering streams are released when they end
  * @stats: the device's counters
  */
 struct kiw_sock_pool {
@@ -295,7 +297,8 @@ static inline const u8 *kiw_sock_rx_take(struct kiw_sock *ks, struct kiw_rx_curs
  * kiw_sock_is_unreadable() - has data arrived that the CPU cannot read?
  * @ks: the stream
  *
- * Such data is in memory of a device, e.g. with devmem TCP.
+ * Such data is in memory of a device, e.g. with devmem TCP, or in frag_lists that are nested too
+ * deeply.
  *
  * Context: socket lock held.
  * Return: true: it has, and the stream cannot be read any further.

@@ -8,7 +8,7 @@
  * classes. Without lockdep there is nothing to do.
  *
  * A child that was not accepted yet has the class of kernel sockets or of process sockets,
- * depending on how its listener was made. It only sends its SYN, and nothing posts to it.
+ * depending on how its listener was made. It sends no data, and nothing posts to it.
  */
 #include "sock.h"
 

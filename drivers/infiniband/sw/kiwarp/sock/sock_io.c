@@ -80,8 +80,8 @@ int kiw_sock_discard(struct kiw_sock *ks, size_t len)
 
 /*
  * Free the chunk, of 32 KiB in most cases, into which TCP copied the data and which the socket
- * would keep for the next copy. There will be no next copy: from now on, pages are sent. Queued
- * data has its own references to the chunk.
+ * would keep for the next copy. There is rarely a next copy: from now on, pages are sent, which
+ * TCP copies only if the device cannot gather. Queued data has its own references to the chunk.
  */
 static void sock_drop_copy_chunk(struct sock *sk)
 {
@@ -198,7 +198,8 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks)
 /**
  * kiw_sock_send_pages() - hand page fragments to TCP
  * @ks: the stream
- * @bv: page fragments that nothing modifies until TCP has released them; TCP takes references
+ * @bv: page fragments that nothing modifies until TCP has released them; TCP takes references, or
+ *	copies if the device cannot gather
  * @num: number of fragments
  * @len: total bytes
  *

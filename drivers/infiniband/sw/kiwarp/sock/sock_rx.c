@@ -291,8 +291,9 @@ void kiw_sock_rx_consume(struct kiw_sock *ks, u32 len)
  * @ks: the stream
  * @len: bytes from the oldest that was not consumed
  *
- * TCP makes the receive window large enough for that. It calls @readable with less data if memory
- * is short or the window is nearly closed.
+ * TCP makes the receive window large enough for that, but not for more than half the maximum of
+ * tcp_rmem. It calls @readable with less data if @len is more than that, memory is short, the
+ * window is nearly closed, or the peer has closed its half.
  *
  * Context: socket lock held, BHs off.
  */
