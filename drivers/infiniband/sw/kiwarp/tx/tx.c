@@ -2,8 +2,9 @@
 /*
  * The transmit engine.
  *
- * A run repeats two steps until there is nothing to send, TCP has no room, or the budget is used
- * up: build a batch of FPDUs, and hand it to TCP in one call. tx_done.c completes work requests.
+ * A run repeats two steps until there is nothing to send, TCP has no room, memory is short, or the
+ * budget is used up: build a batch of FPDUs, and hand it to TCP, usually in one call. tx_done.c
+ * completes work requests.
  *
  * Messages are not interleaved: they are sent in the order in which they were submitted, and the
  * segments of each in increasing order (RFC 5041 5.3). Between messages the send queue and the
@@ -35,12 +36,13 @@
 #define TX_BATCH_LOCAL	64
 
 /*
- * Maximum size of a large FPDU with a CRC, in bytes. Each end reads it twice, for the copy and for
- * the CRC. The second time it should still be in the first-level cache.
+ * Maximum size of a large FPDU with a CRC, in bytes, except for one that tx_is_rest() adds to a
+ * full batch. Each end reads it twice, for the copy and for the CRC. The second time it should
+ * still be in the first-level cache.
  */
 #define TX_LARGE_CRC	8192
 
-/* STag for an RTR: some RNICs refuse 0 even if nothing is accessed */
+/* STag for an RTR or an announcement: some RNICs refuse 0 even if nothing is accessed */
 #define TX_RTR_STAG	1
 
 /* Append the Terminate: one segment on queue 2, and nothing after it, RFC 5040 4.8. */
@@ -363,8 +365,8 @@ static bool tx_have_wqe(struct kiw_qp *qp)
 }
 
 /*
- * Must the work request wait? For all outstanding Reads and Atomic Operations (fence), for a free
- * slot in the ORQ, or for memory for the ORQ's slots.
+ * Must the work request wait? For all outstanding Reads and Atomic Operations (fence), for room in
+ * the ORQ, or for memory for the ORQ's slots.
  */
 static bool tx_wqe_waits(struct kiw_qp *qp)
 {
@@ -542,7 +544,7 @@ static bool tx_add_next(struct kiw_qp *qp, const struct kiw_tx_room *room)
 	return tx_add_wr(qp, room);
 }
 
-/* Size of a batch in bytes: what TCP puts into one buffer. */
+/* Size of a batch in bytes: what TCP puts into one buffer, but at most %KIW_TXBUF_TARGET. */
 static u32 tx_batch_size(struct kiw_qp *qp, u32 full)
 {
 	u32 most = max(KIW_TXBUF_TARGET / full, 1U);
@@ -580,7 +582,7 @@ static bool tx_is_rest(struct kiw_qp *qp, u32 full)
 /*
  * The room for the next FPDU in a batch of @size bytes. It has the rest of a @segment, of which
  * @in_segment bytes are used. If FPDUs are large, segments do not matter, and it has the rest of
- * the batch.
+ * the batch, with a CRC at most %TX_LARGE_CRC.
  */
 static struct kiw_tx_room tx_room(const struct kiw_qp *qp, u32 size, u32 segment, u32 in_segment)
 {
@@ -601,11 +603,12 @@ static struct kiw_tx_room tx_room(const struct kiw_qp *qp, u32 size, u32 segment
 }
 
 /*
- * Fill a batch. FPDUs fill segments exactly, so a batch that starts on a segment boundary stays
- * aligned (RFC 5044 5.1). If a message starts inside a segment, its first FPDU takes the rest of
- * that segment. If too little is left for an FPDU, the batch ends, and TCP starts a new segment
- * after it. The same happens if a segment would end with a marker, as that does not belong to the
- * FPDU before it. Large FPDUs take no account of segments, only of the end of the batch.
+ * Fill a batch. If the EMSS is a multiple of four, FPDUs fill segments exactly, so a batch that
+ * starts on a segment boundary stays aligned (RFC 5044 5.1). If a message starts inside a segment,
+ * its first FPDU takes the rest of that segment. If too little is left for an FPDU, the batch ends,
+ * and TCP starts a new segment after it. The same happens if a segment would end with a marker, as
+ * that does not belong to the FPDU before it. Large FPDUs take no account of segments, only of the
+ * end of the batch.
  */
 static void tx_build(struct kiw_qp *qp)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The transmit engine of a QP. It turns work requests and RDMA Read Responses into FPDUs,
- * collects FPDUs in batches, and hands each batch to TCP in one call.
+ * The transmit engine of a QP. It turns work requests, and the Responses to the peer's RDMA Reads
+ * and Atomic Operations, into FPDUs, collects FPDUs in batches, and hands each batch to TCP,
+ * usually in one call.
  *
  * Owns: &struct kiw_tx. Runs under the socket lock with BHs off, in softirq, in the poster's
- * context or in the QP's work item; never sleeps. Payload is copied into the engine's own pages,
- * and the CRC is computed over the copy. So the CRC matches the bytes that are sent, even if the
- * owner of the payload modifies it meanwhile.
+ * context or, through run/qp_work.c, in process context; never sleeps. Payload is copied into the
+ * engine's own pages, and the CRC is computed over the copy. So the CRC matches the bytes that are
+ * sent, even if the owner of the payload modifies it meanwhile.
  */
 #ifndef KIW_TX_H
 #define KIW_TX_H
@@ -54,7 +55,7 @@ enum kiw_tx_kind {
  * @inq: RDMA Reads and Atomic Operations of the peer
  * @msn: next message sequence number of each untagged queue
  * @rtr: kind of RTR to send before anything else, 0: none
- * @has_wqe: @wqe is current, or waits for a fence or for a free ORQ slot
+ * @has_wqe: @wqe is current, or waits: see tx_wqe_waits()
  * @has_source: the batch being built has FPDUs of the current message
  * @is_running: the stream is in full operation
  * @awaits_first_fpdu: responder: nothing may be sent before the peer's first FPDU, RFC 5044 7.1.2

@@ -77,8 +77,8 @@ void kiw_tx_taken(struct kiw_qp *qp)
 }
 
 /*
- * Does @pend have a message sequence number of queue @qn? A Read that was sent as an RTR has no
- * entry, but it comes before all others.
+ * Does @pend have a message sequence number of queue @qn? A Read or Send that was sent as an RTR
+ * has no entry, but it comes before all others.
  */
 static bool tx_is_of_queue(const struct kiw_pend *pend, u32 qn)
 {

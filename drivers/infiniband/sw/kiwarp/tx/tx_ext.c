@@ -120,7 +120,8 @@ static void ext_response_fault(struct kiw_qp *qp, const struct kiw_peer_read *re
  * RFC 7306 5.2.2. The responses to all earlier requests are in the batch or with TCP.
  *
  * Context: socket lock held, BHs off, within the engine's MR table section.
- * Return: false: there was a fault, or no memory for the Response: call again later.
+ * Return: false: there was a fault; or no memory for the Response, or no room in the batch: call
+ * again later.
  */
 bool kiw_tx_add_atomic_response(struct kiw_qp *qp)
 {

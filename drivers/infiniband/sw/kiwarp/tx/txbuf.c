@@ -8,7 +8,7 @@
  * has released all of a chunk, the chunk is reused. That is cheaper than new pages, which many
  * kernels zero, and the chunk is still in the CPU cache.
  *
- * Context: BHs off throughout, which gives exclusive access to the CPU's chunks.
+ * Context: BHs off unless noted otherwise, which gives exclusive access to the CPU's chunks.
  */
 #include "txbuf.h"
 
