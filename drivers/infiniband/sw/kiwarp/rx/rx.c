@@ -4,9 +4,10 @@
  *
  * TCP calls back when enough data has arrived. The run looks at the head of the first FPDU in the
  * socket's receive queue. If part of the FPDU is missing, the run ends, and TCP calls again later.
- * A complete FPDU is verified in the queue (rx_fpdu.c) before any field of it is used (RFC 5044 6).
- * Then the header is decoded and checked, the payload is copied to its destination, and the message
- * is delivered with its last segment. Each run consumes what it has processed with a single call.
+ * A complete FPDU is verified in the queue (rx_fpdu.c) before any field but its length has an
+ * effect (RFC 5044 6). Then the header is decoded and checked, the payload is copied to its
+ * destination, and the message is delivered with its last segment. Each run consumes what it has
+ * processed with a single call.
  *
  * For each segment that comes here, the STag is looked up and access rights are checked. Most
  * segments only continue a message where the previous one ended. Where possible these are placed by
@@ -510,7 +511,7 @@ static enum kiw_perr rx_atomic_response(struct kiw_qp *qp, struct kiw_rx_cursor 
 	return KIW_PERR_NONE;
 }
 
-/* RFC 5040 4.8: the peer ends the stream and says why. A Terminate is not answered. */
+/* RFC 5040 4.8: the peer ends the stream and says why. A valid Terminate is not answered. */
 static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 				  const struct kiw_ddp_seg *seg)
 {
@@ -764,8 +765,8 @@ static void rx_begin_run(struct kiw_qp *qp, struct kiw_rx_run *run)
  * kiw_rx_run() - process what has arrived
  * @qp: the QP
  *
- * Runs again without a further call if the budget is used up, when TCP has more, or when the
- * stream ends.
+ * Runs again without a further call if the budget is used up or memory is short, when TCP has more,
+ * or when the stream ends.
  *
  * Context: socket lock held, BHs off. Never sleeps.
  */

@@ -11,9 +11,9 @@
 #include "qp/qp.h"
 
 /*
- * Do the rights that the consumer gave the QP allow atomic operations? rdma_cm grants remote read
- * and write to a responder's QP, and has no way to grant remote atomic. So a QP that allows the
- * first two allows atomics as well; the region still has to grant the right.
+ * Do the rights that the consumer gave the QP allow atomic operations? For iWARP, rdma_cm sets
+ * remote read and write as the rights of a QP, and has no way to grant remote atomic. So a QP that
+ * allows the first two allows atomics as well; the region still has to grant the right.
  */
 static bool ext_qp_allows(const struct kiw_qp *qp)
 {
@@ -23,7 +23,7 @@ static bool ext_qp_allows(const struct kiw_qp *qp)
 	return access & IB_ACCESS_REMOTE_ATOMIC || (access & both) == both;
 }
 
-/* May the peer operate on this? It is checked once more when the operation is executed. */
+/* May the peer operate on this? The memory is checked once more when the operation is executed. */
 static enum kiw_mem_fault ext_check_target(struct kiw_qp *qp, const struct kiw_atomic_req *req)
 {
 	struct kiw_mr *mr = kiw_mr_use(&qp->rx.section, req->stag);

@@ -2,14 +2,15 @@
 /*
  * Fast path for the middle of a message.
  *
- * A segment that continues its message where the previous one ended differs from the previous one
+ * A segment that continues its message where the previous one ended usually differs from that one
  * only in its offset (see kiw_ddp_continues()), and goes to the same region. rx.c looks up for each
  * segment where it goes and how much room there is. Here rx_find_sink() does so once for many
  * segments. For each segment, only those things are checked that can change: whether all of it has
- * arrived, the budget, the state of the QP, the CRC, the markers, the header, and whether the STag
- * is still valid. While the STag is valid, the access rights, protection domain and bounds of its
- * region do not change. The region stays in use (kiw_mr_use()) throughout. An invalidation of the
- * region still waits for one segment at most, because it clears the STag before it waits.
+ * arrived and is contiguous, the room that is left, the budget, the state of the QP and the rights
+ * that it grants, the CRC, the markers, the header, and whether the STag is still valid. While the
+ * STag is valid, the access rights, protection domain and bounds of its region do not change. The
+ * region stays in use (kiw_mr_use()) throughout. An invalidation of the region still waits for one
+ * segment at most, because it clears the STag before it waits.
  *
  * On any mismatch the segment stays in the socket's receive queue, and rx.c decides whether it is a
  * fault.

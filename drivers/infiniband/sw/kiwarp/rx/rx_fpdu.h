@@ -70,7 +70,7 @@ static inline bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_c
 }
 
 /**
- * kiw_rx_verify() - verify an FPDU before any of its fields is used
+ * kiw_rx_verify() - verify an FPDU before any field but its length has an effect
  * @qp: the QP
  * @cur: start of the FPDU
  * @total: length of the FPDU in bytes, including the markers; all of it has arrived
