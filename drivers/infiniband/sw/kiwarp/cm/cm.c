@@ -6,11 +6,11 @@
  * owns nothing. It runs in process context and works on an endpoint with the endpoint's lock
  * held. Nothing here waits for a peer. Documentation/connections.rst gives an overview.
  *
- * The QP. iw_cm takes a reference to the QP before connect and accept, and drops it on a
- * failed CONNECT_REPLY or on CLOSE. Destroying a QP waits for that reference, so it first
- * ends any startup for the QP (kiw_cm_forget_qp()), which also drops the endpoint's own
- * reference. A QP that moves to ERROR during the startup does not take the stream, and the
- * connection fails. qp/caller.c decides which caller may use which QP.
+ * The QP. iw_cm takes a reference to the QP before connect and accept, and drops it if that fails,
+ * on a failed CONNECT_REPLY, on CLOSE, or with the iw_cm_id. Destroying a QP waits for that
+ * reference, so it first ends any startup for the QP (kiw_cm_forget_qp()), which also drops the
+ * endpoint's own reference. A QP that moves to ERROR during the startup does not take the stream,
+ * and the connection fails. qp/caller.c decides which caller may use which QP.
  *
  * Accepting. iw_cm has no state for a connection that is accepted but whose ESTABLISHED
  * event is not yet processed. Until then it lets the consumer accept again or reject, and
@@ -112,7 +112,7 @@ err_put:
  */
 int kiw_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
-	/* Called by rdma_cm's only worker, on which reconnecting to a disk depends */
+	/* Often called by rdma_cm's only worker, on which reconnecting to a disk depends */
 	unsigned int noio = memalloc_noio_save();
 	int ret = cm_connect_qp(id, param);
 
@@ -195,9 +195,10 @@ static int cm_accept_qp(struct iw_cm_id *id, struct iw_cm_conn_param *param)
  * Context: process, may sleep, does not wait for the peer. If the caller is a process, waits until
  * iw_cm has taken ESTABLISHED.
  * Return: 0: the events follow, the first perhaps before this returns; -errno: no event
- * follows and the request is gone. -ECONNABORTED: the peer has gone, the deadline has passed, or
- * the request was accepted before; -EINVAL: no such QP for this caller, or the QP is not idle;
- * -ENOMEM; or why TCP could not send the Reply.
+ * follows. -ECONNABORTED: the request has ended, e.g. because the peer has gone or the deadline has
+ * passed, or it was accepted before; -EINVAL: no such QP for this caller, or the QP is not idle;
+ * -EPROTO: the consumer's depths allow no RTR; -ENOMEM; or why TCP could not send the Reply. In all
+ * cases but an earlier accept the request is gone.
  */
 int kiw_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {

@@ -14,11 +14,11 @@
  * &struct kiw_ep.facts what could not be observed later, and queue the endpoint's work item. The
  * work item runs in process context under the endpoint's mutex. It checks the present state, not
  * the notifications, so events can neither be lost nor overtake each other. It never waits for a
- * peer or for another work item. iw_cm's handler is called under the mutex; it only queues, and
- * never calls back.
+ * peer, and for other work items only where it needs a lock that they hold. iw_cm's handler is
+ * called under the mutex; it only queues, and never calls back.
  *
  * Lifetime. An endpoint holds a reference to itself from leaving IDLE to entering CLOSED.
- * Work items, the deadline, children and the QP hold their own references. Callbacks from
+ * Work items, the deadline, children, lists and the QP hold their own references. Callbacks from
  * softirq arrive only while the endpoint owns the stream or is known to the QP. That ends
  * before the endpoint drops the reference to itself, so the last reference is dropped in
  * process context.
@@ -38,7 +38,7 @@
 #include "sock/sock.h"
 #include "trace.h"
 
-/* How long the orderly close of a rejected stream may take */
+/* How long the orderly close of a stream may take that was rejected or led to no agreement */
 #define EP_LINGER_MS	5000
 
 /* All endpoints by number; entries hold no reference, see ep_free() */
@@ -294,7 +294,10 @@ static int ep_upcall_reply(struct kiw_ep *ep, int status, const void *pdata, u8 
 		.private_data_len = pdata_len,
 	};
 
-	/* After a rejection, the depths that the peer would need; after any other failure, 0 */
+	/*
+	 * After a rejection, the depths that the peer would need; after any other failure, 0,
+	 * unless iw_cm could not take an accepting Reply
+	 */
 	ep_set_depths(&event, ep->agreed.ird, ep->agreed.ord);
 	return ep_upcall(ep, ep->cm_id, &event);
 }
@@ -317,7 +320,7 @@ static void ep_upcall_reply_fail(struct kiw_ep *ep, int status)
 /*
  * Update the device's list of half-open connections after a step. A connection is half-open until
  * the consumer has answered its Request. When the Request is delivered, it moves to the end of the
- * list, so that connections whose peer is silent are evicted first.
+ * list, so that older connections whose peer is still silent are evicted first.
  */
 static void ep_update_half_open(struct kiw_ep *ep)
 {
@@ -462,7 +465,7 @@ static void ep_end_startup(struct kiw_ep *ep)
 	ep_free_startup(ep);
 }
 
-/* The caller holds its own reference, so no put here drops the last one. */
+/* The caller holds its own reference, so no put here drops the last one of @ep. */
 static void ep_release(struct kiw_ep *ep)
 {
 	ep_end_startup(ep);
@@ -546,8 +549,8 @@ static void ep_act(struct kiw_ep *ep, u16 actions, int status)
  * @event: what happened
  * @status: why, for the consumer: 0 or -errno
  *
- * Does what the table in proto/cm_fsm.c says. No other code writes the state. Calls itself at
- * most once, if iw_cm had no memory for an event.
+ * Does what the table in proto/cm_fsm.c says. No other code changes the state. Calls itself at
+ * most once, if iw_cm did not take an event.
  *
  * Context: process, may sleep; @ep's lock held.
  */

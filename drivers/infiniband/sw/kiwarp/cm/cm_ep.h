@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Endpoints, for cm_ep.c (lifetime, events), cm_mpa.c (frames), cm_listen.c (listeners), cm_id.c
- * (the iw_cm_id) and cm.c (calls from iw_cm) only.
+ * (the iw_cm_id) and cm.c (calls from iw_cm). Outside this folder only verbs/verbs_res.c uses them.
  *
  * Owns: &struct kiw_ep.
  */
@@ -88,7 +88,8 @@ struct kiw_ep_accept {
 /**
  * struct kiw_ep - one end of a connection, or a listener
  * @ref: reference count: one from leaving IDLE to entering CLOSED, one each for a queued
- *	@work, an armed @deadline, a QP that may still call back, @link, @half_link
+ *	@work, an armed @deadline, a QP that may still call back, @link, @half_link; listener: one
+ *	for each @listener and @half_listener that points to it
  * @id: number, by which iw_cm names the endpoint before it has accepted
  * @dev: the device; outlives the endpoint
  * @lock: protects everything below unless stated otherwise; taken by work items and

@@ -91,7 +91,7 @@ static bool listen_has_many(const struct kiw_ep *ep)
 
 /*
  * The connection to evict, referenced, or NULL: the oldest one of the listeners that have at least
- * their share. So the peers of one listener cannot evict those of another.
+ * their share. So the peers of one listener cannot evict those of another that has less than that.
  */
 static struct kiw_ep *listen_next_victim(struct kiw_device *dev)
 {
@@ -224,9 +224,9 @@ static void listen_take_stream(struct kiw_ep *listener, struct kiw_sock *ks)
  * kiw_ep_try_accept() - accept the streams that TCP has for a listener
  * @listener: endpoint in LISTENING
  *
- * A stream that ended before it was accepted is dropped by TCP, and the next one is accepted. If
- * memory is short, a stream stays in TCP's queue and is not announced again, so the deadline is
- * armed to try later.
+ * A stream that was reset before it is accepted is accepted like any other, and its endpoint gets
+ * LOST. If memory is short, a stream stays in TCP's queue and is not announced again, so the
+ * deadline is armed to try later.
  *
  * Context: process, may sleep; @listener's lock held.
  */

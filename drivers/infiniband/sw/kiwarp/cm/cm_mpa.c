@@ -401,7 +401,7 @@ void kiw_ep_try_reply(struct kiw_ep *ep)
  * @ep: endpoint in WAIT_REQUEST
  *
  * A Request that cannot be accepted is rejected here: one of revision 0 when that is not enabled
- * (RFC 5044 C.2.1), or one without a common RTR.
+ * (RFC 5044 C.2.1), one without a common RTR, or one with more private data than iw_cm can carry.
  *
  * Context: process, may sleep; @ep's lock held.
  */
