@@ -37,7 +37,7 @@ static inline void kiw_compat_sk_no_task_frag(struct sock *sk)
  * Then return the same amount with the cgroup cleared for a moment. That uncharges TCP only.
  *
  * Context: process, may sleep.
- * Return: 0, or -ENOMEM: the cgroup is at its limit.
+ * Return: 0, or -ENOMEM: the cgroup or TCP is at its limit.
  */
 static inline int kiw_compat_sk_charge_caller(struct sock *sk)
 {

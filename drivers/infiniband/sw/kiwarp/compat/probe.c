@@ -5,7 +5,7 @@
  * line marker to the next. The marker makes the compiler name the probe in its messages.
  *
  * The number of a release does not tell which interfaces a kernel has, because distributions
- * backport them. The releases in the comments are the first ones of kernel.org with the interface.
+ * backport them. The releases in the comments are those of kernel.org.
  */
 #include <linux/dma-buf.h>
 #include <linux/hrtimer.h>
