@@ -161,7 +161,7 @@ static bool has_ip_link(void)
 static int judge_ip_link(int err, bool wanted)
 {
 	if (err == ENFILE)
-		return ENOMEM;
+		err = ENOMEM;
 	if (err != ENOBUFS)
 		return err;
 	return has_ip_link() == wanted ? 0 : ENOMEM;
