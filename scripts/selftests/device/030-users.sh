@@ -24,7 +24,7 @@ received() { [ "$(counter "$1" rx_fpdus)" -gt "$2" ]; }
 
 # flows DEV: DEV receives data.
 flows() {
-	wait_for 10 received "$1" "$(($(counter "$1" rx_fpdus) + 20))" ||
+	wait_for 60 received "$1" "$(($(counter "$1" rx_fpdus) + 20))" ||
 		{ echo "nothing comes to $1"; return 1; }
 }
 
