@@ -180,8 +180,8 @@ static void cq_free_late(struct ktest_pair *p)
 	inside_wait(p, inside_sleeps, &freeing);
 	tasklet_enable(notify);
 	/*
-	 * The tasklet has woken that thread before it queues the work item. On another CPU the thread
-	 * may cancel the work item before it begins.
+	 * The tasklet has woken that thread before it queues the work item. On another CPU the
+	 * thread may cancel the work item before it begins.
 	 */
 	if (inside_wait(p, inside_polls_or_freed, &freeing) &&
 	    completion_done(&inside_poll.begun) && inside_wait(p, inside_sleeps, &freeing))

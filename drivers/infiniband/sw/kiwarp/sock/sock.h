@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Streams over kernel TCP sockets: the files of this folder and compat/net.h are the only ones that
- * know TCP.
+ * Streams over kernel TCP sockets. Apart from wrappers for kernel versions, the files of this
+ * folder are the only ones that know TCP.
  *
  * Owns: struct socket, its callbacks, its end. A stream has one owner at a time: the endpoint
  * while MPA starts up, then the QP. The owner is notified of events through &struct kiw_sock_ops
