@@ -6,7 +6,8 @@
  * so it never overruns. A few NAPI instances, the pollers, share the connections. The queue's
  * completion handler puts the connection on its poller's list. The poller takes it off, polls,
  * arms the queue, and puts the connection back if there are more completions. At any time a
- * connection with completions is on the list, being polled, or armed.
+ * connection with completions is on the list, being polled, or armed, or its handler is about to
+ * be called.
  *
  * A receive is posted again before its packet is delivered, so the peer's credit is always
  * backed by posted receives. The packet keeps its memory, and the receive gets new memory. If
