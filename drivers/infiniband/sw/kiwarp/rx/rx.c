@@ -9,9 +9,10 @@
  * destination, and the message is delivered with its last segment. Each run consumes what it has
  * processed with a single call.
  *
- * For each segment that comes here, the STag is looked up and access rights are checked. Most
- * segments only continue a message where the previous one ended. Where possible these are placed by
- * rx_follow.c, which checks only what can have changed.
+ * For each segment that comes here and accesses a region, the STag is looked up and access rights
+ * are checked. A Write without payload accesses none (RFC 5041 5.2). Most segments only continue a
+ * message where the previous one ended. Where possible these are placed by rx_follow.c, which
+ * checks only what can have changed.
  *
  * Context: socket lock held, BHs off; &struct kiw_rx is protected by the socket lock.
  */
