@@ -25,7 +25,7 @@ sizes() {
 	done
 }
 
-# What the driver makes of small segments; its FPDUs fit them.
+# What the driver makes of small segments: its FPDUs fit them, but MULPDU is never under 128.
 mss() {
 	to_server "FPDUs for segments of 536" --mss 536 --size 5000 --want-largest 500-530
 	to_server "FPDUs for segments of 100" --mss 100 --size 2000 --want-largest 128-130
