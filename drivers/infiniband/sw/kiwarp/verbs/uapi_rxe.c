@@ -18,8 +18,8 @@
  * completions, and those of a new ring, to which it copies entries unchecked. So the worst that a
  * process can do is to post nonsense to itself.
  *
- * Contexts: fetching and completing anywhere, under the lock of the queue; looking whether there
- * are sends anywhere, without it; the rest in process context.
+ * Contexts: fetching, completing and looking for receives anywhere, under the lock of the queue;
+ * looking for sends anywhere, without it; the rest in process context.
  */
 #include "uapi_rxe.h"
 

@@ -12,8 +12,8 @@
  * is copied to private memory, reading each word once, and checked there; only the copy is used.
  * So the worst that a process can do is to post nonsense to itself.
  *
- * Contexts: fetching and completing anywhere, under the lock of the queue; looking whether there
- * are sends anywhere, without it; the rest in process context.
+ * Contexts: fetching, completing and looking for receives anywhere, under the lock of the queue;
+ * looking for sends anywhere, without it; the rest in process context.
  */
 #include "uapi_siw.h"
 
