@@ -3,9 +3,11 @@
  * Fast registration: work requests that make memory of kernel consumers valid for RDMA.
  *
  * Owns: &struct kiw_fast, that is, the page lists of a region. The consumer may map memory
- * (kiw_fast_map()) at any time: that changes only the list for the next registration. The transmit
- * engine executes the work requests that register. mr_dyn.c makes a registration valid and invalid,
- * and explains why nothing touches its memory before and afterwards.
+ * (kiw_fast_map()) while the region is registered: that changes only the list for the next
+ * registration. It must not do so between posting a registration and its execution: no lock
+ * protects the list. The transmit engine executes the work requests that register. mr_dyn.c makes
+ * a registration valid and invalid, and explains why nothing touches its memory before and
+ * afterwards.
  */
 #include "mr_fast.h"
 

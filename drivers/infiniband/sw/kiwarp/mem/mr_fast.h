@@ -19,7 +19,8 @@
  * @max_pages: capacity of @mapped and of @pages
  * @num_mapped: pages in @mapped
  * @mapped_offset: offset of the first byte in the first page of @mapped
- * @mapped: kernel addresses for the next registration; the consumer may change them
+ * @mapped: kernel addresses for the next registration; the consumer may change them until it posts
+ *	that registration
  * @pages: kernel addresses of the current registration
  */
 struct kiw_fast {
