@@ -21,8 +21,8 @@ struct kiw_sock_ops;
 /**
  * struct kiw_rx - receive engine
  * @queue: position in each untagged queue
- * @recv: receive work request of the Send in progress, if @has_recv
- * @sgl: sink of the Send or Read Response in progress, and the position in it
+ * @recv: receive work request of the Send or Immediate Data in progress, if @has_recv
+ * @sgl: sink of the Send, Read Response or Atomic Response in progress, and the position in it
  * @written: bytes placed by the last Write, if no receive has completed since
  * @first_seq: TCP sequence number of the first byte of full operation, if @has_first_seq
  * @has_recv: @recv is valid
