@@ -92,7 +92,7 @@ def rules(version):
     yield r"\bkiw_compat_(?=dma_buf_vmap|sk_charge_caller|send_bvec)", "kiw_"
     # A module of the tree has no version of its own
     yield r"MODULE_VERSION\(KIWARP_VERSION\);\n", ""
-    yield r"Documentation/(?=\w+\.rst)", DOCS
+    yield r"Documentation/(?=[\w-]+\.rst)", DOCS
     if version < (6, 14):
         yield r"\tselect CRC32\n", "\tselect LIBCRC32C\n"
 
@@ -323,7 +323,7 @@ class Tree:
     def documents(self):
         """Writes the documents that comments name, and an index of them."""
         text = "".join(read(path) for path in self.out.rglob("*.[ch]"))
-        names = sorted(set(re.findall(re.escape(DOCS) + r"(\w+)\.rst", text)))
+        names = sorted(set(re.findall(re.escape(DOCS) + r"([\w-]+)\.rst", text)))
         for name in names:
             text = read(self.kiwarp / f"Documentation/{name}.rst")
             text = re.sub(r"^\.\. graphviz:: ", ".. kernel-figure:: ", text, flags=re.M)
