@@ -167,9 +167,9 @@ static void sock_clear_port(struct sockaddr_storage *addr)
 
 /*
  * Switch off the Nagle algorithm, and enable keepalive. With keepalive, TCP checks the peer from
- * time to time, as set by the host's tcp_keepalive_* sysctls. Without it, a peer that was switched
- * off would go unnoticed if there is nothing left to send: an operation that waits for the peer,
- * such as an RDMA Read, has no timeout.
+ * time to time, as set by the tcp_keepalive_* sysctls. Without it, a peer that was switched off
+ * would go unnoticed if there is nothing left to send: an operation that waits for the peer, such
+ * as an RDMA Read, has no timeout.
  */
 static void sock_set_options(struct sock *sk)
 {
@@ -238,8 +238,8 @@ static int sock_bind_elsewhere(struct socket *sock, const struct sockaddr_storag
 }
 
 /*
- * Bind to @local, or to another port if TCP already uses that one: rdma_cm has chosen it from its
- * own port space, which TCP does not know.
+ * Bind to @local, or to another port if TCP already uses that one: rdma_cm has its own port space,
+ * which TCP does not know.
  */
 static int sock_bind_local(struct socket *sock, const struct sockaddr_storage *local)
 {
@@ -260,7 +260,7 @@ static int sock_start_connect(struct socket *sock, const struct sockaddr_storage
 	return ret == -EINPROGRESS ? 0 : ret;
 }
 
-/* Disconnect, and release the port, which TCP keeps because bind() chose it. */
+/* Disconnect, and release the port, which TCP keeps if bind() was given one. */
 static int sock_disconnect(struct socket *sock)
 {
 	struct sockaddr addr = { .sa_family = AF_UNSPEC };
@@ -370,8 +370,8 @@ err_free:
  * @local: local end; its port is ignored, as the peer's TCP may still know the former stream
  * @remote: remote address and port
  *
- * The socket remains the same, with its owner's security label, cgroup and memory accounting,
- * which a work item could not give to a new socket.
+ * The socket remains the same, with its security label, cgroup and memory accounting, which a work
+ * item could not give to a new socket.
  *
  * Context: process, may sleep, does not wait for the peer.
  * Return: 0: changed() reports the outcome; or -errno: the stream must be dropped.
@@ -398,7 +398,7 @@ int kiw_sock_reconnect(struct kiw_sock *ks, const struct sockaddr_storage *local
  * kiw_sock_listen() - listen for streams
  * @pool: the pool that the listener will belong to
  * @local: local end
- * @backlog: number of established streams that TCP keeps until they are accepted
+ * @backlog: limit on the streams that wait to be accepted, as for kernel_listen()
  * @v6only: if @local is the IPv6 wildcard, accept no IPv4
  * @ops: the owner's callbacks; changed() reports a stream to accept
  * @owner: passed to @ops
@@ -444,8 +444,7 @@ err_free:
 
 /*
  * Make a user the owner of an accepted stream, which would belong to root otherwise, because a work
- * item accepts it. TCP looks up routes for the user ID of the socket (ip rule uidrange), and ss
- * shows that of the inode.
+ * item accepts it. TCP looks up routes for the owner (ip rule uidrange), and ss shows it.
  */
 static void sock_set_uid(struct socket *sock, kuid_t uid)
 {

@@ -30,11 +30,11 @@
 /**
  * struct kiw_sock_pool - all streams of a device
  * @lock: protects @socks, @lingering, @num_lingering
- * @socks: list of all streams, through &struct kiw_sock.link
+ * @socks: list of all streams and listeners, through &struct kiw_sock.link
  * @lingering: list of lingering streams, through &struct kiw_sock.linger_link, oldest first
  * @num_lingering: length of @lingering
- * @net: network namespace of the netdev; not refcounted, because the netdev leaves the namespace
- *	before the namespace ends
+ * @net: network namespace of the netdev; not refcounted, because the device and its streams end
+ *	before the namespace does
  * @wq: workqueue on which lingering streams are released when they end
  * @stats: the device's counters
  */
@@ -50,8 +50,8 @@ struct kiw_sock_pool {
 
 /**
  * struct kiw_sock_ops - callbacks to the owner of a stream
- * @readable: data has arrived, or the stream has ended; socket lock held, BHs off. May read
- *	through a &struct kiw_rx_cursor
+ * @readable: data or the peer's FIN has arrived; socket lock held, BHs off. May read through a
+ *	&struct kiw_rx_cursor
  * @writable: the send queue has room again; socket lock held, BHs off; must defer
  * @changed: the state changed (connected, peer closed, error, new connection on a listener);
  *	socket lock held or not, BHs off; must defer
@@ -72,8 +72,8 @@ struct kiw_sock_ops {
  * @tos: type of service or traffic class, negative: the default
  * @is_reserved: the port mapper holds the port for us; bind to it although it is in use
  * @is_memalloc: memory reclaim may depend on the stream: it may use the kernel's memory reserves
- * @is_process: the socket is made for the calling process, and the security modules check that
- *	process. Such a socket holds a reference on the network namespace, like a process's own
+ * @is_process: the socket is made for the calling process, and security modules see its creation.
+ *	Such a socket holds a reference on the network namespace, like a process's own
  */
 struct kiw_sock_local {
 	const struct sockaddr_storage *addr;
@@ -128,7 +128,7 @@ struct kiw_sock {
  * @KIW_SOCK_CONNECTING: SYN sent
  * @KIW_SOCK_OPEN: connected, and the peer's FIN has not arrived
  * @KIW_SOCK_PEER_CLOSED: the peer's FIN has arrived
- * @KIW_SOCK_DEAD: reset, timed out, or released
+ * @KIW_SOCK_DEAD: failed or released
  */
 enum kiw_sock_status {
 	KIW_SOCK_CONNECTING,
@@ -210,7 +210,7 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks);
 
 /**
  * struct kiw_rx_cursor - a position in the socket's receive queue
- * @skb: current buffer, NULL at the end
+ * @skb: current buffer; NULL: there is no more to read
  * @part: @skb, or the current buffer of its frag_list
  * @frag: current fragment of @part, -1: its linear part; the last one if @data and @here span
  *	several fragments
@@ -297,7 +297,7 @@ static inline const u8 *kiw_sock_rx_take(struct kiw_sock *ks, struct kiw_rx_curs
  * kiw_sock_is_unreadable() - has data arrived that the CPU cannot read?
  * @ks: the stream
  *
- * Such data is in memory of a device, e.g. with devmem TCP, or in frag_lists that are nested too
+ * For example, it is in memory of a device (devmem TCP), or in frag_lists that are nested too
  * deeply.
  *
  * Context: socket lock held.

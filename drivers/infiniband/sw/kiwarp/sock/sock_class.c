@@ -42,7 +42,7 @@ static struct sock_class sock_class_v6 = {
 	.slock_name = "slock-AF_INET6-KIWARP",
 };
 
-/* The keys are in the module, so the socket holds a reference on it. */
+/* The keys are in the module. With PROVE_LOCKING the socket can hold a reference on it. */
 static void sock_class_hold_module(struct sock *sk)
 {
 #if IS_ENABLED(CONFIG_PROVE_LOCKING) && IS_ENABLED(CONFIG_MODULES)

@@ -137,7 +137,7 @@ int kiw_sock_error(struct kiw_sock *ks)
 /* For the engines: socket lock held, BHs off */
 
 /**
- * kiw_sock_emss() - get the EMSS of RFC 5044 5.1: the current payload of a full segment
+ * kiw_sock_emss() - get the EMSS of RFC 5044 5.1: payload of a full segment without SACK blocks
  * @ks: the stream
  *
  * Context: socket lock held.
@@ -150,7 +150,7 @@ u32 kiw_sock_emss(struct kiw_sock *ks)
 }
 
 /**
- * kiw_sock_burst() - number of full segments that TCP passes on in one buffer
+ * kiw_sock_burst() - maximum number of full segments that TCP passes on in one buffer
  * @ks: the stream
  *
  * Data beyond that takes another buffer, which goes down the stack separately, however small it
@@ -208,8 +208,8 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks)
  * everything behind it in the same buffer is misaligned, and so would be what TCP adds to that
  * buffer later.
  *
- * The stack copies fragments that may be modified whenever it computes a checksum or segments a
- * buffer in software. MSG_NO_SHARED_FRAGS says that nothing modifies these.
+ * When the stack computes a checksum in software, it first copies fragments that may be modified.
+ * MSG_NO_SHARED_FRAGS says that nothing modifies these.
  *
  * Context: socket lock held, BHs off. Never sleeps.
  * Return: bytes taken, at least one; -EAGAIN: none, writable() will be called unless

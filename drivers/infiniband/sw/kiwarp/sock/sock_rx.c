@@ -135,9 +135,9 @@ static u32 sock_rx_place_size(const struct kiw_rx_cursor *cur)
 }
 
 /*
- * Join fragments that directly follow @end, where the place of @cur ends, to that place. TCP
- * makes one fragment of each page, even if the pages are contiguous, e.g. those filled by a
- * sender on this host. Return: the number of bytes joined.
+ * Join fragments that directly follow @end, where the place of @cur ends, to that place. Contiguous
+ * pages can be separate fragments, e.g. those that a sender on this host has lent to TCP.
+ * Return: the number of bytes joined.
  */
 static u32 sock_rx_join(struct kiw_rx_cursor *cur, const u8 *end)
 {
