@@ -497,7 +497,7 @@ static bool tx_add_request(struct kiw_qp *qp)
 	return true;
 }
 
-/* The current message is not a work request, or not the first message of one. */
+/* The current message is a Response, or Immediate Data. */
 static bool tx_add_other(struct kiw_qp *qp, const struct kiw_tx_room *room)
 {
 	struct kiw_tx *tx = &qp->tx;
@@ -758,7 +758,7 @@ err_orq:
 
 /**
  * kiw_tx_create() - allocate what the engine needs before there is a stream
- * @qp: the QP; zeroed, except for the size of its SQ
+ * @qp: the QP; the size of its SQ has been set
  *
  * Context: process, may sleep; for a user QP, the process that creates it, which is charged.
  * Return: 0 or -ENOMEM.
@@ -807,7 +807,7 @@ int kiw_tx_init(struct kiw_qp *qp)
 
 /**
  * kiw_tx_uninit() - free what the engine needed for a stream
- * @qp: the QP; may never have had a stream
+ * @qp: the QP
  *
  * Context: process; there is no stream any more, and everything was flushed.
  */

@@ -43,7 +43,7 @@ enum kiw_tx_kind {
 
 /**
  * struct kiw_tx - transmit engine
- * @buf: the batch: FPDUs that TCP has not taken yet
+ * @buf: the batch: FPDUs, until TCP has taken all of them
  * @kind: type of the current message
  * @sent: bytes of the current message's payload that are in @buf or with TCP
  * @offset: bytes of FPDUs that are in @buf or with TCP, including markers, modulo 2^32; decreases
@@ -54,9 +54,9 @@ enum kiw_tx_kind {
  * @orq: outstanding RDMA Reads and Atomic Operations of this end
  * @inq: RDMA Reads and Atomic Operations of the peer
  * @msn: next message sequence number of each untagged queue
- * @rtr: kind of RTR to send before anything else, 0: none
+ * @rtr: kind of RTR that is still to be sent, 0: none
  * @has_wqe: @wqe is current, or waits: see tx_wqe_waits()
- * @has_source: the batch being built has FPDUs of the current message
+ * @has_source: @source has been set up for the current message and the batch being built
  * @is_running: the stream is in full operation
  * @awaits_first_fpdu: responder: nothing may be sent before the peer's first FPDU, RFC 5044 7.1.2
  * @is_large: FPDUs may be larger than segments

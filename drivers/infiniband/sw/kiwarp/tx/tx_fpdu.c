@@ -46,10 +46,10 @@ static u32 tx_payload(const struct kiw_qp *qp, u32 ddp_hdr_len, u32 offset, u32 
 }
 
 /*
- * The number of FPDUs to write at once. If the first one fills a segment, this is as many whole
- * segments as fit into @room and into @space bytes, but without the message's last FPDU. @left is
- * the payload that the message has left, in bytes. The other FPDUs may have one marker less than
- * the first, and more payload instead.
+ * The number of FPDUs to write at once: as many of @room->octets bytes as fit into @room and into
+ * @space bytes, but without the message's last FPDU, and at least one. @left is the payload that
+ * the message has left, in bytes. The other FPDUs may have one marker less than the first, and more
+ * payload instead.
  */
 static u32 tx_count(const struct kiw_tx_fpdu *fpdu, u32 left, const struct kiw_tx_room *room,
 		    u32 space)
@@ -66,8 +66,8 @@ static u32 tx_count(const struct kiw_tx_fpdu *fpdu, u32 left, const struct kiw_t
  * @left: payload that the message has left, in bytes
  * @room: the room that the FPDUs may take
  *
- * With markers, the size is the MULPDU of RFC 5044 4.5, "dynamically adjusted" to the markers
- * that will be in the FPDU.
+ * With markers, the payload depends on how many of them will be in the FPDU: RFC 5044 4.5 allows
+ * MULPDU to be adjusted dynamically.
  *
  * Context: socket lock held, BHs off.
  * Return: false: no memory, or the batch cannot take another fragment.

@@ -18,7 +18,7 @@ struct kiw_qp;
  * struct kiw_tx_room - room left in the batch
  * @octets: bytes of the stream that the next FPDU may take, including markers; a multiple of
  *	%KIW_FPDU_ALIGN and enough for a ULPDU of %KIW_MULPDU_MIN
- * @all: bytes that all FPDUs may take, if the next one fills the segment; 0: write only one
+ * @all: bytes that all FPDUs together may take; 0: write only one
  */
 struct kiw_tx_room {
 	u32 octets;

@@ -5,8 +5,8 @@
  * The pages come from a few chunks per CPU, so an idle QP holds none. Each fragment of a batch
  * has its own reference. TCP takes further references when it is given the batch. Ours are
  * dropped when TCP has taken the whole batch; until then every byte of it can be read. When TCP
- * has released all of a chunk, the chunk is reused. That is cheaper than new pages, which many
- * kernels zero, and the chunk is still in the CPU cache.
+ * has released all of a chunk, the chunk can be reused. That is cheaper than new pages, which many
+ * kernels zero, and the chunk may still be in the CPU cache.
  *
  * Context: BHs off unless noted otherwise, which gives exclusive access to the CPU's chunks.
  */
@@ -37,8 +37,7 @@ static DEFINE_PER_CPU(struct txbuf_pool, txbuf_pool);
 
 /*
  * Can the chunk be written to from its beginning again, because only the pool holds it? Pages from
- * the memory reserves are not reused but given back, as are small chunks, which were allocated when
- * memory was short.
+ * the memory reserves are not reused but given back, as are chunks of less than %TXBUF_CHUNK_SIZE.
  */
 static bool txbuf_chunk_is_free(const struct page_frag *chunk)
 {
@@ -187,8 +186,8 @@ static void txbuf_advance(struct kiw_txbuf *buf, u32 len)
  * @ks: the stream
  *
  * Context: socket lock held, BHs off.
- * Return: 0: TCP has taken all of it; -EAGAIN: a part is left until there is room; another
- * -errno: the stream is broken.
+ * Return: 0: TCP has taken all of it; -EAGAIN: it takes no more for now; another -errno: the stream
+ * is broken.
  */
 int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks)
 {
