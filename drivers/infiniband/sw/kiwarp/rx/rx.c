@@ -10,9 +10,9 @@
  * processed with a single call.
  *
  * For each segment that comes here and accesses a region, the STag is looked up and access rights
- * are checked. A Write without payload accesses none (RFC 5041 5.2). Most segments only continue a
- * message where the previous one ended. Where possible these are placed by rx_follow.c, which
- * checks only what can have changed.
+ * are checked. A Write without payload accesses none (RFC 5041 5.2). In a long message most
+ * segments only continue where the previous one ended. Where possible these are placed by
+ * rx_follow.c, which checks only what can have changed.
  *
  * Context: socket lock held, BHs off; &struct kiw_rx is protected by the socket lock.
  */
@@ -47,7 +47,7 @@ enum rx_when {
 	RX_WAIT,
 };
 
-/* The error to report for a fault on the target of the peer's access: RFC 5041 8.1, RFC 5040 7.2 */
+/* The error to report for a fault on the target of the peer's access: RFC 5041 7.2, RFC 5040 4.8 */
 static const enum kiw_perr tagged_perr[KIW_MEM_COUNT] = {
 	[KIW_MEM_OK]		= KIW_PERR_NONE,
 	[KIW_MEM_STAG]		= KIW_PERR_DDP_STAG,
@@ -227,7 +227,7 @@ static enum kiw_perr rx_fail_read(struct kiw_qp *qp, struct kiw_read *read, enum
 	return perr;
 }
 
-/* Fail a Read whose sink is bad. Its completion says why; the peer gets a generic error. */
+/* Fail a Read or Atomic Operation whose sink is bad. The peer gets a generic error. */
 static enum kiw_perr rx_sink_fault(struct kiw_qp *qp, struct kiw_read *read, enum kiw_wcs status,
 				   const char *what)
 {
@@ -275,9 +275,9 @@ static inline enum kiw_perr rx_take_recv(struct kiw_qp *qp)
 }
 
 /*
- * The peer may only invalidate memory that a work request of this QP gave it access to. Anything
- * else is error 0/1/09, whatever the reason: RFC 5040 5.3, 8.1.1 (7) and 8.1.2. The STag is
- * invalidated before the Send is delivered.
+ * The peer may only invalidate an STag that a work request of this stream made valid. Anything
+ * else is error 0/1/09, whatever the reason: RFC 5040 5.3 and 8.1.1 (7). The STag is invalidated
+ * before the Send is delivered.
  */
 static enum kiw_perr rx_invalidate(struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
 {
@@ -429,7 +429,7 @@ static enum kiw_perr rx_read_response(struct kiw_qp *qp, struct kiw_rx_cursor *c
 	read->received += seg->payload_len;
 	if (!seg->last)
 		return KIW_PERR_NONE;
-	/* A fence, or a Read that found the ORQ full, may now proceed. */
+	/* A fence, or a request that found the ORQ full, may now proceed. */
 	kiw_qp_run_soon(qp);
 	return rx_read_done(qp, read);
 }
@@ -539,9 +539,9 @@ static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 }
 
 /*
- * Check that no message begins inside another one. A source sends one message after the other (RFC
- * 5041 5.3), so the end of a message means that all earlier ones have arrived. Only a Terminate may
- * cut a message short, RFC 5040 4.8.
+ * Check that no message of another kind begins inside one. A source sends one message after the
+ * other (RFC 5041 5.3), so the end of a message means that all earlier ones have arrived. Only a
+ * Terminate may cut a message short, RFC 5040 4.8.
  */
 static enum kiw_perr rx_check_order(const struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
 {

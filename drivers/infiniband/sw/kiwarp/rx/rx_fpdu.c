@@ -13,8 +13,8 @@
 #include "qp/qp.h"
 
 /*
- * Copy the head if it is contiguous and contains no marker. That is nearly always so, and the
- * compiler inlines a copy whose length it knows. @plain: bytes before the next marker.
+ * Copy the head if it has its full length, is contiguous and contains no marker. The compiler
+ * inlines a copy whose length it knows. @plain: bytes before the next marker.
  */
 static bool rx_head_at_once(const struct kiw_rx_cursor *cur, struct kiw_rx_fpdu *fpdu, u32 plain)
 {

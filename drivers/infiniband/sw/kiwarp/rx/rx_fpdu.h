@@ -97,9 +97,9 @@ static inline enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx
  * @cur: start of the FPDU
  * @fpdu: the previous FPDU; if this one continues it, updated to this one
  *
- * Most segments are. Framing and decoding them would give the same results as for the previous
- * segment, except for the offset: see kiw_ddp_continues(). kiw_rx_verify() must still verify the
- * FPDU.
+ * In a long message most segments are. Framing and decoding them would give the same results as for
+ * the previous segment, except for the offset: see kiw_ddp_continues(). kiw_rx_verify() must still
+ * verify the FPDU.
  *
  * Context: socket lock held, BHs off.
  * Return: true: the FPDU has arrived completely, and @fpdu describes it; false: call
