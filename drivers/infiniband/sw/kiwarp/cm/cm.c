@@ -15,8 +15,8 @@
  * Accepting. iw_cm has no state for a connection that is accepted but whose ESTABLISHED
  * event is not yet processed. Until then it lets the consumer accept again or reject, and
  * hits a BUG_ON() when it processes the event. So when a process accepts, accept returns only
- * after iw_cm has taken the event (cm_accept_waiting()). For a kernel consumer, accept returns at
- * once: many kernel consumers accept in iw_cm's own work item, which processes the event later.
+ * after iw_cm has taken the event (cm_accept_waiting()). In a kernel thread accept returns at once:
+ * many kernel consumers accept in iw_cm's own work item, which processes the event later.
  */
 #include "cm.h"
 

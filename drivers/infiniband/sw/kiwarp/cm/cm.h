@@ -2,8 +2,8 @@
 /*
  * The provider side of iw_cm: endpoints, MPA startup, upcalls.
  *
- * Owns: endpoints (&struct kiw_ep, private to this folder). proto/cm_fsm.c documents their
- * states and the rules of iw_cm that they obey.
+ * Owns: endpoints (&struct kiw_ep). proto/cm_fsm.c documents their states and the rules of iw_cm
+ * that they obey.
  */
 #ifndef KIW_CM_H
 #define KIW_CM_H

@@ -36,7 +36,7 @@ struct kiw_sock_ops;
 /* Most private data iw_cm can carry to the consumer (u8), in bytes */
 #define KIW_EP_PDATA_MAX	255
 
-/* Events noted by callbacks that must not sleep; bits of &struct kiw_ep.facts */
+/* Events noted by callbacks; bits of &struct kiw_ep.facts */
 #define KIW_EPF_SPOKEN		0
 #define KIW_EPF_QP_CLOSED	1
 #define KIW_EPF_DEADLINE	2
@@ -101,7 +101,8 @@ struct kiw_ep_accept {
  * @facts: %KIW_EPF_ bits, atomic
  * @work: checks the stream and @facts, and takes the steps that follow
  * @deadline: end of the startup; listener: when to try again; queues @work
- * @cm_id: receives our events; referenced; NULL while iw_cm has none for this endpoint
+ * @cm_id: receives our events; referenced; NULL before the accept of an incoming connection, and
+ *	once the endpoint has ended
  * @ks: the stream, until the QP has it, or the listening socket
  * @qp: referenced; from connect or accept on
  * @accept: on the stack of the accepting process, NULL otherwise; written under @lock,

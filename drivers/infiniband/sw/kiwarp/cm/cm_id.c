@@ -26,8 +26,8 @@ static __be16 cm_port(const struct sockaddr_storage *addr)
  * @id: the iw_cm_id; referenced until kiw_ep_unbind_id() or the end of the endpoint
  *
  * Copies the addresses and the type of service. If the device uses the port mapper, the addresses
- * are those that the mapper has chosen, else the consumer's. iw_cm always asks the mapper, but any
- * process can pose as the mapper (kernel-faults.rst). So the answer counts only where the
+ * are those that the mapper has chosen, else the consumer's. iw_cm asks the mapper in either case,
+ * but any process can pose as the mapper (kernel-faults.rst). So the answer counts only where the
  * administrator has enabled the mapper.
  *
  * If the mapper left the local port as it is, it has not reserved the port. Another socket may be

@@ -11,7 +11,7 @@
  *
  * Unanswered Requests. iw_cm creates the cm_id of an incoming connection only when it
  * processes the CONNECT_REQUEST event. If it cannot, or if the listener is being destroyed,
- * it drops the event and nobody ever answers the Request. The event therefore carries the
+ * it may drop the event, and then nobody answers the Request. The event therefore carries the
  * endpoint's number and not a pointer. The deadline closes an endpoint that is not answered,
  * and a later answer does not find it.
  *
@@ -332,7 +332,7 @@ static int listen_start(struct kiw_ep *ep, int backlog, bool v6only)
 
 /**
  * kiw_cm_create_listen() - start listening for iw_cm
- * @id: gets a CONNECT_REQUEST for each request until kiw_cm_destroy_listen()
+ * @id: gets CONNECT_REQUEST events until kiw_cm_destroy_listen()
  * @backlog: connections the consumer allows for, greater than 0
  *
  * Context: process, may sleep.

@@ -3,8 +3,8 @@
  * MPA startup on a stream: sends and reads Request and Reply, and hands the stream to
  * the QP when both ends agree (RFC 5044 7.1, RFC 6581).
  *
- * cm_ep.c calls the functions here from an endpoint's work item and for the actions of its state
- * table. They report what they find as an event to kiw_ep_step().
+ * cm.c calls the functions here for iw_cm, and cm_ep.c calls them from an endpoint's work item and
+ * for the actions of its state table. They report what they find as an event to kiw_ep_step().
  *
  * Owns nothing. Works on endpoints in process context with their lock held.
  * Nothing here waits for the peer: incoming data is peeked at until a frame is complete,
