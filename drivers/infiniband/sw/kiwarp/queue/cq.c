@@ -13,9 +13,8 @@
  *
  * Locks: that of the queue, which is innermost.
  *
- * A queue that was overrun is dead: it has lost a completion, so the consumer could not tell
- * to which work request a later one belongs. Completions already in the ring can still be
- * polled.
+ * A queue that was overrun is dead: it has lost a completion, so the consumer cannot know which
+ * work requests have completed. Completions already in the ring can still be polled.
  */
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -190,7 +189,7 @@ bool kiw_cq_post(struct kiw_cq *cq, const struct kiw_wc *wc)
  *
  * A completion points to its QP, so a kernel consumer must not poll one after the QP is
  * gone. The other completions keep their order. In user rings a completion has the number of
- * the QP instead, and the consumer cleans the ring.
+ * the QP instead.
  *
  * Context: any; takes @cq->lock.
  */

@@ -295,7 +295,7 @@ static bool readq_orq_has_sges(const struct kiw_orq *orq, u32 count)
  * @orq: the queue
  *
  * It is full if as many Reads are outstanding as were negotiated, or if their SGEs leave too little
- * room for those of another Read.
+ * room for %KIW_MAX_SGE more.
  *
  * Context: serialised by the caller.
  * Return: true: it is full; always if ORD is 0.

@@ -112,8 +112,8 @@ int kiw_srq_fetch(struct kiw_srq *srq, struct kiw_rwqe *wqe)
  * @limit: raise the event once when a message leaves fewer receives than this in the queue;
  *	0: disarm
  *
- * Setting the limit does not raise the event even if fewer receives are queued, because consumers
- * set the limit before they post the first receive. Only a message that needs a receive raises it.
+ * Setting the limit does not raise the event even if fewer receives are queued, because a consumer
+ * may set it before it posts the first receive. Only a message that needs a receive raises it.
  *
  * Context: any; takes @srq->rq.lock.
  * Return: 0, or -EINVAL: more than the ring has slots; nothing has changed.
@@ -134,8 +134,8 @@ int kiw_srq_set_limit(struct kiw_srq *srq, u32 limit)
  * kiw_srq_move() - let a shared receive queue use another ring
  * @srq: the queue; may be posted to and fetched from meanwhile; not destroyed
  * @move: the new ring and its size; on success, its @ring becomes the old one
- * @entry: the mmap entry of the new ring, or NULL for a kernel consumer; on success, it becomes
- *	that of the old one
+ * @entry: points to the mmap entry of the new ring, which is NULL for a kernel consumer; on
+ *	success, to that of the old one
  *
  * The receives in the queue stay, in order, and so does the limit. Afterwards the caller frees
  * @move->ring: the old ring on success, the new one on error.

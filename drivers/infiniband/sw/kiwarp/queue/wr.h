@@ -18,7 +18,7 @@
 
 /* SGEs of a work request: as many as the rings of siw's ABI hold; others have room for more */
 #define KIW_MAX_SGE	6
-/* SGEs of a Send or Write of a kernel consumer: pages of a kernel, 128 KiB if they are of 4 KiB */
+/* SGEs of a Send or Write of a kernel consumer: 128 KiB if each is a page of 4 KiB */
 #define KIW_MAX_SEND_SGE 32
 #define KIW_MAX_INLINE	80
 #define KIW_MAX_WR_BYTES	0x7fffffff
