@@ -109,7 +109,7 @@ int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr)
 }
 
 /**
- * kiw_mr_retract() - invalidate an MR's STag for good
+ * kiw_mr_retract() - invalidate an MR's STag, and remove the MR from the table
  * @table: the device's table
  * @mr: published in @table
  *

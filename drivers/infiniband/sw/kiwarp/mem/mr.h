@@ -6,7 +6,7 @@
  * has ended. The data path looks an STag up and copies inside one read-side critical section of
  * the table's SRCU, from kiw_mr_enter() to kiw_mr_leave(), below called a section. Retracting an MR
  * removes it from the table and waits until the sections that may have found it have ended. So the
- * data path needs no reference count.
+ * data path takes no references.
  */
 #ifndef KIW_MR_H
 #define KIW_MR_H
@@ -45,10 +45,10 @@ struct kiw_umem;
  * enum kiw_mem_fault - why memory may not be accessed
  * @KIW_MEM_OK: it may be accessed
  * @KIW_MEM_STAG: no such STag, or not valid
- * @KIW_MEM_ASSOC: it belongs to another protection domain
+ * @KIW_MEM_ASSOC: it belongs to another protection domain, or to another stream
  * @KIW_MEM_ACCESS: the right is missing
  * @KIW_MEM_WRAP: offset plus length exceed 2^64
- * @KIW_MEM_BOUNDS: outside of the region
+ * @KIW_MEM_BOUNDS: outside of the region or window
  * @KIW_MEM_ALIGN: an atomic operation's target is not aligned to 8 bytes in memory
  * @KIW_MEM_LOST: nothing is wrong with the memory, but TCP's data cannot be read
  * @KIW_MEM_COUNT: number of the above
@@ -106,7 +106,7 @@ struct kiw_mr {
  * struct kiw_mr_table - all memory regions and windows of a device
  * @mrs: table index (not STag) to &struct kiw_mr
  * @next: where the search for a free index continues
- * @key: scrambles indices into STags, so that they cannot be guessed
+ * @key: scrambles indices into STags, so that these are difficult to predict
  * @srcu: protects MRs in the sections of the data path
  * @streams: number of streams so far
  */
