@@ -16,7 +16,7 @@ mkdir "$T_DIR"
 # shellcheck source=scripts/vm/lib.sh
 . "$HERE/../vm/lib.sh"
 
-# --- a tree with two tests and a kernel that is none -----------------------------------
+# --- a tree with two tests, and a fake kernel ------------------------------------------
 
 # The guest does what SCENARIO says: that many boots were before in $WORK/boots.
 fake_guest() {

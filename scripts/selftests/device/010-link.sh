@@ -316,7 +316,7 @@ t_run "team, and not its port" master te0 team
 t_run "loopback" addressless lo
 t_run "tun" tun
 t_run "IP tunnel" ipip
-t_run "a netdev that is none of this" strange
+t_run "a netdev of an unsupported kind" strange
 
 t_run "module parameters: defaults" params_are "2 10000 256 Y Y"
 t_run "module parameters: out of range at run time" params_at_run_time

@@ -65,7 +65,7 @@ data_counted() {
 	[ "$xmit" -ge 10000 ] && [ "$xmit" -lt 10500 ] && [ "$rcv" = "$xmit" ] && all_agree
 }
 
-# A Write to memory that was never registered and an opcode that is none: one FPDU in error each.
+# A Write to memory that was never registered, and an undefined opcode: one FPDU in error each.
 errors_counted() {
 	local before what
 	before=$(counter "$DEV_A" port_rcv_errors)

@@ -747,7 +747,7 @@ static void *write_on(void *arg)
 	return NULL;
 }
 
-/* Ends the binding in one of all ways. Return: what keeps octets from being placed. */
+/* Ends the binding in one of the ways that its type has, then deregisters the region. */
 static void end_binding(int how, struct window *window, enum ibv_mw_type type,
 			const struct link *link, struct ibv_mr **mr)
 {
@@ -766,7 +766,7 @@ static void end_binding(int how, struct window *window, enum ibv_mw_type type,
 	} else {
 		MUST(!bind_to(link, window, next_key(window->rkey), elsewhere));
 	}
-	/* The region is free, and so is its memory. */
+	/* No window is bound to the region any more. */
 	MUST(!ibv_dereg_mr(*mr));
 	*mr = NULL;
 }
@@ -785,9 +785,8 @@ static void quiet_for(double seconds)
 }
 
 /*
- * One binding, used by the peer until it ends. It begins and ends on a connection of its own, since
- * what the peer does in the meantime ends the peer's: so of type 2, only deallocation is tried on
- * the peer's own stream, besides LOCAL_INV by way of another QP.
+ * One binding, which the peer uses until the binding ends. A Write after that ends the peer's
+ * connection, r.link. So a work request that ends the binding is posted to another QP.
  */
 static void one_race(int how, enum ibv_mw_type type)
 {
