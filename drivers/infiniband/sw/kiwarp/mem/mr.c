@@ -8,8 +8,8 @@
  * Why this is safe without a reference count. The data path always looks up an STag and
  * copies inside one section, that is, a read-side critical section of the table's SRCU.
  * kiw_mr_retract() first removes the MR from the table, so a section that begins later does not
- * find it. Then it waits until every section that was running has ended. When it returns, nobody
- * holds a pointer to the MR, and nobody can get one.
+ * find it. Then it waits until every section that was running has ended. When it returns, the data
+ * path does not use the MR, and cannot find it any more.
  *
  * Locks: the xarray's own, taken in process context only. xa_load() needs only RCU, which it takes
  * itself; SRCU protects the MR that it returns.

@@ -119,7 +119,7 @@ struct kiw_mr_table {
 };
 
 /**
- * struct kiw_mr_section - a section of the data path in which no region is freed
+ * struct kiw_mr_section - a section of the data path; an MR found in it exists until it ends
  * @table: the device's table
  * @srcu: index returned by srcu_read_lock()
  * @last: region that was used last, or NULL; exists until the section ends, valid or not
@@ -228,7 +228,7 @@ static inline bool kiw_mr_in_bounds(const struct kiw_mr *mr, u64 addr, u64 len)
 
 /**
  * kiw_mr_check() - may this memory be accessed?
- * @mr: from kiw_mr_use()
+ * @mr: found in the current section
  * @pd: protection domain of the QP that accesses it
  * @access: enum ib_access_flags, all of which are needed; %KIW_ACCESS_LOCAL_READ for local reading
  * @addr: tagged offset of the first byte

@@ -164,7 +164,7 @@ static enum kiw_mem_fault dyn_invalidate(const struct kiw_mr_section *section, s
  *	0. The consumer may invalidate what any QP of the protection domain has made valid, and what
  *	the peer has just invalidated
  *
- * A window of type 1 only becomes invalid when it is bound anew or deallocated. When this returns,
+ * A window of type 1 only becomes invalid when it is bound anew or deallocated. After success,
  * nothing accesses the memory by @stag any more.
  *
  * Context: within @section, BHs off; not while using what @stag stands for.

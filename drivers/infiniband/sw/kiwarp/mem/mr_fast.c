@@ -78,8 +78,8 @@ static int fast_set_page(struct ib_mr *ibmr, u64 addr)
  * registration.
  *
  * Context: any; serialised by the consumer per region.
- * Return: number of entries that fit, or -EINVAL for an unsupported page size, no entries, or
- * an offset behind the first entry.
+ * Return: number of entries that fit; -EINVAL for an unsupported page size; or an error of
+ * ib_sg_to_pages().
  */
 int kiw_fast_map(struct kiw_mr *mr, struct scatterlist *sg, int num, unsigned int *offset)
 {
@@ -121,7 +121,8 @@ static bool fast_take_mapping(struct kiw_mr *mr)
  * Context: within @section, BHs off.
  * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such region, or it is already valid;
  * %KIW_MEM_ASSOC: it belongs to another PD; %KIW_MEM_ACCESS: not a fast region;
- * %KIW_MEM_BOUNDS: the mapped memory is shorter than the region, or that extends to 2^64 or beyond.
+ * %KIW_MEM_BOUNDS: no memory is mapped, or less than the region's length, or the region extends to
+ * 2^64 or beyond.
  */
 enum kiw_mem_fault kiw_fast_register(const struct kiw_mr_section *section, const struct ib_pd *pd,
 				     u32 stag, int access)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Fast-registration memory regions of kernel consumers. The consumer maps their memory in
- * any context; work requests make them valid and invalid.
+ * any context; work requests make them valid.
  */
 #ifndef KIW_MR_FAST_H
 #define KIW_MR_FAST_H

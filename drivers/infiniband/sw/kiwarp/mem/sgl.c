@@ -3,10 +3,6 @@
  * A cursor over the local memory of a work request.
  *
  * Owns: nothing; the entries belong to the work request and the position to the caller.
- * Each section of the MR table looks an entry up and checks it again, because its
- * registration may have ended since the message began.
- *
- * Runs in any context, inside a section of the MR table, without locks.
  */
 #include "sgl.h"
 
@@ -15,10 +11,10 @@
  * @sgl: entries; the position does not matter
  * @access: IB_ACCESS_LOCAL_WRITE to receive into it, or %KIW_ACCESS_LOCAL_READ
  *
- * Entries of length 0 refer to no memory and are not checked. The answer is valid until the
- * section ends or, for a fast region, until the region becomes invalid.
+ * Entries of length 0 refer to no memory and are not checked. A region may become invalid right
+ * after its check.
  *
- * Context: any, inside a section of the MR table.
+ * Context: BHs off, inside a section of the MR table.
  * Return: %KIW_MEM_OK, or what is wrong with the first bad entry.
  */
 enum kiw_mem_fault kiw_sgl_check(const struct kiw_sgl *sgl, int access)
@@ -44,7 +40,7 @@ enum kiw_mem_fault kiw_sgl_check(const struct kiw_sgl *sgl, int access)
  * @data: data to write
  * @len: length in bytes
  *
- * Context: any, inside a section of the MR table.
+ * Context: BHs off, inside a section of the MR table.
  * Return: %KIW_MEM_OK, or why it may not be written; what precedes the fault has been written.
  */
 enum kiw_mem_fault kiw_sgl_put(struct kiw_sgl *sgl, const void *data, u32 len)

@@ -2,9 +2,9 @@
 /*
  * A cursor over the local memory of a work request.
  *
- * Owns: the walk over scatter/gather entries, and their checks. Each section of the MR
- * table looks an entry up and checks it again, because its registration may have ended
- * since the work request was posted.
+ * Owns: the walk over scatter/gather entries, and their checks. What was found and checked in one
+ * section of the MR table is not used in the next one, because a registration may have ended in
+ * between.
  */
 #ifndef KIW_SGL_H
 #define KIW_SGL_H
@@ -38,7 +38,7 @@ struct kiw_sgl {
 	const struct kiw_sge *sge;
 };
 
-/* Within @section, any context */
+/* Within @section, BHs off */
 enum kiw_mem_fault kiw_sgl_check(const struct kiw_sgl *sgl, int access);
 enum kiw_mem_fault kiw_sgl_put(struct kiw_sgl *sgl, const void *data, u32 len);
 
@@ -61,7 +61,7 @@ static inline bool kiw_sgl_is_dma_lkey(const struct kiw_sgl *sgl, u32 lkey)
  * @mr: set to the region, to be passed to kiw_mr_done(), also when there is a fault; or to
  *	NULL: a kernel address, or a fault without a region
  *
- * Context: any, inside a section of the MR table.
+ * Context: BHs off, inside a section of the MR table.
  * Return: %KIW_MEM_OK, or why it may not be accessed.
  */
 static inline enum kiw_mem_fault kiw_sgl_find(const struct kiw_sgl *sgl,
@@ -102,7 +102,7 @@ static inline bool kiw_sgl_settle(struct kiw_sgl *sgl)
  * @addr: set to their address in the region
  * @mr: set as by kiw_sgl_find()
  *
- * Context: any, inside a section of the MR table.
+ * Context: BHs off, inside a section of the MR table.
  * Return: %KIW_MEM_OK, or why the memory may not be accessed; %KIW_MEM_BOUNDS beyond the last
  * entry.
  */

@@ -153,7 +153,7 @@ static void cq_tell_overrun(struct kiw_cq *cq)
  * @cq: the queue
  * @wc: the completion; copied
  *
- * Notifies the consumer if the queue is armed. On the first overrun the consumer gets
+ * Notifies the consumer if the queue is armed for such a completion. The first overrun raises
  * IB_EVENT_CQ_ERR, once in the life of the queue, and all QPs of the queue end.
  *
  * Context: any; takes @cq->lock.

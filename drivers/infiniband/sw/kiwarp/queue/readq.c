@@ -27,8 +27,8 @@ static int readq_init(size_t bytes, bool is_memalloc, void **slots)
 
 /*
  * Allocate a ring, charged to @memcg: softirq has no memory cgroup, and a kworker has the system's.
- * Allocations that may sleep are not charged here, because the task that exceeds memory.high sleeps
- * for up to two seconds, and that must not be a kworker.
+ * readq_init() does not charge, because its allocation may sleep: a task that exceeds memory.high
+ * sleeps for up to two seconds, and that must not be a kworker.
  */
 static void *readq_slots(struct mem_cgroup *memcg, size_t bytes)
 {
@@ -46,7 +46,7 @@ static void *readq_slots(struct mem_cgroup *memcg, size_t bytes)
  *
  * A ring of more than a page is allocated now, because atomic allocations are limited.
  *
- * Context: process, may sleep; the process that creates the QP, which is charged.
+ * Context: process, may sleep; the memory cgroup of the current task is charged.
  * Return: 0 or -ENOMEM.
  */
 int kiw_pend_init(struct kiw_pend_ring *ring, u32 max)

@@ -5,7 +5,7 @@
  * Owns: the internal format of a work request, which both engines use. The rings of a queue come
  * in several formats, the kernel's (wr.c) and that of a user ABI (verbs/uapi.h), behind
  * &struct kiw_sq_ops and &struct kiw_rq_ops. A ring that user space maps is hostile: its adapter
- * reads each entry once, checks the copy, and passes only the copy on.
+ * copies what it needs of an entry, checks the copy, and passes only the copy on.
  */
 #ifndef KIW_WR_H
 #define KIW_WR_H
