@@ -55,7 +55,7 @@ enum kiw_cm_state {
  * @KIW_CME_UNSENT: the QP has the stream, but our Reply could not be sent
  * @KIW_CME_UNDELIVERED: iw_cm did not take the event of the previous step, UPCALL_REQUEST or
  *	UPCALL_REPLY_OK: it had no memory, or the listener was stopped
- * @KIW_CME_BAD_FRAME: what the peer sent is not an MPA frame
+ * @KIW_CME_BAD_FRAME: what the peer sent is not the MPA frame that is due, or is malformed
  * @KIW_CME_LOST: the stream could not be connected, or ended
  * @KIW_CME_FAILED: something failed at this end, which still has the stream, or no accept could
  *	answer the Request

@@ -61,7 +61,7 @@ enum kiw_mpa_rx kiw_mpa_frame_rx_marked(const u8 *head, u32 avail, u32 offset,
  * RFC 5044 4.3: there is a marker at every 512th octet, including the very first one.
  *
  * Context: Any.
- * Return: 0: a marker belongs here; otherwise the octets before the next one, at most 511.
+ * Return: 0: a marker belongs here; otherwise the octets before the next one, at most 508.
  */
 static inline u32 kiw_mpa_to_marker(u32 offset)
 {

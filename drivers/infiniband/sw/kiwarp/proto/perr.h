@@ -13,7 +13,7 @@
 /**
  * enum kiw_wcs - completion status, in the driver's own terms
  * @KIW_WCS_SUCCESS: done
- * @KIW_WCS_LOC_LEN: a message longer than the receive that took it, or a bad length posted
+ * @KIW_WCS_LOC_LEN: a message longer than the receive that took it
  * @KIW_WCS_LOC_PROT: an invalid local STag or range, or a missing right
  * @KIW_WCS_LOC_QP_OP: an invalid work request
  * @KIW_WCS_FLUSHED: never begun, or outcome unknown, because the QP is in ERROR
@@ -25,7 +25,8 @@
  * @KIW_WCS_GENERAL: anything else
  * @KIW_WCS_COUNT: number of the above
  *
- * queue/cq.c maps it to enum ib_wc_status, verbs/uapi_siw.c to the codes of the user ring.
+ * queue/cq.c maps it to enum ib_wc_status, verbs/uapi_siw.c and verbs/uapi_rxe.c to the codes of
+ * their rings.
  */
 enum kiw_wcs {
 	KIW_WCS_SUCCESS,

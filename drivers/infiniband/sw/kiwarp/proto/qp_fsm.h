@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The states of a queue pair as a table: RFC 5040 5.1 and the states of the RDMA verbs,
+ * The states of a queue pair as a table: RFC 5040 6 and the states of the RDMA verbs,
  * reduced to those that a software RNIC distinguishes.
  */
 #ifndef KIW_PROTO_QP_FSM_H
@@ -85,7 +85,7 @@ struct kiw_qp_step kiw_qp_fsm(enum kiw_qp_state state, enum kiw_qp_event event);
  * kiw_qp_state_places() - may received data be placed in this state?
  * @state: state of the QP
  *
- * RFC 5040 7.1: nothing is placed once a Terminate was sent or received, nor before the
+ * Nothing is placed after a fault (RFC 5041 7.1) or a Terminate of the peer, nor before the
  * connection is handed over.
  *
  * Context: any.

@@ -37,8 +37,8 @@ static bool term_is_read_req(const u8 *ddp)
 }
 
 /*
- * RFC 5040 figure 10, as far as it depends on the fault: M and D for all faults of RDMAP
- * and DDP except local catastrophic errors, R for protection errors of RDMAP.
+ * RFC 5040 figure 10, as far as it depends on the fault: M and D for faults of RDMAP and DDP, R for
+ * protection errors of RDMAP. Local catastrophic errors have no headers; DDP's are never sent.
  */
 static u8 term_headers_wanted(const struct kiw_perr_info *info)
 {

@@ -112,7 +112,7 @@ enum kiw_rdmap_opcode {
 #define KIW_RDMAP_OPCODES_5040	0x8
 #define KIW_RDMAP_OPCODES_7306	0xc
 
-/* RFC 5040 5.2, RFC 7306 10.2: DDP queue numbers that RDMAP uses */
+/* RFC 5040 4.1 figure 4, RFC 7306 10.2: DDP queue numbers that RDMAP uses */
 #define KIW_QN_SEND		0
 #define KIW_QN_READ_REQ		1	/* Atomic Requests, too */
 #define KIW_QN_TERMINATE	2
@@ -135,7 +135,7 @@ struct kiw_wire_untagged {
 	__be16 ulpdu_len;
 	u8 ddp;
 	u8 rdmap;
-	__be32 inv_stag;	/* reserved for the ULP: RFC 5040 4.2 */
+	__be32 inv_stag;	/* reserved for the ULP: RFC 5040 4.1 */
 	__be32 qn;
 	__be32 msn;
 	__be32 mo;
