@@ -5,8 +5,8 @@
  * Owns: nothing. An operation is an atomic instruction of the CPU on the kernel's mapping of the
  * memory. So it excludes everything else that accesses the memory with atomic instructions, through
  * any mapping: other streams and devices, and threads of the owner. RFC 7306 5.3 requires this only
- * for the streams of one RNIC. For a 32-bit CPU without such instructions the kernel emulates them
- * with locks, which exclude streams and devices, but not processes. These locks are chosen by the
+ * for the streams of one RNIC. For a CPU without such instructions the kernel emulates them with
+ * locks, which exclude streams and devices, but not processes. These locks are chosen by the
  * kernel address, so for memory with several mappings (highmem) they may exclude nothing.
  *
  * Runs in any context, inside a section of the MR table, without locks.
