@@ -12,7 +12,7 @@
 /**
  * enum kiw_cm_state - state of an endpoint
  * @KIW_CMS_IDLE: created
- * @KIW_CMS_LISTENING: accepts streams
+ * @KIW_CMS_LISTENING: listener: accepts streams, if it has a socket
  * @KIW_CMS_CONNECTING: initiator: SYN sent
  * @KIW_CMS_WAIT_REPLY: initiator: Request sent
  * @KIW_CMS_WAIT_REQUEST: responder: no Request, or only a part of one, has arrived
@@ -59,7 +59,7 @@ enum kiw_cm_state {
  * @KIW_CME_LOST: the stream could not be connected, or ended
  * @KIW_CME_FAILED: something failed at this end, which still has the stream, or no accept could
  *	answer the Request
- * @KIW_CME_DEADLINE: the time for the whole startup is over
+ * @KIW_CME_DEADLINE: the time for the whole startup is over; listener: time to accept again
  * @KIW_CME_DESTROY: the listener, the device or the QP goes away, or the endpoint is evicted
  * @KIW_CME_SPOKEN: the first valid FPDU has arrived
  * @KIW_CME_QP_CLOSED: the QP is done with the stream
