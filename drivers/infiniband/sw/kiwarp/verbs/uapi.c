@@ -9,11 +9,11 @@
  * still mapped live as long as their mapping; the driver no longer knows of them.
  *
  * A call that creates a queue or a QP checks the request, allocates the rings and delivers the
- * response, in this order, before the object itself is set up. So when the response cannot be
- * delivered, only memory has to be freed.
+ * response, in this order, before anybody else can use the object. So it is easy to undo when the
+ * response cannot be delivered.
  *
- * Contexts: process. Locks: that of a completion queue or a shared receive queue, while its ring is
- * replaced.
+ * Contexts: process, unless a function says otherwise. Locks: that of a completion queue or a
+ * shared receive queue, while its ring is replaced.
  */
 #include "uapi.h"
 
@@ -198,8 +198,8 @@ u32 kiw_uapi_spare_slots(const struct ib_device *ibdev, bool is_user)
 /*
  * Check a request for which the ABI has no driver-specific part, and the room for the response. A
  * part that is all zeroes is accepted, so a newer provider that asks for nothing new still works.
- * There must be room for the whole response, because the process needs the keys in it. Room beyond
- * the response is not written.
+ * There must be room for the whole response, because the process needs it. Room beyond the response
+ * is not written.
  */
 static int uapi_check(struct kiw_device *dev, struct ib_udata *udata, size_t resp_bytes)
 {
@@ -216,7 +216,7 @@ static int uapi_check(struct kiw_device *dev, struct ib_udata *udata, size_t res
  * @udata: the request, or NULL for a kernel consumer
  *
  * Context: process; may sleep.
- * Return: 0, or -EINVAL: a byte of the request is not zero.
+ * Return: 0, or -EINVAL: the request is not all zeroes, or cannot be read.
  */
 int kiw_uapi_check_none(struct kiw_device *dev, struct ib_udata *udata)
 {

@@ -330,7 +330,7 @@ static bool rxe_rq_has(struct kiw_rq *rq, u32 n)
  * may overlap, as for completions below.
  *
  * The provider holds its lock during the call, so it posts nothing. If a process posts receives
- * during the call all the same, they are lost. It cannot prolong the move, because its index is
+ * during the call all the same, they may be lost. It cannot prolong the move, because its index is
  * read once, at the beginning. If more receives have been fetched than were posted at that time,
  * the difference is taken for too many, too.
  */

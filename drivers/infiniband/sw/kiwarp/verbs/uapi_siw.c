@@ -167,7 +167,7 @@ static struct kiwarp_sqe *siw_sq_slot(const struct kiw_sq *sq, u32 ahead)
 
 /*
  * The provider rings the doorbell for a new entry only if the previous entry is no longer valid.
- * While the previous entry is valid, the kernel is about to look at the queue anyway. So a full
+ * While the previous entry is valid, the kernel has yet to look at the queue anyway. So a full
  * barrier is needed between releasing a slot and looking at the next one. Without it, the provider
  * could still see the old entry while the kernel does not see the new one yet.
  */

@@ -106,8 +106,8 @@ int kiw_query_device(struct ib_device *ibdev, struct ib_device_attr *attr, struc
 
 /*
  * Read the speed of the netdev, unless the cached one is still valid: the link has not changed
- * since then (see device.c). Reading takes the RTNL, and the core logs a message if the netdev does
- * not know its speed.
+ * since then (see device.c). Reading takes the RTNL, and the core may log a message if the netdev
+ * does not know its speed.
  */
 static void verbs_ask_speed(struct kiw_device *dev, u32 port)
 {
@@ -130,7 +130,7 @@ static void verbs_ask_speed(struct kiw_device *dev, u32 port)
  *
  * A netdev that is being unregistered no longer reports its speed; the last known one stays.
  *
- * Context: process, may sleep; takes the RTNL.
+ * Context: process, may sleep; may take the RTNL.
  * Return: 0.
  */
 int kiw_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
@@ -254,9 +254,9 @@ static const struct rdma_stat_desc stat_descs[KIW_STAT_COUNT] = {
 /*
  * The core reports either all counters in one netlink message, or none. So compare the space that
  * the counters take with the space that the device's name, its numbers and the enclosing nests
- * leave. The message is a page with the skb's shared info at its end. The shared info is aligned to
- * a cache line, so a machine with lines of 256 bytes (s390) has the least room. The set of counters
- * must not depend on the machine, so the size on s390 counts for all.
+ * leave. The message has a buffer of at least 4 KiB, with the skb's shared info at its end. The
+ * shared info is aligned to a cache line, so a machine with lines of 256 bytes (s390) has the least
+ * room. The set of counters must not depend on the machine, so the size on s390 counts for all.
  */
 #define STAT_ATTR_BYTES(id, text) \
 	+ NLA_HDRLEN + NLA_ALIGN(NLA_HDRLEN + sizeof(text)) + 2 * NLA_HDRLEN + sizeof(u64)

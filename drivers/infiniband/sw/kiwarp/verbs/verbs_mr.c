@@ -204,7 +204,7 @@ static int mr_reattach(struct kiw_mr *mr, const struct kiw_mr *old, int flags, u
 
 /**
  * kiw_rereg_user_mr() - re-register a region
- * @ibmr: from kiw_reg_user_mr() or here
+ * @ibmr: a region of a process
  * @flags: which of the following change: IB_MR_REREG_TRANS, IB_MR_REREG_PD,
  *	IB_MR_REREG_ACCESS
  * @start: user address of the first byte
@@ -220,8 +220,8 @@ static int mr_reattach(struct kiw_mr *mr, const struct kiw_mr *old, int flags, u
  *
  * Context: process, may sleep; no other call for @ibmr runs.
  * Return: the MR, to be released with kiw_dereg_mr(), or ERR_PTR(): as kiw_reg_user_mr(), and
- * -EINVAL if @ibmr is not user memory, or another process tries to make it writable; -EBUSY if a
- * window is bound to it.
+ * -EINVAL if @ibmr is memory of a dma-buf, or another process tries to make it writable; -EBUSY if
+ * a window is bound to it.
  */
 struct ib_mr *kiw_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 length,
 				u64 virt_addr, int access, struct ib_pd *ibpd,
@@ -264,7 +264,7 @@ static int mr_attach_dmabuf(struct kiw_mr *mr, u64 offset, u64 length, u64 virt_
 	mr->dmabuf = part;
 	mr->base = virt_addr;
 	mr->length = length;
-	/* The core of 6.1 and 6.12 does not set these. */
+	/* The core does not set these. */
 	mr->ib.iova = virt_addr;
 	mr->ib.length = length;
 	return 0;
@@ -355,7 +355,7 @@ int kiw_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int num, unsigned 
  * @ibmr: of any kind; freed here
  * @udata: not used
  *
- * When it returns, the memory belongs to its owner again: no message in progress accesses it.
+ * After success, no message in progress accesses memory by the region any more.
  *
  * Context: process, may sleep.
  * Return: 0, or -EBUSY if a window is bound to it.

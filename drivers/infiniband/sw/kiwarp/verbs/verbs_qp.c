@@ -5,14 +5,14 @@
  * Owns: the rings of a QP, from create to destroy, and the mapping from
  * the states of the verbs to those of proto/qp_fsm.h:
  *
- *	RESET, INIT, RTR	IDLE; they differ only in what query reports; a new QP is in INIT
+ *	RESET, INIT, RTR	IDLE; a new QP is in INIT
  *	RTS			RTS; only the connection manager enters it
  *	SQD			CLOSING
  *	ERR			TERMINATE, ERROR
  *
- * Contexts: process, except for posting and for the reference counting of iw_cm, which
- * happen in any context. The core serialises create and destroy of a QP against other calls
- * for it. Locks: none of ours.
+ * Contexts: process, except for posting and for the reference counting of iw_cm, which happen in
+ * any context. While a QP is created or destroyed, its consumer makes no other call for it, but
+ * iw_cm may look it up and, on some kernels, a resource query may read it. Locks: none of ours.
  */
 #include <linux/string.h>
 #include <rdma/iw_cm.h>

@@ -3,9 +3,9 @@
  * Driver-specific attributes for `rdma resource show -dd`, beyond what the core itself reports.
  *
  * Owns: nothing. Process context; values are snapshots. The core does not free the object itself
- * during the call, but a consumer may be destroying it at the same time. So the functions here
- * access nothing that destroying it frees, except a QP's stream and queues, and these only with the
- * QP's mutex held. Rings are never read.
+ * during the call, but on some kernels a consumer may be destroying it at the same time. So the
+ * functions here access nothing that destroying it frees, except a QP's stream and queues, and
+ * these only with the QP's mutex held. Rings are never read.
  */
 #include <net/ipv6.h>
 #include <rdma/iw_cm.h>
@@ -244,7 +244,7 @@ int kiw_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq)
 	return res_table_end(msg, table, done);
 }
 
-/* Are these addresses the same? With @any, an unspecified address @a matches every @b */
+/* Are these the same? With @any, an unspecified IP address in @a matches any in @b. */
 static bool res_is_addr(const struct sockaddr_storage *a, const struct sockaddr_storage *b,
 			bool any)
 {
@@ -324,7 +324,7 @@ static int res_ep_table(struct sk_buff *msg, struct kiw_ep *ep)
  * @id: a connection or listener of this device
  *
  * Shows its endpoint: the number that identifies it in trace events, its state, and details of that
- * state. There is no endpoint before the consumer connects or listens, nor after the end.
+ * state. Shows nothing before the consumer connects, accepts or listens, nor after the end.
  *
  * Context: process, may sleep; takes the locks of the device's endpoints in turn. The core does not
  * free @id during the call.
