@@ -15,8 +15,8 @@
  * @KIW_CMS_LISTENING: listener: accepts streams, if it has a socket
  * @KIW_CMS_CONNECTING: initiator: SYN sent
  * @KIW_CMS_WAIT_REPLY: initiator: Request sent
- * @KIW_CMS_WAIT_REQUEST: responder: no Request, or only a part of one, has arrived
- * @KIW_CMS_REQUEST_GIVEN: responder: the consumer has been told and has not answered
+ * @KIW_CMS_WAIT_REQUEST: responder: no complete Request has been read
+ * @KIW_CMS_REQUEST_GIVEN: responder: iw_cm has been told, and the consumer has not answered
  * @KIW_CMS_WAIT_FIRST: responder, peer-to-peer: accepted, the consumer has been told, the first
  *	FPDU has not arrived
  * @KIW_CMS_OPEN: full operation, and the consumer has been told
@@ -50,7 +50,7 @@ enum kiw_cm_state {
  * @KIW_CME_REFUSED: the peer's Reply rejects
  * @KIW_CME_REQUEST: a Request arrived that can be accepted
  * @KIW_CME_ACCEPT: the consumer accepted, TCP has our Reply, the QP runs
- * @KIW_CME_ACCEPT_P2P: the same, but nothing is sent before the peer's first FPDU
+ * @KIW_CME_ACCEPT_P2P: the same, and the peer's first FPDU must arrive before the deadline
  * @KIW_CME_REJECT: the consumer rejected
  * @KIW_CME_UNSENT: the QP has the stream, but our Reply could not be sent
  * @KIW_CME_UNDELIVERED: iw_cm did not take the event of the previous step, UPCALL_REQUEST or

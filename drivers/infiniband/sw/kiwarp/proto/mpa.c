@@ -59,7 +59,7 @@ u32 kiw_mpa_fpdu_size(u32 ulpdu_len)
  * kiw_mpa_mulpdu() - compute the largest ULPDU to send in a stream without markers
  * @emss: effective maximum segment size of the TCP connection, octets
  *
- * RFC 5044 4.5: EMSS - (6 + EMSS mod 4), so that a full FPDU fills one TCP segment;
+ * RFC 5044 4.5: EMSS - (6 + EMSS mod 4), so that a full FPDU fits into one TCP segment;
  * at least 128, however small the segments are, and at most 64768 (section 3).
  *
  * Context: Any.

@@ -4,8 +4,8 @@
  * agree on by exchanging them.
  *
  * Owns the rules of RFC 5044 7.1 and RFC 6581 6 and 9. Pure: called from any context,
- * keeps no state between calls. Frames are written from scratch: data from a peer is
- * never copied into an answer.
+ * keeps no state between calls. Every octet of a frame is written, so nothing of an earlier
+ * frame in the buffer is sent.
  *
  * CRC: the C of either end is enough (RFC 5044 7.1.1), so an end that wants CRCs gets
  * them, and needs no way to insist. Markers: the M of each end is about what that end

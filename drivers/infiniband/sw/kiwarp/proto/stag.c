@@ -12,7 +12,7 @@
 #define HALF_MASK	GENMASK(HALF_BITS - 1, 0)
 #define ROUNDS		4
 
-/* Every bit of @half and @k reaches every bit of the result: multiply, fold, twice */
+/* Every bit of @half and @k reaches every bit of the result. */
 static u32 stag_mix(u32 half, u32 k)
 {
 	u32 x = (half + 1) * 0x9e3779b1 ^ k;
