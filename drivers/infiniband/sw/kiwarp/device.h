@@ -48,7 +48,7 @@ struct kiw_uapi_ops;
  * @is_leaving: the netdev is going away, so the device must, too
  * @leave_work: unregisters the device when the netdev goes away
  * @is_active: state of the port that consumers were last told
- * @link_gen: incremented whenever the link may have changed
+ * @link_gen: incremented when the link comes up or changes, which may change its speed
  * @speed_gen: value of @link_gen when @speed and @width were read
  * @speed: &enum ib_port_speed
  * @width: &enum ib_port_width

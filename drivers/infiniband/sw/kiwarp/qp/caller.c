@@ -134,7 +134,7 @@ void kiw_owner_uninit(struct kiw_owner *owner)
  * kiw_caller_is_process() - tell a process from a kernel thread
  *
  * Context: process.
- * Return: false in a kernel thread or a work item, where only kernel consumers call.
+ * Return: false in a kernel thread or a work item.
  */
 bool kiw_caller_is_process(void)
 {

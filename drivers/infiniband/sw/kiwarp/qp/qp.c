@@ -2,8 +2,8 @@
 /*
  * Queue pairs: references, state, faults, and the functions that the engines call.
  *
- * Everything that ends a QP goes through kiw_qp_handle_event(). It writes the state, which stops
- * the engines at once, and leaves the actions of that step to the QP's work item (run/qp_work.c).
+ * Everything that ends a QP goes through kiw_qp_handle_event(). It writes the state, which the
+ * engines check, and leaves the actions of that step to the QP's work item (run/qp_work.c).
  *
  * This file is below the engines: they call it, and it never calls them. When they are to run
  * again it schedules the QP's tasklet or work item, which run/qp_work.c has set up.

@@ -37,7 +37,7 @@ struct kiw_qp;
  * struct kiw_conn_ops - what a QP reports to its connection
  * @spoken: the first valid FPDU has arrived, so the peer is in full operation; called at most
  *	once; socket lock held, BHs off, any context; must defer
- * @closed: the stream has ended, the QP is in ERROR and flushed; called exactly once after a
+ * @closed: the QP is done with the stream, in ERROR and flushed; called exactly once after a
  *	successful kiw_qp_connect(); process context, with the QP's mutex held
  */
 struct kiw_conn_ops {
@@ -127,7 +127,7 @@ struct kiw_conn_params {
  *	nothing
  * @fault_event: &enum ib_event_type that reports to the consumer why a fault ended the stream; a
  *	single byte, which @work reads without the socket lock
- * @gave_way: @work runs the engines next, and softirqs leave them alone until then
+ * @gave_way: @work runs the engines next; until then TCP's callbacks and @bh leave them alone
  * @burst_start: start of the current burst, in which softirqs run the engines without a pause, in
  *	jiffies
  * @burst_last: last time softirqs ran the engines, in jiffies

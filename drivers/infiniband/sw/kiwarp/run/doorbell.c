@@ -31,7 +31,7 @@
  */
 #define DOORBELL_STREAM_NS	NSEC_PER_MSEC
 
-/* Maximum delay: time for a few system calls on any machine */
+/* Maximum delay: time for a few system calls */
 #define DOORBELL_WAIT_NS	(50 * NSEC_PER_USEC)
 
 /* Doorbells that could be delayed, but are not, after a delay that gathered nothing */

@@ -3,7 +3,7 @@
  * Queue pairs: their work item and tasklet, connecting, resetting, lifetime.
  *
  * This file is above the engines and runs them. They run under the socket lock: in TCP's
- * callbacks, in the poster's context (qp_post.c), in the QP's tasklet, in kiw_qp_start() or, if a
+ * callbacks, for a poster (qp_post.c), in the QP's tasklet, in kiw_qp_start() or, for example if a
  * process owns the socket at that moment, softirqs give way or memory was short, in the QP's work
  * item. The work item also executes the actions of the state machine, in the order of their bits
  * (proto/qp_fsm.h), and never runs concurrently with itself:
@@ -142,8 +142,8 @@ static void qp_fatal(struct kiw_qp *qp)
 }
 
 /*
- * Flush each queue at most once, because a process may refill its rings. Softirqs and other tasks
- * run between the bursts. The engines do not: the socket is owned, or there is none.
+ * Flush a limited number of entries, because a process may refill its rings. Softirqs and other
+ * tasks run between the bursts. The engines do not: the socket is owned, or there is none.
  * Return: true: there may be more.
  */
 static bool qp_flush_queues(struct kiw_qp *qp)
@@ -277,7 +277,7 @@ static void qp_clean(struct kiw_qp *qp)
 	qp->sweep_ms = QP_SWEEP_MIN_MS;
 }
 
-/* Execute all pending actions, in the order of their bits. */
+/* Execute all that is pending; the actions of the state machine in the order of their bits. */
 static void qp_act(struct kiw_qp *qp)
 {
 	unsigned long todo = qp_take_todo(qp);
@@ -342,7 +342,7 @@ static void qp_again(struct work_struct *work)
  * @qp: the QP
  * @event: the event
  *
- * Context: process, may sleep; not from the connection's callbacks.
+ * Context: process, may sleep; not from the connection's callbacks or the consumer's event handler.
  * Return: as kiw_qp_handle_event().
  */
 int kiw_qp_handle_event_sync(struct kiw_qp *qp, enum kiw_qp_event event)
