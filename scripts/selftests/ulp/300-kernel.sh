@@ -37,7 +37,7 @@ traced() {
 		{ echo "no trace event of the overrun"; return 1; }
 }
 
-# Checks the counters of what only kernel consumers can do.
+# Checks the counters of fast registration and of RFC 7306.
 counted() {
 	local name
 	for name in fast_registered fast_invalidated rx_invalidates wc_mem_op tx_immediates \
