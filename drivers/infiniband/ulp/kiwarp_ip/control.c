@@ -29,7 +29,7 @@
 /* Usually enough for the previous listener to end, which still occupies the port */
 #define RELISTEN_MIN		(HZ / 32)
 #define RELISTEN_MAX		HZ
-/* A silent peer is probed, then given up. The link is TCP itself, so not within RFC 4755 7.1 */
+/* A silent peer is probed, then given up; TCP below needs more time than RFC 4755 7.1 advises */
 #define PROBE_AFTER		(2 * HZ)
 #define SILENT_AFTER		(5 * HZ)
 #define STALLED_AFTER		(5 * HZ)

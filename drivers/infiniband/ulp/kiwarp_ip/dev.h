@@ -27,7 +27,7 @@ struct kip_conn;
 #define KIP_RX_MEM		(256UL << 20)
 #define KIP_MAX_CONNS		128
 #define KIP_MAX_PEERS		4096
-/* Peers with the same IP address: one node can pose as many, one for each of its ports */
+/* Requests make no more peers with one IP address: a node can pose as one for each of its ports */
 #define KIP_MAX_PEERS_PER_GID	32
 #define KIP_IDLE_S		300
 #define KIP_LEARN_S		300

@@ -4,7 +4,7 @@
  * packets.
  *
  * The route of a local sender is updated at once. A work item sends the ICMP message, because
- * the transmit queue's lock is held when a packet turns out to be too long, and the message
+ * the transmit queue's lock may be held when a packet turns out to be too long, and the message
  * may have to pass the same queue.
  */
 #include "too_big.h"

@@ -4,9 +4,9 @@
  * nodes without a connection.
  *
  * There are two sockets. The unicast socket is bound to the local address; it sends all
- * datagrams and receives those for this node. The multicast socket is bound to the group's
- * address and receives those for all nodes; it exists only if a group is set. Work items send
- * and receive: there are few packets, and the socket locks then do not nest in those of the
+ * datagrams and receives those that are sent to it. The multicast socket is bound to the group's
+ * address and receives what is sent to the group; it exists only if a group is joined. Work items
+ * send and receive: there are few packets, and the socket locks then do not nest in those of the
  * sockets above the interface.
  *
  * Joining and leaving a group require the RTNL. So open and stop do this, because they hold it.

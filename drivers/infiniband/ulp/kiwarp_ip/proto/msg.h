@@ -24,7 +24,7 @@ enum kip_op {
  * @KIP_MSG_DATA: an IPv4 or IPv6 packet
  * @KIP_MSG_CONTROL: a control message
  * @KIP_MSG_SHORT: too short for its type
- * @KIP_MSG_BAD_TYPE: a type that must not be sent on a connection (RFC 4755 4)
+ * @KIP_MSG_BAD_TYPE: neither a control message nor a type that RFC 4755 4 lists
  */
 enum kip_msg {
 	KIP_MSG_DATA,

@@ -13,7 +13,7 @@
  * established: REQ_STALE.
  *
  * A peer has a connection in RESOLVING, REQ_SENT, ACCEPTING and UP, and none in the other states.
- * So every transition out of one of these four states includes DROP, unless the same connection
+ * So every transition from one of these four states includes DROP, unless the same connection
  * continues. No other transition includes DROP.
  */
 #include "peer_fsm.h"

@@ -37,7 +37,7 @@ enum kip_peer_state {
  * @KIP_PE_REQ_GREATER: its Request arrived, and the local address is the greater one
  * @KIP_PE_REQ_STALE: its Request arrived, but is older than the connection
  * @KIP_PE_CROSSED: it rejected our Request in favour of its own
- * @KIP_PE_REJECTED: it rejected our Request for another reason
+ * @KIP_PE_REJECTED: it rejected our Request for another reason, or refused or reset the stream
  * @KIP_PE_FAULT: the connection could not be made, or has ended
  * @KIP_PE_IDLE: the connection has been unused for the idle time
  * @KIP_PE_TIMEOUT: the time limit of the state has passed
