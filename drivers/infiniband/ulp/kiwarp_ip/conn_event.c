@@ -46,8 +46,8 @@ void kip_conn_note(struct kip_conn *conn, unsigned int events)
  * kip_conn_break() - stop using a connection whose work requests fail
  * @conn: the connection; its peer's lock is held
  *
- * When a connection ends, its work requests are flushed first. The events that follow tell why;
- * the interface's work item waits for them.
+ * When a connection ends, its work requests are often flushed before an event tells why. The
+ * interface's work item waits for that event for a while.
  *
  * Context: any but hard interrupts.
  */

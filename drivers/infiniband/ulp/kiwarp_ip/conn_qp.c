@@ -159,9 +159,10 @@ int kip_conn_qp_make(struct kip_dev *dev, struct kip_conn *conn)
  * kip_conn_qp_free() - free what kip_conn_qp_make() created, completely or in part
  * @conn: the connection; it is given up, and nobody else uses it
  *
- * An established connection is ended in order. A connection that is starting up is ended by
- * destroying its QP, which makes the driver give up. rdma_disconnect() would wait until the startup
- * has succeeded or failed: with a silent peer, until the driver's deadline.
+ * For an established connection, rdma_disconnect() first asks for an orderly end. A connection that
+ * is starting up is ended by destroying its QP, which makes the driver give up. rdma_disconnect()
+ * would wait until the startup has succeeded or failed: with a silent peer, until the driver's
+ * deadline.
  *
  * Context: process, may sleep.
  */

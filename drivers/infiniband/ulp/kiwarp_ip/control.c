@@ -554,7 +554,7 @@ static void control_tick(struct kip_dev *dev)
 		control_tick_peer(dev, peer);
 }
 
-/* Listens as soon as an RDMA device has our address */
+/* Tries to listen, which fails while no RDMA device has our address */
 static void control_listen(struct kip_dev *dev)
 {
 	struct kip_conn *listener;
@@ -648,7 +648,7 @@ void kip_control_init(struct kip_dev *dev)
 
 /**
  * kip_control_start() - start connection management
- * @dev: the interface; everything else is up
+ * @dev: the interface; its pollers and its datagram service are open
  *
  * Context: process; RTNL held.
  */
@@ -682,7 +682,7 @@ void kip_control_stop(struct kip_dev *dev)
 }
 
 /**
- * kip_control_renew() - replace all connections by new ones
+ * kip_control_renew() - end all connections, so that later packets make new ones
  * @dev: the interface
  *
  * Needed for settings that are fixed when a connection is made.

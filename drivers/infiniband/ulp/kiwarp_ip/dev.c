@@ -2,11 +2,11 @@
 /*
  * The network interface: net_device operations, and reactions to changes of the underlay.
  *
- * The sockets, the NAPI instances (pollers) and the work item of control.c exist only between open
- * and stop, while the underlay has an address. Stop proceeds in this order: the stack sends no more
- * packets; connections end; the UDP sockets of the datagram service (udp.c) are closed; the pollers
- * are disabled. All of this runs under the RTNL, and no step waits for a peer, except as control.c
- * says.
+ * The datagram service (udp.c), the NAPI instances (pollers) and the work item of control.c run
+ * only between open and stop, while the underlay has an address. Stop proceeds in this order: the
+ * stack sends no more packets; connections are given up; the datagram service is closed; the
+ * pollers are disabled. All of this runs under the RTNL, and no step waits for a peer, except as
+ * control.c says.
  */
 #include "dev.h"
 
@@ -27,7 +27,7 @@
 #include "too_big.h"
 #include "tx.h"
 
-/* Polling interval while duplicate address detection runs: its end is not announced */
+/* Polling interval while duplicate address detection runs: no notifier tells of its end */
 #define LOOK_AGAIN	(HZ / 4)
 
 /* All interfaces; RTNL */
@@ -73,7 +73,7 @@ static void dev_end(struct kip_dev *dev)
 	if (!dev->is_running)
 		return;
 	netif_tx_disable(dev->netdev);
-	/* Wait for senders that checked the queue state before it was stopped */
+	/* Wait for senders */
 	synchronize_net();
 	/* A connection that fails sends its waiting packets as datagrams, so end these first */
 	kip_control_stop(dev);
@@ -172,7 +172,7 @@ static const struct net_device_ops netdev_ops = {
 	.ndo_get_iflink = dev_ndo_get_iflink,
 };
 
-/* The destination precedes the header: an skb has no other place for a 20-byte address */
+/* The destination precedes the header, as in IPoIB */
 static int dev_header_create(struct sk_buff *skb, struct net_device *netdev, unsigned short type,
 			     const void *daddr, const void *saddr, unsigned int len)
 {

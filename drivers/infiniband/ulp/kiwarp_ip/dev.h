@@ -61,7 +61,7 @@ struct kip_poller {
  * @max_conns: maximum number of connections
  * @idle_s: seconds after which an unused connection ends; 0: never
  * @rx_mem: maximum memory of receives, in bytes
- * @learn_s: seconds for which the sender of a valid datagram is listed as a peer; 0: not at all
+ * @learn_s: seconds of silence after which a learned peer is forgotten; 0: none are learned
  * @is_connected: connected mode: connections are made
  * @has_listed_only: refuse datagrams and Requests from nodes that are not listed
  */
@@ -87,10 +87,11 @@ struct kip_settings {
  * @net: network namespace of the underlay, where all sockets are
  * @entry: entry in the list of all interfaces; RTNL
  * @settings: written under RTNL
- * @local: address of the underlay and port; AF_UNSPEC when there is none; RTNL
- * @is_running: between open and stop; written under RTNL
- * @instance: a number chosen at each open, and when all connections are renewed
- * @serial: number of Requests made since then; used by @work only
+ * @local: address of the underlay and port; AF_UNSPEC when there is none; written under RTNL while
+ *	nothing runs
+ * @is_running: @work may run; written under RTNL
+ * @instance: a number chosen whenever @work is started
+ * @serial: number of Requests made since then; used by @work
  * @nr_requests: Requests of peers that @work has not looked at yet
  * @stats: per-CPU counters
  * @is_posting: per CPU: it is posting to a connection; bottom halves are disabled

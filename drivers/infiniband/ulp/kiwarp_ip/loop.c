@@ -4,9 +4,9 @@
  *
  * If the route to a peer leads through the interface itself, the TCP segments of the connection to
  * that peer arrive here. TCP sends them with its socket locked, and a software driver locks the
- * same socket to post, so such a segment must never be posted. It is recognised by its addresses
- * and ports. If a tunnel has wrapped the segment, the addresses and ports of the socket that sent
- * it are used instead.
+ * same socket to post, so such a segment must never be posted. It is recognised by its source
+ * address and ports, or by those of the socket that sent it, as a tunnel may have wrapped the
+ * segment.
  */
 #include "loop.h"
 

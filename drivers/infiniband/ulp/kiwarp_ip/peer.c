@@ -2,10 +2,10 @@
 /*
  * The table of peers.
  *
- * Senders look up peers under RCU. The first packet for a node, or a Request from it, creates
- * its peer. The interface's work item removes a peer that has no connection and has not been
- * sent anything for a while. A sender that finds a peer which is being removed sees is_dead, or its
- * packet is dropped with the peer's queue.
+ * Senders look up peers under RCU. The first packet that may use a connection to a node, or a
+ * Request from it, creates its peer. The interface's work item removes a peer that has no
+ * connection and has not been sent anything for a while. A sender that finds a peer which is being
+ * removed sees is_dead, or its packet is dropped with the peer's queue.
  */
 #include "peer.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Peers: the nodes that packets go to, with one connection each (RFC 4755 2.3). */
+/* Peers: the nodes that packets go to, with at most one connection each (RFC 4755 2.3). */
 #ifndef KIP_PEER_H
 #define KIP_PEER_H
 
@@ -36,8 +36,8 @@ struct kip_dev;
  * @has_deadline: the state has a timeout; work item only
  * @tries: number of connections that failed in a row; the work item writes it
  * @is_known: @instance and @serial are known; work item only
- * @instance: from its last Request or Reply
- * @serial: from its last Request or Reply
+ * @instance: from the Request or the Reply of its last connection
+ * @serial: from the same message
  */
 struct kip_peer {
 	struct hlist_node node;

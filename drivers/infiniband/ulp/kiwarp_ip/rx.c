@@ -4,10 +4,10 @@
  *
  * Each connection has its own completion queue, large enough for everything it can have posted,
  * so it never overruns. A few NAPI instances, the pollers, share the connections. The queue's
- * completion handler puts the connection on its poller's list. The poller takes it off, polls,
- * arms the queue, and puts the connection back if there are more completions. At any time a
- * connection with completions is on the list, being polled, or armed, or its handler is about to
- * be called.
+ * completion handler puts the connection on its poller's list. The poller takes it off and polls.
+ * It puts the connection back if there may be more completions, and otherwise arms the queue. At
+ * any time a connection with completions is on the list, being polled, or armed, or its handler is
+ * about to be called.
  *
  * A receive is posted again before its packet is delivered, so the peer's credit is always
  * backed by posted receives. The packet keeps its memory, and the receive gets new memory. If
@@ -359,7 +359,7 @@ static void rx_deliver(struct kip_dev *dev, struct kip_poller *poller,
 
 	while ((skb = __skb_dequeue(received))) {
 		kip_packet_prepare(dev, skb);
-		/* The administrator has chosen to trust the peer, and MPA's CRC */
+		/* The administrator has chosen to trust the peer and the connection */
 		if (dev->netdev->features & NETIF_F_RXCSUM)
 			skb->ip_summed = CHECKSUM_UNNECESSARY;
 		napi_gro_receive(&poller->napi, skb);

@@ -261,7 +261,7 @@ bool kip_sockaddr_of_netdev(union kip_sockaddr *addr, struct net_device *netdev,
  * kip_sockaddr_is_pending() - check whether the underlay will soon have an address
  * @netdev: the underlay
  *
- * The caller has to poll, as the end of duplicate address detection is not announced.
+ * The caller has to poll, as no notifier tells of the end of duplicate address detection.
  *
  * Context: process; RTNL held.
  * Return: whether the underlay is up and a global IPv6 address is tentative.

@@ -5,9 +5,9 @@
  * ndo_start_xmit looks up the peer and puts the packet into the peer's queue. kip_tx_run()
  * takes packets from that queue and posts as many Sends as there are credits and free slots.
  * Each batch of completions may free some of both, so it runs again after each batch. A slow
- * peer thus fills its own queue and does not block other peers. The queue is bounded, and
- * further packets are dropped. A packet stays charged to its socket until its Send completes,
- * which throttles local senders.
+ * peer thus fills its own queue. The queues are bounded, each and all together, and further
+ * packets are dropped. A packet stays charged to its socket until its Send completes, which
+ * throttles local senders.
  *
  * Locks: a peer's lock protects its queue, and is held to map, post and complete its Sends.
  */
@@ -97,7 +97,7 @@ static void tx_fragment(struct kip_dev *dev, struct sk_buff *skb, u32 mtu)
 	kip_count(dev, KIP_STAT_TX_FRAGMENTED);
 	skb_pull(skb, sizeof(struct kip_wire_hdr));
 	skb_reset_network_header(skb);
-	/* The queue discipline has overwritten it: options go into each fragment */
+	/* The queue discipline may have overwritten it: options go into each fragment */
 	memset(IPCB(skb), 0, sizeof(*IPCB(skb)));
 	IPCB(skb)->frag_max_size = mtu;
 	/* Each fragment has counted itself, so a failure here is a lack of memory for one */
@@ -349,7 +349,7 @@ void kip_tx_run(struct kip_dev *dev, struct kip_peer *peer)
 }
 
 /**
- * kip_tx_done() - complete a Send and all Sends of packets before it
+ * kip_tx_done() - complete a control message, or a packet and all packets before it
  * @conn: the connection; its peer's lock is held
  * @wc: the completion, a successful one
  * @sent: the packets are added here; the caller frees them
@@ -486,7 +486,7 @@ static void tx_route(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
 	const unsigned int hdr = sizeof(struct kip_wire_hdr);
 	enum kip_way way;
 
-	/* A failure is harmless: kip_msg_way() gets the actual length, and ND is not that short */
+	/* A failure is harmless: kip_msg_way() gets the actual length */
 	pskb_may_pull(skb, min(skb->len, hdr + WAY_OCTETS));
 	way = kip_msg_way(kip_msg_type(skb->data), skb->data + hdr, skb_headlen(skb) - hdr);
 	if (way == KIP_WAY_NONE)

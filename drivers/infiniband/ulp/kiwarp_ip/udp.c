@@ -9,7 +9,7 @@
  * send and receive: there are few packets, and the socket locks then do not nest in those of the
  * sockets above the interface.
  *
- * Joining and leaving a group require the RTNL. So open and stop do this, because they hold it.
+ * Joining and leaving a group may require the RTNL. So open and stop do this, because they hold it.
  */
 #include "udp.h"
 
@@ -107,7 +107,7 @@ static void udp_listed_expire(struct kip_dev *dev)
  * kip_udp_expire() - forget learned nodes that were not heard from for too long
  * @dev: the interface
  *
- * A node to which there is a connection is kept.
+ * A node to which there is a connection is kept, unless learning is off.
  *
  * Context: any but hard interrupts.
  */
@@ -142,8 +142,8 @@ static void udp_listed_drop_learned(struct kip_udp *udp)
  * @addr: where it listens
  * @is_learned: added because of a datagram; an entry made by the administrator never expires
  *
- * From now on the node gets a copy of every broadcast and multicast packet. When the list is full,
- * the administrator's entry takes the place of a learned one.
+ * From now on the node gets copies of broadcast and multicast packets. When the list is full, the
+ * administrator's entry takes the place of a learned one, if there is one.
  *
  * Context: any but hard interrupts.
  * Return: 0, -EEXIST when it is already listed (0 if the administrator lists a learned one),
@@ -611,7 +611,7 @@ static void udp_check_families(struct kip_dev *dev)
  * kip_udp_open() - start the datagram service
  * @dev: the interface; its local address is set, and that of the group if there is one
  *
- * A group of another address family than the local address is not joined, which is logged.
+ * A group of another address family than the local address is not joined.
  *
  * Context: process, may sleep; RTNL held.
  * Return: 0 or -errno; after an error nothing is open.

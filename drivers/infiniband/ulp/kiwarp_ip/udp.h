@@ -32,7 +32,7 @@ struct kip_port {
 };
 
 /**
- * struct kip_listed - a node that gets a copy of every broadcast and multicast packet
+ * struct kip_listed - a node that gets copies of broadcast and multicast packets
  * @entry: entry in the list
  * @addr: where it listens
  * @is_learned: added by a datagram; otherwise by the administrator
@@ -49,7 +49,7 @@ struct kip_listed {
  * struct kip_udp - the datagram service of an interface
  * @unicast: socket bound to the local address; it sends all datagrams
  * @multicast: socket bound to the group's address
- * @group: address of the group, AF_UNSPEC when there is none; RTNL
+ * @group: address of the group, AF_UNSPEC when there is none; written under RTNL
  * @joined: the group that @multicast has joined
  * @lock: protects @listed and @nr_listed
  * @listed: nodes that get copies

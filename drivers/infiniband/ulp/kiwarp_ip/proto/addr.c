@@ -135,8 +135,8 @@ static bool addr_is_usable_ipv4(const u8 *ip)
  * kip_addr_is_valid() - check that a node can have this address
  * @lladdr: address
  *
- * The QPN must be a port number. The GID must be a unicast address, but not an IPv6 link-local
- * one, which is meaningless without its link.
+ * The QPN must be a port number. The GID must be a unicast address: an IPv4 one other than
+ * loopback, or a global or unique local IPv6 one.
  *
  * Context: any.
  * Return: whether the address is valid.

@@ -3,7 +3,7 @@
  * Everything that kiwarp_ip puts on the wire, and its limits.
  *
  * RFC 4391 and RFC 4755 define the link-layer address, the 4-octet header and the first
- * 8 octets of the private data. The rest exists because iWARP has neither datagrams nor RNR:
+ * 8 octets of the private data. The rest exists mainly because iWARP has neither datagrams nor RNR:
  * the datagram header, the extension of the private data, and control messages.
  */
 #ifndef KIP_PROTO_WIRE_H
@@ -72,7 +72,7 @@ static_assert(sizeof(struct kip_wire_control) == 12);
 
 /* The datagram service: contents of the UDP payload */
 #define KIP_DGRAM_VERSION	0
-#define KIP_DGRAM_GROUP		0x01	/* flag: sent to the group */
+#define KIP_DGRAM_GROUP		0x01	/* flag: sent to all nodes */
 #define KIP_DGRAM_MTU		2044	/* RFC 4391 7 */
 #define KIP_DGRAM_MTU_MIN	1280
 #define KIP_DGRAM_MTU_MAX	9000
@@ -115,7 +115,7 @@ static_assert(sizeof(struct kip_wire_dgram) == 12);
  * @control_receives: receives that the sender keeps for control messages
  * @instance: a number that the sender chose when its interface came up, or when it last ended all
  *	connections
- * @serial: number of Requests that the sender has made since then, including this one
+ * @serial: number of Requests that the sender has made since then; a Request counts itself
  */
 struct kip_wire_pdata {
 	__be32 qpn;
