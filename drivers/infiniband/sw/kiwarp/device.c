@@ -206,8 +206,8 @@ static void device_check_balances(struct kiw_device *dev)
 
 /*
  * Release everything. No operation runs on the device any more, and all its objects are gone. Its
- * memory stays until the list drops its reference. Called by the task that unregisters the
- * device, which is not always ours.
+ * memory stays at least until the list drops its reference. Called by the task that unregisters the
+ * device, which is not always ours, or that has failed to register it.
  */
 static void device_dealloc(struct ib_device *ibdev)
 {
@@ -377,8 +377,8 @@ err_dealloc:
 
 /*
  * The netdev of @dev is going away: unregister @dev from a context that may wait.
- * ib_unregister_device_queued() does not suffice. It handles only registered devices, and a device
- * that the core is moving to another namespace is unregistered for a moment and would stay.
+ * ib_unregister_device_queued() does not suffice. It warns about devices that are not registered,
+ * such as one that the core is moving to another namespace.
  */
 static void device_leave(struct kiw_device *dev)
 {

@@ -101,7 +101,7 @@ const struct attribute_group *kiw_monitor_port_groups[] = {
 	NULL
 };
 
-/* The same text for both: there is no board, and only one kind of device. */
+/* The same text for both: there is no board. */
 static ssize_t monitor_identity_show(struct device *device, struct device_attribute *attr,
 				     char *buf)
 {

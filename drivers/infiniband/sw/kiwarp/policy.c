@@ -288,7 +288,7 @@ static int policy_param_set(const char *val, const struct kernel_param *kp)
 		val = "y";
 	if (!kiw_policy_set(&defaults, item, val))
 		return 0;
-	/* A value written through sysfs ends in a newline */
+	/* A value written through sysfs may end in a newline */
 	pr_err("%s must be %s, not '%.*s'\n", kp->name,
 	       kiw_policy_range(item, range, sizeof(range)), (int)strcspn(val, "\n"), val);
 	return -EINVAL;

@@ -109,7 +109,7 @@ DEFINE_EVENT(kiw_perr_class, kiw_perr_tx,
 	TP_ARGS(dev, qpn, perr, layer, etype, code, opcode)
 );
 
-/* The peer has found a fault of ours: its Terminate has arrived */
+/* The peer's Terminate has arrived */
 DEFINE_EVENT(kiw_perr_class, kiw_perr_rx,
 	TP_PROTO(const char *dev, u32 qpn, const char *perr, u8 layer, u8 etype, u8 code,
 		 u8 opcode),
