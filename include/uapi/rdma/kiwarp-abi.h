@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR BSD-3-Clause) */
 /*
- * ABI between kiwarp and user space libraries: the driver-specific part of the
- * uverbs requests and responses, and the mapped work and completion rings.
+ * ABI between kiwarp and user space libraries, except for the link type
+ * kiwarp-ext: the driver-specific part of the uverbs requests and responses,
+ * and the mapped work and completion rings.
  *
  * The layout is version 1 of the ABI of rdma-core's "siw" provider (driver id
- * RDMA_DRIVER_SIW), so that a stock rdma-core can drive kiwarp. It is frozen:
- * kiwarp's own extensions are appended and negotiated.
+ * RDMA_DRIVER_SIW), so that a stock rdma-core can drive kiwarp. It is frozen.
  *
  * Rules, as seen by the kernel:
  *  - The number of slots of a ring is a power of two. A ring is zeroed when it
@@ -13,8 +13,8 @@
  *    which starts at 0.
  *  - The producer sets the valid bit of a slot last (release). The consumer
  *    reads it first (acquire) and returns the slot by writing flags = 0.
- *  - Anything that user space wrote is copied once into private memory and
- *    then checked.
+ *  - A work request that user space wrote is copied once into private memory
+ *    and then checked.
  */
 #ifndef _UAPI_RDMA_KIWARP_ABI_H
 #define _UAPI_RDMA_KIWARP_ABI_H
@@ -62,7 +62,7 @@ struct kiwarp_uresp_create_srq {
 	__aligned_u64 srq_key;
 };
 
-/* reg_mr: the consumer's part of the STag */
+/* reg_mr: kiwarp ignores stag_key, the consumer's part of the STag */
 struct kiwarp_ureq_reg_mr {
 	__u8 stag_key;
 	__u8 reserved[3];
@@ -76,7 +76,7 @@ struct kiwarp_uresp_reg_mr {
 
 /*
  * Operations. Only WRITE, READ, SEND and SEND_INV may appear in a submission
- * ring; RECV appears in completions only. Values that are not listed belong to
+ * ring; RECV appears in completions only. Other values below 12 belong to
  * operations of the ABI that user space cannot request; 12 and up must never
  * be written to a completion ring.
  */
