@@ -61,26 +61,6 @@ enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
 }
 
 /**
- * kiw_rx_frame_alike() - frame an FPDU that is as long as the previous one, with markers
- * @qp: the QP
- * @cur: start of the FPDU
- * @fpdu: the previous FPDU; its extent is updated to that of this one
- *
- * Context: socket lock held, BHs off.
- * Return: bytes to its first marker.
- */
-u32 kiw_rx_frame_alike(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
-		       struct kiw_rx_fpdu *fpdu)
-{
-	u32 offset = kiw_rx_offset(qp, cur);
-	u32 size = kiw_mpa_fpdu_size(fpdu->extent.ulpdu_len);
-
-	kiw_sock_assert_held(qp->ks);
-	fpdu->extent.total = kiw_mpa_marked_size(offset, size);
-	return kiw_mpa_to_marker(offset);
-}
-
-/**
  * kiw_rx_crc_holds() - is the CRC of an FPDU correct?
  * @qp: the QP
  * @cur: start of the FPDU

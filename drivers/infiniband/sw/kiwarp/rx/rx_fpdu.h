@@ -8,6 +8,9 @@
 #ifndef KIW_RX_FPDU_H
 #define KIW_RX_FPDU_H
 
+#include <linux/minmax.h>
+#include <linux/unaligned.h>
+
 #include "proto/ddp.h"
 #include "proto/mpa.h"
 #include "qp/qp.h"
@@ -39,8 +42,6 @@ enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
 bool kiw_rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u32 total);
 bool kiw_rx_scattered_agree(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u32 total);
 void kiw_rx_skip_marked(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len);
-u32 kiw_rx_frame_alike(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
-		       struct kiw_rx_fpdu *fpdu);
 
 /* Offset of @cur in the peer's half of the stream; 2^32 is a multiple of the marker interval. */
 static inline u32 kiw_rx_offset(const struct kiw_qp *qp, const struct kiw_rx_cursor *cur)
@@ -92,6 +93,33 @@ static inline enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx
 }
 
 /**
+ * kiw_rx_frame_alike() - frame an FPDU if it is as long as the previous one, with markers
+ * @qp: the QP
+ * @cur: start of the FPDU
+ * @fpdu: the previous FPDU; if this one is as long, its extent is updated to that of this one
+ *
+ * FPDUs that fill segments have different numbers of markers and so different lengths. The length
+ * is compared first, because it is cheaper than computing the extent.
+ *
+ * Context: socket lock held, BHs off.
+ * Return: number of contiguous bytes before its first marker; 0: it is not as long, or the field
+ * with its length is not contiguous.
+ */
+static inline u32 kiw_rx_frame_alike(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
+				     struct kiw_rx_fpdu *fpdu)
+{
+	u32 offset = kiw_rx_offset(qp, cur);
+	u32 plain = min(kiw_mpa_to_marker(offset), cur->here);
+	u32 len = fpdu->extent.ulpdu_len;
+
+	kiw_sock_assert_held(qp->ks);
+	if (plain < KIW_FPDU_LEN_SIZE || get_unaligned_be16(cur->data) != len)
+		return 0;
+	fpdu->extent.total = kiw_mpa_marked_size(offset, kiw_mpa_fpdu_size(len));
+	return plain;
+}
+
+/**
  * kiw_rx_continues() - is this the next segment of the message, of the same length?
  * @qp: the QP
  * @cur: start of the FPDU
@@ -114,7 +142,7 @@ static inline bool kiw_rx_continues(struct kiw_qp *qp, const struct kiw_rx_curso
 	if (fpdu->seg.last)
 		return false;
 	if (qp->conn.rx_markers)
-		plain = min(plain, kiw_rx_frame_alike(qp, cur, fpdu));
+		plain = kiw_rx_frame_alike(qp, cur, fpdu);
 	if (plain < sizeof(struct kiw_wire_untagged) || cur->avail < fpdu->extent.total)
 		return false;
 	return kiw_ddp_continues(cur->data, fpdu->head, &fpdu->seg);
