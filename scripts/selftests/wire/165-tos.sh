@@ -89,13 +89,13 @@ all_have() {
 		! seen "$from and $rst and $field != $2" | grep .
 }
 
-# connection A B ASKED-A ASKED-B: from host a to host b, of the addresses A and B; what is
-# asked for is decimal, -1: nothing.
+# connection A B ASKED-A ASKED-B [LISTEN]: from host a to host b, of the addresses A and B; what
+# is asked for is decimal, -1: nothing. LISTEN is where b listens, B unless given.
 connection() {
-	local a=$1 b=$2 ours=$3 theirs=$4 status=0
+	local a=$1 b=$2 ours=$3 theirs=$4 at=${5:-$2} status=0
 	local -a run=(env "PYTHONPATH=$SELFTESTS" timeout 60 python3 "$T_DIR/tos.py")
 	capture || return 1
-	spawn listener b "${run[@]}" listen "$DEV_B" "$b" "$theirs"
+	spawn listener b "${run[@]}" listen "$DEV_B" "$at" "$theirs"
 	wait_listen b "$PORT" || { spawn_log listener; spawn_stop listener; return 1; }
 	on_a "${run[@]}" connect "$DEV_A" "$b" "$ours" || status=1
 	spawn_wait listener 10 || { spawn_log listener; status=1; }
@@ -113,6 +113,8 @@ t_run "nothing is asked for, IPv6" connection "$A6" "$B6" -1 -1
 t_run "the caller asks, IPv6" connection "$A6" "$B6" 104 -1
 t_run "the listener asks, IPv6" connection "$A6" "$B6" -1 184
 t_run "both ask, IPv6" connection "$A6" "$B6" 104 184
+t_run "the listener asks at ::, IPv4" connection "$A4" "$B4" -1 184 ::
+t_run "the listener asks at ::, IPv6" connection "$A6" "$B6" -1 184 ::
 t_run "nothing is left" nothing_left "$DEV_A" "$DEV_B"
 rdma_down
 topo_down

@@ -181,9 +181,9 @@ static void sock_set_tos(struct socket *sock, int tos)
 {
 	if (tos < 0)
 		return;
-	if (sock->sk->sk_family == AF_INET)
-		ip_sock_set_tos(sock->sk, tos);
-	else
+	/* A listener at :: takes IPv4, too, and its children inherit the TOS of IPv4. */
+	ip_sock_set_tos(sock->sk, tos);
+	if (sock->sk->sk_family == AF_INET6)
 		inet6_sk(sock->sk)->tclass = tos;
 }
 
