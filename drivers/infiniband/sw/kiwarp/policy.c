@@ -181,7 +181,8 @@ static int policy_flag_parse(const char *text, unsigned int *value)
  * @text: its new value as text; may end in a newline
  *
  * Context: process.
- * Return: 0, or -EINVAL: kiw_policy_range() tells what is accepted.
+ * Return: 0, or -EINVAL: kiw_policy_range() tells what is accepted, in its usual form.
+ * kstrtobool() and kstrtouint() also take others, such as "on" and 0x2.
  */
 int kiw_policy_set(struct kiw_policy *policy, enum kiw_policy_item item, const char *text)
 {
