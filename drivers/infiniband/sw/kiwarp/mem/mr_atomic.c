@@ -7,7 +7,8 @@
  * any mapping: other streams and devices, and threads of the owner. RFC 7306 5.3 requires this only
  * for the streams of one RNIC. For a CPU without such instructions the kernel emulates them with
  * locks, which exclude streams and devices, but not processes. These locks are chosen by the
- * kernel address, so for memory with several mappings (highmem) they may exclude nothing.
+ * kernel address. So they may exclude nothing between two mappings of the same memory, such as that
+ * of a dma-buf and that of the process's pages.
  *
  * Runs in any context, inside a section of the MR table, without locks.
  */
