@@ -333,7 +333,7 @@ static void mpa_disagree(struct kiw_ep *ep, enum kiw_perr perr, int status)
 	len = kiw_term_first(fpdu, perr, &ep->agreed);
 	if (!kiw_sock_send_all(ep->ks, fpdu, len))
 		kiw_count(&ep->dev->stats, KIW_STAT_TX_TERMINATES);
-	/* The consumer gets depths only with a connection or a rejection. */
+	/* iw_cm gets depths only with a connection or a rejection. */
 	ep->agreed.ird = 0;
 	ep->agreed.ord = 0;
 	kiw_ep_step(ep, KIW_CME_DISAGREED, status);
