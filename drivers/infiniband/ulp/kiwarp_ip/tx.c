@@ -507,7 +507,9 @@ static void tx_route(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
  * @skb: destination, header and packet
  * @netdev: the interface
  *
- * Context: softirq, or process with bottom halves disabled; the transmit queue's lock held.
+ * Context: softirq, or process with bottom halves disabled; the transmit queue's lock held. netpoll
+ * calls it with interrupts disabled. Its packets have Ethernet headers, so they are dropped here
+ * before a lock is taken.
  * Return: NETDEV_TX_OK; the packet is always consumed.
  */
 netdev_tx_t kip_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
