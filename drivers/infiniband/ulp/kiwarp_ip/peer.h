@@ -34,7 +34,7 @@ struct kip_dev;
  * @used_at: when a packet was last sent to it, in jiffies
  * @deadline: when the state times out, in jiffies; work item only
  * @has_deadline: the state has a timeout; work item only
- * @tries: number of connections that failed in a row; the work item writes it
+ * @tries: times that it entered BACKOFF since its last connection came up; the work item writes it
  * @is_known: @instance and @serial are known; work item only
  * @instance: from the Request or the Reply of its last connection
  * @serial: from the same message
