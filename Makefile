@@ -126,8 +126,8 @@ check-ext:
 	KIW_LINK_TYPE=kiwarp-ext scripts/selftests/check --kernel 6.12:2 --kernel uml-debug \
 		--kernel 6.1 --kernel uml
 
-# The kernel's own users of RDMA: NFS, iSER, NVMe and so on. More kernels than 'make check' runs
-# them on, and pairs of guests on all of these.
+# The kernel's own users of RDMA: NFS, iSER, NVMe and so on, on more kernels than 'make check' runs
+# them on, and on pairs of guests of the three kernels without detectors.
 ULP_TESTS = 31 32 33 34 35
 
 check-ulp:
