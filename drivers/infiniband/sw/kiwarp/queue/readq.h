@@ -170,7 +170,7 @@ void kiw_orq_uninit(struct kiw_orq *orq);
 int kiw_inq_init(struct kiw_inq *inq, u32 depth, bool is_extended, bool is_memalloc);
 void kiw_inq_uninit(struct kiw_inq *inq);
 
-/* Socket lock held */
+/* Serialised by the caller; see the head of readq.c */
 bool kiw_pend_ready(struct kiw_pend_ring *ring);
 bool kiw_orq_ready(struct kiw_orq *orq);
 bool kiw_inq_ready(struct kiw_inq *inq);
