@@ -41,7 +41,7 @@
 static void control_handle_event(struct kip_dev *dev, struct kip_peer *peer,
 				 enum kip_peer_event event, struct kip_conn *request);
 
-/* --- private data ------------------------------------------------------------------ */
+/* Private data */
 
 static void control_pdata(struct kip_dev *dev, const struct kip_conn *conn,
 			  struct kip_wire_pdata *wire, enum kip_reason reason)
@@ -92,7 +92,7 @@ static void control_reject(struct kip_dev *dev, struct kip_conn *conn, enum kip_
 	kip_conn_give_up(dev, conn);
 }
 
-/* --- what the table asks for ------------------------------------------------------- */
+/* Actions of the state table */
 
 static void control_resolve(struct kip_dev *dev, struct kip_peer *peer)
 {
@@ -270,7 +270,7 @@ static void control_handle_event(struct kip_dev *dev, struct kip_peer *peer,
 		kip_tx_datagrams(dev, peer);
 }
 
-/* --- events of connections --------------------------------------------------------- */
+/* Events of connections */
 
 static enum kip_reason control_check_request(struct kip_dev *dev, struct kip_conn *conn,
 					     struct kip_pdata *pdata, u8 *lladdr)
@@ -438,7 +438,7 @@ static struct kip_conn *control_next_event(struct kip_dev *dev, unsigned int *ev
 	return conn;
 }
 
-/* --- wishes and the clock ---------------------------------------------------------- */
+/* Senders' wishes, timeouts, the work item */
 
 static void control_wishes(struct kip_dev *dev)
 {

@@ -33,7 +33,7 @@
 /* All interfaces; RTNL */
 static LIST_HEAD(all_devs);
 
-/* --- ndo ----------------------------------------------------------------------------- */
+/* Operations of the net device */
 
 /* The interface has a carrier when it is running, has an address, and the underlay works */
 static void dev_update_carrier(struct kip_dev *dev)
@@ -196,7 +196,7 @@ static const struct device_type dev_type = {
 	.name = "kiwarp_ip",
 };
 
-/* --- addresses ----------------------------------------------------------------------- */
+/* Addresses */
 
 static u8 dev_flags(const struct kip_dev *dev)
 {
@@ -254,7 +254,7 @@ static void dev_look_soon(void)
 	mod_delayed_work(system_percpu_wq, &look, 0);
 }
 
-/* --- making and ending --------------------------------------------------------------- */
+/* Creation and removal */
 
 static void dev_init_settings(struct kip_settings *settings)
 {
@@ -370,7 +370,7 @@ bool kip_dev_is_ours(const struct net_device *netdev)
 	return netdev->netdev_ops == &netdev_ops;
 }
 
-/* --- the underlay -------------------------------------------------------------------- */
+/* Changes of the underlay */
 
 static void dev_lower_is_going(struct net_device *lower)
 {

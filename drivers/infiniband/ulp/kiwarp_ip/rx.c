@@ -25,7 +25,7 @@
 #include "proto/msg.h"
 #include "tx.h"
 
-/* --- memory of a receive ------------------------------------------------------------ */
+/* Memory of a receive */
 
 /* Number of pieces of the plan that a message of @len bytes occupies */
 static unsigned int rx_pieces(const struct kip_conn *conn, u32 len)
@@ -182,7 +182,7 @@ void kip_rx_free(struct kip_conn *conn)
 	kvfree(conn->rx);
 }
 
-/* --- messages ----------------------------------------------------------------------- */
+/* Messages */
 
 /* Turns a message of @len bytes into a packet; the slot gets new pieces. NULL: no memory */
 static struct sk_buff *rx_take(struct kip_conn *conn, struct kip_rx_slot *slot, u32 len)
@@ -276,7 +276,7 @@ static struct sk_buff *rx_message(struct kip_dev *dev, struct kip_conn *conn,
 	return skb;
 }
 
-/* --- NAPI --------------------------------------------------------------------------- */
+/* NAPI */
 
 /* Puts a connection on its poller's list; returns false if it was given up */
 static bool rx_make_ready(struct kip_conn *conn)

@@ -120,7 +120,7 @@ static void tx_datagram(struct kip_dev *dev, struct sk_buff *skb, const u8 *llad
 		tx_tell_too_big(dev, skb, mtu);
 }
 
-/* --- mapping and posting ---------------------------------------------------------- */
+/* Mapping and posting */
 
 static void tx_unmap(struct kip_conn *conn, struct kip_tx_slot *slot)
 {
@@ -408,7 +408,7 @@ void kip_tx_datagrams(struct kip_dev *dev, struct kip_peer *peer)
 	local_bh_enable();
 }
 
-/* --- ndo_start_xmit ---------------------------------------------------------------- */
+/* ndo_start_xmit() */
 
 static void tx_enqueue(struct kip_dev *dev, struct kip_peer *peer, struct sk_buff *skb)
 {
@@ -543,7 +543,7 @@ netdev_tx_t kip_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	return NETDEV_TX_OK;
 }
 
-/* --- the ring ---------------------------------------------------------------------- */
+/* The ring */
 
 /**
  * kip_tx_make() - allocate the send ring and map the control messages

@@ -54,7 +54,7 @@ static struct udp_cb *udp_cb(struct sk_buff *skb)
 	return (struct udp_cb *)skb->cb;
 }
 
-/* --- listed nodes ------------------------------------------------------------------ */
+/* Listed nodes */
 
 static struct kip_listed *udp_listed_find(struct kip_udp *udp, const union kip_sockaddr *addr)
 {
@@ -231,7 +231,7 @@ bool kip_udp_is_listed(struct kip_dev *dev, const union kip_sockaddr *addr)
 	return listed;
 }
 
-/* --- sending ------------------------------------------------------------------------ */
+/* Sending */
 
 static void udp_transmit(struct kip_dev *dev, struct sk_buff *skb, const union kip_sockaddr *dst)
 {
@@ -355,7 +355,7 @@ void kip_udp_send(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
 	queue_work(kip_wq, &dev->udp.work);
 }
 
-/* --- receiving ---------------------------------------------------------------------- */
+/* Receiving */
 
 static bool udp_sender_is_good(struct kip_dev *dev, const union kip_sockaddr *from)
 {
@@ -468,7 +468,7 @@ static void udp_data_ready(struct sock *sk)
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* --- sockets ------------------------------------------------------------------------ */
+/* Sockets */
 
 static int udp_set(struct socket *sock, int level, int name, int value)
 {
