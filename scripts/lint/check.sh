@@ -195,6 +195,33 @@ check_patches() {
 	return "$rc"
 }
 
+# The last commits are as CONTRIBUTING.md asks; older ones cannot be changed any more.
+check_commits() {
+	cd "$root"
+	if [ "$(git rev-parse --show-toplevel 2>/dev/null)" != "$(pwd -P)" ]; then
+		echo "SKIP no repository"
+		return
+	fi
+	git log --no-merges -n 100 --format='%x01%h %s%n%b' | awk '
+		BEGIN { RS = "\001"; FS = "\n" }
+		function wrong(what) { print substr($1, 1, 100) ": " what; bad = 1 }
+		NR == 1 { next }
+		{
+			subject = substr($1, index($1, " ") + 1)
+			signed = why = 0
+			for (i = 2; i <= NF; i++) {
+				if ($i ~ /^Signed-off-by: .+ <.+@.+>$/) signed = 1
+				else if ($i ~ /^Fixes: / && $i !~ /^Fixes: [0-9a-f]+ \(".+/) wrong("bad Fixes:")
+				else if ($i !~ /^([A-Z][a-z-]+: .*)?$/) why = 1
+			}
+			if (length(subject) > 60) wrong("more than 60 characters")
+			if (subject !~ /^kiwarp: [A-Za-z0-9_]+.*: [^ ]/) wrong("not \"kiwarp: area: do what\"")
+			if (!why) wrong("no body that says why")
+			if (!signed) wrong("no Signed-off-by")
+		}
+		END { exit bad }'
+}
+
 check_shellcheck() {
 	cd "$root"
 	files_with_shebang '(ba|da)?sh( |$)' .sh | xargs -0 -r shellcheck -x -P SCRIPTDIR:. -f gcc
@@ -254,6 +281,7 @@ add_all() {
 	add refused "kernels that are refused" check_refused
 	add patches "patches for the kernel apply" check_patches
 	add upstream "series for a kernel tree (6.12)" check_upstream
+	add commits "commits are well formed" check_commits
 	add shellcheck "shellcheck" check_shellcheck
 	add python "python compiles" check_python
 	add spdx "SPDX" python_check spdx.py

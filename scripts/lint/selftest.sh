@@ -511,6 +511,27 @@ bad "kernels that" "Linux 6.12 CONFIG_ARM=y is not refused" "caches that alias"
 refusing 's/kiwarp cannot be built/stop/'
 bad "kernels that" "Linux 2.6 is not refused: .*stop for Linux 2.6" "a refusal in other words"
 
+# commit SUBJECT BODY... - of the tree, which becomes a repository
+commit() {
+	git -C "$work/tree" init -q
+	git -C "$work/tree" -c user.name=A -c user.email=a@b.example commit -q --allow-empty \
+		-m "$1" -m "$(printf '%s\n' "${@:2}")"
+}
+signed='Signed-off-by: A <a@b.example>'
+
+commit "kiwarp: rx: do it" "For a reason." "" "Fixes: 0123456789ab (\"kiwarp: rx: do\")" "$signed"
+passes "commits" "a good one"
+commit "kiwarp: rx: do what takes sixty-one characters to say it all," "For a reason." "" "$signed"
+bad "commits" "more than 60 characters" "a long subject"
+commit "rx: do it" "For a reason." "" "$signed"
+bad "commits" 'not "kiwarp: area: do what"' "no area"
+commit "kiwarp: rx: do it" "$signed"
+bad "commits" "no body" "no reason"
+commit "kiwarp: rx: do it" "For a reason."
+bad "commits" "no Signed-off-by" "not signed off"
+commit "kiwarp: rx: do it" "For a reason." "" "Fixes: 0123" "$signed"
+bad "commits" "bad Fixes:" "what it fixes is not clear"
+
 add_to "scripts/sample" "echo \$x"
 bad "shellcheck" "SC2086" "an unquoted word"
 add_to "scripts/sample.py" 'print('
