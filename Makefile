@@ -114,8 +114,10 @@ lint:
 kunit:
 	scripts/kunit/run.sh
 
+# TESTS="130 wire": only the system tests whose names or folders these are, where "make check" runs
+# them
 check:
-	scripts/check.sh
+	$(if $(TESTS),scripts/selftests/check $(TESTS),scripts/check.sh)
 
 # Every system test on every kernel it is for, with all of its cases: hours
 check-all:
@@ -195,6 +197,7 @@ help:
 	@echo ''
 	@echo 'make demo          see it work, in two throw-away virtual machines'
 	@echo 'make check         lint, KUnit, fuzzing and system tests'
+	@echo 'make check TESTS="130 wire"   only these system tests, by name or folder'
 	@echo 'make check-all     every system test on every kernel that it supports: hours'
 	@echo 'make check-ext     every system test on devices of the type kiwarp-ext: hours'
 	@echo 'make check-ulp     NFS, iSER, NVMe and so on only, on the kernels that have them'
