@@ -102,7 +102,7 @@ static void check_sink(struct ktest_end *peer)
 	for (i = 0; i < SIZE; i++) {
 		c = peer->mem[SINK + i];
 		if (c != OLD && c != WRITTEN && c != UNTOUCHED) {
-			ktest_fail(peer->pair, __func__, __LINE__, "octet of the sink", c);
+			ktest_fail(peer->pair, __func__, __LINE__, "byte of the sink", c);
 			return;
 		}
 	}

@@ -197,9 +197,9 @@ t_nfs "NFS ends" nfs_down
 t_run "nothing is left" nothing_left "$DEV_A" "$DEV_B"
 t_run "the module is unloaded at random, or in use" unload_meanwhile
 diag "$UNLOADS"
-t_run "nobody is stuck then" none_stuck
+t_run "no process is stuck afterwards" none_stuck
 t_run "nothing is left then" nothing_left "$DEV_A" "$DEV_B"
-t_run "the device is of use" rping_to b "$B4" -C 5 -S 4000
+t_run "the device still works" rping_to b "$B4" -C 5 -S 4000
 rdma_down
 topo_down
 t_run "unload" unload_kiwarp

@@ -63,12 +63,12 @@ siw_first() {
 topo_up || bail "no two hosts"
 with_aliases
 t_run "modprobe siw" by_name
-t_run "siw is said to be there" is_said_to_be_there
+t_run "rdma says that siw is present" is_said_to_be_there
 t_run "links of type siw" works
 t_run "a link of each type" both_types
 t_run "modprobe -r siw" removed
 t_run "the type loads the module" by_type
-t_run "not unless requested" only_on_request
+t_run "only on request" only_on_request
 t_run "siw is loaded already" siw_first
 topo_down
 done_testing

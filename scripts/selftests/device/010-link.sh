@@ -303,7 +303,7 @@ t_run "bad names" bad_names
 t_run "the longest name" longest_name
 t_run "without privilege" unprivileged
 t_run "ibv_devinfo shows the limits" limits
-t_run "the limits are true" true_limits
+t_run "each limit can be reached and not exceeded" true_limits
 
 t_run "dummy" serves d1
 t_run "a netdev that is down" kind d2 d2 type dummy

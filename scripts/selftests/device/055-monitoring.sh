@@ -127,7 +127,7 @@ load_kiwarp || bail "no module"
 topo_up || bail "no network"
 rdma_up || bail "no devices"
 t_run "files of a new device" all_agree
-t_run "what identifies it" names_there
+t_run "the files that identify a device" names_there
 t_run "data in units of four bytes" data_counted
 t_run "errors" errors_counted
 t_run "the sample for node_exporter" sample

@@ -173,9 +173,9 @@ t_run "a wildcard listener, IPv6" in_its_own_only :: "$A6"
 t_run "the same wildcard port in two namespaces" same_port_twice
 t_run "a port that TCP has in one namespace" port_of_another
 t_run "a wildcard listener and devices that come later" later_devices
-t_run "a likeness of the device cannot connect" no_connect
-t_run "a likeness of the device cannot listen" no_listen
-t_run "a likeness of the device listens at the wildcard, in vain" no_wildcard
+t_run "an interface that looks like the device's cannot connect" no_connect
+t_run "an interface that looks like the device's cannot listen" no_listen
+t_run "an interface that looks like the device's listens at the wildcard, in vain" no_wildcard
 t_run "nothing is left" nothing_left "$DEV_A" "$DEV_B"
 rdma_down
 topo_down

@@ -568,7 +568,7 @@ t_run "partitions and Q_Keys" partitions
 t_run "a group that cannot be joined" no_join
 t_run "no room for receives" no_room
 t_run "frames with bad addresses and types" bad_frames
-t_run "peers that cannot be" bad_peers
+t_run "impossible peers are counted" bad_peers
 t_run "a route through the interface itself" loop
 t_run "memory in another user namespace" rx_mem_of_user
 t_run "memory of interfaces in a container" shared_memory

@@ -66,7 +66,7 @@ t_run "interfaces down" all_down
 t_run "capture ends" capture_end
 t_run "tshark reads all of it" iwarp
 t_run "it is as documented" as_documented 4
-t_run "what is not is found" false_is_found
+t_run "a wrong expectation is noticed" false_is_found
 ip_down
 rdma_down
 topo_down

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """How much kernel memory a process can use, and which cgroup is charged for it.
 
-    accounting.py DEVICE cost KIND COUNT    octets of kernel memory that its cgroup is charged
+    accounting.py DEVICE cost KIND COUNT    bytes of kernel memory  that its cgroup is charged
                                             for each of COUNT objects
     accounting.py DEVICE exhaust KIND       objects until one is refused, when the cgroup may
                                             have ROOM more than it has: its errno

@@ -100,7 +100,7 @@ def rereg(l, r, addr):
                                  rkey=keys[-1]))
             p.send_done()
             p.sync(lmr, rmr2)
-            expect(r.peek(rmr[1] + at, 100) == data, True, f"octets at {at}")
+            expect(r.peek(rmr[1] + at, 100) == data, True, f"bytes at {at}")
 
         def again(*args, **kwargs):
             error, _, rkey = r.mr_again(rmr[0], *args, **kwargs)
@@ -287,7 +287,7 @@ def dereg_midway(l, r, addr):
 
 
 def dereg_under_writes(l, r, addr):
-    """A region that goes while its peer writes to it: no octet is placed in its memory any more."""
+    """A region that goes while its peer writes to it: nothing is placed in its memory any more."""
     size = 16 * MIB
     with memory(l, size) as lmr, doomed(l, r, addr) as p:
         # As above, all of them may have been placed before the region goes.

@@ -103,7 +103,7 @@ objects_of() { on "$1" rdma resource show "$2" | grep -w pid; }
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 t_run "IPv4, both ways" both_ways "$A4" "$B4" -C 20 -S 100
 t_run "IPv6, both ways" both_ways "$A6" "$B6" -C 20 -S 5000
-t_run "sizes from 16 octets to 64K" sizes
+t_run "sizes from 16 bytes to 64K" sizes
 t_run "one server, several clients" persistent
 t_run "wildcard listeners" wildcard
 t_run "the host's own address" own_address

@@ -62,7 +62,7 @@ if [ -n "$SECONDS_SLOW" ]; then
 	slow_link
 	t_run "a slow link: messages are cut in the middle" storm 8 "$SECONDS_SLOW"
 fi
-t_run "the device is of use" rping_to b "$B4" -C 5 -S 4000
+t_run "the device still works" rping_to b "$B4" -C 5 -S 4000
 rdma_down
 topo_down
 t_run "unload" unload_kiwarp

@@ -50,7 +50,7 @@ all() {
 	t_run "$1: everything rewritten at random" attack
 	for tenths in "${kills[@]}"; do t_run "$1: killed after 0.$tenths s" killed "$tenths"; done
 	t_run "$1: all queue pairs are gone" wait_for 10 nothing_left
-	t_run "$1: the device is of use" rping_to b $B4 -C 10 -S 4000
+	t_run "$1: the device still works" rping_to b $B4 -C 10 -S 4000
 	rdma_down
 }
 

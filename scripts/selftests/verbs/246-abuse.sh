@@ -17,9 +17,9 @@ t_run "mappings against destruction" abuse mmap-destroy
 t_run "numbers of QPs that come and go" abuse numbers
 t_run "accept against destroy" abuse accept-destroy
 t_run "locked memory" abuse memlock
-t_run "QPs are named by who has many files" abuse files
+t_run "a process with many uverbs files names its QPs" abuse files
 t_run "nothing is left" wait_for 10 nothing_left
-t_run "the device is of use" rping_to b $B4 -C 10 -S 4000
+t_run "the device still works" rping_to b $B4 -C 10 -S 4000
 rdma_down
 topo_down
 t_run "unload" unload_kiwarp

@@ -197,18 +197,18 @@ c_listens() { nsenter --net=/run/netns/c ss -Hltn | grep -q "10.79.0.1:$PORT "; 
 
 is_kiwarp || bail "this is about a policy of kiwarp"
 ulp_up || bail "no two hosts"
-t_run "neither wanted nor there" as_ever
-t_run "wanted, but not there" wanted_in_vain
+t_run "policy off, no port mapper" as_ever
+t_run "policy on, no port mapper" wanted_in_vain
 is_pair || t_run "a false port mapper" false_mapper
 t_run "the port mapper begins" mapper_up
-t_run "there, but not wanted" not_wanted
+t_run "policy off, with a port mapper" not_wanted
 t_run "a port that TCP has is served, by another name" served
-t_run "only one end wants it" by_one
+t_run "the policy is on at one end only" by_one
 t_run "all addresses" any_address
 t_run "IPv6" version6
 t_run "the policy changes while there are connections" changes
 is_pair || t_run "a device in another namespace keeps its ports" elsewhere
 t_run "the port mapper ends" mapper_down
-t_run "no longer there" wanted_in_vain
+t_run "policy on, after the port mapper" wanted_in_vain
 ulp_down
 done_testing

@@ -227,12 +227,12 @@ t_run "on the wire is nothing but ESP" only_esp
 t_run "each state carried packets" states_moved
 t_run "new keys while a connection is in use" new_keys
 t_run "policies without states: no connection, not a packet" no_states
-t_run "states again" states_up 74
+t_run "states are added again" states_up 74
 t_run "another key: no connection" other_key
 t_run "a peer that speaks in clear is not heard" clear_is_not_taken
 states_down
-t_run "states once more" states_up 75
-t_run "and all goes on" pings
+t_run "new states" states_up 75
+t_run "rping works" pings
 t_run "nothing is left" nothing_left "$DEV_A" "$DEV_B"
 rdma_down
 topo_down
