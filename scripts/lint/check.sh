@@ -280,7 +280,7 @@ add_all() {
 	add coverage "coverage, as recorded (report)" report_coverage
 	add refused "kernels that are refused" check_refused
 	add patches "patches for the kernel apply" check_patches
-	add upstream "series for a kernel tree (6.12)" check_upstream
+	add upstream "series for a kernel tree ($upstream_on)" check_upstream
 	add commits "commits are well formed" check_commits
 	add shellcheck "shellcheck" check_shellcheck
 	add python "python compiles" check_python

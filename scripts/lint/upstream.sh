@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # The check that the driver is ready for a kernel tree, for check.sh, whose $root and $work it
-# uses. The series of scripts/release/upstream.sh is applied to Linux 6.12 and compiled there, for
-# User Mode Linux: as modules with the KUnit suites built in, and the other way round. The tree has
-# links to the unpacked source, except for what the patches change. It is kept, together with what
-# was compiled, so only what changed since then is compiled again.
+# uses. The series of scripts/release/upstream.sh is applied to Linux 6.12, or to the source that
+# KIW_UPSTREAM names (source.sh: newest), and compiled there, for User Mode Linux: as modules with
+# the KUnit suites built in, and the other way round. The tree has links to the unpacked source,
+# except for what the patches change. It is kept, together with what was compiled, so only what
+# changed since then is compiled again.
 
+upstream_on=${KIW_UPSTREAM:-6.12}
 # Folders that the patches change something in; each comes behind the one that it is in.
 upstream_folders=(Documentation drivers drivers/infiniband drivers/infiniband/sw
 	drivers/infiniband/ulp include include/uapi include/uapi/rdma)
@@ -104,8 +106,8 @@ check_upstream() {
 	local source kernel kept key folder K_BUILD='' K_ARCH=''
 
 	[ -f "$root/${upstream_new[0]}/Kconfig" ] || return 0
-	if ! source=$("$KIW_VM/source.sh" 6.12) || ! kernel=$("$KIW_VM/kernel.sh" uml); then
-		echo "SKIP no source of Linux 6.12"
+	if ! source=$("$KIW_VM/source.sh" "$upstream_on") || ! kernel=$("$KIW_VM/kernel.sh" uml); then
+		echo "SKIP no source of Linux: $upstream_on"
 		return
 	fi
 	# shellcheck source=/dev/null
