@@ -147,7 +147,10 @@ static void illegal_pairs_change_nothing(struct kunit *test)
 	}
 }
 
-/* FLUSH leads to ERROR only, CLEAN to IDLE; a stream is reset only where it is reported */
+/*
+ * FLUSH leads to ERROR only, CLEAN to IDLE; a stream is reset only where it is reported; an abort
+ * does not take the Terminate with it
+ */
 static void actions_belong_to_their_state(struct kunit *test)
 {
 	unsigned int state, event;
@@ -162,6 +165,8 @@ static void actions_belong_to_their_state(struct kunit *test)
 					moves && step.next == KIW_QPS_ERROR);
 			KUNIT_EXPECT_EQ(test, !!(step.actions & KIW_QPA_CLEAN),
 					step.legal && event == KIW_QPE_RESET);
+			KUNIT_EXPECT_EQ(test, !!(step.actions & KIW_QPA_FINISH),
+					state == KIW_QPS_TERMINATE && event == KIW_QPE_ABORT);
 			if (step.actions & KIW_QPA_DROP)
 				KUNIT_EXPECT_TRUE(test, step.actions & KIW_QPA_REPORT);
 			if (!moves && event != KIW_QPE_RESET)

@@ -96,6 +96,8 @@ def parser():
     p.add_argument("--want-largest", help="LOW-HIGH: of the largest ULPDU that comes")
     p.add_argument("--timeout", type=float, default=10.0, help="seconds for everything")
     p.add_argument("--hold", metavar="FILE", help="read nothing after a fault until it exists")
+    p.add_argument("--fill", action="store_true",
+                   help="before the fault, make the other end fill its TCP, by a Read")
     p.add_argument("--within", type=float, help="seconds from the fault to its outcome")
     p.add_argument("--run", help="a command to run on the other side; for its end see --status")
     p.add_argument("--status", choices=("ok", "fail", "ends", "any"), default=None,

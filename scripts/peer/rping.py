@@ -91,9 +91,18 @@ def _stall(conn):
         same = same + 1 if seen == last else 0
 
 
+def _fill(conn, target):
+    """Sends a Read Request, so that the other end gives its TCP more. As nothing is read here, that
+    TCP then has no room at all."""
+    conn.read(rdmap.ReadRequest(OWN, BASE, 4, target.stag, target.to))
+    conn.stream.flush()
+
+
 def _inject(conn, opt, target):
     if opt.hold and opt.load:
         _stall(conn)
+    if opt.fill:
+        _fill(conn, target)
     faults.inject(conn, opt.fault, target, opt)
     raise startup.Stopped(opt.fault, conn)
 

@@ -71,6 +71,12 @@ class Stream:
         """Number of octets that have arrived and were not received yet."""
         return struct.unpack("i", fcntl.ioctl(self.sock, termios.FIONREAD, bytes(4)))[0]
 
+    def flush(self):
+        """Waits until the other end's TCP has everything."""
+        while struct.unpack("i", fcntl.ioctl(self.sock, termios.TIOCOUTQ, bytes(4)))[0]:
+            self._arm()
+            time.sleep(0.001)
+
     def exactly(self, size):
         data = b""
         while len(data) < size:

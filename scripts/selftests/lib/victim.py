@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """victim.py DEVICE ADDRESS PORT MEMORY [--file FILE] [--load send|write|mixed|tiny]
-          [--ask]
+          [--ask] [--abort destroy|error]
 
 Connects as rping's client does, advertises memory that its peer may not use in full, and
 waits for the connection to end. Status 0 when that memory is as it was. MEMORY is
@@ -15,7 +15,8 @@ mixed: Sends of 64 KB and of a few octets; tiny: Sends whose FPDUs are as long a
 longer ones such that segments of 1448 octets are full and follow each other in a batch.
 What has completed must be what was posted first, without a gap, and all else was flushed; it
 says how many have completed. With --ask there is a Read before them, which is answered badly.
-When a fault was found, FILE gets the octets that TCP had at that time or soon after.
+When a fault was found, FILE gets the octets that TCP had at that time or soon after. With --abort
+the QP is destroyed, or set to ERR, before FILE is there.
 """
 
 import argparse
@@ -79,7 +80,7 @@ def faults(device):
     return sum(counter(device, name) for name in FAULTS)
 
 
-def tell_queue(port, file):
+def queue_of(port):
     """Octets that TCP has of the connection to PORT: sent and not acknowledged, or not sent."""
     queued = 0
     with open("/proc/self/net/tcp", encoding="ascii") as table:
@@ -87,6 +88,16 @@ def tell_queue(port, file):
             remote, _, queues = line.split()[2:5]
             if int(remote.split(":")[1], 16) == port:
                 queued += int(queues.split(":")[0], 16)
+    return queued
+
+
+def tell_queue(end, conn, args):
+    queued = queue_of(int(args.port))
+    if args.abort == "destroy":
+        end.destroy_qp(conn)
+    elif args.abort:
+        end.to_error(conn)
+    file = args.file
     pathlib.Path(file + ".new").write_text(str(queued), encoding="ascii")
     os.rename(file + ".new", file)
 
@@ -129,6 +140,7 @@ def main():
     parser.add_argument("--file")
     parser.add_argument("--load", choices=tuple(LOADS))
     parser.add_argument("--ask", action="store_true")
+    parser.add_argument("--abort", choices=("destroy", "error"))
     args = parser.parse_args()
     end = verbs.End(args.device)
     conn = end.connect(args.addr, {"ird": 1, "ord": 1, "depth": 4096}, port=int(args.port))
@@ -149,7 +161,7 @@ def main():
         take_away(end, num, blocked, args.file)
     elif args.file:
         wait_for(lambda: faults(end.device) > found, "no fault")
-        tell_queue(int(args.port), args.file)
+        tell_queue(end, conn, args)
     end.event(conn, "DISCONNECTED")
     if args.load:
         check_load(end, conn, args)

@@ -93,6 +93,17 @@ own() {
 	END
 }
 
+# Whose consumer aborts the connection while the Terminate waits for room in TCP.
+aborted() {
+	local how
+	for how in destroy error; do
+		cat <<-END
+			term:2/0/02 crc-payload plain --load send --abort $how
+			term:1/2/06 ddp-version-2 plain --load write --abort $how
+		END
+	done
+}
+
 # tiny BEFORE: a Terminate takes the place of Sends of its length, which must not complete with
 # it. A small send buffer takes a part of a batch.
 tiny() {
@@ -120,7 +131,9 @@ t_run "nothing is left on a responder" peer_left_nothing
 before=$(counter "$DEV_A" tx_discarded)
 # Segments that FPDUs do not fill: TCP can be in the middle of one.
 peer_cases < <(answers | cut_short --load; own | cut_short --load own
-	own | head -n 2 | cut_short --load own --mss 999)
+	own | head -n 2 | cut_short --load own --mss 999
+	aborted | cut_short --load own --fill
+	aborted | head -n 1 | cut_short --load own --fill --mss 999)
 t_run "what TCP had not begun was discarded" discards "$before"
 tiny "$(counter "$DEV_A" tx_discarded)"
 t_run "markers: policy" policy markers=y

@@ -5,7 +5,7 @@
  *	event \ state	IDLE		RTS		CLOSING		TERMINATE	ERROR
  *	CONNECT		RTS		-		-		-		-
  *	CLOSE		-		CLOSING shut	.		.		.
- *	ABORT		ERROR flush	ERROR cut	ERROR cut	ERROR cut	.
+ *	ABORT		ERROR flush	ERROR cut	ERROR cut	ERROR fin	.
  *	RESET		IDLE clean	-		-		-		IDLE clean
  *	FAULT		-		TERMINATE term	TERMINATE term	.		.
  *	PEER_TERMINATE	-		ERROR end*	ERROR end*	.		.
@@ -19,14 +19,16 @@
  *	term   SHUTDOWN, EVENT_FATAL: send the Terminate, then FIN
  *	flush  FLUSH: there is no stream
  *	end    FLUSH, REPORT		cut  FLUSH, DROP, REPORT
- *	clean  CLEAN			*    and EVENT_FATAL
+ *	fin    FINISH, then as cut	clean  CLEAN
+ *	*      and EVENT_FATAL
  *
  * Every way from RTS to ERROR has one FLUSH and one REPORT, on the step that enters ERROR,
  * and at most one EVENT_FATAL. Nothing is placed in TERMINATE and ERROR, hence nothing into
  * the buffers of flushed work requests.
  *
  * Only the first fault is reported to the peer (RFC 5040 7.1 rule 4): a second one in
- * TERMINATE is ignored, and a valid Terminate is not answered. CLOSE in IDLE is refused: in the
+ * TERMINATE is ignored, and a valid Terminate is not answered. An ABORT does not keep the peer from
+ * getting the Terminate: TCP takes it before the stream ends. CLOSE in IDLE is refused: in the
  * verbs, SQD (our CLOSING) is reached from RTS only. A QP can be reset only in IDLE or ERROR; to
  * reset it in another state, abort it first. In ERROR the stream may not have ended yet, so its
  * events are legal there. If there is a stream on which a Terminate can be sent, FAULT is raised
@@ -40,6 +42,7 @@
 #define FLUSH		KIW_QPA_FLUSH
 #define END		(KIW_QPA_FLUSH | KIW_QPA_REPORT)
 #define CUT		(KIW_QPA_FLUSH | KIW_QPA_DROP | KIW_QPA_REPORT)
+#define FIN		(KIW_QPA_FINISH | CUT)
 #define CLEAN		KIW_QPA_CLEAN
 #define EVENT		KIW_QPA_EVENT_FATAL
 
@@ -75,7 +78,7 @@ static const struct kiw_qp_step fsm_table[KIW_QPS_COUNT][KIW_QPE_COUNT] = {
 	},
 	[KIW_QPS_TERMINATE] = {
 		[KIW_QPE_CLOSE]			= STAY(TERMINATE),
-		[KIW_QPE_ABORT]			= GO(ERROR, CUT),
+		[KIW_QPE_ABORT]			= GO(ERROR, FIN),
 		[KIW_QPE_FAULT]			= STAY(TERMINATE),
 		[KIW_QPE_PEER_TERMINATE]	= STAY(TERMINATE),
 		[KIW_QPE_PEER_FIN]		= STAY(TERMINATE),

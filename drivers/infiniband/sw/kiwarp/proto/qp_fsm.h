@@ -15,7 +15,8 @@
  * @KIW_QPS_RTS: full operation
  * @KIW_QPS_CLOSING: orderly close of our half: queued work requests are sent, then FIN
  * @KIW_QPS_TERMINATE: sends what has been begun, then a Terminate; nothing is placed
- * @KIW_QPS_ERROR: nothing is sent or placed; all work requests are flushed
+ * @KIW_QPS_ERROR: nothing is sent or placed, except for what %KIW_QPA_FINISH sends; all work
+ *	requests are flushed
  * @KIW_QPS_COUNT: number of the above
  */
 enum kiw_qp_state {
@@ -62,10 +63,11 @@ enum kiw_qp_event {
  */
 #define KIW_QPA_CLEAN		BIT(0)	/* forget the stream, drop what was posted */
 #define KIW_QPA_SHUTDOWN	BIT(1)	/* close our half when TCP has it all, in bounded time */
-#define KIW_QPA_FLUSH		BIT(2)	/* complete all work requests as flushed */
-#define KIW_QPA_EVENT_FATAL	BIT(3)	/* raise the asynchronous event of the fault */
-#define KIW_QPA_DROP		BIT(4)	/* with REPORT: reset an unfinished stream */
-#define KIW_QPA_REPORT		BIT(5)	/* release the stream, tell the connection: closed */
+#define KIW_QPA_FINISH		BIT(2)	/* give TCP the Terminate, even if it has no room */
+#define KIW_QPA_FLUSH		BIT(3)	/* complete all work requests as flushed */
+#define KIW_QPA_EVENT_FATAL	BIT(4)	/* raise the asynchronous event of the fault */
+#define KIW_QPA_DROP		BIT(5)	/* with REPORT: reset an unfinished stream */
+#define KIW_QPA_REPORT		BIT(6)	/* release the stream, tell the connection: closed */
 
 /**
  * struct kiw_qp_step - one cell of the table

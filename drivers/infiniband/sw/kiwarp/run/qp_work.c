@@ -10,6 +10,7 @@
  *
  *   CLEAN        forget the stream, drop posted work requests
  *   SHUTDOWN     start the timer of an orderly close and let the engines finish
+ *   FINISH       the consumer aborts the QP while a Terminate waits for room: give it to TCP
  *   FLUSH        with the socket lock held, so that no engine runs: complete all work as flushed
  *   EVENT_FATAL  raise the consumer's asynchronous event
  *   DROP         with REPORT: reset the stream instead of closing it in order, if a batch or a
@@ -72,18 +73,23 @@ static void qp_run_process(void *arg)
 	qp_run(qp);
 }
 
+static void qp_finish(void *arg)
+{
+	kiw_tx_finish(arg);
+}
+
 /*
- * Runs the engines in process context. Waits while the socket is owned, but does not own it while
- * the engines run: when TCP sends for an owner, it also processes the backlog, and the engines
- * would nest.
+ * Runs the engines, or one of them, in process context. Waits while the socket is owned, but does
+ * not own it while the engines run: when TCP sends for an owner, it also processes the backlog, and
+ * the engines would nest.
  */
-static void qp_run_sleeping(struct kiw_qp *qp)
+static void qp_run_sleeping(struct kiw_qp *qp, void (*run)(void *arg))
 {
 	bool done = !qp->ks;
 
 	while (!done) {
 		local_bh_disable();
-		done = kiw_sock_run_bh(qp->ks, qp_run_process, qp);
+		done = kiw_sock_run_bh(qp->ks, run, qp);
 		local_bh_enable();
 		if (done || !kiw_sock_lock(qp->ks))
 			return;
@@ -166,7 +172,8 @@ static bool qp_flush_queues(struct kiw_qp *qp)
 static bool qp_flush(struct kiw_qp *qp)
 {
 	bool locked = qp->ks && kiw_sock_lock(qp->ks);
-	bool was_cut = qp->tx.buf.len || qp->tx.kind != KIW_TX_NONE;
+	bool was_cut = !qp->tx.is_finished &&
+		       (qp->tx.buf.len || qp->tx.kind != KIW_TX_NONE);
 	bool more = qp_flush_queues(qp);
 
 	if (locked)
@@ -293,7 +300,9 @@ static void qp_act(struct kiw_qp *qp)
 	if (todo & KIW_QPA_SHUTDOWN && kiw_qp_state(qp) != KIW_QPS_ERROR)
 		mod_delayed_work(qp->wq, &qp->close_timer, msecs_to_jiffies(QP_CLOSE_MS));
 	if (todo & (KIW_QPA_SHUTDOWN | KIW_QP_TODO_RUN))
-		qp_run_sleeping(qp);
+		qp_run_sleeping(qp, qp_run_process);
+	if (todo & KIW_QPA_FINISH)
+		qp_run_sleeping(qp, qp_finish);
 	/* The QP may have been reset since FLUSH was queued; then there is nothing to flush. */
 	is_over = kiw_qp_state(qp) == KIW_QPS_ERROR;
 	if (todo & KIW_QPA_FLUSH && is_over)
@@ -433,7 +442,7 @@ static void qp_start(struct kiw_qp *qp)
 	qp->rx.is_running = true;
 	qp->tx.is_running = true;
 	kiw_sock_unlock(qp->ks);
-	qp_run_sleeping(qp);
+	qp_run_sleeping(qp, qp_run_process);
 }
 
 /**

@@ -195,6 +195,28 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks)
 	return tcp_rtx_and_write_queues_empty(ks->sk);
 }
 
+static int sock_send_bvec(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len)
+{
+	return kiw_compat_send_bvec(ks->sk, bv, num, len, MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR |
+				    MSG_NO_SHARED_FRAGS);
+}
+
+/* TCP takes all of it, regardless of its limits, unless memory is short. */
+static int sock_send_last(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len)
+{
+	struct tcp_sock *tp = tcp_sk(ks->sk);
+	int sndbuf = READ_ONCE(ks->sk->sk_sndbuf);
+	u32 lowat = READ_ONCE(tp->notsent_lowat);
+	int ret;
+
+	WRITE_ONCE(ks->sk->sk_sndbuf, INT_MAX / 2);
+	WRITE_ONCE(tp->notsent_lowat, UINT_MAX);
+	ret = sock_send_bvec(ks, bv, num, len);
+	WRITE_ONCE(tp->notsent_lowat, lowat);
+	WRITE_ONCE(ks->sk->sk_sndbuf, sndbuf);
+	return ret;
+}
+
 /**
  * kiw_sock_send_pages() - hand page fragments to TCP
  * @ks: the stream
@@ -202,6 +224,8 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks)
  *	copies if the device cannot gather
  * @num: number of fragments
  * @len: total bytes
+ * @is_last: TCP is to take all of it even if its send queue is full; only for the end of a stream,
+ *	because @len is then the only limit on the memory
  *
  * When TCP has taken all of it, the next data starts a new segment (RFC 5044 5.1: FPDU alignment).
  * MSG_EOR is set even if the last segment is full. If the send window cuts a segment short,
@@ -215,7 +239,8 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks)
  * Return: bytes taken, at least one; -EAGAIN: none, writable() will be called unless
  * kiw_sock_is_quiet(); another -errno: the stream is broken.
  */
-int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len)
+int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
+			bool is_last)
 {
 	int ret;
 
@@ -226,8 +251,7 @@ int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int nu
 	 * the delay.
 	 */
 	ks->in_send = true;
-	ret = kiw_compat_send_bvec(ks->sk, bv, num, len,
-				   MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR | MSG_NO_SHARED_FRAGS);
+	ret = is_last ? sock_send_last(ks, bv, num, len) : sock_send_bvec(ks, bv, num, len);
 	ks->in_send = false;
 	return ret;
 }

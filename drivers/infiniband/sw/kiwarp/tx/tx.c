@@ -648,7 +648,7 @@ static void tx_build(struct kiw_qp *qp)
 }
 
 /* Return: 0: the batch is empty; -errno as kiw_txbuf_send() */
-static int tx_push(struct kiw_qp *qp)
+static int tx_push(struct kiw_qp *qp, bool is_last)
 {
 	struct kiw_tx *tx = &qp->tx;
 	int ret;
@@ -656,7 +656,7 @@ static int tx_push(struct kiw_qp *qp)
 	if (!tx->buf.len)
 		return 0;
 	kiw_count(qp->stats, KIW_STAT_TX_BATCHES);
-	ret = kiw_txbuf_send(&tx->buf, qp->ks);
+	ret = kiw_txbuf_send(&tx->buf, qp->ks, is_last);
 	kiw_tx_taken(qp);
 	if (ret == -EAGAIN)
 		kiw_count(qp->stats, KIW_STAT_TX_BLOCKED);
@@ -700,7 +700,7 @@ void kiw_tx_run(struct kiw_qp *qp)
 
 	kiw_sock_assert_held(qp->ks);
 	while (tx_may_run(qp)) {
-		ret = tx_push(qp);
+		ret = tx_push(qp, false);
 		if (ret == -EAGAIN) {
 			/* Nothing is in flight: TCP lacks memory and will not call back. */
 			if (kiw_sock_is_quiet(qp->ks))
@@ -730,6 +730,31 @@ void kiw_tx_run(struct kiw_qp *qp)
 	else if (qp->tx.kind != KIW_TX_NONE || qp->tx.term_len || qp->tx.rtr ||
 		 qp->tx.announces)
 		kiw_qp_retry_later(qp);
+}
+
+/**
+ * kiw_tx_finish() - give TCP the rest of the batch and the Terminate
+ * @qp: the QP, in ERROR after an abort in TERMINATE
+ *
+ * Otherwise the peer would not learn the reason if the consumer ends the QP before TCP has room.
+ * TCP takes them even if its send buffer is full. That is at most one batch and the Terminate, for
+ * at most the time that a closed stream may linger. If memory is short, the Terminate is lost.
+ *
+ * Context: socket lock held, BHs off. Never sleeps.
+ */
+void kiw_tx_finish(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+
+	kiw_sock_assert_held(qp->ks);
+	if (!tx->is_running || tx_push(qp, true))
+		return;
+	tx->buf.may_reserve = false;
+	kiw_mr_enter(qp->mrs, &tx->section);
+	if (tx->term_len)
+		tx_add_terminate(qp);
+	kiw_mr_leave(&tx->section);
+	tx->is_finished = !tx_push(qp, true) && !tx->term_len;
 }
 
 static int tx_init_queues(struct kiw_qp *qp)

@@ -58,6 +58,7 @@ enum kiw_tx_kind {
  * @has_wqe: @wqe is current, or waits: see tx_wqe_waits()
  * @has_source: @source has been set up for the current message and the batch being built
  * @is_running: the stream is in full operation
+ * @is_finished: TCP has the Terminate
  * @awaits_first_fpdu: responder: nothing may be sent before the peer's first FPDU, RFC 5044 7.1.2
  * @is_large: FPDUs may be larger than segments
  * @owes_announcement: no message has been sent yet, and the announcement goes before the first one
@@ -82,6 +83,7 @@ struct kiw_tx {
 	bool has_wqe;
 	bool has_source;
 	bool is_running;
+	bool is_finished;
 	bool awaits_first_fpdu;
 	bool is_large;
 	bool owes_announcement;
@@ -100,6 +102,7 @@ void kiw_tx_uninit(struct kiw_qp *qp);
 
 /* Socket lock held, BHs off */
 void kiw_tx_run(struct kiw_qp *qp);
+void kiw_tx_finish(struct kiw_qp *qp);
 void kiw_tx_taken(struct kiw_qp *qp);
 void kiw_tx_complete(struct kiw_qp *qp);
 void kiw_tx_refused(struct kiw_qp *qp, const struct kiw_term *term, enum kiw_wcs status);

@@ -184,19 +184,20 @@ static void txbuf_advance(struct kiw_txbuf *buf, u32 len)
  * kiw_txbuf_send() - hand the batch to TCP
  * @buf: the batch
  * @ks: the stream
+ * @is_last: as in kiw_sock_send_pages()
  *
  * Context: socket lock held, BHs off.
  * Return: 0: TCP has taken all of it; -EAGAIN: it takes no more for now; another -errno: the stream
  * is broken.
  */
-int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks)
+int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks, bool is_last)
 {
 	int ret;
 
 	kiw_sock_assert_held(ks);
 	while (buf->len) {
 		ret = kiw_sock_send_pages(ks, &buf->bv[buf->first], buf->num - buf->first,
-					  buf->len);
+					  buf->len, is_last);
 		if (ret < 0)
 			return ret;
 		txbuf_advance(buf, ret);
