@@ -26,6 +26,10 @@ stream() {
 	[ "$KIW_KERNEL" != uml ] || [ "$LATE" -gt $((ROUNDS / 4)) ]
 }
 
+# Each post rings there, and ends the delay of the one before. How many are delayed depends on how
+# fast the process rings.
+stream_ext() { late stream "$ROUNDS" && [ "$LATE" -gt 0 ]; }
+
 alone() { late alone "$ROUNDS" && [ "$LATE" = 0 ]; }
 
 lazy() { late lazy "$ROUNDS" && [ "$LATE" -lt $((ROUNDS / 8)) ]; }
@@ -34,6 +38,10 @@ lazy() { late lazy "$ROUNDS" && [ "$LATE" -lt $((ROUNDS / 8)) ]; }
 t_run "many on the way" stream
 t_run "one on the way" alone
 t_run "completions stay where they are" lazy
+rdma_down
+KIW_LINK_TYPE=kiwarp-ext rdma_up || bail "no kiwarp-ext"
+t_run "many on the way, on kiwarp-ext" stream_ext
+t_run "one on the way, on kiwarp-ext" alone
 rdma_down
 topo_down
 t_run "unload" unload_kiwarp

@@ -116,6 +116,8 @@ void kiw_doorbell_ring(struct kiw_doorbell *db)
 	u64 since = doorbell_since(db);
 
 	if (since > DOORBELL_STREAM_NS || !doorbell_may_wait(db)) {
+		/* Otherwise it would find that the delay had gathered nothing. */
+		hrtimer_try_to_cancel(&db->timer);
 		kiw_qp_kick(qp);
 		return;
 	}
