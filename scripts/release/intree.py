@@ -63,8 +63,10 @@ def rules(version):
     yield (r"(\t\.fill_res_qp_entry = .*\n)",
            r"\1\t.fill_res_srq_entry = kiw_fill_res_srq_entry,\n")
     yield r"\tkiw_compat_resize_cq\(.*\);\n", ""
+    yield r"kiw_compat_cqe", "int" if version < (7, 2) else "unsigned int"
+    resize = "resize_cq" if version < (7, 2) else "resize_user_cq"
+    yield r"(\t\.create_cq = .*\n)", rf"\1\t.{resize} = kiw_resize_cq,\n"
     if version < (7, 2):
-        yield r"(\t\.create_cq = .*\n)", r"\1\t.resize_cq = kiw_resize_cq,\n"
         yield r"ib_umem_get_va", "ib_umem_get"
     yield from registrations(version)
     if version < (6, 19):

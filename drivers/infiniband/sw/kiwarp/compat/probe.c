@@ -80,7 +80,7 @@ static void probe_vm_flags(struct vm_area_struct *vma) { vm_flags_set(vma, VM_DO
 PROBE_OP(create_cq, int (*)(struct ib_cq *, const struct ib_cq_init_attr *,
 			    struct uverbs_attr_bundle *));
 
-/* Up to 7.1; then only rings of processes can be resized */
+/* Up to 7.1; then resize_user_cq, for queues of processes only */
 # 1 "KIW_HAS_RESIZE_CQ"
 PROBE_OP(resize_cq, int (*)(struct ib_cq *, int, struct ib_udata *));
 static int probe_resize_cq(struct ib_cq *cq) { return ib_resize_cq(cq, 1); }

@@ -85,15 +85,23 @@ static struct ib_mr *name(struct ib_pd *pd, u64 offset, u64 length, u64 virt_add
 #endif
 
 /*
- * Set the operation that resizes a queue. Since 7.2 there is none for kernel consumers, and this
- * driver cannot resize a ring that a process has mapped.
+ * Set the operation that resizes a completion queue. Since 7.2 it is called for queues of processes
+ * only, has another name, and the number of entries has another type.
  */
+#ifdef KIW_HAS_RESIZE_CQ
+#define kiw_compat_cqe int
+#else
+#define kiw_compat_cqe unsigned int
+#endif
+
 static inline void kiw_compat_resize_cq(struct ib_device *ibdev,
-					int (*resize)(struct ib_cq *ibcq, int cqe,
+					int (*resize)(struct ib_cq *ibcq, kiw_compat_cqe cqe,
 						      struct ib_udata *udata))
 {
 #ifdef KIW_HAS_RESIZE_CQ
 	ibdev->ops.resize_cq = resize;
+#else
+	ibdev->ops.resize_user_cq = resize;
 #endif
 }
 

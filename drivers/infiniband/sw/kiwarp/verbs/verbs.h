@@ -67,7 +67,7 @@ int kiw_dealloc_mw(struct ib_mw *ibmw);
 /* verbs_cq.c: completion queues; compat/verbs.h defines the third argument's type */
 int kiw_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		  kiw_compat_create_cq_arg *arg);
-int kiw_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata);
+int kiw_resize_cq(struct ib_cq *ibcq, kiw_compat_cqe cqe, struct ib_udata *udata);
 int kiw_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 
 /* verbs_srq.c: shared receive queues */

@@ -98,7 +98,7 @@ err_count:
 }
 
 /**
- * kiw_resize_cq() - ib_device_ops.resize_cq
+ * kiw_resize_cq() - ib_device_ops.resize_cq, since Linux 7.2 resize_user_cq
  * @ibcq: the queue; sets @ibcq->cqe to the actual number of entries
  * @cqe: entries wanted
  * @udata: the user's request, or NULL for a kernel consumer
@@ -110,7 +110,7 @@ err_count:
  * Return: 0; -EOPNOTSUPP: the user ABI cannot; -EINVAL: outside the limits of the device, or a bad
  * request; -EBUSY: more completions wait to be polled than would fit; -ENOMEM; -EFAULT.
  */
-int kiw_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
+int kiw_resize_cq(struct ib_cq *ibcq, kiw_compat_cqe cqe, struct ib_udata *udata)
 {
 	u32 spare = kiw_uapi_spare_slots(ibcq->device, udata);
 	struct kiw_cq *cq = to_kiw_cq(ibcq);
