@@ -9,6 +9,7 @@
 . "$SELFTESTS/rc-device"
 
 KIW_LINK_TYPE=kiwarp-ext
+TRACING=/sys/kernel/tracing
 
 # Bindings are counted, and so are invalidations.
 counted() {
@@ -16,6 +17,19 @@ counted() {
 	bound=$(counter "$DEV_B" fast_registered) && inval=$(counter "$DEV_B" fast_invalidated) || return 1
 	"$PROGRAMS/windows" busy && [ "$(counter "$DEV_B" fast_registered)" = $((bound + 4)) ] &&
 		[ "$(counter "$DEV_B" fast_invalidated)" = $((inval + 1)) ]
+}
+
+# Each event of a window is traced. A window of type 1 that is bound to nothing is unbound.
+traced() {
+	local what
+	echo >"$TRACING/trace" && echo 1 >"$TRACING/events/kiwarp/kiw_mr/enable" &&
+		echo 1 >"$TRACING/tracing_on" && "$PROGRAMS/windows" matrix || return 1
+	echo 0 >"$TRACING/tracing_on"
+	echo 0 >"$TRACING/events/kiwarp/kiw_mr/enable"
+	for what in allocated bound unbound invalidated 'invalidated by the peer' deregistered; do
+		grep -q "kiw_mr: dev=$DEV_B stag=0x[0-9a-f]* $what base=0x" "$TRACING/trace" ||
+			{ echo "no trace event: $what"; return 1; }
+	done
 }
 
 # What processes leave behind is deallocated when they end.
@@ -36,6 +50,7 @@ for case in limits matrix rights binds inval local busy many exit; do
 	t_run "$case" "$PROGRAMS/windows" "$case"
 done
 t_run "counters" counted
+t_run "trace events" traced
 t_run "ends under traffic" "$PROGRAMS/windows" race "${KIW_SOAK:-5}"
 t_run "no window is left" none_left
 t_run "none on kiwarp" none_on_kiwarp

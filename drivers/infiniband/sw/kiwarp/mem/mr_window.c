@@ -17,6 +17,7 @@
 #include <linux/slab.h>
 
 #include "queue/wr.h"
+#include "trace.h"
 
 /* The rights that a window may have; the region need not have any of them */
 #define WINDOW_RIGHTS \
@@ -135,6 +136,17 @@ static void window_cover(struct kiw_mr *mr, struct kiw_mr *region, const struct 
 	mr->dyn->region = region;
 }
 
+/* Bind a window of type 1 to nothing. */
+static void window_unbind(struct kiw_mr *mr)
+{
+	const u32 stag = mr->stag;
+
+	kiw_dyn_revoke(mr);
+	if (stag)
+		trace_kiw_mr(dev_name(&mr->ib.device->dev), stag, "unbound", mr->base + mr->start,
+			     mr->length - mr->start, mr->access & KIW_ACCESS_GRANTED);
+}
+
 static enum kiw_mem_fault window_bind(const struct kiw_mr_section *section, struct kiw_mr *mr,
 				      u32 stag, const struct kiw_bind *bind)
 {
@@ -142,7 +154,7 @@ static enum kiw_mem_fault window_bind(const struct kiw_mr_section *section, stru
 	struct kiw_mr *region;
 
 	if (!bind->length && !mr->dyn->is_private) {
-		kiw_dyn_revoke(mr);
+		window_unbind(mr);
 		return KIW_MEM_OK;
 	}
 	fault = window_check(mr, bind);
