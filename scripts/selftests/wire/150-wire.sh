@@ -77,6 +77,10 @@ fit_segments() {
 t_run "MTU 1496" mtu 1496
 t_run "FPDUs fit into segments" fit_segments
 aligned "plain"
+# The length of an FPDU is a multiple of four, that of such a segment is not.
+t_run "MTU 1497" mtu 1497
+aligned "odd segments"
+t_run "MTU 1496 again" mtu 1496
 t_run "markers on" with_markers
 aligned "markers" markers
 rdma_down

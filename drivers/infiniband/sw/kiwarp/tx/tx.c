@@ -544,17 +544,31 @@ static bool tx_add_next(struct kiw_qp *qp, const struct kiw_tx_room *room)
 	return tx_add_wr(qp, room);
 }
 
-/* Size of a batch in bytes: what TCP puts into one buffer, but at most %KIW_TXBUF_TARGET. */
+/*
+ * May a batch have several segments? TCP cuts it at multiples of the EMSS. These are the ends of
+ * FPDUs only if full FPDUs are as long: not if the EMSS is no multiple of four, or more than the
+ * largest FPDU.
+ */
+static bool tx_may_span(struct kiw_qp *qp, u32 full)
+{
+	return qp->tx.is_large || full >= kiw_sock_emss(qp->ks);
+}
+
+/*
+ * Size of a batch in bytes: what TCP puts into one buffer, but at most %KIW_TXBUF_TARGET. A single
+ * segment if it may not have several: TCP starts a new one after each batch.
+ */
 static u32 tx_batch_size(struct kiw_qp *qp, u32 full)
 {
-	u32 most = max(KIW_TXBUF_TARGET / full, 1U);
+	u32 most = tx_may_span(qp, full) ? max(KIW_TXBUF_TARGET / full, 1U) : 1;
 
 	return min(kiw_sock_burst(qp->ks), most) * full;
 }
 
 /*
  * Does the rest of the current message fit into one segment, and is nothing else queued? TCP needs
- * another buffer for this segment anyway, but adding it to the batch saves a call.
+ * another buffer for this segment anyway, but adding it to the batch saves a call, if that may have
+ * several segments.
  */
 static bool tx_is_rest(struct kiw_qp *qp, u32 full)
 {
@@ -576,7 +590,7 @@ static bool tx_is_rest(struct kiw_qp *qp, u32 full)
 		return false;
 	}
 	return left < full && kiw_mpa_fpdu_size(left + KIW_DDP_UNTAGGED_HDR) <= full && !count &&
-	       !kiw_sq_has(&qp->sq, 1);
+	       !kiw_sq_has(&qp->sq, 1) && tx_may_span(qp, full);
 }
 
 /*
@@ -603,12 +617,12 @@ static struct kiw_tx_room tx_room(const struct kiw_qp *qp, u32 size, u32 segment
 }
 
 /*
- * Fill a batch. If the EMSS is a multiple of four, FPDUs fill segments exactly, so a batch that
- * starts on a segment boundary stays aligned (RFC 5044 5.1). If a message starts inside a segment,
- * its first FPDU takes the rest of that segment. If too little is left for an FPDU, the batch ends,
- * and TCP starts a new segment after it. The same happens if a segment would end with a marker, as
- * that does not belong to the FPDU before it. Large FPDUs take no account of segments, only of the
- * end of the batch.
+ * Fill a batch. FPDUs fill segments exactly, so a batch that starts on a segment boundary stays
+ * aligned (RFC 5044 5.1). If they cannot, a batch is a single segment. If a message starts inside a
+ * segment, its first FPDU takes the rest of that segment. If too little is left for an FPDU, the
+ * batch ends, and TCP starts a new segment after it. The same happens if a segment would end with a
+ * marker, as that does not belong to the FPDU before it. Large FPDUs take no account of segments,
+ * only of the end of the batch.
  */
 static void tx_build(struct kiw_qp *qp)
 {
