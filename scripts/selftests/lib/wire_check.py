@@ -5,13 +5,15 @@
     wire_check.py crc|nocrc PCAP [COUNTER=VALUE...]
     wire_check.py corrupt PCAP NEW-PCAP
     wire_check.py aligned PCAP [markers]
+    wire_check.py largest PCAP OCTETS
 
 Two readings are compared. Here, TCP streams are put together and cut into MPA frames and
 FPDUs by their length fields alone: that accounts for every octet. tshark, which knows
 nothing of the driver, dissects the packets: it must find the same FPDUs, no malformed
 one, and a good CRC in each (none at all with "nocrc"). Counters of both devices, summed,
 must agree with what was on the wire. "corrupt" changes one octet of a payload. "aligned":
-segments begin where FPDUs do, but for few, in streams without markers or with them."""
+segments begin where FPDUs do, but for few, in streams without markers or with them.
+"largest": the largest FPDU has so many octets, or a few less, without markers."""
 
 import collections
 import re
@@ -220,6 +222,16 @@ def aligned(path, with_markers):
         raise Bad("too few segments")
 
 
+def largest(path, limit):
+    with open(path, "rb") as file:
+        data = file.read()
+    most = max((2 + size + 3) // 4 * 4 + 4
+               for _, stream, _ in streams(data) for size, _ in fpdus(stream))
+    print(f"an FPDU of {most} octets")
+    if not limit - 4 < most <= limit:
+        raise Bad(f"not of {limit}")
+
+
 def corrupt(path, new):
     """Change an octet in the middle of the largest payload."""
     with open(path, "rb") as file:
@@ -236,6 +248,8 @@ def main():
     try:
         if len(args) == 3 and args[0] == "corrupt":
             corrupt(*args[1:])
+        elif len(args) == 3 and args[0] == "largest":
+            largest(args[1], int(args[2]))
         elif len(args) in (2, 3) and args[0] == "aligned":
             aligned(args[1], args[2:] == ["markers"])
         elif len(args) >= 2 and args[0] in ("crc", "nocrc"):

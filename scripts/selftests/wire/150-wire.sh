@@ -65,17 +65,17 @@ aligned() {
 		"$PCAP" "$@"
 }
 
-# Large FPDUs are not for segments.
-fit_segments() {
+# fpdus segment|large
+fpdus() {
 	local dev
 	for dev in "$DEV_A" "$DEV_B"; do
-		echo segment >"/sys/class/infiniband/$dev/policy/fpdu" || return 1
+		echo "$1" >"/sys/class/infiniband/$dev/policy/fpdu" || return 1
 	done
 }
 
 # With this MTU a segment ends in a marker now and then, which is not of the FPDU before it.
 t_run "MTU 1496" mtu 1496
-t_run "FPDUs fit into segments" fit_segments
+t_run "FPDUs fit into segments" fpdus segment
 aligned "plain"
 # The length of an FPDU is a multiple of four, that of such a segment is not.
 t_run "MTU 1497" mtu 1497
@@ -83,6 +83,17 @@ aligned "odd segments"
 t_run "MTU 1496 again" mtu 1496
 t_run "markers on" with_markers
 aligned "markers" markers
+rdma_down
+# Messages whose last octets do not fit into a batch, but into one of these segments
+with_crc() {
+	mtu 65535 && echo Y >"/sys/module/${KIW_LINK_TYPE%-ext}/parameters/crc" && rdma_up &&
+		fpdus large
+}
+t_run "MTU 65535, with CRC" with_crc
+t_run "large FPDUs: capture" capture
+t_run "large FPDUs: Writes" perf b ib_write_bw "$B4" 20 -s 100000
+t_run "large FPDUs: capture ends" capture_end
+t_run "large FPDUs: 8 KiB at most" python3 "$SELFTESTS/wire_check.py" largest "$PCAP" 8192
 rdma_down
 topo_down
 t_run "unload" unload_kiwarp

@@ -36,9 +36,8 @@
 #define TX_BATCH_LOCAL	64
 
 /*
- * Maximum size of a large FPDU with a CRC, in bytes, except for one that tx_is_rest() adds to a
- * full batch. Each end reads it twice, for the copy and for the CRC. The second time it should
- * still be in the first-level cache.
+ * Maximum size of a large FPDU with a CRC, in bytes. Each end reads it twice, for the copy and for
+ * the CRC. The second time it should still be in the first-level cache.
  */
 #define TX_LARGE_CRC	8192
 
@@ -607,11 +606,11 @@ static struct kiw_tx_room tx_room(const struct kiw_qp *qp, u32 size, u32 segment
 		room.octets = segment - in_segment;
 		if (in_segment)
 			room.all = 0;
-	} else if (left) {
-		room.octets = qp->conn.crc ? min_t(u32, left, TX_LARGE_CRC) : left;
 	} else {
-		/* See tx_is_rest() */
-		room.octets = segment;
+		/* Without @left: see tx_is_rest() */
+		room.octets = left ?: segment;
+		if (qp->conn.crc)
+			room.octets = min_t(u32, room.octets, TX_LARGE_CRC);
 	}
 	return room;
 }
