@@ -449,6 +449,24 @@ time.sleep(20)'
 	[ "$status" = 0 ] && [ "$gone" -gt "$4" ]
 }
 
+# Connections that TCP keeps for the listener at most
+tcp_keeps() { [ "$(on_a ss -Htln 'sport = :7174' | awk '{ print $3 }')" = "$1" ]; }
+
+# A listener that exists gets a new setting with its next connection.
+tcp_queue() {
+	local before status=0
+	spawn server a timeout 80 rping -s -a "$A4" -P
+	wait_listen a 7174 || return 1
+	before=$(on_a ss -Htln 'sport = :7174' | awk '{ print $3 }')
+	policy "$DEV_A" max_half_open 8
+	on_b timeout 60 rping -c -a "$A4" -C 2 -V && wait_for 5 tcp_keeps $((before - 256 + 8)) ||
+		status=1
+	policy "$DEV_A" max_half_open 256
+	spawn_stop server
+	echo "$before before"
+	return "$status"
+}
+
 # Accepted connections have the type of service of their listener.
 service_type() {
 	local addr=$1 status
@@ -519,6 +537,7 @@ policy "$DEV_B" markers n
 t_run "a connection keeps the settings with which it began" keeps
 t_run "startup deadline" startup_ms
 t_run "half-open connections of a listener" half_open max_half_open 8 256 50
+t_run "TCP's queue of a listener that exists" tcp_queue
 t_run "half-open connections of a device" half_open max_half_open_total 20 4096 50
 t_run "type of service of a listener" service_type "$A4"
 t_run "type of service of a listener, IPv6" service_type "$A6"

@@ -236,6 +236,8 @@ void kiw_ep_try_accept(struct kiw_ep *listener)
 	struct kiw_sock *ks;
 
 	lockdep_assert_held(&listener->lock);
+	/* The policy may have changed. */
+	kiw_sock_set_backlog(listener->ks, listen_max_children(listener));
 	while (budget--) {
 		ks = kiw_sock_accept(listener->ks, NULL, NULL);
 		if (!IS_ERR(ks)) {

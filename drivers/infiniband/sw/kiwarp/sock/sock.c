@@ -442,6 +442,19 @@ err_free:
 	return ERR_PTR(ret);
 }
 
+/**
+ * kiw_sock_set_backlog() - change the length of a listener's queue
+ * @listener: the listener
+ * @backlog: number of established streams that TCP keeps until they are accepted; if it has more
+ *	already, they stay
+ *
+ * Context: any.
+ */
+void kiw_sock_set_backlog(struct kiw_sock *listener, int backlog)
+{
+	WRITE_ONCE(listener->sk->sk_max_ack_backlog, backlog);
+}
+
 /*
  * Make a user the owner of an accepted stream, which would belong to root otherwise, because a work
  * item accepts it. TCP looks up routes for the owner (ip rule uidrange), and ss shows it.

@@ -148,6 +148,7 @@ int kiw_sock_reconnect(struct kiw_sock *ks, const struct sockaddr_storage *local
 struct kiw_sock *kiw_sock_listen(struct kiw_sock_pool *pool, const struct kiw_sock_local *local,
 				 int backlog, bool v6only, const struct kiw_sock_ops *ops,
 				 void *owner);
+void kiw_sock_set_backlog(struct kiw_sock *listener, int backlog);
 struct kiw_sock *kiw_sock_accept(struct kiw_sock *listener, const struct kiw_sock_ops *ops,
 				 void *owner);
 int kiw_sock_charge_caller(struct kiw_sock *ks);
