@@ -18,7 +18,7 @@ IP_DRIVER = "drivers/infiniband/ulp/kiwarp_ip/"
 
 # Heading: (file, pattern)...
 SECTIONS = {
-    "Link types": [(DRIVER + "netlink.c", r'\.type = "(\w+)"'),
+    "Link types": [(DRIVER + "netlink.c", r'\.type = "([\w-]+)"'),
                    (IP_DRIVER + "netlink.c", r'\.kind = "(\w+)"')],
     "Settings": [(DRIVER + "policy.c", r"module_param_cb\((\w+)"),
                  (DRIVER + "policy_sysfs.c", r"= POLICY_ATTR\((\w+)")],
@@ -32,7 +32,7 @@ SECTIONS = {
     "Counters of kiwarp_ip": [(IP_DRIVER + "stats.h", r'^\s*X\(\w+,\s*"(\w+)"\)')],
 }
 # A line of names: what follows the first is a comma or nothing
-NAMES = re.compile(r"\s*``\w+``(?:,|$)")
+NAMES = re.compile(r"\s*``[\w-]+``(?:,|$)")
 MANUAL = re.compile(r"man/(\w+)\.(\d)$")
 SAMPLE = re.compile(r"packaging/samples/(.+)$")
 
@@ -49,7 +49,7 @@ def in_source(tree, patterns):
 def listed(lines, heading):
     """{name: line} of a section"""
     return {name: number for number, line in counters.section(lines, heading)
-            if NAMES.match(line) for name in re.findall(r"``(\w+)``", line)}
+            if NAMES.match(line) for name in re.findall(r"``([\w-]+)``", line)}
 
 
 def check(tree):

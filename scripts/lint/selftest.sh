@@ -208,6 +208,12 @@ reference '``kiw_wire``, ``kiw_cable``'
 bad "the reference" "reference.rst:6: kiw_cable is not in .*trace.h" "a name that is gone"
 # shellcheck disable=SC2016 # literal backquotes
 reference '``kiw_wire``'
+# shellcheck disable=SC2016 # literal backquotes
+add_to Documentation/reference.rst '' 'Link types' '==========' '' '``kiw``'
+add_to "$driver/netlink.c" "// $licence" '	.type = "kiw",' '	.type = "kiw-long",'
+bad "the reference" "netlink.c:1: kiw-long is not in .*reference.rst, Link types" "a name with a hyphen"
+# shellcheck disable=SC2016 # literal backquotes
+reference '``kiw_wire``'
 mkdir -p "$work/tree/packaging/samples"
 add_to packaging/samples/kiw.conf "# $licence"
 bad "the reference" "samples/kiw.conf:1: kiw.conf is not in .*reference.rst" "a sample left out"
