@@ -90,7 +90,7 @@ static int device_check_netdev(const struct net_device *ndev)
 	}
 	if (device_is_addressless(ndev) && !kiw_compat_cm_matches_netdev()) {
 		netdev_info(ndev,
-			    "rdma_cm of this kernel finds devices by their hardware address, and this has none: kiwarp needs Linux 6.12 here\n");
+			    "has no hardware address, by which rdma_cm may find devices before Linux 6.12: kiwarp needs Linux 6.12 here\n");
 		return -EOPNOTSUPP;
 	}
 	if (device_is_port_of_another(ndev)) {
