@@ -309,6 +309,18 @@ peers() {
 		kip_multicast b
 }
 
+# The peers of a new port are those that were listed. Learned ones are learned again.
+peers_of_port() {
+	local status=0
+	kip_set a port 64756 && kip_set b port 64756 && wait_for 5 b_listens 64756 || return 1
+	! kip_get b peers | grep learned || status=1
+	fresh
+	kip_pings a "$KB4" && kip_multicast a && b_has_learned && kip_multicast b || status=1
+	kip_set a port 64755 && kip_set b port 64755 && wait_for 5 b_listens 64755 || return 1
+	fresh
+	kip_pings a "$KB4" && kip_multicast a && b_has_learned && return "$status"
+}
+
 # The file of the peers shows all of them; it is not limited to a page.
 many_peers() {
 	kip_set a group none && kip_set a learn 0 || return 1
@@ -559,6 +571,7 @@ t_run "datagram mode" datagram_mode
 t_run "connected mode again" connected_again
 t_run "the group is joined and left" joined
 t_run "peers instead of a group" peers
+t_run "peers when the port changes" peers_of_port
 t_run "learned peers are forgotten" learned_expire
 t_run "listed peers only" listed_only
 t_run "Requests of listed peers only" unlisted_request

@@ -105,6 +105,7 @@ static int sysfs_store_port(struct kip_dev *dev, const char *text)
 	if (dev->udp.group.sa.sa_family != AF_UNSPEC)
 		dev->udp.group.v4.sin_port = htons(value);
 	kip_dev_new_address(dev);
+	kip_udp_new_port(dev);
 	return 0;
 }
 

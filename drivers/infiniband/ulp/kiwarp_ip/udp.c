@@ -209,6 +209,34 @@ int kip_udp_unlist(struct kip_dev *dev, const union kip_sockaddr *addr)
 }
 
 /**
+ * kip_udp_new_port() - use the interface's new port for listed nodes
+ * @dev: the interface; its port has changed, and its sockets have the new one
+ *
+ * A node that the administrator lists has the port of the interface. A learned one has the port
+ * from which it was heard, which will hardly remain, so it is forgotten until it is heard again.
+ *
+ * Context: process; RTNL held.
+ */
+void kip_udp_new_port(struct kip_dev *dev)
+{
+	struct kip_udp *udp = &dev->udp;
+	struct kip_listed *listed, *next;
+
+	spin_lock_bh(&udp->lock);
+	list_for_each_entry_safe(listed, next, &udp->listed, entry) {
+		if (!listed->is_learned) {
+			/* In both address families the port directly follows the family */
+			listed->addr.v4.sin_port = htons(dev->settings.port);
+			continue;
+		}
+		list_del(&listed->entry);
+		udp->nr_listed--;
+		kfree(listed);
+	}
+	spin_unlock_bh(&udp->lock);
+}
+
+/**
  * kip_udp_is_listed() - check whether a node that was heard from is listed
  * @dev: the interface
  * @addr: its address

@@ -77,6 +77,7 @@ void kip_udp_send(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr);
 int kip_udp_list(struct kip_dev *dev, const union kip_sockaddr *addr, bool is_learned);
 int kip_udp_unlist(struct kip_dev *dev, const union kip_sockaddr *addr);
 void kip_udp_expire(struct kip_dev *dev);
+void kip_udp_new_port(struct kip_dev *dev);
 bool kip_udp_is_listed(struct kip_dev *dev, const union kip_sockaddr *addr);
 
 #endif /* KIP_UDP_H */
