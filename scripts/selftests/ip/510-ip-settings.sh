@@ -366,6 +366,16 @@ unlisted_request() {
 		kip_set a rx_depth 32 && wait_for 10 kip_pings a "$KB4" -W 1
 }
 
+# A node that does not exist: packets to it wait until there is no route.
+waiting_packets() {
+	local before lladdr=80:00:fc:f3:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:4d:00:4d
+	before=$(kip_count a tx_no_connection)
+	on_a ip neigh replace "${KB4%.*}.77" dev kip0 lladdr "$lladdr" nud permanent || return 1
+	on_a ping -q -c 3 -i 0.01 -W 0.1 "${KB4%.*}.77"
+	on_a ip link set kip0 down && on_a ip link set kip0 up &&
+		[ $(($(kip_count a tx_no_connection) - before)) = 3 ]
+}
+
 static_neighbours() {
 	local a b
 	kip_set a peers -10.77.0.2 && kip_set b peers -10.77.0.1 && kip_set b listed_only 0 || return 1
@@ -575,6 +585,7 @@ t_run "peers when the port changes" peers_of_port
 t_run "learned peers are forgotten" learned_expire
 t_run "listed peers only" listed_only
 t_run "Requests of listed peers only" unlisted_request
+t_run "packets that wait when the interface goes down" waiting_packets
 t_run "static neighbours, nothing else" static_neighbours
 t_run "a port that is not the peer's" other_port
 t_run "partitions and Q_Keys" partitions

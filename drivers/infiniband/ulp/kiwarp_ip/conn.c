@@ -108,14 +108,15 @@ static int conn_request(struct kip_conn *listener, struct rdma_cm_id *id,
 	struct kip_conn *conn = conn_alloc(NULL, KIP_RESPONDER);
 	unsigned long flags;
 	struct kip_dev *dev;
-	int ret = -EBUSY;
+	int ret = conn ? -EBUSY : -ENOMEM;
 
-	if (!conn)
-		return -ENOMEM;
-	conn_take_pdata(conn, event);
+	if (conn)
+		conn_take_pdata(conn, event);
 	spin_lock_irqsave(&listener->lock, flags);
 	dev = listener->dev;
-	if (dev && atomic_inc_return(&dev->nr_requests) <= MAX_REQUESTS) {
+	if (dev && !conn) {
+		kip_count(dev, KIP_STAT_CONN_NO_ROOM);
+	} else if (dev && atomic_inc_return(&dev->nr_requests) <= MAX_REQUESTS) {
 		conn->dev = dev;
 		conn->id = id;
 		conn->net = dev->net;

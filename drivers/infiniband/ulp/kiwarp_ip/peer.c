@@ -149,7 +149,7 @@ unsigned int kip_peer_count(struct kip_dev *dev, const u8 *lladdr)
 }
 
 /**
- * kip_peer_purge() - drop all packets in a peer's queue
+ * kip_peer_purge() - drop and count all packets in a peer's queue
  * @dev: the interface
  * @peer: the peer; its lock is held
  *
@@ -157,8 +157,14 @@ unsigned int kip_peer_count(struct kip_dev *dev, const u8 *lladdr)
  */
 void kip_peer_purge(struct kip_dev *dev, struct kip_peer *peer)
 {
+	struct sk_buff *skb;
+
 	lockdep_assert_held(&peer->lock);
-	__skb_queue_purge(&peer->queue);
+	while ((skb = __skb_dequeue(&peer->queue))) {
+		kip_count(dev, KIP_STAT_TX_NO_CONNECTION);
+		DEV_STATS_INC(dev->netdev, tx_dropped);
+		dev_kfree_skb_any(skb);
+	}
 	atomic_sub(peer->queue_bytes, &dev->queues_bytes);
 	peer->queue_bytes = 0;
 }

@@ -352,6 +352,13 @@ static void udp_tx_work(struct work_struct *work)
 		queue_work(kip_wq, &dev->udp.work);
 }
 
+static void udp_drop(struct kip_dev *dev, struct sk_buff *skb, enum kip_stat why)
+{
+	kip_count(dev, why);
+	DEV_STATS_INC(dev->netdev, tx_dropped);
+	kfree_skb(skb);
+}
+
 /**
  * kip_udp_send() - send a packet as a datagram
  * @dev: the interface
@@ -364,10 +371,12 @@ void kip_udp_send(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
 {
 	const u16 type = kip_msg_type(skb->data);
 
-	if (skb_queue_len(&dev->udp.queue) >= QUEUE_MAX || skb_cow_head(skb, TX_HEADROOM)) {
-		kip_count(dev, KIP_STAT_TX_QUEUE_FULL);
-		DEV_STATS_INC(dev->netdev, tx_dropped);
-		kfree_skb(skb);
+	if (skb_queue_len(&dev->udp.queue) >= QUEUE_MAX) {
+		udp_drop(dev, skb, KIP_STAT_TX_QUEUE_FULL);
+		return;
+	}
+	if (skb_cow_head(skb, TX_HEADROOM)) {
+		udp_drop(dev, skb, KIP_STAT_TX_NO_MEMORY);
 		return;
 	}
 	skb_push(skb, TX_HEADROOM);
