@@ -441,6 +441,17 @@ def rejects():
             time.sleep(0.05)
 
 
+@case("a reject in favour of a Request that does not come", conn_refused_by_peer=1)
+def crossed_alone():
+    renew()
+    before = counters()
+    with called(pdata(reason=REASONS["crossed"]), reject=True):
+        # What has waited for that Request
+        wait_moves(before, {"tx_datagrams": 1})
+    if moved(before, ["conn_failed"])["conn_failed"]:
+        raise Wrong("it was counted twice")
+
+
 @case("Replies that lie", bad_qpn=2, bad_mtu=1, bad_pkey=1, bad_private_data=3)
 def lies():
     for octets in (pdata(qpn=PORT + 1), pdata(qpn=1), pdata(mtu=1000), pdata(pkey=0x8002),

@@ -525,7 +525,8 @@ static void control_tick_peer(struct kip_dev *dev, struct kip_peer *peer)
 
 	if (peer->has_deadline && time_after_eq(jiffies, peer->deadline)) {
 		peer->has_deadline = false;
-		if (peer->state != KIP_PS_BACKOFF)
+		/* In YIELDED, the attempt was counted when the peer rejected it. */
+		if (peer->state != KIP_PS_BACKOFF && peer->state != KIP_PS_YIELDED)
 			kip_count(dev, KIP_STAT_CONN_FAILED);
 		control_handle_event(dev, peer, KIP_PE_TIMEOUT, NULL);
 	}
