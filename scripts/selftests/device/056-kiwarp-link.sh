@@ -35,6 +35,12 @@ settings() {
 		[ "$(policy kiwx max_half_open)" = 7 ] && [ "$(policy kiwx markers)" = N ]
 }
 
+# Only this type has memory windows.
+extended() {
+	conf 'name = kiwx' 'type = kiwarp-ext'
+	link add && ibv_devinfo -v -d kiwx | grep -q 'max_mw:.*1048576' && link delete
+}
+
 # A second run only changes settings, as "set" does. Settings that are not in the file stay.
 again() {
 	conf 'name = other' 'markers = y'
@@ -98,10 +104,12 @@ t_run "with a file" settings
 t_run "a device that is there" again
 t_run "a device that was renamed" renamed
 t_run "all settings there are" all_settings
+t_run "another link type" extended
 t_run "refused by the module" refused 'kernel: .*startup_ms must be a number from 100 to 60000' \
 	'name = kiwx' 'startup_ms = 5'
 t_run "several refused, each told" refused 'mpa_rev = 7 was refused' 'name = kiwx' 'crc = maybe' \
 	'mpa_rev = 7'
+t_run "no such type" refused ":2: there is no link type 'siw'" 'name = kiwx' 'type = siw'
 t_run "no such setting" refused ":2: there is no setting 'speed'" 'name = kiwx' 'speed = high'
 t_run "not a setting" refused ':1: not SETTING = VALUE: crc' 'crc' 'name = kiwx'
 t_run "no value" refused ':2: not SETTING = VALUE' 'name = kiwx' 'crc ='
