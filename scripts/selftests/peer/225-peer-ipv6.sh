@@ -36,9 +36,9 @@ revisions() {
 }
 
 startups() {
-	to_server "Request with bad-key" --fault bad-key --expect ended "$AT_ONCE"
+	to_server "Request with bad-key" --fault bad-key --expect reset "$AT_ONCE"
 	to_server "no kind of RTR offered" --p2p --rtr "''" --expect reject "$AT_ONCE"
-	to_client "Reply with bad-key" 1 64 --fault bad-key --expect ended --status fail "$AT_ONCE"
+	to_client "Reply with bad-key" 1 64 --fault bad-key --expect reset --status fail "$AT_ONCE"
 	to_client "rejection with private data" 1 64 --reject --pdata 616263 --expect ended \
 		--status fail "$AT_ONCE"
 	to_server "reset in a Request" --pdata 6162 --fault reset-in-frame --expect reset
