@@ -56,9 +56,10 @@ serves() {
 pings() {
 	local status=0
 	serves "$1" 7174 rping -s -a "$3" -C 3 || return 1
-	within "$2" timeout 50 rping -c -a "$3" -C 3 -V >"$T_DIR/rping-c.log" 2>&1 || status=$?
+	within "$2" timeout 50 rping -c -a "$3" -C 3 -v -V >"$T_DIR/rping-c.log" 2>&1 || status=$?
 	cat "$T_DIR/rping-c.log"
-	rping_ended "$status" "$T_DIR/rping-c.log" || { spawn_stop server; return 1; }
+	{ rping_ended "$status" "$T_DIR/rping-c.log" && rping_counted "$T_DIR/rping-c.log" -C 3; } ||
+		{ spawn_stop server; return 1; }
 	spawn_wait server 10
 	[ $? != 124 ]
 }

@@ -54,10 +54,10 @@ persistent() {
 	spawn server b timeout 50 rping -s -P -a "$B4" -V
 	wait_listen b 7174 || { spawn_stop server; return 1; }
 	for i in 1 2 3 4 5 6; do
-		on_a timeout 60 rping -c -V -a "$B4" -C 5 -S $((i * 3000)) \
+		on_a timeout 60 rping -c -v -V -a "$B4" -C 5 -S $((i * 3000)) \
 			>"$T_DIR/client.log" 2>&1 || ended=$?
-		rping_ended "$ended" "$T_DIR/client.log" ||
-			{ echo "client $i: $ended"; cat "$T_DIR/client.log"; status=1; }
+		{ rping_ended "$ended" "$T_DIR/client.log" && rping_counted "$T_DIR/client.log" -C 5; } ||
+			{ echo "client $i: $ended"; cut -c 1-200 "$T_DIR/client.log"; status=1; }
 		ended=0
 	done
 	spawn_running server || { echo "the server has gone"; spawn_log server; status=1; }

@@ -70,8 +70,9 @@ server_ends() {
 # client ADDRESS: connects and verifies data.
 client() {
 	local status=0
-	on_a timeout 50 rping -c -a "$1" -V -C 3 >"$T_DIR/client.log" 2>&1 || status=$?
-	rping_ended $status "$T_DIR/client.log" || { cat "$T_DIR/client.log"; return 1; }
+	on_a timeout 50 rping -c -a "$1" -v -V -C 3 >"$T_DIR/client.log" 2>&1 || status=$?
+	{ rping_ended $status "$T_DIR/client.log" && rping_counted "$T_DIR/client.log" -C 3; } ||
+		{ cat "$T_DIR/client.log"; return 1; }
 	status=0
 	spawn_wait rping 10 || status=$?
 	rping_ended $status "$T_DIR/rping.log" || { spawn_log rping; return 1; }
