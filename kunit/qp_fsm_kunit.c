@@ -237,6 +237,11 @@ static void values_outside_are_illegal(struct kunit *test)
 		KUNIT_EXPECT_STREQ(test, kiw_qp_state_name((enum kiw_qp_state)wild[i]), "?");
 		KUNIT_EXPECT_STREQ(test, kiw_qp_event_name((enum kiw_qp_event)wild[i]), "?");
 	}
+	/* The first values outside */
+	KUNIT_EXPECT_FALSE(test, kiw_qp_fsm(KIW_QPS_COUNT, KIW_QPE_ABORT).legal);
+	KUNIT_EXPECT_FALSE(test, kiw_qp_fsm(KIW_QPS_RTS, KIW_QPE_COUNT).legal);
+	KUNIT_EXPECT_STREQ(test, kiw_qp_state_name(KIW_QPS_COUNT), "?");
+	KUNIT_EXPECT_STREQ(test, kiw_qp_event_name(KIW_QPE_COUNT), "?");
 }
 
 static void names_differ(struct kunit *test)
