@@ -51,7 +51,7 @@ sizes() {
 # one variable until it has been taken up, and a second one that comes meanwhile is lost.
 persistent() {
 	local i status=0 ended=0
-	spawn server b timeout 50 rping -s -P -a "$B4" -V
+	spawn server b timeout 50 rping -s -P -a "$B4" -V -S 18000
 	wait_listen b 7174 || { spawn_stop server; return 1; }
 	for i in 1 2 3 4 5 6; do
 		on_a timeout 60 rping -c -v -V -a "$B4" -C 5 -S $((i * 3000)) \
