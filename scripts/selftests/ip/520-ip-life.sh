@@ -155,6 +155,29 @@ other_namespace() {
 	return "$bad"
 }
 
+# A greater MTU and another depth end all connections, which senders are using at that time.
+renewed() {
+	local n status=1
+	spawn flood a ping -q -f -s 20000 "$KB4"
+	spawn stream a python3 -c '
+import contextlib, socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    with contextlib.suppress(OSError):
+        s.sendto(bytes(1000), (sys.argv[1], 7777))' "$KB4"
+	for ((n = 0; n < ROUNDS; n++)); do
+		wait_for 20 sent_more "$(kip_count a tx_messages)" || break
+		kip_set a rx_depth $((16 + n % 2)) || break
+		wait_for 20 sent_more "$(kip_count a tx_messages)" || break
+		on_a ip link set kip0 mtu 30000 || break
+		on_a ip link set kip0 mtu 65520 || break
+	done
+	[ "$n" = "$ROUNDS" ] && status=0
+	spawn_stop flood
+	spawn_stop stream
+	kip_set a rx_depth 32 && wait_for 10 kip_pings a "$KB4" -W 1 -s 40000 && return "$status"
+}
+
 deleted() {
 	spawn flood a ping -q -f -s 20000 "$KB4"
 	wait_for 5 sent_more "$(kip_count a tx_messages)" && on_b ip link del kip0 || return 1
@@ -218,6 +241,7 @@ t_run "$ATTEMPTS attempts of another interface end" other_listens
 t_run "the RDMA device goes and comes under traffic" rdma_device
 t_run "long packets while there is no connection" told
 t_run "in another namespace, which goes under traffic" other_namespace
+t_run "$ROUNDS times another depth and MTU under traffic" renewed
 t_run "the interface is deleted under traffic" deleted
 t_run "the underlay goes down and up" underlay_flaps
 t_run "the underlay is deleted under traffic" underlay_deleted

@@ -583,6 +583,11 @@ static unsigned long control_delay(const struct kip_dev *dev)
 	return min(delay, dev->relisten_wait);
 }
 
+/*
+ * Senders may still be running. So no connection is given up before all peers have been detached
+ * from theirs, after which only pollers can find it. These also use its peer, so peers are removed
+ * last, and RCU keeps them alive.
+ */
 static void control_give_up_all(struct kip_dev *dev)
 {
 	struct kip_conn *conn, *next;
@@ -591,6 +596,13 @@ static void control_give_up_all(struct kip_dev *dev)
 	unsigned int bucket;
 	unsigned int events;
 
+	rcu_read_lock();
+	hash_for_each_rcu(dev->peers, bucket, peer, node) {
+		spin_lock_bh(&peer->lock);
+		peer->conn = NULL;
+		spin_unlock_bh(&peer->lock);
+	}
+	rcu_read_unlock();
 	dev->listener = NULL;
 	list_for_each_entry_safe(conn, next, &dev->conns, entry)
 		kip_conn_give_up(dev, conn);
@@ -600,13 +612,8 @@ static void control_give_up_all(struct kip_dev *dev)
 			atomic_dec(&dev->nr_requests);
 		kip_conn_give_up(dev, conn);
 	}
-	/* A poller may still be using the peer of its connection; RCU keeps the peer alive */
-	hash_for_each_safe(dev->peers, bucket, after, peer, node) {
-		spin_lock_bh(&peer->lock);
-		peer->conn = NULL;
-		spin_unlock_bh(&peer->lock);
+	hash_for_each_safe(dev->peers, bucket, after, peer, node)
 		kip_peer_remove(dev, peer);
-	}
 }
 
 static void control_work(struct work_struct *work)
