@@ -125,8 +125,8 @@ MOST=4096
 # two underlays
 # shellcheck disable=SC2016 # for the inner shell
 container() {
-	setpriv --reuid 65534 --regid 65534 --clear-groups unshare -Urn timeout 100 bash -c '
-		ip link set lo up
+	setpriv --reuid 65534 --regid 65534 --clear-groups unshare -Urnm timeout 100 bash -c '
+		mount -t sysfs sysfs /sys && ip link set lo up || exit 200
 		for n in 0 1; do
 			ip link add d$n type dummy && ip addr add 10.$((80 + n)).0.1/16 dev d$n &&
 				ip link set d$n up || exit 200
@@ -168,6 +168,30 @@ peers_of_container() {
 	[ "$none" -ge $((MOST / 2)) ] || { cat "$T_DIR/peers.log"; return 1; }
 }
 
+# Four of five interfaces can list all their nodes. When one is deleted, the fifth can, too.
+# shellcheck disable=SC2016 # for the inner shell
+listed_of_container() {
+	local got
+	got=$(container '
+		list() {
+			local n
+			for ((n = 0; n < 1024; n++)); do
+				echo "+10.90.$((n / 200)).$((1 + n % 200))" >"/sys/class/net/l$1/kiwarp_ip/peers" ||
+					break
+			done
+			echo "$n"
+		}
+		for k in 0 1 2 3 4; do
+			ip link add link d0 name l$k type kiwarp_ip && list $k || exit 200
+		done
+		ip link del l0 && list 4' 2>"$T_DIR/listed.log" | paste -sd" ")
+	echo "$got"
+	sort -u "$T_DIR/listed.log"
+	[ "$got" = "1024 1024 1024 1024 0 1024" ] && grep 'No space' "$T_DIR/listed.log"
+}
+
+listed_again() { wait_for 30 listed_of_container; }
+
 if ! load_ip || ! topo_up || ! rdma_up; then bail "no hosts"; fi
 t_run "$PEERS peers come" peers_up
 t_run "10 connections at most: datagrams for the others" limited
@@ -178,6 +202,8 @@ t_run "nothing was lost" kip_is_zero a rx_overrun rx_bad_control rx_bad_type rx_
 t_run "all of them go" peers_down
 t_run "of a container: an interface that does not come up does not flood the log" log_of_container
 t_run "of a container: peers of all interfaces together are limited" peers_of_container
+t_run "of a container: listed nodes of all interfaces together are limited" listed_of_container
+t_run "of a container: the next one can list as many" listed_again
 on_a ip link del kip0
 rdma_down
 topo_down

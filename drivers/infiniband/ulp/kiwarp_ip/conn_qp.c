@@ -9,7 +9,6 @@
  */
 #include <linux/errno.h>
 #include <linux/slab.h>
-#include <linux/user_namespace.h>
 
 #include "conn.h"
 #include "dev.h"
@@ -90,7 +89,7 @@ static atomic64_t foreign_bytes;
 
 static int qp_take_foreign(struct kip_dev *dev, struct kip_conn *conn, u64 bytes)
 {
-	if (dev->net->user_ns == &init_user_ns || READ_ONCE(dev->settings.rx_mem) > KIP_RX_MEM)
+	if (!dev->is_foreign || READ_ONCE(dev->settings.rx_mem) > KIP_RX_MEM)
 		return 0;
 	if (atomic64_add_return(bytes, &foreign_bytes) > KIP_RX_MEM) {
 		atomic64_sub(bytes, &foreign_bytes);

@@ -15,6 +15,7 @@
 #include <linux/module.h>
 #include <linux/net.h>
 #include <linux/rtnetlink.h>
+#include <linux/user_namespace.h>
 #include <net/addrconf.h>
 #include <net/netdev_lock.h>
 
@@ -326,6 +327,7 @@ int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *l
 	int ret;
 
 	dev->net = net;
+	dev->is_foreign = net->user_ns != &init_user_ns;
 	dev->lower = lower;
 	dev_pick_address(dev, &dev->local);
 	dev_write_address(dev);

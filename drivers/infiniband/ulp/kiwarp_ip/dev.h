@@ -85,6 +85,7 @@ struct kip_settings {
  * @lower: the underlay; referenced from newlink to dellink
  * @lower_tracker: tracker of that reference
  * @net: network namespace of the underlay, where all sockets are
+ * @is_foreign: @net is outside of the initial user namespace, so that common limits apply
  * @entry: entry in the list of all interfaces; RTNL
  * @settings: written under RTNL
  * @local: address of the underlay and port; AF_UNSPEC when there is none; written under RTNL while
@@ -122,6 +123,7 @@ struct kip_dev {
 	struct net_device *lower;
 	netdevice_tracker lower_tracker;
 	struct net *net;
+	bool is_foreign;
 	struct list_head entry;
 	struct kip_settings settings;
 	union kip_sockaddr local;

@@ -12,7 +12,6 @@
 #include <linux/atomic.h>
 #include <linux/jhash.h>
 #include <linux/slab.h>
-#include <linux/user_namespace.h>
 
 #include "dev.h"
 #include "proto/addr.h"
@@ -25,17 +24,12 @@
  */
 static atomic_t foreign_peers;
 
-static bool peer_is_foreign(const struct kip_dev *dev)
-{
-	return dev->net->user_ns != &init_user_ns;
-}
-
 /* Takes room for another peer; false: there is none */
 static bool peer_take_room(struct kip_dev *dev)
 {
 	if (READ_ONCE(dev->nr_peers) >= KIP_MAX_PEERS)
 		return false;
-	if (!peer_is_foreign(dev) || atomic_inc_return(&foreign_peers) <= KIP_MAX_PEERS)
+	if (!dev->is_foreign || atomic_inc_return(&foreign_peers) <= KIP_MAX_PEERS)
 		return true;
 	atomic_dec(&foreign_peers);
 	return false;
@@ -43,7 +37,7 @@ static bool peer_take_room(struct kip_dev *dev)
 
 static void peer_give_room(struct kip_dev *dev)
 {
-	if (peer_is_foreign(dev))
+	if (dev->is_foreign)
 		atomic_dec(&foreign_peers);
 }
 

@@ -13,6 +13,7 @@
  */
 #include "udp.h"
 
+#include <linux/atomic.h>
 #include <linux/errno.h>
 #include <linux/igmp.h>
 #include <linux/net.h>
@@ -56,6 +57,41 @@ static struct udp_cb *udp_cb(struct sk_buff *skb)
 
 /* Listed nodes */
 
+/*
+ * Listed nodes of all interfaces whose underlay is outside of the initial user namespace. Root of
+ * another user namespace can create any number of interfaces there, and no memory cgroup is charged
+ * for what datagrams add, so the limit is common to all of them.
+ */
+static atomic_t foreign_listed;
+
+/* Takes room for another node; false: there is none */
+static bool udp_listed_take_room(struct kip_dev *dev)
+{
+	struct kip_udp *udp = &dev->udp;
+
+	lockdep_assert_held(&udp->lock);
+	if (udp->nr_listed >= KIP_LISTED_MAX)
+		return false;
+	if (dev->is_foreign && atomic_inc_return(&foreign_listed) > KIP_FOREIGN_LISTED_MAX) {
+		atomic_dec(&foreign_listed);
+		return false;
+	}
+	udp->nr_listed++;
+	return true;
+}
+
+/* Removes a node from the list, unless it is NULL */
+static void udp_listed_drop(struct kip_dev *dev, struct kip_listed *listed)
+{
+	if (!listed)
+		return;
+	list_del(&listed->entry);
+	dev->udp.nr_listed--;
+	if (dev->is_foreign)
+		atomic_dec(&foreign_listed);
+	kfree(listed);
+}
+
 static struct kip_listed *udp_listed_find(struct kip_udp *udp, const union kip_sockaddr *addr)
 {
 	struct kip_listed *listed;
@@ -97,9 +133,7 @@ static void udp_listed_expire(struct kip_dev *dev)
 			listed->heard_at = jiffies;
 			continue;
 		}
-		list_del(&listed->entry);
-		udp->nr_listed--;
-		kfree(listed);
+		udp_listed_drop(dev, listed);
 	}
 }
 
@@ -119,9 +153,10 @@ void kip_udp_expire(struct kip_dev *dev)
 }
 
 /* Removes the learned node that was not heard from for longest, if there is a learned one */
-static void udp_listed_drop_learned(struct kip_udp *udp)
+static void udp_listed_drop_learned(struct kip_dev *dev)
 {
 	struct kip_listed *listed, *oldest = NULL;
+	struct kip_udp *udp = &dev->udp;
 
 	lockdep_assert_held(&udp->lock);
 	list_for_each_entry(listed, &udp->listed, entry) {
@@ -129,11 +164,18 @@ static void udp_listed_drop_learned(struct kip_udp *udp)
 		    (!oldest || time_before(listed->heard_at, oldest->heard_at)))
 			oldest = listed;
 	}
-	if (!oldest)
-		return;
-	list_del(&oldest->entry);
-	udp->nr_listed--;
-	kfree(oldest);
+	udp_listed_drop(dev, oldest);
+}
+
+/* Takes room for another node, for one of the administrator's if need be that of a learned one */
+static bool udp_listed_make_room(struct kip_dev *dev, bool is_learned)
+{
+	if (udp_listed_take_room(dev))
+		return true;
+	if (is_learned)
+		return false;
+	udp_listed_drop_learned(dev);
+	return udp_listed_take_room(dev);
 }
 
 /**
@@ -147,7 +189,7 @@ static void udp_listed_drop_learned(struct kip_udp *udp)
  *
  * Context: any but hard interrupts.
  * Return: 0, -EEXIST when it is already listed (0 if the administrator lists a learned one),
- * -ENOSPC when there are too many, or -ENOMEM.
+ * -ENOSPC when there are too many, here or of all interfaces of other user namespaces, or -ENOMEM.
  */
 int kip_udp_list(struct kip_dev *dev, const union kip_sockaddr *addr, bool is_learned)
 {
@@ -164,20 +206,17 @@ int kip_udp_list(struct kip_dev *dev, const union kip_sockaddr *addr, bool is_le
 	spin_lock_bh(&udp->lock);
 	udp_listed_expire(dev);
 	known = udp_listed_find(udp, addr);
-	if (!known && !is_learned && udp->nr_listed >= KIP_LISTED_MAX)
-		udp_listed_drop_learned(udp);
 	if (known) {
 		ret = -EEXIST;
 		if (known->is_learned && !is_learned) {
 			known->is_learned = false;
 			ret = 0;
 		}
-	} else if (udp->nr_listed >= KIP_LISTED_MAX) {
-		ret = -ENOSPC;
-	} else {
+	} else if (udp_listed_make_room(dev, is_learned)) {
 		list_add_tail(&listed->entry, &udp->listed);
-		udp->nr_listed++;
 		listed = NULL;
+	} else {
+		ret = -ENOSPC;
 	}
 	spin_unlock_bh(&udp->lock);
 	kfree(listed);
@@ -196,16 +235,14 @@ int kip_udp_unlist(struct kip_dev *dev, const union kip_sockaddr *addr)
 {
 	struct kip_udp *udp = &dev->udp;
 	struct kip_listed *listed;
+	bool is_known;
 
 	spin_lock_bh(&udp->lock);
 	listed = udp_listed_find(udp, addr);
-	if (listed) {
-		list_del(&listed->entry);
-		udp->nr_listed--;
-	}
+	is_known = listed;
+	udp_listed_drop(dev, listed);
 	spin_unlock_bh(&udp->lock);
-	kfree(listed);
-	return listed ? 0 : -ENOENT;
+	return is_known ? 0 : -ENOENT;
 }
 
 /**
@@ -723,6 +760,5 @@ void kip_udp_uninit(struct kip_dev *dev)
 	struct kip_listed *listed, *next;
 
 	list_for_each_entry_safe(listed, next, &dev->udp.listed, entry)
-		kfree(listed);
-	INIT_LIST_HEAD(&dev->udp.listed);
+		udp_listed_drop(dev, listed);
 }

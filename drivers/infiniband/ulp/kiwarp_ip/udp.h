@@ -14,6 +14,8 @@ struct kip_dev;
 struct socket;
 
 #define KIP_LISTED_MAX	1024
+/* Of all interfaces whose underlay is outside of the initial user namespace */
+#define KIP_FOREIGN_LISTED_MAX	4096
 
 /**
  * struct kip_port - one socket of the datagram service
