@@ -104,20 +104,27 @@ u64 kiw_stats_read(const struct kiw_stats *stats, enum kiw_stat stat)
 }
 
 /**
- * kiw_count_fault() - count a fault of the peer
+ * kiw_count_fault() - count a fault, if it is the peer's
  * @stats: the device's counters
- * @perr: the fault
+ * @perr: the fault, in a segment of the peer
  *
  * Counts CRC errors in their own counter, and any other fault by its layer and, if its kind has a
- * counter, by its kind.
+ * counter, by its kind. A local catastrophic error is not the peer's, whatever the segment is.
  *
  * Context: any.
  */
 void kiw_count_fault(struct kiw_stats *stats, enum kiw_perr perr)
 {
-	if (perr == KIW_PERR_MPA_CRC) {
+	switch (perr) {
+	case KIW_PERR_RDMAP_CATASTROPHIC:
+	case KIW_PERR_DDP_CATASTROPHIC:
+	case KIW_PERR_MPA_LOCAL:
+		return;
+	case KIW_PERR_MPA_CRC:
 		kiw_count(stats, KIW_STAT_RX_CRC_ERRORS);
 		return;
+	default:
+		break;
 	}
 	kiw_count(stats, layer_stats[kiw_perr_info(perr)->layer]);
 	if (fault_stats[perr])
