@@ -29,6 +29,11 @@ def counts_udata(l, _r, _addr):
         expect(l.cq_raw(answer=8), errno.EINVAL, "no room for the driver's answer")
         expect(l.cq_raw(answer=20), errno.EINVAL, "room for a part of it")
         expect(l.cq_raw(part=b"\0\0\0\0\0\0\0\1"), errno.EINVAL, "an unknown request")
+    with counted(l, udata_invalid=1):
+        expect(l.query_raw(part=b"\0\0\0\0\0\0\0\1"), errno.EINVAL, "an unknown query")
+    with counted(l, udata_invalid=0):
+        expect(l.query_raw(), 0, "a good query")
+        expect(l.query_raw(part=bytes(16)), 0, "a query of a later provider")
     with counted(l, udata_invalid=0, cq_created=2):
         expect(l.cq_raw(), 0, "a good one")
         expect(l.cq_raw(answer=64, part=bytes(16)), 0, "one of a later provider")

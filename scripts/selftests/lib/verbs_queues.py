@@ -14,7 +14,7 @@ from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 
-from verbs_base import CMD_CREATE_CQ, PATIENCE, STATE, STATUS, Conn, Failed
+from verbs_base import CMD_CREATE_CQ, CMD_EX_QUERY_DEVICE, PATIENCE, STATE, STATUS, Conn, Failed
 
 
 class Queues:
@@ -96,6 +96,17 @@ class Queues:
         room = (ctypes.c_uint8 * 64)()
         cmd = struct.pack("=IHHQQIIiI", CMD_CREATE_CQ, 10 + len(part) // 4, answer // 4,
                           ctypes.addressof(room), 0, 4, 0, -1, 0) + part
+        try:
+            os.write(self.ctx.obj.cmd_fd, cmd)
+        except OSError as exc:
+            return exc.errno
+        return 0
+
+    def query_raw(self, part=b""):
+        """Query the device as a provider that sends PART, a multiple of 8 octets. 0 or errno."""
+        room = (ctypes.c_uint8 * 512)()
+        cmd = struct.pack("=IHHQHHIII", CMD_EX_QUERY_DEVICE, 1, len(room) // 8,
+                          ctypes.addressof(room), len(part) // 8, 0, 0, 0, 0) + part
         try:
             os.write(self.ctx.obj.cmd_fd, cmd)
         except OSError as exc:

@@ -59,17 +59,18 @@ static enum ib_atomic_cap verbs_atomic_cap(const struct kiw_device *dev)
  * kiw_query_device() - report the actual limits of a device
  * @ibdev: the device
  * @attr: set to the limits; zeroed by the caller
- * @udata: must have no driver-specific part; NULL on some kernels
+ * @udata: the request, which has no driver-specific part in the user ABI; NULL on some kernels
  *
- * Context: process.
- * Return: 0, or -EINVAL when user space passed something.
+ * Context: process, may sleep.
+ * Return: 0, or -EINVAL: bad @udata.
  */
 int kiw_query_device(struct ib_device *ibdev, struct ib_device_attr *attr, struct ib_udata *udata)
 {
 	const u32 spare = kiw_uapi_spare_slots(ibdev, true);
+	int ret = kiw_uapi_check_none(to_kiw_device(ibdev), udata);
 
-	if (udata && (udata->inlen || udata->outlen))
-		return -EINVAL;
+	if (ret)
+		return ret;
 	attr->fw_ver = verbs_fw_version();
 	attr->sys_image_guid = ibdev->node_guid;
 	attr->vendor_id = VENDOR_ID;
