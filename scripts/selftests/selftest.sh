@@ -116,6 +116,17 @@ planned() {
 
 plan_is_written() { planned 2 0 "$@" && diff <(grep -v '^#' "$WORK/recorded") <(printf '%s\n' "$@"); }
 
+# soak_only PASSED KERNEL: of two tests, the first is for soaks only on 6.12.
+soak_only() {
+	local status=0
+	echo '# SOAK-ONLY: 6.12' >"$WORK/scripts/selftests/group/001-first.sh"
+	echo 0 >"$WORK/boots"
+	SCENARIO=good "$WORK/scripts/selftests/check" --kernel "$2" --totals "$WORK/totals" || status=1
+	: >"$WORK/scripts/selftests/group/001-first.sh"
+	cat "$WORK/totals"
+	grep -x "$1 0 0" "$WORK/totals" && return "$status"
+}
+
 # Nothing judges: the totals of each test must not be missed.
 unjudged() {
 	printf '#!/bin/bash\n' >"$WORK/scripts/vm/ktap.py"
@@ -370,6 +381,9 @@ t_run "nothing that judges" unjudged
 t_run "a seed is fixed" seeded 5040 -u KIW_SEED -u KIW_SOAK
 t_run "a seed is given" seeded 77 KIW_SEED=77 KIW_SOAK=1
 t_run "a soak has a seed of its own" seeded '[0-9]{10,}' -u KIW_SEED KIW_SOAK=1
+t_run "a test for soaks on that kernel" soak_only 1 6.12
+t_run "a test for soaks on the nearest kernel" soak_only 1 7.3
+t_run "a test for soaks on another kernel" soak_only 2 6.1
 t_run "a failure on another link type" again_on_ext
 t_run "all is as planned" plan_is_written "uml 001-first.sh 1 0" "uml 002-second.sh 1 0"
 t_run "a case is missing" planned 2 1 "uml 001-first.sh 2 0" "uml 002-second.sh 1 0"

@@ -26,7 +26,7 @@ ATTACK_S=${KIW_SOAK:-4}
 SPARE=(connecting unread)
 case $KIW_KERNEL in
 uml*) SPARE+=(fork) ;;
-6.*) SPARE+=(attributes) ;;
+[0-9]*) SPARE+=(attributes) ;;
 esac
 
 startup_is() {

@@ -33,10 +33,10 @@ t_run "no alarm" is_quiet
 # Most of these reports are the last of their kind.
 case $KIW_KERNEL in
 smp-kcsan) t_run "a data race" finds race 'BUG: KCSAN: data-race in alarm_increment' ;;
-uml-debug)
+uml-debug | uml-smp)
 	t_run "a leak" finds leak 'unreferenced object'
 	;;&
-uml-debug | smp-debug)
+uml-debug | uml-smp | smp-debug)
 	t_run "a lock taken in another order" finds lock-order 'possible circular locking'
 	t_run "an access out of bounds" finds out-of-bounds 'KASAN: slab-out-of-bounds in alarm_'
 	t_run "a shift that is too long" finds shift 'UBSAN: shift-out-of-bounds in .*alarm\.c'
