@@ -205,7 +205,7 @@ help:
 	@echo 'make soak          random verbs, attacks, NFS and so on for SOAK_SECONDS (600) each'
 	@echo 'make bench         throughput and cost, compared with siw, rxe and TCP'
 	@echo 'make check-release the packages, installed and used in guests'
-	@echo 'make check-kernels builds for the kernels of Debian 12, 13 and sid: x86, arm64, s390x'
+	@echo 'make check-kernels builds for the kernels of Debian 12 to experimental: x86, arm64, s390x'
 	@echo 'make check-machines runs a few tests on kernels 6.1 to 7.3 of these machines'
 	@echo 'make lint          static checks only'
 	@echo 'make docs          the documents as HTML, in docs-out/'

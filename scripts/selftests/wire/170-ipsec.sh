@@ -195,7 +195,8 @@ moves() {
 
 stands_still() { moves; ! wait_for 1 moves; }
 
-# RFC 5044 9.4: the expiry of an SA does not end a stream, which uses the next SA.
+# The expiry of an SA does not end a stream, which uses the next SA. RFC 5044 9.4 says the same of
+# delete messages.
 new_keys() {
 	local status=1
 	spawn server b timeout 60 rping -s -a "$B4" -S 100
