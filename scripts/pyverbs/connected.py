@@ -33,9 +33,10 @@ def event(channel, name):
 def connect(addr, active, passive):
     """Connects two QPs of this process, which are given by their numbers."""
     there, here = rdmacm.Channel(), rdmacm.Channel()
+    port = PORT + len(kept)     # the listeners of the test's other QPs are kept, too
     listener, asking = rdmacm.Id(there), rdmacm.Id(here)
-    listener.listen(addr, PORT, 1)
-    asking.resolve_addr(addr, PORT)
+    listener.listen(addr, port, 1)
+    asking.resolve_addr(addr, port)
     event(here, "ADDR_RESOLVED")
     asking.resolve_route()
     event(here, "ROUTE_RESOLVED")

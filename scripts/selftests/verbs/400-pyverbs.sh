@@ -52,15 +52,12 @@ for link in siw kiwarp; do
 done
 t_run "all passes on kiwarp that passes on siw; nothing that is not listed" \
 	compare "$LIST.txt" siw kiwarp
-# The rdma-core of Debian 13 has no lists of these yet.
-if [ "$CODENAME" = bookworm ]; then
-	t_run "the suite ends on kiwarp-ext" suite kiwarp-ext kiwarp-ext "$LIST-ext.txt"
-	t_run "nothing on kiwarp-ext that is not listed" compare "$LIST-ext.txt" kiwarp-ext
-	t_run "the suite ends on kiwarp-ext, connected" \
-		suite kiwarp-ext connected "$LIST-connected.txt" --connect
-	t_run "nothing on kiwarp-ext, connected, that is not listed" \
-		compare "$LIST-connected.txt" connected
-fi
+t_run "the suite ends on kiwarp-ext" suite kiwarp-ext kiwarp-ext "$LIST-ext.txt"
+t_run "nothing on kiwarp-ext that is not listed" compare "$LIST-ext.txt" kiwarp-ext
+t_run "the suite ends on kiwarp-ext, connected" \
+	suite kiwarp-ext connected "$LIST-connected.txt" --connect
+t_run "nothing on kiwarp-ext, connected, that is not listed" \
+	compare "$LIST-connected.txt" connected
 ip link del pv0
 for link in siw kiwarp; do
 	t_run "unload $link" unload_module $link
