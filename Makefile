@@ -167,6 +167,13 @@ mutants:
 pyverbs:
 	scripts/pyverbs/run.sh
 
+# With the libraries and programs of Debian 13, on either link type
+TRIXIE_TESTS = 100 110 120 121 123 125 126 128 145 147
+
+check-trixie:
+	KIW_ROOT=trixie scripts/selftests/check --kernel uml $(TRIXIE_TESTS)
+	KIW_ROOT=trixie KIW_LINK_TYPE=kiwarp-ext scripts/selftests/check --kernel uml $(TRIXIE_TESTS)
+
 # SOAK_SECONDS=n for each of its tests
 soak:
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --kernel uml-debug --kernel 6.12:2 \
@@ -216,6 +223,7 @@ help:
 	@echo 'make coverage      lines and branches that the tests execute, as HTML too: hours'
 	@echo 'make mutants N=20 SEED=1 PART=1/1   are changes to the drivers noticed by the tests?'
 	@echo 'make pyverbs       the tests of rdma-core itself, on siw, kiwarp, kiwarp-ext'
+	@echo 'make check-trixie  tests of verbs with the libraries and programs of Debian 13'
 	@echo ''
 	@echo 'Variables: KERNELRELEASE or KERNELDIR (another kernel), DESTDIR or'
 	@echo 'INSTALL_MOD_PATH (another root), INSTALL_MOD_DIR (default: updates), KIWARP_TESTS=n'
@@ -226,4 +234,4 @@ $(KERNELDIR)/Makefile:
 	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
 	@false
 
-.PHONY: all modules clean install uninstall sign install-dkms install-tools dist deb check-release docs lint kunit check check-all check-ext check-ulp check-races fuzz fuzz-forever fuzz-wire coverage mutants check-kernels check-machines pyverbs soak bench demo help
+.PHONY: all modules clean install uninstall sign install-dkms install-tools dist deb check-release docs lint kunit check check-all check-ext check-ulp check-races fuzz fuzz-forever fuzz-wire coverage mutants check-kernels check-machines pyverbs check-trixie soak bench demo help

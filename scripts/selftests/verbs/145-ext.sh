@@ -65,6 +65,14 @@ for kind in FETCH_AND_ADD CMP_AND_SWAP; do
 	t_run "ib_atomic_lat, $kind" to_b ib_atomic_lat 20 -A "$kind"
 done
 t_run "ib_write_bw" to_b ib_write_bw 100 -s 65536
+# The perftest of Debian 12 does not have this option yet.
+if ! grep -q bookworm /etc/os-release; then
+	t_run "ib_write_bw, with immediate" to_b ib_write_bw 100 -s 65536 --write_with_imm
+	t_run "ib_write_bw, with immediate, 4 QPs" to_b ib_write_bw 50 -s 4096 -q 4 --write_with_imm
+	t_run "ib_write_bw, with immediate, both directions" \
+		to_b ib_write_bw 100 -s 4096 -b --write_with_imm
+	t_run "ib_write_lat, with immediate" to_b ib_write_lat 20 -s 64 --write_with_imm
+fi
 t_run "ib_read_bw" to_b ib_read_bw 100 -s 65536
 t_run "ib_send_bw" to_b ib_send_bw 100 -s 65536
 for what in rc_rdma_write_bw rc_rdma_write_lat rc_compare_swap_mr rc_fetch_add_mr; do
