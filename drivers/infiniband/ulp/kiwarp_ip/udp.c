@@ -266,9 +266,7 @@ void kip_udp_new_port(struct kip_dev *dev)
 			listed->addr.v4.sin_port = htons(dev->settings.port);
 			continue;
 		}
-		list_del(&listed->entry);
-		udp->nr_listed--;
-		kfree(listed);
+		udp_listed_drop(dev, listed);
 	}
 	spin_unlock_bh(&udp->lock);
 }
