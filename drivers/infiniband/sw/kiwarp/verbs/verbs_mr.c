@@ -341,8 +341,8 @@ struct ib_mr *kiw_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num
  * @offset: in: bytes to skip in the first entry; out: where the rest begins; may be NULL
  *
  * Context: any.
- * Return: number of entries that fit into the region; -EINVAL: it is no region for fast registration,
- * or its page size is not supported; or an error of the core.
+ * Return: number of entries that fit into the region; -EINVAL: it is no region for fast
+ * registration, or its page size is not supported; or an error of the core.
  */
 int kiw_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int num, unsigned int *offset)
 {
