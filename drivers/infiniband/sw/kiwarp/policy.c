@@ -339,7 +339,7 @@ MODULE_PARM_DESC(startup_ms,
 
 module_param_cb(max_half_open, &number_ops, ARG(MAX_HALF_OPEN), 0644);
 MODULE_PARM_DESC(max_half_open,
-		 "connections in startup per listener beyond its backlog, 1 to 65535 (default 256)");
+		 "silent connections per listener beyond its backlog, 1 to 65535 (default 256)");
 
 module_param_cb(max_half_open_total, &number_ops, ARG(MAX_HALF_OPEN_TOTAL), 0644);
 MODULE_PARM_DESC(max_half_open_total,
@@ -347,7 +347,7 @@ MODULE_PARM_DESC(max_half_open_total,
 
 module_param_cb(max_lingering, &number_ops, ARG(MAX_LINGERING), 0644);
 MODULE_PARM_DESC(max_lingering,
-		 "rejected streams of a device that wait for their peer to close, 1 to 65535 (default 1024)");
+		 "failed startups of a device that wait for the peer to close, 1 to 65535 (default 1024)");
 
 module_param_cb(rfc7306, &flag_ops, ARG(RFC7306), 0644);
 MODULE_PARM_DESC(rfc7306, "have immediate data and atomic operations (default y)");

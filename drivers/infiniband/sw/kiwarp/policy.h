@@ -23,7 +23,7 @@
  *	preferred one in the lowest bits, 0 after the last
  * @KIW_POLICY_RDMAC: also speak revision 0
  * @KIW_POLICY_STARTUP_MS: deadline for the whole startup of a connection, milliseconds
- * @KIW_POLICY_MAX_HALF_OPEN: connections in startup per listener beyond its backlog
+ * @KIW_POLICY_MAX_HALF_OPEN: silent connections per listener beyond its backlog
  * @KIW_POLICY_MAX_HALF_OPEN_TOTAL: incoming connections per device that no consumer has answered
  * @KIW_POLICY_MAX_LINGERING: refused streams per device that wait for the peer to close
  * @KIW_POLICY_RFC7306: use the messages of RFC 7306
