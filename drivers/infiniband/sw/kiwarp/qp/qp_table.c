@@ -28,7 +28,7 @@
  */
 void kiw_qp_table_init(struct kiw_qp_table *table)
 {
-	xa_init_flags(&table->qps, XA_FLAGS_ALLOC);
+	xa_init_flags(&table->qps, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	table->next = 0;
 }
 
