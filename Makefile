@@ -7,7 +7,8 @@ KERNELDIR ?= /lib/modules/$(KERNELRELEASE)/build
 # Of a package: where the root of its file system is
 DESTDIR ?=
 INSTALL_MOD_PATH ?= $(DESTDIR)
-# Below /lib/modules/RELEASE. "updates" is looked up before the kernel's own modules.
+# Below /lib/modules/RELEASE. Unless depmod is configured otherwise, modules in "updates" are
+# preferred to those of the kernel.
 INSTALL_MOD_DIR ?= updates
 # Of "make install-tools"
 UNIT_DIR ?= /usr/lib/systemd/system
@@ -41,7 +42,7 @@ modules: | $(KERNELDIR)/Makefile
 clean: | $(KERNELDIR)/Makefile
 	+$(KBUILD) clean
 
-# Builds only what is missing, so that root leaves no files in the tree
+# Builds only if there is no kiwarp.ko, so that root leaves no files in the tree after "make"
 install: $(KO)
 	@set -- $$(modinfo -F vermagic $(KO)); if [ "$$1" != "$(RELEASE)" ]; then \
 		echo "kiwarp.ko was built for $$1, not $(RELEASE): run 'make clean; make' first" >&2; \
@@ -76,7 +77,7 @@ install-dkms:
 	find $(DKMS_SRC) -name '*.mod.c' -delete
 	sed 's/#MODULE_VERSION#/$(VERSION)/' packaging/dkms.conf >$(DKMS_SRC)/dkms.conf
 
-# What makes links last, and the man pages
+# What makes links last, the man pages, and samples
 install-tools:
 	install -D -m 0755 packaging/kiwarp-link $(DESTDIR)/usr/lib/kiwarp/kiwarp-link
 	install -D -m 0644 -t $(DESTDIR)$(UNIT_DIR) packaging/systemd/kiwarp@.service
@@ -114,16 +115,18 @@ lint:
 kunit:
 	scripts/kunit/run.sh
 
-# TESTS="130 wire": only the system tests whose names or folders these are, where "make check" runs
-# them
+# TESTS="130 wire": only the system tests whose names begin with one of these or whose folder is one
+# of these, where "make check" runs them
 check:
 	$(if $(TESTS),scripts/selftests/check $(TESTS),scripts/check.sh)
 
-# Every system test on every kernel it is for, with all of its cases: hours
+# The system tests on all kernels that they support, with the exceptions that
+# Documentation/testing.rst, Kernels, lists: hours
 check-all:
 	scripts/selftests/check --all
 
-# Every system test on devices of the type kiwarp-ext: hours
+# The system tests of one guest on devices of the type kiwarp-ext, on these kernels as far as they
+# support them, with the same exceptions: hours
 check-ext:
 	KIW_LINK_TYPE=kiwarp-ext scripts/selftests/check --kernel 6.12:2 --kernel uml-debug \
 		--kernel 6.1 --kernel uml
@@ -136,14 +139,14 @@ check-ulp:
 	scripts/selftests/check --kernel 6.12:2 --kernel 6.1 --kernel uml-debug --kernel uml $(ULP_TESTS)
 	scripts/selftests/check --pair --kernel 6.12 --kernel 6.1 --kernel uml $(ULP_TESTS)
 
-# FUZZ_SECONDS=n for each parser
+# FUZZ_SECONDS=n for each harness
 fuzz:
 	scripts/fuzz/run.sh
 
 fuzz-forever:
 	scripts/fuzz/run.sh --forever $(or $(HARNESS),$(error HARNESS=name of scripts/fuzz/name.c))
 
-# Sessions of the wire peer that are changed at random, for FUZZ_SECONDS=n
+# Sessions of the wire peer, most of them changed at random, for FUZZ_SECONDS=n
 fuzz-wire:
 	KIW_SOAK=$(or $(FUZZ_SECONDS),600) scripts/selftests/check --kernel uml-debug 255
 
@@ -174,7 +177,7 @@ check-trixie:
 	KIW_ROOT=trixie scripts/selftests/check --kernel uml $(TRIXIE_TESTS)
 	KIW_ROOT=trixie KIW_LINK_TYPE=kiwarp-ext scripts/selftests/check --kernel uml $(TRIXIE_TESTS)
 
-# SOAK_SECONDS=n for each of its tests
+# SOAK_SECONDS=n for each of its tests that can run for any time
 soak:
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --kernel uml-debug --kernel 6.12:2 \
 		125 127 129 245 260 $(ULP_TESTS)
@@ -205,8 +208,8 @@ help:
 	@echo 'make demo          see it work, in two throw-away virtual machines'
 	@echo 'make check         lint, KUnit, fuzzing and system tests'
 	@echo 'make check TESTS="130 wire"   only these system tests, by name or folder'
-	@echo 'make check-all     every system test on every kernel that it supports: hours'
-	@echo 'make check-ext     every system test on devices of the type kiwarp-ext: hours'
+	@echo 'make check-all     the system tests on all kernels that they support: hours'
+	@echo 'make check-ext     the system tests of one guest on devices of the type kiwarp-ext: hours'
 	@echo 'make check-ulp     NFS, iSER, NVMe and so on only, on the kernels that have them'
 	@echo 'make check-races   tests of races, on two CPUs with KASAN and lockdep, and with KCSAN'
 	@echo 'make soak          random verbs, attacks, NFS and so on for SOAK_SECONDS (600) each'
@@ -216,10 +219,10 @@ help:
 	@echo 'make check-machines runs a few tests on kernels 6.1 to 7.3 of these machines'
 	@echo 'make lint          static checks only'
 	@echo 'make docs          the documents as HTML, in docs-out/'
-	@echo 'make kunit         KUnit suites only, in seconds'
+	@echo 'make kunit         KUnit suites only, in about a minute'
 	@echo 'make fuzz          the parsers under libFuzzer, a few seconds each'
 	@echo 'make fuzz-forever HARNESS=mpa   one of them until it finds something'
-	@echo 'make fuzz-wire     changed sessions on the wire, FUZZ_SECONDS=600 of them'
+	@echo 'make fuzz-wire     changed sessions on the wire, for FUZZ_SECONDS (600)'
 	@echo 'make coverage      lines and branches that the tests execute, as HTML too: hours'
 	@echo 'make mutants N=20 SEED=1 PART=1/1   are changes to the drivers noticed by the tests?'
 	@echo 'make pyverbs       the tests of rdma-core itself, on siw, kiwarp, kiwarp-ext'
