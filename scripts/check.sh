@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# make check: everything that can be checked here. Lint on all kernels, KUnit, the
+# make check: lint, with builds for the three kernels of the guests, KUnit, the
 # parsers under a fuzzer for seconds, instructions per operation, the harness of the system
 # tests, and these in guests: UML (plain and with KASAN, lockdep and kmemleak), the stock
 # 6.1 and 6.12 kernels, one of them with two CPUs, and pairs of guests joined by a cable. What

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # build.sh NAME: builds the modules of this tree against kernel NAME and prints the directory
-# that holds them: kiwarp.ko, kiwarp_ktest.ko, and kiwarp_kunit.ko if the kernel has KUnit.
+# that holds them: those of the driver and of the tests, and the suites if the kernel has KUnit.
 # It builds in a copy in the cache, so that builds for several kernels can run at once and the
 # tree stays clean. Only changed files are compiled again; in a new tree, those that differ from
 # the tree that was built last. For uml-gcov the directory also has gcno/, the compiler's notes,

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# DESCRIPTION: rdma_cm in every order by users without rights; others and NFS notice nothing
+# DESCRIPTION: rdma_cm in random order by users without rights; others and NFS notice nothing
 # TIMEOUT: 150
 # KERNELS: uml uml-debug 6.1 6.12 smp-kcsan
 # CHECK-KERNELS: uml-debug 6.12

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * attack: unprivileged processes make rdma_cm calls in every order.
+ * attack: unprivileged processes make rdma_cm calls in random order.
  *
  *	attack [OPTIONS] case NAME...		directed cases, one line for each
  *	attack [OPTIONS] random SECONDS		random calls
