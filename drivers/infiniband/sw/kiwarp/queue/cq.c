@@ -8,8 +8,9 @@
  * destroyed that code frees the ring that @ring points to by then.
  *
  * Contexts: completions are posted and polled in any context. Only the queue's tasklet and,
- * for an overrun, its work item call the consumer's handlers: never under a lock of ours,
- * never while the consumer has BHs off on that CPU, and never after kiw_cq_uninit() has returned.
+ * for an overrun, its work item call the consumer's handlers: they take no lock of ours around the
+ * call, and do not run while the consumer has BHs off on that CPU, nor after kiw_cq_uninit() has
+ * returned.
  *
  * Locks: that of the queue, which is innermost.
  *
@@ -97,7 +98,7 @@ void *kiw_cq_kernel_ring(u32 size)
  *	replaced it
  * @size: slots of @ring, a power of two
  * @stats: the device's counters
- * @overrun: called once when the queue was overrun, after the consumer's handler, in
+ * @overrun: called at most once, when the queue was overrun, after the consumer's handler, in
  *	process context; ends the QPs that complete to @cq
  *
  * Context: process.
@@ -153,8 +154,9 @@ static void cq_tell_overrun(struct kiw_cq *cq)
  * @cq: the queue
  * @wc: the completion; copied
  *
- * Notifies the consumer if the queue is armed for such a completion. The first overrun raises
- * IB_EVENT_CQ_ERR, once in the life of the queue, and all QPs of the queue end.
+ * Notifies the consumer if @wc was appended and the queue is armed for such a completion. The first
+ * overrun schedules a work item, which raises IB_EVENT_CQ_ERR and then ends the QPs of the queue,
+ * except for those that are being created or destroyed. Later overruns do neither.
  *
  * Context: any; takes @cq->lock.
  * Return: false when the queue is, or has just been, overrun: @wc is lost, and its QP must

@@ -5,8 +5,8 @@
  * Owns: the ring of completions, its arming and its notification. The ring has the
  * kernel format (polled by kiw_poll_cq()) or that of a user ABI (polled in user
  * space), behind &struct kiw_cq_ops. The engines post completions in softirq or with
- * BHs off. The consumer's handler runs from a tasklet, never under the socket lock, and
- * never while the consumer has BHs off on that CPU. A work item reports an overrun.
+ * BHs off. A tasklet calls the consumer's handler, so it holds no lock of an engine, and
+ * does not run while the consumer has BHs off on that CPU. A work item reports an overrun.
  */
 #ifndef KIW_CQ_H
 #define KIW_CQ_H
@@ -23,10 +23,11 @@
  * struct kiw_wc - a work completion, in the driver's own form
  * @wr_id: the consumer's cookie
  * @qp: the QP of the work request
- * @byte_len: receives and Reads: number of bytes placed
+ * @byte_len: receives: number of bytes placed, of Immediate Data by the RDMA Write before it; 0 if
+ *	it has failed. Other work requests: their length; 0 if it was flushed before it began
  * @inv_stag: with @with_inv: the STag the peer invalidated
  * @imm: with @with_imm: the immediate data
- * @term: if it has failed: the Terminate that ended the stream, as in &struct kiw_qp.term
+ * @term: if it has failed: the Terminate that ended the stream, if any, as in &struct kiw_qp.term
  * @status: &enum kiw_wcs
  * @op: &enum kiw_wr_op
  * @with_inv: a Send with Invalidate arrived
@@ -76,10 +77,10 @@ struct kiw_cq_move {
  *	if so, disarms it; &struct kiw_cq.lock held, after @put
  * @is_unread: whether the consumer has not yet taken the completion written last; a hint,
  *	any context; user ABI only. Called without &struct kiw_cq.lock: a format with @move takes it
- * @move: copy some of the completions that the consumer has not taken to a new ring;
- *	&struct kiw_cq.lock held. 0: that was the last, and the queue uses the new ring now;
+ * @move: user ABI only: copy some of the completions that the consumer has not taken to a new
+ *	ring; &struct kiw_cq.lock held. 0: that was the last, and the queue uses the new ring now;
  *	-EAGAIN: there are more; -EBUSY: there are too many, and the queue has not changed.
- *	NULL: the ring is not replaced; user ABI only
+ *	NULL: such a ring is not replaced
  */
 struct kiw_cq_ops {
 	bool (*put)(struct kiw_cq *cq, const struct kiw_wc *wc);
@@ -92,7 +93,8 @@ struct kiw_cq_ops {
 /**
  * struct kiw_cq - a completion queue
  * @ib: the core's part
- * @lock: protects @ring, @size, @put, @get, @armed, @has_overrun, @user; irq-safe; innermost
+ * @lock: protects changes of @ring, @size, @put, @get, @armed, @has_overrun, @user; irq-safe;
+ *	innermost
  * @ops: format of the ring
  * @ring: entries
  * @size: slots, a power of two
@@ -102,7 +104,7 @@ struct kiw_cq_ops {
  * @has_overrun: a completion was lost; nothing more is written
  * @notify: calls the consumer's completion handler
  * @overrun_work: calls the consumer's error handler, then @overrun
- * @overrun: further handling of an overrun; called once; process context
+ * @overrun: further handling of an overrun; called at most once; process context
  * @stats: the device's counters
  * @user: user ABI: what is mapped, NULL for kernel consumers
  */

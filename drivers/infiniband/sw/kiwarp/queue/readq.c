@@ -17,7 +17,7 @@
 /*
  * Rings are allocated when they are needed, to save memory on idle connections. The exceptions are
  * a pend ring of more than a page, see kiw_pend_init(), and a stream on which memory reclaim may
- * depend: its first request must not fail for lack of memory.
+ * depend: its first request must not wait for memory.
  */
 static int readq_init(size_t bytes, bool is_memalloc, void **slots)
 {
@@ -27,8 +27,7 @@ static int readq_init(size_t bytes, bool is_memalloc, void **slots)
 
 /*
  * Allocate a ring, charged to @memcg: softirq has no memory cgroup, and a kworker has the system's.
- * readq_init() does not charge, because its allocation may sleep: a task that exceeds memory.high
- * sleeps for up to two seconds, and that must not be a kworker.
+ * readq_init() does not charge, because it allocates only for QPs of kernel consumers.
  */
 static void *readq_slots(struct mem_cgroup *memcg, size_t bytes)
 {
@@ -313,7 +312,7 @@ bool kiw_orq_is_full(const struct kiw_orq *orq)
  * @num_sge: number of SGEs, at most %KIW_MAX_SGE
  *
  * Context: serialised by the caller.
- * Return: the new entry, zero except for the SGEs, for the caller to fill.
+ * Return: the new entry, zero except for what describes its SGEs, for the caller to fill.
  */
 struct kiw_read *kiw_orq_add(struct kiw_orq *orq, const struct kiw_sge *sge, u8 num_sge)
 {

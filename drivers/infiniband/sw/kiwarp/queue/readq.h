@@ -23,7 +23,7 @@ struct mem_cgroup;
 /**
  * struct kiw_pend - a send work request that was started and has not completed
  * @wr_id: the consumer's cookie
- * @length: bytes transferred
+ * @length: bytes to transfer
  * @end: where it ends in the stream, as &struct kiw_tx.offset counts, if @is_built
  * @op: &enum kiw_wr_op
  * @status: &enum kiw_wcs, if @is_done
@@ -64,12 +64,13 @@ struct kiw_pend_ring {
 
 /**
  * struct kiw_read - an outstanding RDMA Read or Atomic Operation of ours
- * @stag: private sink STag, only valid for this Response; Atomic Operation: its Request Identifier
- * @length: bytes requested
+ * @stag: Read: private sink STag, only valid for this Response, 0 if it is an RTR; Atomic
+ *	Operation: its Request Identifier
+ * @length: Read: bytes requested
  * @received: bytes placed
- * @pend: counter of its entry in the pend ring
+ * @pend: counter of its entry in the pend ring, unless @is_rtr
  * @sge: sink of the Read; part of &struct kiw_orq.sges
- * @sge_end: start of the next Read's SGEs, as &struct kiw_orq.sge_put counts
+ * @sge_end: the SGE after its last one, as &struct kiw_orq.sge_put counts
  * @is_atomic: an Atomic Operation
  * @is_rtr: sent as an RTR, RFC 6581 9.2; it completes no work request
  * @with_inv: the STag of the only entry of @sge is invalidated when all has arrived
@@ -91,7 +92,7 @@ struct kiw_read {
 /**
  * struct kiw_orq - outstanding RDMA Reads, oldest first
  *
- * Most Reads have one SGE, so room for %KIW_MAX_SGE of them in each slot would be wasted. Instead
+ * If Reads have one SGE, room for %KIW_MAX_SGE of them in each slot would be wasted. Instead
  * the Reads share a ring of SGEs, in which those of a Read are contiguous. The ring is long
  * enough that Reads wait for room in it only if some have more than one SGE.
  *
@@ -226,7 +227,7 @@ static inline struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos)
  * @end: how much of the stream TCP has taken, as &struct kiw_tx.offset counts
  *
  * Context: serialised by the caller.
- * Return: true: it has, or the work request is done and nothing will be sent for it.
+ * Return: true: it has, or the work request is done.
  */
 static inline bool kiw_pend_is_sent(const struct kiw_pend *pend, u32 end)
 {

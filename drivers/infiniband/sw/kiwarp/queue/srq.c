@@ -2,11 +2,13 @@
 /*
  * Shared receive queues: a receive queue, in the kernel or the user format, with a limit.
  *
- * Owns: the limit and its event, IB_EVENT_SRQ_LIMIT_REACHED. Setting the limit arms the event. It
- * is raised once, when a message leaves fewer receives than the limit in the queue. A work item
- * raises it, because the consumer may sleep in its handler, which must not be called under our
- * locks. The ring's memory belongs to the code that allocated it. kiw_srq_move() may replace the
- * ring, so when the queue is destroyed, that code frees the ring that the queue has by then.
+ * Owns: the limit and its event, IB_EVENT_SRQ_LIMIT_REACHED. Setting the limit arms the event. A
+ * message that leaves fewer receives than the limit in the queue disarms the event and schedules
+ * the work item that raises it. It is a work item because the consumer may sleep in its handler,
+ * which must not be called under our locks. If the event is armed and triggered again before the
+ * work item runs, the consumer gets a single event. The ring's memory belongs to the code that
+ * allocated it. kiw_srq_move() may replace the ring, so when the queue is destroyed, that code
+ * frees the ring that the queue has by then.
  *
  * Contexts: all QPs that share the queue fetch receives in softirq or with BHs off. Locks:
  * that of the receive queue, which protects the limit, too.
@@ -77,8 +79,8 @@ void kiw_srq_uninit(struct kiw_srq *srq)
  * @srq: the queue
  * @wqe: set to a copy of it
  *
- * If fewer receives than the limit are left afterwards, or the queue was empty, the limit is
- * disarmed and the consumer gets IB_EVENT_SRQ_LIMIT_REACHED.
+ * If a limit is set and fewer receives than that are left afterwards, or the queue was empty, the
+ * limit is disarmed, and the work item that raises IB_EVENT_SRQ_LIMIT_REACHED is scheduled.
  *
  * Context: any; takes @srq->rq.lock.
  * Return: 1: @wqe is valid; 0: the queue is empty; -EINVAL: an invalid receive was
@@ -109,8 +111,7 @@ int kiw_srq_fetch(struct kiw_srq *srq, struct kiw_rwqe *wqe)
 /**
  * kiw_srq_set_limit() - arm or disarm the limit event
  * @srq: the queue
- * @limit: raise the event once when a message leaves fewer receives than this in the queue;
- *	0: disarm
+ * @limit: raise the event when a message leaves fewer receives than this in the queue; 0: disarm
  *
  * Setting the limit does not raise the event even if fewer receives are queued, because a consumer
  * may set it before it posts the first receive. Only a message that needs a receive raises it.
@@ -137,8 +138,9 @@ int kiw_srq_set_limit(struct kiw_srq *srq, u32 limit)
  * @entry: points to the mmap entry of the new ring, which is NULL for a kernel consumer; on
  *	success, to that of the old one
  *
- * The receives in the queue stay, in order, and so does the limit. Afterwards the caller frees
- * @move->ring: the old ring on success, the new one on error.
+ * The receives in the queue stay, in order, and so does the limit. Those that a process posts
+ * meanwhile may be lost. Afterwards the caller frees @move->ring: the old ring on success, the new
+ * one on error.
  *
  * Context: process; may sleep; takes @srq->rq.lock, once or, if the format moves receives in
  * portions, several times.

@@ -10,8 +10,8 @@
  * struct kiw_srq - a shared receive queue
  * @ib: the core's part
  * @rq: the queue itself
- * @limit: raise IB_EVENT_SRQ_LIMIT_REACHED once when fewer are left; 0: disarmed;
- *	protected by @rq.lock
+ * @limit: when a message leaves fewer receives than this, IB_EVENT_SRQ_LIMIT_REACHED is disarmed
+ *	and raised; 0: disarmed; written under @rq.lock
  * @event_work: raises the event in process context, outside every lock
  * @stats: the device's counters
  * @user: user ABI: the mapped ring; NULL for kernel consumers; replaced under @rq.lock
@@ -30,7 +30,7 @@ static inline struct kiw_srq *to_kiw_srq(struct ib_srq *ibsrq)
 	return container_of(ibsrq, struct kiw_srq, ib);
 }
 
-/* Is its ring mapped by a process? */
+/* Does its ring belong to a process? */
 static inline bool kiw_srq_is_user(const struct kiw_srq *srq)
 {
 	return srq->rq.ops != &kiw_rq_kernel_ops;

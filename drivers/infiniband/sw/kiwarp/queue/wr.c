@@ -50,7 +50,7 @@ static int wr_translate_rdma(struct kiw_swqe *wqe, enum kiw_wr_op op, const stru
 	return 0;
 }
 
-/* The operands for the wire; those that an operation does not use are set by RFC 7306 5.2.1. */
+/* The operands for the wire. RFC 7306 5.2.1 says what the last two are if they are not used. */
 static void wr_translate_args(struct kiw_swqe *wqe, const struct ib_atomic_wr *wr)
 {
 	struct kiw_atomic_args *args = &wqe->atomic;

@@ -5,7 +5,8 @@
  * Owns: the internal format of a work request, which both engines use. The rings of a queue come
  * in several formats, the kernel's (wr.c) and that of a user ABI (verbs/uapi.h), behind
  * &struct kiw_sq_ops and &struct kiw_rq_ops. A ring that user space maps is hostile: its adapter
- * copies what it needs of an entry, checks the copy, and passes only the copy on.
+ * copies what it needs of an entry, checks the copy, and passes only the copy on. What a window is
+ * bound to is checked when the work request is executed.
  */
 #ifndef KIW_WR_H
 #define KIW_WR_H
@@ -38,14 +39,13 @@
  * @KIW_WR_REG_MR: make a fast-registration region valid; nothing is sent
  * @KIW_WR_LOCAL_INV: make such a region, or a window of type 2, invalid; nothing is sent
  * @KIW_WR_BIND_MW: make a window valid, or one of type 1 invalid; nothing is sent
- * @KIW_WR_RECV: receive; only in completions
+ * @KIW_WR_RECV: receive; only in completions and traces
  * @KIW_WR_RECV_IMM: receive that Immediate Data took; only in completions
  *
- * Documentation/uapi.rst lists the operations of each user ABI. Only processes have
- * %KIW_WR_BIND_MW: the kernel has no verb for it. Their order matters: operations up to
- * %KIW_WR_WRITE are a single message of payload; those up to %KIW_WR_WRITE_IMM begin with such a
- * message, unless its length is 0; those with a response are contiguous, and so are those that send
- * nothing.
+ * Documentation/uapi.rst lists the operations of each user ABI. Kernel consumers cannot post
+ * %KIW_WR_BIND_MW. Their order matters: operations up to %KIW_WR_WRITE are a single message of
+ * payload; %KIW_WR_WRITE_IMM begins with such a message unless its length is 0; those with a
+ * response are contiguous, and so are those that send nothing.
  */
 enum kiw_wr_op {
 	KIW_WR_SEND,
@@ -239,8 +239,8 @@ struct kiw_rq_ops {
 
 /**
  * struct kiw_sq - a send queue
- * @lock: protects @put, @get and the ring against concurrent posters and fetchers;
- *	irq-safe because consumers may post from anywhere; innermost
+ * @lock: protects changes of @put, @get, @is_extended and, unless a process has mapped it, the
+ *	ring; irq-safe because consumers may post from anywhere; innermost
  * @ops: format
  * @ring: entries
  * @size: slots, a power of two
@@ -264,7 +264,8 @@ struct kiw_sq {
 
 /**
  * struct kiw_rq - a receive queue, of a QP or shared
- * @lock: protects @put, @get and the ring; irq-safe; innermost
+ * @lock: protects changes of @put, @get, @ring, @size and, unless a process has mapped it, the
+ *	ring's entries; irq-safe; innermost
  * @ops: format
  * @ring: entries; that of a shared queue may be replaced, and @size with it
  * @size: slots, a power of two
