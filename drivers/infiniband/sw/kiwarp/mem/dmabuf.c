@@ -96,7 +96,7 @@ static int dmabuf_check_part(const struct dma_buf *buf, u64 offset, u64 length, 
  * @fd: file descriptor in the current process
  * @offset: bytes from the start of the buffer
  * @length: length in bytes; not 0
- * @is_written: a peer or a receive may write there
+ * @is_written: the region has a right to write
  *
  * Context: process, may sleep.
  * Return: the part, to be released with kiw_dmabuf_unmap(), or ERR_PTR(): -EBADF: not open;

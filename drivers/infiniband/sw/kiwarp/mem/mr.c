@@ -5,8 +5,8 @@
  * Owns: table indices and STags. The memory behind an MR belongs to the code that registered
  * it (verbs/verbs_mr.c) and is released after kiw_mr_retract().
  *
- * Why this is safe without a reference count. The data path always looks up an STag and
- * copies inside one section, that is, a read-side critical section of the table's SRCU.
+ * Why this is safe without a reference count. The data path looks up an STag and copies inside
+ * one section, that is, a read-side critical section of the table's SRCU.
  * kiw_mr_retract() first removes the MR from the table, so a section that begins later does not
  * find it. Then it waits until every section that was running has ended. When it returns, the data
  * path does not use the MR, and cannot find it any more.
@@ -113,7 +113,7 @@ int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr)
  * @table: the device's table
  * @mr: published in @table
  *
- * When it returns, nothing accesses memory by @mr, nor @mr itself.
+ * When it returns, the data path accesses neither @mr nor memory by it.
  *
  * Context: process, may sleep. Not inside a section of the table.
  */
@@ -147,7 +147,7 @@ u64 kiw_mr_new_stream(struct kiw_mr_table *table)
 }
 
 /**
- * kiw_mr_close() - begin to deregister a region: no window can be bound to it any more
+ * kiw_mr_close() - begin to deregister or re-register a region: no window can be bound to it
  * @mr: the region, closed already or not
  *
  * Context: any.
@@ -220,8 +220,8 @@ static struct kiw_mr *mr_enter(const struct kiw_mr_section *section, struct kiw_
  * If the STag of the region used last has changed, its index may belong to another region by
  * now, so look in the table.
  *
- * Context: BHs off.
- * Return: the MR, valid until kiw_mr_done(), or NULL.
+ * Context: BHs off, inside @section.
+ * Return: as kiw_mr_use().
  */
 struct kiw_mr *kiw_mr_look_up(struct kiw_mr_section *section, u32 stag)
 {

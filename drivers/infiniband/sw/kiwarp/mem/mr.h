@@ -2,11 +2,12 @@
 /*
  * Registered memory: the STag table, and access to memory by STag.
  *
- * Owns: the table, the STags, and the guarantee that nothing touches memory after its registration
- * has ended. The data path looks an STag up and copies inside one read-side critical section of
- * the table's SRCU, from kiw_mr_enter() to kiw_mr_leave(), below called a section. Retracting an MR
- * removes it from the table and waits until the sections that may have found it have ended. So the
- * data path takes no references.
+ * Owns: the table, the STags, and the guarantee that nothing touches memory by an STag after its
+ * registration has ended. The data path looks an STag up and copies inside one read-side critical
+ * section of the table's SRCU, from kiw_mr_enter() to kiw_mr_leave(), below called a section.
+ * Retracting an MR removes it from the table and waits until the sections that may have found it
+ * have ended. So the data path takes no references to MRs. Only STags that work requests make valid
+ * and invalid count their users (mr_dyn.h).
  */
 #ifndef KIW_MR_H
 #define KIW_MR_H
@@ -29,10 +30,7 @@
  */
 #define KIW_ACCESS_LOCAL_READ	BIT(30)
 
-/*
- * Hints. Portable programs pass them without checking whether a device knows them. They have no
- * effect here.
- */
+/* Hints, which a device may ignore. They have no effect here. */
 #define KIW_ACCESS_IGNORED \
 	(IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
 
@@ -68,7 +66,7 @@ enum kiw_mem_fault {
 /**
  * struct kiw_mr - a memory region, or the part of a window that the data path uses
  * @ib: the core's part; @ib.lkey and @ib.rkey are the STag, except for the key byte of a
- *	fast region or window, which its consumer changes before it makes it valid
+ *	fast region or window, which its consumer chooses when it makes it valid
  * @stag: the STag while it is valid, else 0
  * @base: tagged offset of the first byte of the memory (iova); modulo 2^64 in a window
  * @start: offset in the memory of the first byte that may be accessed: 0, except in a window
@@ -76,7 +74,7 @@ enum kiw_mem_fault {
  *	length
  * @access: enum ib_access_flags granted, and %KIW_ACCESS_LOCAL_READ
  * @windows: number of windows that are bound to the region; %KIW_MR_CLOSED: it is being
- *	deregistered
+ *	deregistered or re-registered
  * @umem: pinned user pages, or NULL
  * @dmabuf: memory of a dma-buf, or NULL
  * @fast: a fast-registration region of a kernel consumer, or NULL
@@ -99,7 +97,7 @@ struct kiw_mr {
 	struct kiw_dyn *dyn;
 };
 
-/* No window can be bound any more */
+/* No window can be bound, see kiw_mr_close() */
 #define KIW_MR_CLOSED	(-1)
 
 /**
@@ -122,7 +120,7 @@ struct kiw_mr_table {
  * struct kiw_mr_section - a section of the data path; an MR found in it exists until it ends
  * @table: the device's table
  * @srcu: index returned by srcu_read_lock()
- * @last: region that was used last, or NULL; exists until the section ends, valid or not
+ * @last: region that was looked up last, or NULL; exists until the section ends, valid or not
  * @stream: number of the stream that the data path works for; stays between sections
  */
 struct kiw_mr_section {
@@ -178,8 +176,9 @@ void kiw_mr_done_dyn(struct kiw_mr *mr);
  * first. Only fast regions and windows count their users. All other regions exist until the section
  * ends.
  *
- * Context: BHs off.
- * Return: the MR, valid until kiw_mr_done(), or NULL.
+ * Context: BHs off, inside @section.
+ * Return: the MR, which may be accessed until kiw_mr_done(); if only another stream may use @stag,
+ * an MR that kiw_mr_check() refuses; or NULL.
  */
 static inline struct kiw_mr *kiw_mr_use(struct kiw_mr_section *section, u32 stag)
 {

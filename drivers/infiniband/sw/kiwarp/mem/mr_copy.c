@@ -2,8 +2,8 @@
 /*
  * Copying to and from registered memory of any kind.
  *
- * Owns: nothing. mr.c decides whether memory may be accessed; the kinds of memory are in umem.c,
- * mr_fast.c and dmabuf.c.
+ * Owns: nothing. mr.h and mr.c decide whether memory may be accessed; umem.c, mr_fast.c and
+ * dmabuf.c have the kinds of memory other than DMA regions.
  *
  * Runs in any context, inside a section of the MR table, without locks.
  */

@@ -7,7 +7,7 @@
  * invalidates on behalf of the peer, and the sink of a Read with invalidation. mr_fast.c and
  * mr_window.c say which memory an STag stands for.
  *
- * Once an invalidation has completed, nothing touches the memory any more. Code that is about to
+ * Once an invalidation has completed, nothing touches the memory by the STag. Code that is about to
  * copy to or from the memory is a user: it first increments the user count, then checks whether the
  * STag is valid (kiw_mr_use()). An invalidation first clears the STag, then waits until the count
  * is zero. Both have a full barrier in between, so either the user sees that the STag is invalid,
@@ -161,11 +161,11 @@ static enum kiw_mem_fault dyn_invalidate(const struct kiw_mr_section *section, s
  * @pd: protection domain of the QP
  * @stag: all 32 bits must match
  * @rights: for the peer: enum ib_access_flags, of which the STag must grant one; for the consumer:
- *	0. The consumer may invalidate what any QP of the protection domain has made valid, and what
- *	the peer has just invalidated
+ *	0. The consumer may invalidate what any QP of the protection domain has made valid, and the
+ *	STag that was made valid last if it has been invalidated already
  *
- * A window of type 1 only becomes invalid when it is bound anew or deallocated. After success,
- * nothing accesses the memory by @stag any more.
+ * A window of type 1 becomes invalid only when it is bound anew or to nothing, or deallocated.
+ * After success, nothing accesses the memory by @stag any more.
  *
  * Context: within @section, BHs off; not while using what @stag stands for.
  * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such STag, or not valid; %KIW_MEM_ASSOC: it belongs to

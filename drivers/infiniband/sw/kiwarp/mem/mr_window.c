@@ -122,7 +122,7 @@ static enum kiw_mem_fault window_check(const struct kiw_mr *mr, const struct kiw
 /*
  * Make @mr cover a part of @region, which counts the window already. @mr->start and @mr->length
  * count from the start of the region's memory. @mr->base is the tagged offset of that start; it
- * wraps if the window is zero-based.
+ * may wrap if the window is zero-based.
  */
 static void window_cover(struct kiw_mr *mr, struct kiw_mr *region, const struct kiw_bind *bind)
 {
@@ -184,10 +184,11 @@ static enum kiw_mem_fault window_bind(const struct kiw_mr_section *section, stru
  * A window of type 2 must be invalid.
  *
  * Context: within @section, BHs off.
- * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such window or region, or the window is valid;
- * %KIW_MEM_ASSOC: one of them belongs to another PD; %KIW_MEM_ACCESS: not a window, not the memory
- * of a process, a region without the rights that this binding needs, or flags that a window cannot
- * have; %KIW_MEM_WRAP, %KIW_MEM_BOUNDS: not inside of the region, or empty.
+ * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such window or region, @bind->rkey is of another window, a
+ * window of type 2 is valid, or the region is being deregistered; %KIW_MEM_ASSOC: one of them
+ * belongs to another PD; %KIW_MEM_ACCESS: not a window, not the memory of a process, a region
+ * without the rights that this binding needs, or flags that a window cannot have; %KIW_MEM_WRAP,
+ * %KIW_MEM_BOUNDS: not inside of the region, or empty.
  */
 enum kiw_mem_fault kiw_window_bind(const struct kiw_mr_section *section, const struct ib_pd *pd,
 				   u32 stag, const struct kiw_bind *bind)

@@ -55,7 +55,7 @@ static inline bool kiw_sgl_is_dma_lkey(const struct kiw_sgl *sgl, u32 lkey)
  * kiw_sgl_find() - find and check a part of an entry
  * @sgl: the entries
  * @sge: one of them
- * @access: enum ib_access_flags needed
+ * @access: enum ib_access_flags needed, or %KIW_ACCESS_LOCAL_READ
  * @offset: bytes into the entry
  * @len: length in bytes
  * @mr: set to the region, to be passed to kiw_mr_done(), also when there is a fault; or to

@@ -24,7 +24,7 @@
  * @wr_id: the consumer's cookie
  * @qp: the QP of the work request
  * @byte_len: receives: number of bytes placed, of Immediate Data by the RDMA Write before it; 0 if
- *	it has failed. Other work requests: their length; 0 if it was flushed before it began
+ *	it has failed. Other work requests: the length; 0 if malformed or flushed before it began
  * @inv_stag: with @with_inv: the STag the peer invalidated
  * @imm: with @with_imm: the immediate data
  * @term: if it has failed: the Terminate that ended the stream, if any, as in &struct kiw_qp.term
