@@ -181,16 +181,16 @@ static void sock_set_tos(struct socket *sock, int tos)
 {
 	if (tos < 0)
 		return;
-	/* A listener at :: takes IPv4, too, and its children inherit the TOS of IPv4. */
+	/* A listener at :: may take IPv4, too, and its children inherit the TOS of IPv4. */
 	ip_sock_set_tos(sock->sk, tos);
 	if (sock->sk->sk_family == AF_INET6)
 		inet6_sk(sock->sk)->tclass = tos;
 }
 
 /*
- * Allow the reuse of a local port. The port mapper reserves a port by binding a socket to it. A
- * second socket can be bound to such a port only with SK_FORCE_REUSE, which is meant for streams
- * that are migrated from another host.
+ * Allow the reuse of a local port. The port mapper reserves a port by binding a socket to it.
+ * SK_FORCE_REUSE lets a second socket be bound to such a port. TCP itself has it for streams that
+ * are restored from a checkpoint (TCP_REPAIR).
  */
 static void sock_set_reuse(struct sock *sk, bool is_reserved)
 {
@@ -445,8 +445,7 @@ err_free:
 /**
  * kiw_sock_set_backlog() - change the length of a listener's queue
  * @listener: the listener
- * @backlog: number of established streams that TCP keeps until they are accepted; if it has more
- *	already, they stay
+ * @backlog: as for kiw_sock_listen(); if more streams wait already, they stay
  *
  * Context: any.
  */
@@ -622,7 +621,8 @@ bool kiw_sock_is_memalloc(const struct kiw_sock *ks)
  *
  * Context: BHs off.
  * Return: true: @fn was called. false: the socket was released, or a process holds the socket lock.
- * That process runs TCP's callbacks when it drops the lock, but the caller must defer its own work.
+ * That process processes TCP's backlog when it drops the lock, but the caller must defer its own
+ * work.
  */
 bool kiw_sock_run_bh(struct kiw_sock *ks, void (*fn)(void *arg), void *arg)
 {

@@ -3,10 +3,10 @@
  * Streams over kernel TCP sockets. Apart from wrappers for kernel versions, the files of this
  * folder are the only ones that know TCP.
  *
- * Owns: struct socket, its callbacks, its end. A stream has one owner at a time: the endpoint
- * while MPA starts up, then the QP. The owner is notified of events through &struct kiw_sock_ops
- * and holds references. The socket itself is released in process context, exactly once, when the
- * stream is dropped or has finished lingering.
+ * Owns: struct socket, its callbacks, its end. A stream has at most one owner at a time: the
+ * endpoint while MPA starts up, then the QP. The owner is notified of events through &struct
+ * kiw_sock_ops and holds references. The socket itself is released in process context, exactly
+ * once, when the stream is reset or no longer lingers.
  *
  * "Socket lock" below means that a process owns the socket (kiw_sock_lock()), or, with BHs off, the
  * socket's spinlock while no process owns it (kiw_sock_run_bh()). A callback of TCP may have
@@ -125,7 +125,7 @@ struct kiw_sock {
 
 /**
  * enum kiw_sock_status - state of a stream according to TCP
- * @KIW_SOCK_CONNECTING: SYN sent
+ * @KIW_SOCK_CONNECTING: SYN sent, not connected yet
  * @KIW_SOCK_OPEN: connected, and the peer's FIN has not arrived
  * @KIW_SOCK_PEER_CLOSED: the peer's FIN has arrived
  * @KIW_SOCK_DEAD: failed or released

@@ -2,14 +2,15 @@
 /*
  * The end of streams and listeners: references, lingering, release.
  *
- * Owns: the release of a struct socket, which happens exactly once, in process context; the list
- * of lingering streams.
+ * Owns: the release of a stream's struct socket, which happens exactly once, in process context;
+ * the list of lingering streams.
  *
  * A stream ends in one of two ways. kiw_sock_linger() closes it in order: FIN follows the data that
  * TCP has queued, incoming data is discarded, and the socket is released when TCP has closed both
- * halves. The stream is reset only on timeout, if too many streams linger, or if the device is
- * removed. A reset any earlier could make the peer's TCP drop a Terminate before the peer has read
- * it. kiw_sock_drop() with @reset resets the stream and releases the socket at once.
+ * halves. This driver resets such a stream only on timeout, if too many streams linger, or if the
+ * device is removed. A reset any earlier could make the peer's TCP drop a Terminate before the peer
+ * has read it. kiw_sock_drop() with @reset releases the socket at once, which resets the stream if
+ * TCP has not closed it.
  *
  * Contexts: process, except for references and for the callbacks of a lingering stream.
  */
@@ -122,7 +123,7 @@ static void sock_release_now(struct kiw_sock *ks)
 			     ntohs(inet_sk(ks->sk)->inet_dport),
 			     ks->is_listener || ks->sk->sk_state == TCP_CLOSE ? "closed" : "reset",
 			     ks->sk->sk_err);
-	/* Resets the stream, unless it has ended in order; then it has no effect. */
+	/* Makes TCP reset the stream when it closes it, if there is anything to reset. */
 	if (!ks->is_listener)
 		sock_no_linger(sock->sk);
 	sock_release(sock);
@@ -282,8 +283,8 @@ static void sock_limit_lingering(struct kiw_sock_pool *pool, unsigned int max)
  * kiw_sock_linger() - close a stream in order
  * @ks: the stream; its owner gets no further callbacks
  * @timeout_ms: timeout, after which the stream is reset
- * @max: limit on the number of the device's lingering streams, including this one; if there are
- *	more, the oldest is reset. 0: this stream is not limited and does not count
+ * @max: limit on the number of the device's lingering streams that count, including this one; if
+ *	there are more, the oldest are reset. 0: this stream is not limited and does not count
  *
  * Sends FIN after the data that TCP has queued (RFC 5044 7.2), discards incoming data, and releases
  * the socket when both halves are closed. A limited stream gets the smallest receive buffer,

@@ -71,7 +71,7 @@ int kiw_sock_peek(struct kiw_sock *ks, void *buf, size_t len)
  * @len: bytes, at most what has arrived
  *
  * Context: process, may sleep, does not wait.
- * Return: 0, or -EIO if fewer have arrived.
+ * Return: 0, or -EIO if they could not all be consumed.
  */
 int kiw_sock_discard(struct kiw_sock *ks, size_t len)
 {
@@ -93,13 +93,13 @@ static void sock_drop_copy_chunk(struct sock *sk)
 }
 
 /**
- * kiw_sock_send_all() - send a few bytes, all or nothing
+ * kiw_sock_send_all() - send a few bytes; an error unless TCP takes all of them
  * @ks: the stream
  * @buf: data to send
  * @len: bytes; few enough for the empty send queue of a new stream
  *
  * Context: process, may sleep, does not wait.
- * Return: 0, or -errno: the stream cannot be used any more; -ENOMEM: TCP found no memory.
+ * Return: 0, or -errno: the stream must not be used any more; -ENOMEM: TCP found no memory.
  */
 int kiw_sock_send_all(struct kiw_sock *ks, const void *buf, size_t len)
 {
@@ -201,7 +201,7 @@ static int sock_send_bvec(struct kiw_sock *ks, struct bio_vec *bv, unsigned int 
 				    MSG_NO_SHARED_FRAGS);
 }
 
-/* TCP takes all of it, regardless of its limits, unless memory is short. */
+/* TCP takes all of it, even if its send queue is full, unless memory is short or it fails. */
 static int sock_send_last(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len)
 {
 	struct tcp_sock *tp = tcp_sk(ks->sk);

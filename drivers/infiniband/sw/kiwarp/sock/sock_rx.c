@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Reads received data in place, in TCP's receive queue, and consumes it only after it has been
- * processed.
+ * Reads received data in place, in TCP's receive queue, and consumes it when the receive engine
+ * says so.
  *
  * Owns: nothing; the caller owns its &struct kiw_rx_cursor. A position is a buffer of the receive
  * queue and a place in it: the linear part or a fragment, of the buffer itself or of a buffer in
  * the frag_list that GRO has built. A position remembers its place and only moves forward, so no
  * buffer is searched from its start again for each FPDU in it. A copy of a position moves
- * independently of it. The address is cached: moving within one place only changes counters.
+ * independently of it. The address is cached: moving within one place needs no lookup.
  *
  * Buffers in a frag_list may have a frag_list themselves: IP fragments that consist of fragments,
  * as tunnels produce them. This is rare, so these are searched from the start each time.
@@ -23,7 +23,7 @@
 /* Maximum depth of frag_lists: nested tunnels whose fragments were reassembled by this host */
 #define SOCK_RX_NESTED	8
 
-/* Memory that a segment in the receive queue takes in addition to its data, in bytes */
+/* Allowed for what a segment in the receive queue takes in addition to its data, in bytes */
 #define SOCK_RX_SEGMENT	1024
 
 static void sock_rx_begin(struct kiw_rx_cursor *cur, struct sk_buff *skb)
@@ -201,8 +201,7 @@ static bool sock_rx_lost(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
  * @cur: the position, @cur->avail not 0; sets @cur->here and @cur->data
  *
  * Context: socket lock held, BHs off.
- * Return: false: the CPU cannot read this byte, nor what follows; from then on
- * kiw_sock_is_unreadable() returns true.
+ * Return: false: the CPU cannot read this byte; from then on kiw_sock_is_unreadable() returns true.
  */
 bool kiw_sock_rx_find(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 {
@@ -251,7 +250,7 @@ void kiw_sock_rx_peek(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u8 *
  * frees a buffer only when all of it has been consumed. A buffer that the network stack has merged
  * from many segments may take up nearly the whole receive buffer, even if only one byte of it waits
  * for the rest of its FPDU. So make the receive buffer large enough for both, if need be beyond
- * the limit of tcp_rmem: receivers have to take FPDUs of any size (RFC 5044 3). Call this before
+ * the limit of tcp_rmem: a receiver has to pass on each valid ULPDU (RFC 5044 3). Call this before
  * consuming what is in front of @cur, because consuming it announces the window to the peer.
  *
  * Context: socket lock held, BHs off.
