@@ -3,14 +3,15 @@
  * The provider side of iw_cm: connect, accept, reject.
  *
  * cm_ep.c owns the endpoints, cm_mpa.c the MPA frames, cm_listen.c has the listeners; this file
- * owns nothing. It runs in process context and works on an endpoint with the endpoint's lock
- * held. Nothing here waits for a peer. Documentation/connections.rst gives an overview.
+ * owns nothing. It runs in process context, and works on an endpoint that others can see with the
+ * endpoint's lock held. Nothing here waits for a peer. Documentation/connections.rst gives an
+ * overview.
  *
  * The QP. iw_cm takes a reference to the QP before connect and accept, and drops it if that fails,
  * on a failed CONNECT_REPLY, on CLOSE, or with the iw_cm_id. Destroying a QP waits for that
- * reference, so it first ends any startup for the QP (kiw_cm_forget_qp()), which also drops the
- * endpoint's own reference. A QP that moves to ERROR during the startup does not take the stream,
- * and the connection fails. qp/caller.c decides which caller may use which QP.
+ * reference, so it first ends the endpoints that are connecting for the QP (kiw_cm_forget_qp()),
+ * which also drops their own references. A QP that moves to ERROR before it has taken the stream
+ * does not take it, and the connection fails. qp/caller.c decides which caller may use which QP.
  *
  * Accepting. iw_cm has no state for a connection that is accepted but whose ESTABLISHED
  * event is not yet processed. Until then it lets the consumer accept again or reject, and
@@ -104,11 +105,11 @@ err_put:
 
 /**
  * kiw_cm_connect() - start a connection for iw_cm
- * @id: gets exactly one CONNECT_REPLY, within the deadline, whatever happens
+ * @id: if this returns 0, gets exactly one CONNECT_REPLY, at the latest after the deadline
  * @param: depths, private data and the QP; not kept
  *
  * Context: process, may sleep, does not wait for the peer.
- * Return: 0: the event follows; -errno: no event follows.
+ * Return: 0: the event follows, perhaps before this returns; -errno: no event follows.
  */
 int kiw_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
@@ -138,8 +139,8 @@ static int cm_established(struct iw_cm_id *id, struct iw_cm_event *event)
 
 /*
  * Accept, and wait until iw_cm has taken ESTABLISHED. iw_cm runs one work item at a time for all
- * connections. Those queued ahead of ours do not wait for this process: it holds only rdma_cm's
- * lock of this connection, for which no earlier event is queued.
+ * connections. Those queued ahead of ours do not wait for this process: it holds only locks of
+ * rdma_cm for this connection, for which no earlier event is queued.
  */
 static int cm_accept_waiting(struct kiw_ep *ep, struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
@@ -189,16 +190,16 @@ static int cm_accept_qp(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 
 /**
  * kiw_cm_accept() - accept a connection request for iw_cm
- * @id: gets ESTABLISHED at once and CLOSE later, exactly once each, whatever happens
+ * @id: if this returns 0, gets ESTABLISHED at once and CLOSE later, exactly once each
  * @param: depths, private data and the QP; not kept
  *
  * Context: process, may sleep, does not wait for the peer. If the caller is a process, waits until
  * iw_cm has taken ESTABLISHED.
  * Return: 0: the events follow, the first perhaps before this returns; -errno: no event
  * follows. -ECONNABORTED: the request has ended, e.g. because the peer has gone or the deadline has
- * passed, or it was accepted before; -EINVAL: no such QP for this caller, or the QP is not idle;
- * -EPROTO: the consumer's depths allow no RTR; -ENOMEM; or why TCP could not send the Reply. In all
- * cases but an earlier accept the request is gone.
+ * passed, or it was accepted before; -EINVAL: no such QP for this caller, the QP is not idle, or
+ * too much private data; -EPROTO: the consumer's depths allow no RTR; -ENOMEM; or why TCP could not
+ * send the Reply. In all cases but an earlier accept the request is gone.
  */
 int kiw_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
@@ -219,7 +220,7 @@ int kiw_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
  * Context: process, may sleep, does not wait for the peer.
  * Return: 0, also if the request has already ended in another way: there is no connection.
  * -EINVAL: the request has been accepted. This happens only if a kernel consumer accepts and
- * then rejects before iw_cm has taken ESTABLISHED; none does.
+ * then rejects before iw_cm has taken ESTABLISHED.
  */
 int kiw_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
 {

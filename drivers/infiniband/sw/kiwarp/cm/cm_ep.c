@@ -7,20 +7,20 @@
  * table, and no other code makes upcalls to iw_cm.
  *
  * cm_mpa.c and cm_listen.c implement what a state waits for and what an action sends. They are
- * called from kiw_ep_progress() and ep_act(), and report what has happened as an event to
+ * called from kiw_ep_progress(), ep_act() and cm.c, and report what has happened as an event to
  * kiw_ep_step().
  *
  * Contexts. Sockets and QPs call back in softirq or in process context. These callbacks record in
  * &struct kiw_ep.facts what could not be observed later, and queue the endpoint's work item. The
- * work item runs in process context under the endpoint's mutex. It checks the present state, not
- * the notifications, so events can neither be lost nor overtake each other. It never waits for a
- * peer, and for other work items only where it needs a lock that they hold. iw_cm's handler is
- * called under the mutex; it only queues, and never calls back.
+ * work item runs in process context under the endpoint's mutex. It checks the present state and
+ * @facts, and does not count notifications, so events can neither be lost nor overtake each other.
+ * It does not wait for a peer, and for other work items only where it needs a lock that they hold.
+ * iw_cm's handler is called under the mutex; it only queues, and never calls back.
  *
  * Lifetime. An endpoint holds a reference to itself from leaving IDLE to entering CLOSED.
  * Work items, the deadline, children, lists and the QP hold their own references. Callbacks from
- * softirq arrive only while the endpoint owns the stream or is known to the QP. That ends
- * before the endpoint drops the reference to itself, so the last reference is dropped in
+ * softirq arrive only while the endpoint owns the stream, which ends before the endpoint drops the
+ * reference to itself, or while the QP holds a reference. So the last reference is dropped in
  * process context.
  */
 #include "cm_ep.h"
@@ -295,8 +295,8 @@ static int ep_upcall_reply(struct kiw_ep *ep, int status, const void *pdata, u8 
 	};
 
 	/*
-	 * After a rejection, the depths that the peer would need; after any other failure, 0,
-	 * unless iw_cm could not take an accepting Reply
+	 * After an enhanced rejection, the depths that the peer would need; after any other
+	 * failure, 0, unless iw_cm could not take an accepting Reply
 	 */
 	ep_set_depths(&event, ep->agreed.ird, ep->agreed.ord);
 	return ep_upcall(ep, ep->cm_id, &event);
@@ -319,8 +319,8 @@ static void ep_upcall_reply_fail(struct kiw_ep *ep, int status)
 
 /*
  * Update the device's list of half-open connections after a step. A connection is half-open until
- * the consumer has answered its Request. When the Request is delivered, it moves to the end of the
- * list, so that older connections whose peer is still silent are evicted first.
+ * the consumer has answered its Request, or it has ended. When the Request is delivered, it moves
+ * to the end of the list, so that connections whose peer is still silent are evicted first.
  */
 static void ep_update_half_open(struct kiw_ep *ep)
 {

@@ -88,14 +88,14 @@ struct kiw_ep_accept {
 /**
  * struct kiw_ep - one end of a connection, or a listener
  * @ref: reference count: one from leaving IDLE to entering CLOSED, one each for a queued
- *	@work, an armed @deadline, a QP that may still call back, @link, @half_link; listener: one
- *	for each @listener and @half_listener that points to it
- * @id: number, by which iw_cm names the endpoint before it has accepted
+ *	@work, an armed @deadline, a QP that may still call back, @link, @half_link and a caller
+ *	that uses the endpoint; listener: one for each @listener and @half_listener that points
+ *	to it
+ * @id: number, the provider data of an iw_cm_id: see kiw_ep_handle()
  * @dev: the device; outlives the endpoint
- * @lock: protects everything below unless stated otherwise; taken by work items and
- *	downcalls, never by callbacks. Order: listener's @lock, child's @lock, then
- *	listener's @children_lock or the socket lock, then the device's @half_open_lock or
- *	@startups_lock
+ * @lock: protects everything below unless stated otherwise; taken in process context, never by
+ *	callbacks. Order: listener's @lock, child's @lock, then listener's @children_lock, or the
+ *	QP's mutex and the socket lock, then the device's @half_open_lock or @startups_lock
  * @state: &enum kiw_cm_state; written by kiw_ep_step()
  * @agreed: the outcome of the negotiation
  * @facts: %KIW_EPF_ bits, atomic
@@ -108,10 +108,11 @@ struct kiw_ep_accept {
  * @accept: on the stack of the accepting process, NULL otherwise; written under @lock,
  *	read by iw_cm's work item while the process waits
  * @startup: owned; NULL once the startup has succeeded or failed; a listener keeps it
- * @listener: the listener it came from, referenced; NULL once the consumer has been told
+ * @listener: the listener it came from, referenced; NULL once the consumer has been told, or the
+ *	endpoint has ended
  * @link: in @listener's @children; protected by @listener's @children_lock
- * @half_link: in the device's @half_open until the consumer has answered; protected by its lock,
- *	joins and leaves under @lock
+ * @half_link: in the device's @half_open until the consumer has answered, or the endpoint has
+ *	ended; protected by its lock, joins and leaves under @lock
  * @half_listener: the listener it came from, referenced, as long as @half_link is in the list
  * @startup_link: initiator: in the QP's list of startups until this one has ended; protected
  *	by the device's @startups_lock
@@ -186,7 +187,7 @@ struct kiw_sock_local kiw_ep_local(const struct kiw_ep *ep);
 /* cm_listen.c; process context, the endpoint's lock held */
 void kiw_ep_try_accept(struct kiw_ep *listener);
 
-/* cm_mpa.c; process context, the endpoint's lock held */
+/* cm_mpa.c; process context, the endpoint's lock held, or the endpoint not visible yet */
 void kiw_ep_init_mpa(struct kiw_ep *ep);
 int kiw_ep_build_request(struct kiw_ep *ep, const struct iw_cm_conn_param *param);
 void kiw_ep_try_connected(struct kiw_ep *ep);

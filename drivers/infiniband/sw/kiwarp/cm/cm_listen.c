@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The provider side of iw_cm: listeners, and the connections that iw_cm has not been told of.
+ * The provider side of iw_cm: listeners, and the connections that no consumer has answered.
  *
  * Owns: the list of a listener's children, and the device's list of half-open connections. A child
  * joins both when its connection has been accepted from TCP. It leaves the first when its Request
@@ -13,7 +13,7 @@
  * processes the CONNECT_REQUEST event. If it cannot, or if the listener is being destroyed,
  * it may drop the event, and then nobody answers the Request. The event therefore carries the
  * endpoint's number and not a pointer. The deadline closes an endpoint that is not answered,
- * and a later answer does not find it.
+ * and a later answer finds it closed or gone.
  *
  * Wildcards. For a wildcard address, rdma_cm listens once on each device. Such a socket is
  * bound to the device's netdev, so that the sockets of several devices do not collide.
@@ -21,7 +21,7 @@
  * lo, but TCP treats them as received by the interface that has the address. No socket is created
  * on a device whose network namespace is not that of the listener.
  *
- * Context: process, with the endpoint's lock held. Nothing here waits for a peer.
+ * Context: process; endpoints are changed with their lock held. Nothing here waits for a peer.
  */
 #include "cm.h"
 
@@ -33,7 +33,7 @@
 #include "device.h"
 #include "sock/sock.h"
 
-/* How long a listener waits after it ran out of memory */
+/* How long a listener waits after it could not accept, e.g. for lack of memory */
 #define LISTEN_RETRY_MS	100
 /* Streams accepted in one run of a listener's work item */
 #define LISTEN_BUDGET 64
@@ -90,8 +90,8 @@ static bool listen_has_many(const struct kiw_ep *ep)
 }
 
 /*
- * The connection to evict, referenced, or NULL: the oldest one of the listeners that have at least
- * their share. So the peers of one listener cannot evict those of another that has less than that.
+ * The connection to evict, referenced, or NULL: the first in the list whose listener has at least
+ * its share. So the peers of one listener cannot evict those of another that has less than that.
  */
 static struct kiw_ep *listen_next_victim(struct kiw_device *dev)
 {
@@ -225,8 +225,9 @@ static void listen_take_stream(struct kiw_ep *listener, struct kiw_sock *ks)
  * @listener: endpoint in LISTENING
  *
  * A stream that was reset before it is accepted is accepted like any other, and its endpoint gets
- * LOST. If memory is short, a stream stays in TCP's queue and is not announced again, so the
- * deadline is armed to try later.
+ * LOST. If a stream cannot be accepted, e.g. for lack of memory, it stays in TCP's queue and is not
+ * announced again, so the deadline is armed to try later. If there is no memory for its endpoint,
+ * the stream is reset.
  *
  * Context: process, may sleep; @listener's lock held.
  */

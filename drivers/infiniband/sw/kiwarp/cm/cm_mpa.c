@@ -6,7 +6,7 @@
  * cm.c calls the functions here for iw_cm, and cm_ep.c calls them from an endpoint's work item and
  * for the actions of its state table. They report what they find as an event to kiw_ep_step().
  *
- * Owns nothing. Works on endpoints in process context with their lock held.
+ * Owns nothing. Works on endpoints in process context with their lock held, unless they are new.
  * Nothing here waits for the peer: incoming data is peeked at until a frame is complete,
  * and then exactly that frame is consumed. The bytes after the frame belong to the next phase and
  * stay in TCP's queue.
@@ -193,7 +193,7 @@ static void mpa_let_go_of_stream(struct kiw_ep *ep)
 }
 
 /*
- * RFC 6581 10: the peer did not understand the enhanced Request. Try again with revision 1,
+ * RFC 6581 10: the peer seems not to understand the enhanced Request. Try again with revision 1,
  * on a new stream and within what is left of the deadline.
  */
 static void mpa_retry_plain(struct kiw_ep *ep)
@@ -363,7 +363,7 @@ static void mpa_conclude(struct kiw_ep *ep, const struct kiw_mpa_frame *reply)
 	kiw_ep_step(ep, KIW_CME_AGREED, 0);
 }
 
-/* RFC 5044 7.1.2 rule 3, RFC 6581 9.1: pass on private data and the depths the peer needs. */
+/* RFC 5044 7.1.2 rule 3, RFC 6581 9.1: pass on private data, and the depths if there are any. */
 static void mpa_rejected(struct kiw_ep *ep, const struct kiw_mpa_frame *reply)
 {
 	/* If the private data is too long, report the rejection without it. */
@@ -401,7 +401,8 @@ void kiw_ep_try_reply(struct kiw_ep *ep)
  * @ep: endpoint in WAIT_REQUEST
  *
  * A Request that cannot be accepted is rejected here: one of revision 0 when that is not enabled
- * (RFC 5044 C.2.1), one without a common RTR, or one with more private data than iw_cm can carry.
+ * (RFC 5044 C.2.1), one without a common RTR that can be used, or one with more private data than
+ * iw_cm can carry.
  *
  * Context: process, may sleep; @ep's lock held.
  */
