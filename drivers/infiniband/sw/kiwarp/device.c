@@ -114,7 +114,7 @@ static void device_make_gid(const struct net_device *ndev, union ib_gid *gid)
 }
 
 /*
- * A locally administered EUI-64: the hardware address with the interface index in the middle,
+ * A locally administered EUI-64: the address in GID 0 with the interface index in the middle,
  * because VLANs and others have their parent's hardware address.
  */
 static __be64 device_make_guid(const struct kiw_device *dev)
@@ -182,7 +182,7 @@ static void device_uninit(struct kiw_device *dev)
 	kiw_stats_uninit(&dev->stats);
 }
 
-/* The warnings of these two functions tell of a bug of this driver; no test can reach them. */
+/* The warnings of these two functions tell of a bug of this driver. */
 static void device_check_balance(struct kiw_device *dev, const char *what, enum kiw_stat made,
 				 enum kiw_stat gone)
 {

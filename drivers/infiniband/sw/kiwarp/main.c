@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * kiwarp: iWARP in software, on any network interface.
+ * kiwarp: iWARP in software, on top of network interfaces.
  *
  * Module init and exit: sets up what must exist before the first device and may be freed
  * only after the last one. `rdma link add` creates devices (netlink.c). Module exit removes

@@ -3,11 +3,11 @@
  * Files for monitoring programs: /sys/class/infiniband/DEVICE/ports/1/counters/NAME, board_id and
  * hca_type.
  *
- * Programs such as node_exporter expect these files of every RDMA device. Some give up on all
- * devices of the host when one of them lacks the directory. ib_core creates it only for drivers
- * with a performance management agent, which iWARP does not have, so this driver creates it. The
- * names and units are those of InfiniBand's attributes PortCounters and PortCountersExtended, with
- * an FPDU counted as a packet. InfiniBand counters that have no meaning here have no file.
+ * Programs such as node_exporter expect these files of RDMA devices, and may give up on all devices
+ * of the host when one of them lacks the directory. ib_core creates it only for drivers that
+ * process MADs, of which iWARP has none, so this driver creates it. The names and units are those
+ * of InfiniBand's attributes PortCounters and PortCountersExtended, with an FPDU counted as a
+ * packet. InfiniBand counters that have no meaning here have no file.
  *
  * Owns nothing: the values are sums of the counters in stats.c. ib_core creates and removes the
  * files with the device, so none of their handlers runs when the device goes away. Process

@@ -25,8 +25,8 @@
 #include "verbs/uapi_siw.h"
 
 /*
- * Can the name be a directory in sysfs and a word in a command? The core itself refuses only '%'
- * and the empty name, and silently turns '/' into '!'.
+ * Can the name be a directory in sysfs and a word in a command? Of such names, the core itself
+ * refuses only those with '%' and the empty one, and silently turns '/' into '!'.
  */
 static bool netlink_is_good_name(const char *name)
 {
@@ -82,7 +82,7 @@ static struct rdma_link_ops siw_link_ops = {
 
 /*
  * The core warns when a type is registered twice, and ignores the second registration. If siw is
- * loaded later, this happens to siw; only modprobe's configuration can prevent that.
+ * loaded later, this happens to siw; modprobe's configuration can prevent that.
  */
 static bool netlink_siw_is_loaded(void)
 {

@@ -25,7 +25,8 @@
  * @KIW_POLICY_STARTUP_MS: deadline for the whole startup of a connection, milliseconds
  * @KIW_POLICY_MAX_HALF_OPEN: silent connections per listener beyond its backlog
  * @KIW_POLICY_MAX_HALF_OPEN_TOTAL: incoming connections per device that no consumer has answered
- * @KIW_POLICY_MAX_LINGERING: refused streams per device that wait for the peer to close
+ * @KIW_POLICY_MAX_LINGERING: streams per device that led to no connection and wait for the peer to
+ *	close
  * @KIW_POLICY_RFC7306: use the messages of RFC 7306
  * @KIW_POLICY_FPDU: how large FPDUs are, &enum kiw_fpdus
  * @KIW_POLICY_PORT_MAPPER: have the iWARP port mapper choose TCP ports

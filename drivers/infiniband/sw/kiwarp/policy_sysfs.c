@@ -42,8 +42,8 @@ static ssize_t policy_show(struct device *device, struct device_attribute *attr,
 }
 
 /*
- * Requires CAP_NET_ADMIN over the host. The file mode is not enough: in another network namespace
- * the files belong to that namespace's root, and the device may be shared with other namespaces.
+ * Requires CAP_NET_ADMIN over the host. The file mode is not enough: root of a container that has
+ * no user namespace of its own may be able to write to the files without that capability.
  */
 static ssize_t policy_store(struct device *device, struct device_attribute *attr,
 			    const char *buf, size_t count)

@@ -4,7 +4,7 @@
  *
  * Owns: the per-CPU arrays. Counting is a this_cpu_add(), in any context and without a lock.
  * Reading adds up the arrays and may miss concurrent increments. verbs/verbs_dev.c exports the
- * counters to user space.
+ * counters to user space, and monitor_sysfs.c sums of some of them.
  */
 #include "stats.h"
 
@@ -28,7 +28,7 @@ STATS_SAME_PLACE(MEM_OP);
 STATS_SAME_PLACE(GENERAL);
 static_assert(KIW_WCS_COUNT - KIW_WCS_GENERAL == 1);
 
-/* Counter for the kind of a fault, whichever layer detects it; 0: counted by layer only */
+/* Counter for the kind of a fault, whichever layer detects it; 0: none, see kiw_count_fault() */
 static const enum kiw_stat fault_stats[KIW_PERR_COUNT] = {
 	[KIW_PERR_RDMAP_STAG]		= KIW_STAT_RX_STAG,
 	[KIW_PERR_DDP_STAG]		= KIW_STAT_RX_STAG,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Trace events: state changes, protocol errors sent and received, bad MPA frames, invalid work
- * requests, registrations, CQ overruns, SRQ limits and closed streams. Objects are identified by
- * device and number, a closed stream by its ports, none by a pointer of the driver; states, events
- * and faults by their names.
+ * Trace events: state changes, errors found here or reported by the peer, bad MPA frames, invalid
+ * work requests, registrations, CQ overruns, SRQ limits and closed streams. Objects are identified
+ * by device and number, a closed stream by its ports, none by a pointer of the driver; states,
+ * events and faults by their names.
  *
  * Documentation/tracing.rst explains each event and shows how to watch them. All of them may
  * be used in any context; strings are copied.

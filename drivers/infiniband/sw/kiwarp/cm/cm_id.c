@@ -67,9 +67,9 @@ void kiw_ep_unbind_id(struct kiw_ep *ep)
  * kiw_ep_is_at_home() - does an endpoint belong to its device's network namespace?
  * @ep: endpoint that is bound to an iw_cm_id
  *
- * rdma_cm does not always ensure that: for a wildcard address it listens on the devices of all
- * namespaces, and in Linux 6.1 it finds a device by its hardware address, which an interface in any
- * namespace may have.
+ * rdma_cm does not always ensure that: if devices are shared between namespaces, it listens for a
+ * wildcard address on the devices of all of them, and in Linux 6.1 it finds a device by its
+ * hardware address, which an interface in any namespace may have.
  *
  * Context: process, in a call from iw_cm; @ep's lock held.
  * Return: true: the consumer's namespace is that of the device's netdev.

@@ -15,8 +15,9 @@
  * endpoint's number and not a pointer. The deadline closes an endpoint that is not answered,
  * and a later answer finds it closed or gone.
  *
- * Wildcards. For a wildcard address, rdma_cm listens once on each device. Such a socket is
- * bound to the device's netdev, so that the sockets of several devices do not collide.
+ * Wildcards. For a wildcard address, rdma_cm listens once on each device that the consumer may
+ * use. Such a socket is bound to the device's netdev, so that those of several devices do not
+ * collide.
  * Connections from this host to the netdev's own addresses still reach it: they pass through
  * lo, but TCP treats them as received by the interface that has the address. No socket is created
  * on a device whose network namespace is not that of the listener.
@@ -282,8 +283,8 @@ static void listen_stop(struct kiw_ep *listener)
 
 /*
  * Listen on a device in another network namespace than the listener's. For a wildcard address this
- * succeeds, but without a socket: rdma_cm listens on all devices and fails if one of them fails,
- * and there is nothing to listen for on this one. Any other address is refused.
+ * succeeds, but without a socket: rdma_cm listens on this device, too, and fails if one of its
+ * devices fails, and there is nothing to listen for on this one. Any other address is refused.
  */
 static int listen_elsewhere(struct kiw_ep *ep)
 {

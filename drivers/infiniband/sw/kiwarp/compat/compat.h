@@ -2,12 +2,12 @@
 /*
  * Differences between kernels, for every source file: the top Kbuild force-includes
  * this header. The driver is written for the newest kernel it supports. This header and
- * the others in this directory supply what older kernels lack (verbs.h: ib_core, net.h:
+ * the others in this directory supply what other kernels lack (verbs.h: ib_core, net.h:
  * TCP, dmabuf.h, hrtimer.h, timer.h, include/: missing headers). No other file of the driver
  * depends on the kernel's version.
  *
  * The build defines KIW_HAS_ macros: see probe.c. Kbuild in this directory refuses kernels on which
- * the driver does not work.
+ * the driver is known not to work, and newer ones than it knows.
  */
 #ifndef KIW_COMPAT_H
 #define KIW_COMPAT_H

@@ -34,7 +34,7 @@
  * @buf: the buffer; its exporter implements &dma_buf_ops.vmap
  * @map: set to the mapping; to be passed to kiw_compat_dma_buf_vunmap()
  *
- * In all kernels so far, dma_buf_vmap() warns if the exporter fails to map the buffer. But the
+ * In Linux 6.1 and 6.12, dma_buf_vmap() warns if the exporter fails to map the buffer. But the
  * exporter may just be out of memory, and a process can provoke that. So call ->vmap() directly for
  * the first mapping.
  *

@@ -82,8 +82,8 @@ static inline int kiw_compat_sk_charge_caller(struct sock *sk)
  * @len: number of bytes in @bv
  * @flags: MSG_ flags such as MSG_DONTWAIT; MSG_SPLICE_PAGES is added
  *
- * TCP takes its own references to the pages. Their contents must not change until the peer has
- * acknowledged them. Never sleeps with MSG_DONTWAIT.
+ * TCP takes its own references to the pages, or copies if the device cannot gather. Their contents
+ * must not change until the peer has acknowledged them. Never sleeps with MSG_DONTWAIT.
  *
  * Context: any but hard interrupts; the socket lock held.
  * Return: number of bytes taken, 1..@len, or -errno, -EAGAIN when there is no room.

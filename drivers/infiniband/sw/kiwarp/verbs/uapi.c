@@ -4,9 +4,9 @@
  * and responses. The formats are in tables (&struct kiw_uapi_ops), and the device has one of them.
  *
  * Owns: the mapped memory. The object that a ring belongs to holds one reference on its mmap
- * entry and drops it in its destroy operation, or when another ring has replaced it. No other
- * system call takes that reference away, so the kernel may use the ring until then. Pages that are
- * still mapped live as long as their mapping; the driver no longer knows of them.
+ * entry and drops it in its destroy operation, when another ring has replaced it, or when its
+ * creation fails. So the kernel may use the ring until then. Pages that are still mapped live as
+ * long as their mapping; the driver no longer knows of them.
  *
  * A call that creates a queue or a QP checks the request, allocates the rings and delivers the
  * response, in this order, before anybody else can use the object. So it is easy to undo when the
@@ -488,7 +488,7 @@ int kiw_uapi_make_qp(struct kiw_qp *qp, struct ib_udata *udata)
 	return ib_copy_to_udata(udata, resp, uapi->qp_resp_bytes);
 }
 
-/* A request may be shorter or longer than the ABI's. Missing bytes count as zeroes. */
+/* A request may be shorter than the ABI's, missing bytes being zeroes, or longer by zeroes. */
 static int uapi_check_mr(const struct kiw_uapi_ops *uapi, struct ib_udata *udata)
 {
 	size_t bytes = uapi->mr_req_bytes;

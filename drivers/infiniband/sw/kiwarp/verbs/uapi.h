@@ -3,10 +3,10 @@
  * User ABIs: the table that a user ABI consists of, and what all of them share: the memory of
  * rings, their mapping, and the driver's part of requests and responses.
  *
- * Owns: &struct kiw_uapi_ops. A table has the formats of one ABI and nothing else. It neither
+ * Owns: &struct kiw_uapi_ops. A table has the formats and the limits of one ABI. It neither
  * allocates nor copies to or from the process; the one exception is the content of rings, which
  * its queue formats read and write. A device has one table; its link type selects it (netlink.c).
- * Code outside the tables does not depend on which table a device has.
+ * Other code does not depend on which table a device has.
  */
 #ifndef KIW_UAPI_H
 #define KIW_UAPI_H
@@ -46,9 +46,9 @@ struct kiw_srq;
  * @srq_resize_resp_bytes: size of what is written to the address in that request
  * @mr_req_bytes: size of the request of reg_mr, 0 if there is none
  * @mr_resp_bytes: size of the response of reg_mr, 0 if there is none
- * @sq_bytes: size of the mapping of a send ring with @slots
- * @rq_bytes: size of the mapping of a receive ring with @slots
- * @cq_bytes: size of the mapping of a completion ring with @slots
+ * @sq_bytes: size of a send ring with @slots
+ * @rq_bytes: size of a receive ring with @slots
+ * @cq_bytes: size of a completion ring with @slots
  * @ring_init: write what a zeroed ring of @bytes with @slots begins with; NULL: nothing
  * @context_resp: write the response of alloc_ucontext; @index is that of the device; NULL if there
  *	is none

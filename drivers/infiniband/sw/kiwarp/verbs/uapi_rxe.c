@@ -13,10 +13,10 @@
  * stays empty.
  *
  * A ring is hostile. The kernel keeps its own index in its own memory, and only publishes it. The
- * index of the process is masked, so any value is the number of a slot. Each field of a slot is
- * read once, and what was read is checked and used. The kernel writes to no slot but those of
- * completions, and those of a new ring, to which it copies entries unchecked. So the worst that a
- * process can do is to post nonsense to itself.
+ * index of the process is masked, so any value is the number of a slot. Each field of a slot that
+ * is used is read once, and what was read is checked and used. The kernel writes to no slot but
+ * those of completions, and those of a new ring, to which it copies entries unchecked. So a process
+ * that writes to its rings at the wrong time spoils only its own work requests and completions.
  *
  * Contexts: fetching, completing and looking for receives anywhere, under the lock of the queue;
  * looking for sends anywhere, without it; the rest in process context.
@@ -114,7 +114,7 @@ static void rxe_read_atomic(struct kiw_swqe *wqe, enum kiw_wr_op op, const struc
 	wqe->op = op;
 	wqe->raddr = READ_ONCE(wr->wr.atomic.remote_addr);
 	wqe->rkey = READ_ONCE(wr->wr.atomic.rkey);
-	/* Operands that an operation does not use have the values of RFC 7306 5.2.1. */
+	/* RFC 7306 5.2.1 says what the last two are if they are not used. */
 	wqe->atomic.data = is_add ? compare_add : READ_ONCE(wr->wr.atomic.swap);
 	wqe->atomic.mask = is_add ? 0 : ~0ULL;
 	wqe->atomic.compare = is_add ? 0 : compare_add;
@@ -474,7 +474,7 @@ static bool rxe_cq_is_unread(struct kiw_cq *cq)
  * later copies the rest from the ring that the other has put in place.
  *
  * The provider holds its lock during the call, so it takes no completions. A process that takes
- * some all the same loses completions or sees some twice. It cannot prolong the move, because
+ * some all the same may lose completions or see some twice. It cannot prolong the move, because
  * @first does not change during the move, and only a limited number of completions fits behind it.
  */
 static int rxe_cq_move(struct kiw_cq *cq, struct kiw_cq_move *move)
@@ -585,7 +585,7 @@ static void rxe_qp_resp(void *resp, const struct kiw_qp *qp, u64 sq_key, u64 rq_
 
 /*
  * The driver id is that of rxe: it denotes the user ABI, by which a stock rdma-core finds its
- * provider. Nothing else is shared. device.c describes how both modules coexist.
+ * provider. device.c describes how both modules coexist.
  */
 static const struct ib_device_ops rxe_device_ops = {
 	.driver_id = RDMA_DRIVER_RXE,

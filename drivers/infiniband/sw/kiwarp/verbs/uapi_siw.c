@@ -8,9 +8,10 @@
  * Owns: nothing but the table.
  *
  * A ring is hostile. The positions in it are only in kernel memory, and only the driver changes
- * them. A slot's flags say which side owns the slot, and are trusted for nothing else. The slot
- * is copied to private memory, reading each word once, and checked there; only the copy is used.
- * So the worst that a process can do is to post nonsense to itself.
+ * them. A slot's flags say which side owns the slot. A slot of the kernel is copied to private
+ * memory, reading each word once, and checked there, including the flags; only the copy is used.
+ * So a process that writes to its rings at the wrong time spoils only its own work requests and
+ * completions.
  *
  * Contexts: fetching, completing and looking for receives anywhere, under the lock of the queue;
  * looking for sends anywhere, without it; the rest in process context.
@@ -189,7 +190,10 @@ static int siw_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 	return siw_translate_sqe(sq, wqe, &sqe);
 }
 
-/* Are there @n entries? They are posted in order: if the last of them is there, all are. */
+/*
+ * Are there @n entries? They are posted in order: if the last of them is there, all are. In a ring
+ * of one slot an entry counts as two.
+ */
 static bool siw_sq_has(const struct kiw_sq *sq, u32 n)
 {
 	/* Acquire: as in siw_sq_fetch() */
@@ -416,7 +420,7 @@ static void siw_mr_resp(void *resp, u32 stag)
 
 /*
  * The driver id is that of siw: it denotes the user ABI, by which a stock rdma-core finds its
- * provider. Nothing else is shared. device.c describes how both modules coexist.
+ * provider. device.c describes how both modules coexist.
  */
 static const struct ib_device_ops siw_device_ops = {
 	.driver_id = RDMA_DRIVER_SIW,

@@ -28,7 +28,7 @@ static int cq_check_attr(const struct ib_device *ibdev, const struct ib_cq_init_
 	return 0;
 }
 
-/* After an overrun, end all QPs that complete to the queue. */
+/* After an overrun, end the QPs that complete to the queue: see kiw_qp_table_fail(). */
 static void cq_overrun(struct kiw_cq *cq)
 {
 	kiw_qp_table_fail(&to_kiw_device(cq->ib.device)->qps, cq);

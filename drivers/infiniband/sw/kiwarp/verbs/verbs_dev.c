@@ -169,7 +169,7 @@ int kiw_get_port_immutable(struct ib_device *ibdev, u32 port, struct ib_port_imm
 }
 
 /**
- * kiw_query_gid() - get GID 0, by which rdma_cm finds the device
+ * kiw_query_gid() - get GID 0, by which rdma_cm of Linux 6.1 finds the device
  * @ibdev: the device
  * @port: 1
  * @index: 0

@@ -128,12 +128,13 @@ static int mr_attach(struct kiw_mr *mr, u64 start, u64 length, u64 virt_addr, in
  * @length: length in bytes; not 0
  * @virt_addr: tagged offset of the first byte (iova); any value from which the region does not
  *	extend beyond 2^64
- * @access: enum ib_access_flags; unknown bits are refused
+ * @access: enum ib_access_flags; unknown bits are refused, unless they are optional
  * @udata: the user's request, of any size; NULL when a kernel consumer registers for a process
  *
  * Context: process, may sleep.
  * Return: the MR, to be released with kiw_dereg_mr(), or ERR_PTR(): -EINVAL or -EOPNOTSUPP
- * for bad arguments, -ENOMEM also beyond %KIW_MAX_MR or RLIMIT_MEMLOCK, -EFAULT.
+ * for bad arguments, -ENOMEM also beyond %KIW_MAX_MR or RLIMIT_MEMLOCK, -EFAULT and others as for
+ * kiw_umem_pin().
  */
 struct ib_mr *kiw_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 virt_addr,
 			      int access, struct ib_udata *udata)

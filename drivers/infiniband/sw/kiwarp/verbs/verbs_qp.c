@@ -74,7 +74,7 @@ static void qp_set_up(struct kiw_qp *qp, struct kiw_device *dev, const struct ib
 	qp->has_rfc7306 = !udata || dev->uapi->has_rfc7306;
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->access = DEFAULT_ACCESS;
-	/* As with any iWARP QP, receives can be posted at once, and users expect to see INIT */
+	/* Receives can be posted at once, and users expect to see INIT */
 	qp->idle_state = IB_QPS_INIT;
 	qp->mrs = &dev->mrs;
 	qp->stats = &dev->stats;
@@ -85,9 +85,9 @@ static void qp_set_up(struct kiw_qp *qp, struct kiw_device *dev, const struct ib
 }
 
 /*
- * If a consumer asks for rdma_rw contexts, the core builds its RDMA Writes, each with as many SGEs
- * as the QP has. But the consumer asks for the number of SGEs that its Sends need. So give the QP
- * the maximum: fewer Writes are less work.
+ * If a consumer asks for rdma_rw contexts, the core builds its RDMA Writes, each with up to as many
+ * SGEs as the QP has. But the consumer may ask for the number of SGEs that its Sends need. So give
+ * the QP the maximum: fewer Writes are less work.
  */
 static u8 qp_kernel_sges(const struct ib_qp_cap *cap)
 {
@@ -153,8 +153,9 @@ static void qp_get_caps(const struct kiw_qp *qp, struct ib_qp_cap *cap)
  *
  * Context: process; may sleep.
  * Return: 0; -EINVAL: outside the limits of the device, or a bad request; -EOPNOTSUPP:
- * a type other than RC, or a create flag other than IB_QP_CREATE_NETIF_QP, which only kernel
- * consumers have; -ENOMEM: no memory, or too many QPs; -EBUSY: no number is free; -EFAULT.
+ * a type other than RC, an indirection table, or a create flag other than IB_QP_CREATE_NETIF_QP,
+ * which only kernel consumers have; -ENOMEM: no memory, or too many QPs; -EBUSY: no number is free;
+ * -EFAULT.
  */
 int kiw_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
@@ -202,8 +203,9 @@ err_count:
  *    section, which is an RCU read-side critical section, too. So after kiw_qp_table_hide() every
  *    caller that found the QP has a reference. The number stays allocated until the end: iw_cm
  *    looks it up before the driver does, and both must find the same QP or none.
- * 2. Fail the startup of any connection for the QP. kiw_qp_uninit() then waits for the last
- *    reference, so afterwards none of our code runs for the QP or posts a completion for it.
+ * 2. Fail the startups that this end has initiated for the QP. kiw_qp_uninit() then ends its
+ *    connection and waits for the last reference, so afterwards none of our code runs for the QP
+ *    or posts a completion for it.
  * 3. So its completions can be removed from the queues for good, and the rings freed.
  *
  * Context: process; may sleep.
@@ -240,7 +242,7 @@ static enum ib_qp_state qp_ib_state(const struct kiw_qp *qp)
 	}
 }
 
-/* The stock library and rdma_cm pass through INIT and RTR before they let iw_cm connect */
+/* The stock library and rdma_cm take a QP to INIT, or on to RTR, before they let iw_cm connect. */
 static int qp_modify_idle(struct kiw_qp *qp, enum ib_qp_state state)
 {
 	if (kiw_qp_state(qp) != KIW_QPS_IDLE)
@@ -280,16 +282,17 @@ static int qp_modify_state(struct kiw_qp *qp, enum ib_qp_state state)
  * @mask: which fields of @attr to set; may be 0
  * @udata: not used
  *
- * SQD requests an orderly close (iw_cm's disconnect) and does not wait for it. ERR aborts. All work
- * requests have been flushed when it returns, so that the work request that a drain posts next
- * completes last. Only the connection manager takes a QP to RTS. Therefore the attributes of
+ * SQD requests an orderly close (iw_cm's disconnect) and does not wait for it. ERR aborts. When it
+ * returns, the work requests that were posted to the QP before have been flushed, so that the work
+ * request that a drain posts next completes last. Those in a shared receive queue stay there. Only
+ * the connection manager takes a QP to RTS. Therefore the attributes of
  * InfiniBand connections (addresses, packet numbers, timers, path, and read depths, which MPA
  * negotiates here) are accepted but not used.
  *
  * Rights: rdma_cm, as long as it has no iw_cm_id, takes a QP to INIT without any rights. The
  * stock library grants none later either, not even if the consumer has registered memory for
- * the peer. So no rights in INIT means "not specified", and only the rights of the memory
- * regions count. Any other value is used as it is.
+ * the peer. So no rights in INIT means "not specified" and changes nothing: a new QP has rights
+ * with which only those of the memory regions count. Any other value is used as it is.
  *
  * Context: process; may sleep.
  * Return: 0; -EINVAL: not possible from this state, or the current state in @attr is not that
@@ -320,9 +323,9 @@ int kiw_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 /**
  * kiw_query_qp() - ib_device_ops.query_qp
  * @ibqp: the QP
- * @attr: set to the present attributes
- * @mask: not used; all attributes are set
- * @init_attr: set to what the QP was created with
+ * @attr: set to those of the present attributes that the driver has, the others to 0
+ * @mask: not used
+ * @init_attr: set to what the QP was created with, except for create flags
  *
  * Context: process.
  * Return: 0.
