@@ -42,9 +42,9 @@ struct kiw_umem;
 /**
  * enum kiw_mem_fault - why memory may not be accessed
  * @KIW_MEM_OK: it may be accessed
- * @KIW_MEM_STAG: no such STag, or not valid
+ * @KIW_MEM_STAG: no such STag, or not valid; registering or binding: valid already
  * @KIW_MEM_ASSOC: it belongs to another protection domain, or to another stream
- * @KIW_MEM_ACCESS: the right is missing
+ * @KIW_MEM_ACCESS: the right is missing, or this kind of memory does not allow it
  * @KIW_MEM_WRAP: offset plus length exceed 2^64
  * @KIW_MEM_BOUNDS: outside of the region or window
  * @KIW_MEM_ALIGN: an atomic operation's target is not aligned to 8 bytes in memory

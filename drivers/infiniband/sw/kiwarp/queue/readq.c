@@ -333,7 +333,7 @@ struct kiw_read *kiw_orq_add(struct kiw_orq *orq, const struct kiw_sge *sge, u8 
 }
 
 /**
- * kiw_orq_done() - remove the oldest Read, which has been answered
+ * kiw_orq_done() - remove the oldest Read, which has been answered or has failed
  * @orq: the queue, not empty
  *
  * Context: serialised by the caller.
@@ -390,7 +390,7 @@ bool kiw_inq_add_atomic(struct kiw_inq *inq, const struct kiw_atomic_req *req, c
 }
 
 /**
- * kiw_inq_done() - remove the oldest request, which has been answered
+ * kiw_inq_done() - remove the oldest request, whose Response has been built
  * @inq: the queue, not empty
  *
  * Context: serialised by the caller.
