@@ -2,7 +2,7 @@
 /*
  * The endpoint state machine: every entry of the table is checked against the common
  * invariants, and every path through it is run together with a model of iw_cm and of a
- * consumer that may make any call in any state.
+ * consumer that may make most calls in any state.
  */
 #include "proto/cm_fsm.c"
 

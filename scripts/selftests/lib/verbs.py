@@ -98,7 +98,7 @@ class End(Memory, Connections, Queues, PlainTcp):
             return int(file.read())
 
     def counter_above(self, name, value):
-        """Wait for it. The core may show values that are up to 10 ms old."""
+        """Wait for it. The core may show values that are 10 ms and a tick old."""
         end = time.monotonic() + PATIENCE
         while self.counter(name) <= value:
             if time.monotonic() > end:

@@ -13,7 +13,8 @@
  * Contexts. Sockets and QPs call back in softirq or in process context. These callbacks record in
  * &struct kiw_ep.facts what could not be observed later, and queue the endpoint's work item. The
  * work item runs in process context under the endpoint's mutex. It checks the present state and
- * @facts, and does not count notifications, so events can neither be lost nor overtake each other.
+ * @facts, and does not count notifications, so an event cannot be lost. What arrived after the
+ * deadline has passed can still be handled before it.
  * It does not wait for a peer, and for other work items only where it needs a lock that they hold.
  * iw_cm's handler is called under the mutex; it only queues, and never calls back.
  *
