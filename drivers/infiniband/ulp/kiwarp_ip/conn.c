@@ -3,11 +3,12 @@
  * Connections towards rdma_cm.
  *
  * Owns: the lifetime of &struct kip_conn. The interface's work item allocates a connection, or
- * rdma_cm's handler does for a Request. The connection belongs to the interface until
- * kip_conn_give_up(). After that it belongs to its own work item, which frees everything and
- * may take as long as rdma_cm and the driver need. The work item therefore uses nothing of the
- * interface, which may be long gone. The workqueue is common to all interfaces and runs a limited
- * number of work items at a time, so none may wait for a peer.
+ * rdma_cm's handler does for a Request. One that gets no cm_id, or whose Request cannot be noted,
+ * is freed at once. Any other belongs to the interface until kip_conn_give_up(). After that it
+ * belongs to its own work item, which frees everything and may take as long as rdma_cm and the
+ * driver need. That work item therefore uses nothing of the interface, which may be gone. Its
+ * workqueue is common to all interfaces and runs a limited number of work items at a time, so none
+ * should wait for a peer: see kip_conn_qp_free().
  *
  * rdma_cm calls the handler with a mutex held. The handler only takes spinlocks. It notes events,
  * starts to resolve a route, and lets rdma_cm reject a Request that cannot be noted; the
@@ -231,8 +232,8 @@ struct kip_conn *kip_conn_listen(struct kip_dev *dev)
  * from it.
  *
  * Context: process, may sleep; the interface's work item.
- * Return: the connection, for which %KIP_CE_ROUTED or one of %KIP_CE_OVER will be noted, or an
- * ERR_PTR().
+ * Return: the connection, or an ERR_PTR(). %KIP_CE_ROUTED or one of %KIP_CE_OVER will be noted for
+ * the connection, unless it is given up before.
  */
 struct kip_conn *kip_conn_resolve(struct kip_dev *dev, const u8 *lladdr)
 {
@@ -302,7 +303,7 @@ int kip_conn_accept(struct kip_conn *conn, const struct kip_wire_pdata *pdata)
 /**
  * kip_conn_reject() - reject a Request
  * @conn: connection of the Request; the caller gives it up afterwards
- * @pdata: private data of the reject; they must contain the QPN (RFC 4755 3.2)
+ * @pdata: private data of the reject, which must contain the QPN (RFC 4755 3.2)
  *
  * Context: process, may sleep; the interface's work item.
  */

@@ -22,7 +22,7 @@ struct kip_poller;
 struct kip_conn;
 struct net;
 
-/* Completions taken from a connection at a time */
+/* Maximum number of completions taken from a connection at a time */
 #define KIP_RX_BATCH		16
 #define KIP_TX_RING		64
 /*
@@ -92,7 +92,7 @@ struct kip_tx_slot {
  * @cqe: identifies the message in a completion
  * @conn: the connection it belongs to; NULL until @wire is mapped
  * @dma: DMA address of @wire
- * @is_busy: posted and not completed
+ * @is_busy: posted, and its Send has not succeeded yet
  * @wire: the message
  */
 struct kip_tx_control {
@@ -137,18 +137,19 @@ struct kip_tx_control {
  * @control: control messages; @peer's lock
  * @credit: flow control; @peer's lock
  * @is_established: rdma_cm has said so
- * @is_up: packets may be sent; @peer's lock
+ * @is_up: packets may be sent, by a responder once @has_heard; @peer's lock
  * @is_broken: work requests have failed since @broken_at; @peer's lock
  * @broken_at: when that began, in jiffies
  * @has_heard: something has been received; @peer's lock
  * @is_blocked: packets have been waiting for credit since @blocked_at; @peer's lock
  * @blocked_at: when that began, in jiffies
- * @seen_tail: @tx_tail when it last moved, or when no packet was in flight; @peer's lock
- * @seen_at: when that was, in jiffies
- * @heard_at: when something was last received, in jiffies
- * @sent_at: when data was last sent, in jiffies
+ * @seen_tail: @tx_tail when the interface's work item last found that it had moved, or that no
+ *	packet was in flight; @peer's lock
+ * @seen_at: when that was, or when the connection came up, in jiffies
+ * @heard_at: when something was last received, or the connection came up, in jiffies
+ * @sent_at: when data was last sent, or the connection came up, in jiffies
  * @probed_at: when a PROBE was last requested, in jiffies
- * @data_at: when data was last sent or received, in jiffies
+ * @data_at: when data was last sent or received, or the connection came up, in jiffies
  */
 struct kip_conn {
 	struct rdma_cm_id *id;

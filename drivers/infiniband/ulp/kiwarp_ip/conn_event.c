@@ -2,8 +2,8 @@
 /*
  * Events of connections, which wait for the interface's work item (control.c).
  *
- * They are noted by rdma_cm's handler, by the handlers of the QP and the completion queue, and by
- * the receive path, which all run in other contexts than that work item.
+ * They are noted by rdma_cm's handler, by the handler of events of the QP and the completion queue,
+ * and by the receive path.
  */
 #include "conn.h"
 #include "dev.h"

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The RDMA resources of a connection: protection domain, completion queue, queue pair, and the
- * memory of its receives. They are created before the Request or the Reply is sent, so every
- * receive that is announced to the peer has been posted by then.
+ * memory of its receives. They are created, and the receives are posted, before the Request or the
+ * Reply is sent.
  *
- * They are freed without draining: the memory is no longer in use when rdma_destroy_qp()
- * returns, and completions that were not polled disappear with the completion queue.
+ * They are freed without draining: the driver no longer uses the memory when rdma_destroy_qp()
+ * returns, and completions that were not polled disappear with the completion queue. TCP below a
+ * driver that sends without copying, like siw, may still send pages of packets. It has its own
+ * references to them.
  */
 #include <linux/errno.h>
 #include <linux/slab.h>
@@ -34,7 +36,7 @@ static void qp_event(struct ib_event *event, void *context)
 static int qp_make_cq(struct kip_dev *dev, struct kip_conn *conn)
 {
 	struct ib_cq_init_attr attr = {
-		/* Room for everything posted, and for what a driver adds when it flushes */
+		/* Room for everything that can be posted, and some more */
 		.cqe = KIP_TX_RING + KIP_TX_CONTROL + conn->nr_rx + 8,
 		.comp_vector = dev->next_poller % conn->id->device->num_comp_vectors,
 	};
@@ -79,11 +81,12 @@ static int qp_make(struct kip_conn *conn)
 }
 
 /*
- * Bytes of the receives of all interfaces whose limit their own administrator sets. Root of another
- * user namespace can create any number of interfaces there, so the limit is common to all of them.
- * The namespace of the underlay decides: its administrator creates the interface and writes its
- * settings. An interface that was moved to a container keeps the limit that its creator has set.
- * Only the host's administrator can set rx_mem above the default, which exempts an interface.
+ * Bytes of the receives of all interfaces whose underlay is outside of the initial user namespace,
+ * and whose rx_mem is not above the default. Root of another user namespace can create any number
+ * of interfaces there, so the limit is common to all of them. The namespace of the underlay
+ * decides: its administrator creates the interface and sets rx_mem. An interface that was moved to
+ * a container keeps the limit that its creator has set. Only the host's administrator can set
+ * rx_mem above the default, which exempts an interface.
  */
 static atomic64_t foreign_bytes;
 
@@ -156,7 +159,7 @@ int kip_conn_qp_make(struct kip_dev *dev, struct kip_conn *conn)
 
 /**
  * kip_conn_qp_free() - free what kip_conn_qp_make() created, completely or in part
- * @conn: the connection; it is given up, and nobody else uses it
+ * @conn: the connection; it is given up, and no sender or poller uses it any more
  *
  * For an established connection, rdma_disconnect() first asks for an orderly end. A connection that
  * is starting up is ended by destroying its QP, which makes the driver give up. rdma_disconnect()

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Connection management: one work item per interface makes, accepts and ends connections.
+ * Connection management: one work item per interface makes, accepts and ends connections. Stop ends
+ * those that are left.
  *
  * As a single work item makes the decisions, it needs no lock for them, and can call rdma_cm
  * without holding one. It never takes the RTNL and does not wait for a peer, so stop can wait for
  * it under the RTNL. (siw waits for the peer's TCP in rdma_connect(), and iw_cm for the port mapper
  * if that is used.)
  *
- * Its inputs are events of connections (conn_event.c), wishes of senders for a connection (tx.c),
- * and the passage of time. proto/peer_fsm.c defines the state machine of a peer;
- * control_handle_event() executes it and is the only writer of a peer's state.
+ * It reacts to events of connections (conn_event.c), to wishes of senders for a connection (tx.c),
+ * and to the passage of time. proto/peer_fsm.c defines the state machine of a peer;
+ * control_handle_event() executes it, and writes the state of a peer after its creation.
  */
 #include "control.h"
 
@@ -26,14 +27,14 @@
 #include "tx.h"
 
 #define TICK			(HZ / 4)
-/* Usually enough for the previous listener to end, which still occupies the port */
+/* First delay after a failure: the previous listener may still occupy the port */
 #define RELISTEN_MIN		(HZ / 32)
 #define RELISTEN_MAX		HZ
 /* A silent peer is probed, then given up; TCP below needs more time than RFC 4755 7.1 advises */
 #define PROBE_AFTER		(2 * HZ)
 #define SILENT_AFTER		(5 * HZ)
 #define STALLED_AFTER		(5 * HZ)
-/* rdma_cm tells why a connection does not work any more, usually at once */
+/* Time for rdma_cm to tell why a connection does not work any more */
 #define BROKEN_AFTER		HZ
 #define FORGET_AFTER		(60 * HZ)
 #define BACKOFF_MAX_S		30
@@ -214,7 +215,7 @@ static unsigned long control_deadline(const struct kip_peer *peer)
 		return 2 * HZ;
 	case KIP_PS_BACKOFF:
 		s = min(1U << min(peer->tries - 1, 5U), BACKOFF_MAX_S);
-		/* Random, so that two ends that fail together do not retry together */
+		/* Random, so that two ends that fail together rarely retry together */
 		return s * HZ / 2 + get_random_u32() % (s * HZ / 2 + 1);
 	default:
 		return 0;
@@ -333,7 +334,7 @@ static struct kip_peer *control_request_peer(struct kip_dev *dev, const u8 *llad
 	if (!peer && kip_peer_count(dev, lladdr) < KIP_MAX_PEERS_PER_GID)
 		peer = kip_peer_get(dev, lladdr);
 	rcu_read_unlock();
-	/* Only this work item removes peers, so the peer stays without RCU */
+	/* This work item, or stop when that is idle, removes peers: the peer stays without RCU */
 	return peer;
 }
 
@@ -585,8 +586,8 @@ static unsigned long control_delay(const struct kip_dev *dev)
 
 /*
  * Senders may still be running. So no connection is given up before all peers have been detached
- * from theirs, after which only pollers can find it. These also use its peer, so peers are removed
- * last, and RCU keeps them alive.
+ * from theirs, after which senders cannot find it any more. Pollers still can, and use its peer. So
+ * peers are removed last, and RCU keeps them alive.
  */
 static void control_give_up_all(struct kip_dev *dev)
 {
@@ -675,8 +676,8 @@ void kip_control_start(struct kip_dev *dev)
  * kip_control_stop() - end all connections and forget all peers
  * @dev: the interface
  *
- * On return no connection refers to the interface any more. Their slow teardown continues in
- * the background.
+ * On return the connections are detached from the interface. Their slow teardown continues in the
+ * background.
  *
  * Context: process, may sleep; RTNL held, which the work item does not take.
  */

@@ -5,8 +5,8 @@
  * The datagram service (udp.c), the NAPI instances (pollers) and the work item of control.c run
  * only between open and stop, while the underlay has an address. Stop proceeds in this order: the
  * stack sends no more packets; connections are given up; the datagram service is closed; the
- * pollers are disabled. All of this runs under the RTNL, and no step waits for a peer, except as
- * control.c says.
+ * pollers are disabled; pending ICMP errors are discarded. All of this runs under the RTNL, and no
+ * step waits for a peer, except as control.c says.
  */
 #include "dev.h"
 
@@ -36,7 +36,7 @@ static LIST_HEAD(all_devs);
 
 /* Operations of the net device */
 
-/* The interface has a carrier when it is running, has an address, and the underlay works */
+/* The interface has a carrier when it is running, has an address, and the underlay has a carrier */
 static void dev_update_carrier(struct kip_dev *dev)
 {
 	if (dev->local.sa.sa_family == AF_UNSPEC || !dev->is_running)
@@ -117,7 +117,7 @@ static int dev_ndo_change_mtu(struct net_device *netdev, int mtu)
 	const int old = netdev->mtu;
 
 	WRITE_ONCE(netdev->mtu, mtu);
-	/* Existing receives are too short */
+	/* Existing receives may be too short */
 	if (mtu > old)
 		kip_control_renew(dev);
 	return 0;
@@ -228,7 +228,7 @@ static void dev_write_address(struct kip_dev *dev)
  * kip_dev_new_address() - update the link-layer address
  * @dev: the interface; its settings or its underlay have changed
  *
- * Restarts the interface if it is up, and announces the address to its neighbours.
+ * Restarts the interface if it is up. If that succeeds, announces the address to its neighbours.
  *
  * Context: process, may sleep; RTNL held.
  */
@@ -453,7 +453,7 @@ static int dev_on_inetaddr(struct notifier_block *nb, unsigned long event, void 
 	return NOTIFY_DONE;
 }
 
-/* Called in any context, and a new address is rarely usable yet: look at it later */
+/* Called in atomic context, and a new address may not be usable yet: look at it later */
 static int dev_on_inet6addr(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	dev_look_soon();

@@ -31,7 +31,7 @@ struct kip_conn;
 #define KIP_MAX_PEERS_PER_GID	32
 #define KIP_IDLE_S		300
 #define KIP_LEARN_S		300
-/* Bytes of packets that wait in the queues of all peers */
+/* Maximum number of bytes of packets that wait in the queues of all peers */
 #define KIP_QUEUES_BYTES	(64U << 20)
 #define KIP_POLLERS		4
 #define KIP_HASH_BITS		8
@@ -61,7 +61,8 @@ struct kip_poller {
  * @max_conns: maximum number of connections
  * @idle_s: seconds after which an unused connection ends; 0: never
  * @rx_mem: maximum memory of receives, in bytes
- * @learn_s: seconds of silence after which a learned peer is forgotten; 0: none are learned
+ * @learn_s: seconds of silence after which a learned peer without a connection is forgotten; 0:
+ *	none are learned
  * @is_connected: connected mode: connections are made
  * @has_listed_only: refuse datagrams and Requests from nodes that are not listed
  */
@@ -84,7 +85,7 @@ struct kip_settings {
  * @netdev: the net_device this belongs to
  * @lower: the underlay; referenced from newlink to dellink
  * @lower_tracker: tracker of that reference
- * @net: network namespace of the underlay, where all sockets are
+ * @net: network namespace of the underlay; the datagram service and the cm_ids are in it
  * @is_foreign: @net is outside of the initial user namespace, so that common limits apply
  * @entry: entry in the list of all interfaces; RTNL
  * @settings: written under RTNL
@@ -92,7 +93,7 @@ struct kip_settings {
  *	nothing runs
  * @is_running: @work may run; written under RTNL
  * @instance: a number chosen whenever @work is started
- * @serial: number of Requests made since then; used by @work
+ * @serial: counts attempts to send a Request since then; used by @work
  * @nr_requests: Requests of peers that @work has not looked at yet
  * @stats: per-CPU counters
  * @is_posting: per CPU: it is posting to a connection; bottom halves are disabled
@@ -101,13 +102,13 @@ struct kip_settings {
  * @peers: peers by address; read under RCU
  * @nr_peers: number of peers
  * @queues_bytes: bytes in the queues of all peers
- * @wishes: peers with packets and no connection
+ * @wishes: peers to which a sender wants a connection
  * @event_lock: protects @events, and events and event_entry of connections; any context
  * @events: connections with pending events
  * @work: work item that handles all connections
  * @conns: the listener and all connections, but for Requests that @work has not looked at yet; used
  *	by @work, or by stop when it is idle
- * @nr_conns: number of connections that have receives
+ * @nr_conns: number of connections that receives are accounted to
  * @rx_mem: bytes of these receives
  * @listener: NULL when there is none; used by @work, or by stop when it is idle
  * @relisten_at: when to try to listen again, in jiffies
@@ -115,7 +116,7 @@ struct kip_settings {
  * @pollers: NAPI instances that poll for completions
  * @nr_pollers: number of pollers in use
  * @next_poller: selects the poller of the next connection
- * @too_big: packets that are too long; their senders get an ICMP error
+ * @too_big: packets that are too long, and for which an ICMP error is to be sent
  * @too_big_work: work item that sends these errors
  */
 struct kip_dev {

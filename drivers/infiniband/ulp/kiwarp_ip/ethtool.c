@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* ethtool -S, -i. The core calls these functions in process context with the RTNL held. */
+/*
+ * ethtool -S, -i, and the state of the link. The core calls these functions in process context with
+ * the RTNL held.
+ */
 #include "ethtool.h"
 
 #include <linux/ethtool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* ethtool -S, -i */
+/* ethtool -S, -i, and the state of the link */
 #ifndef KIP_ETHTOOL_H
 #define KIP_ETHTOOL_H
 

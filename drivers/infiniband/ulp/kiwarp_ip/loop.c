@@ -3,10 +3,11 @@
  * Recognises packets that are TCP segments of the interface's own connections.
  *
  * If the route to a peer leads through the interface itself, the TCP segments of the connection to
- * that peer arrive here. TCP sends them with its socket locked, and a software driver locks the
- * same socket to post, so such a segment must never be posted. It is recognised by its source
+ * that peer arrive here. TCP usually sends them with its socket locked, and a software driver locks
+ * the same socket to post, so such a segment must not be posted. It is recognised by its source
  * address and ports, or by those of the socket that sent it, as a tunnel may have wrapped the
- * segment.
+ * segment. A segment from another socket, such as TCP's control socket, is not recognised inside a
+ * tunnel, in a later fragment, or behind IPv6 extension headers.
  */
 #include "loop.h"
 
@@ -105,7 +106,8 @@ static bool loop_flow_is_own(const struct loop_flow *flow, const u8 *own)
  * @own: link-layer address of the interface
  *
  * Context: any.
- * Return: whether it comes from the interface's address below, from or to its port.
+ * Return: whether it is recognised as a TCP segment from the interface's address below, from or to
+ * its port.
  */
 bool kip_loop_is_own(const struct sk_buff *skb, const u8 *own)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Recognises packets that are TCP segments of the interface's own connections. */
+/* Recognises most packets that are TCP segments of the interface's own connections. */
 #ifndef KIP_LOOP_H
 #define KIP_LOOP_H
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * kiwarp_ip: IP over connected mode (RFC 4755) on any iWARP device.
+ * kiwarp_ip: IP over connected mode (after RFC 4755) on iWARP devices.
  *
  * Module init and exit: sets up what interfaces depend on. Interfaces are created by
- * `ip link add` (netlink.c) and deleted at the latest when the module is removed. A connection
- * may outlive its interface in the reap workqueue, which is therefore drained last.
+ * `ip link add` (netlink.c) and deleted at the latest when the module is removed. A connection may
+ * outlive its interface in the reap workqueue, which is therefore drained after the interfaces are
+ * gone.
  */
 #include <linux/module.h>
 #include <linux/workqueue.h>
@@ -16,7 +17,7 @@
 
 /* For work items that may sleep but do not wait for a peer, except as control.c says */
 struct workqueue_struct *kip_wq;
-/* Frees connections, which may take a while; separate so that nothing else waits for it */
+/* Frees connections, which may take a while; separate, so other work items do not wait for it */
 struct workqueue_struct *kip_reap_wq;
 
 static int __init kip_init(void)

@@ -4,8 +4,9 @@
  *
  * Senders look up peers under RCU. The first packet that may use a connection to a node, or a
  * Request from it, creates its peer. The interface's work item removes a peer that has no
- * connection and has not been sent anything for a while. A sender that finds a peer which is being
- * removed sees is_dead, or its packet is dropped with the peer's queue.
+ * connection and has not been sent anything for a while. Stop removes all. A sender that finds a
+ * peer which is being removed either sees is_dead, or what it puts into the peer's queue is dropped
+ * with that queue.
  */
 #include "peer.h"
 
@@ -51,7 +52,8 @@ static u32 peer_hash(const u8 *lladdr)
  * @dev: the interface
  * @lladdr: its address; flags are ignored
  *
- * Context: any; in an RCU read-side critical section that lasts as long as the peer is used.
+ * Context: any; in an RCU read-side critical section. Unless the interface's work item calls, which
+ * removes peers, the section lasts as long as the peer is used.
  * Return: the peer, or NULL.
  */
 struct kip_peer *kip_peer_find(struct kip_dev *dev, const u8 *lladdr)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Peers: the nodes that packets go to, with at most one connection each (RFC 4755 2.3). */
+/* Peers: the nodes that packets go to, with at most one connection each. */
 #ifndef KIP_PEER_H
 #define KIP_PEER_H
 
@@ -19,7 +19,7 @@ struct kip_dev;
 #define KIP_QUEUE_BYTES		(4U << 20)
 
 /**
- * struct kip_peer - a node that packets are sent to
+ * struct kip_peer - a node that packets are sent to, or that has sent a Request
  * @node: entry in the interface's table; RCU
  * @rcu: frees the peer after a grace period
  * @lladdr: its link-layer address, flags zeroed
@@ -31,12 +31,12 @@ struct kip_dev;
  * @mtu: length in bytes of the longest packet that its connection takes
  * @queue: packets waiting for a connection or for credit
  * @queue_bytes: bytes in @queue
- * @used_at: when a packet was last sent to it, in jiffies
+ * @used_at: when a packet was last to be sent to it, or when it was created, in jiffies
  * @deadline: when the state times out, in jiffies; work item only
  * @has_deadline: the state has a timeout; work item only
  * @tries: times that it entered BACKOFF since its last connection came up; the work item writes it
  * @is_known: @instance and @serial are known; work item only
- * @instance: from the Request or the Reply of its last connection
+ * @instance: from the last of its Requests that was to be accepted, or of its Replies that was used
  * @serial: from the same message
  */
 struct kip_peer {

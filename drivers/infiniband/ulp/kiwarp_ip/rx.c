@@ -6,8 +6,8 @@
  * so it never overruns. A few NAPI instances, the pollers, share the connections. The queue's
  * completion handler puts the connection on its poller's list. The poller takes it off and polls.
  * It puts the connection back if there may be more completions, and otherwise arms the queue. At
- * any time a connection with completions is on the list, being polled, or armed, or its handler is
- * about to be called.
+ * any time a connection that has completions and is not given up is on the list, being polled, or
+ * armed, or its handler is about to be called.
  *
  * A receive is posted again before its packet is delivered, so the peer's credit is always
  * backed by posted receives. The packet keeps its memory, and the receive gets new memory. If
@@ -169,7 +169,7 @@ int kip_rx_make(struct kip_conn *conn)
 
 /**
  * kip_rx_free() - free the receives of a connection
- * @conn: the connection; its queue pair is destroyed
+ * @conn: the connection; it has no queue pair any more
  *
  * Context: process, may sleep.
  */
@@ -304,7 +304,7 @@ static bool rx_make_ready(struct kip_conn *conn)
  * @cq: the completion queue
  * @context: the connection
  *
- * In process context it disables bottom halves, so that NAPI runs when it enables them again.
+ * With interrupts on it disables bottom halves, so that NAPI can run when it enables them again.
  *
  * Context: any.
  */

@@ -227,7 +227,8 @@ static bool sockaddr_is_of_netdev(const union kip_sockaddr *addr, struct net_dev
  * @addr: socket address to write; AF_UNSPEC if there is none
  * @netdev: the underlay
  * @port: port to set
- * @before: the address in use, which is kept as long as the underlay has it
+ * @before: the address in use, which is kept as long as the underlay has it and, if it is an IPv6
+ *	address, it is not tentative
  *
  * Otherwise chooses the first global IPv4 address that is not secondary, or else the first global
  * IPv6 address that is neither tentative, deprecated nor temporary.
@@ -258,13 +259,14 @@ bool kip_sockaddr_of_netdev(union kip_sockaddr *addr, struct net_device *netdev,
 }
 
 /**
- * kip_sockaddr_is_pending() - check whether the underlay will soon have an address
+ * kip_sockaddr_is_pending() - check whether the underlay may soon have an address
  * @netdev: the underlay
  *
  * The caller has to poll, as no notifier tells of the end of duplicate address detection.
  *
  * Context: process; RTNL held.
- * Return: whether the underlay is up and a global IPv6 address is tentative.
+ * Return: whether the underlay is up and has a global IPv6 address that is tentative and has not
+ * failed that detection.
  */
 bool kip_sockaddr_is_pending(struct net_device *netdev)
 {

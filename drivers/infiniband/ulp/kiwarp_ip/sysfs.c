@@ -2,8 +2,8 @@
 /*
  * Settings: /sys/class/net/NAME/mode, where users of IPoIB expect it, and the files in
  * /sys/class/net/NAME/kiwarp_ip/. When a value is refused, the kernel log tells why, except where
- * errno does: a peer that is already listed, or not, no memory, no permission. Messages to
- * others than the host's administrator are ratelimited.
+ * errno does: a peer that is already listed, or not, no memory, no permission, an interface that is
+ * being removed. Messages to others than the host's administrator are ratelimited.
  *
  * All settings but the mode affect the underlay, so they need CAP_NET_ADMIN over the underlay's
  * network namespace: the interface itself may have been moved to a container.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Path MTU: every peer has its own MTU (RFC 4755 7.2), and ICMP tells it to senders of longer
- * packets.
+ * Path MTU: each connection has its own MTU (RFC 4755 7.2), and datagrams have another one. ICMP
+ * tells it to senders of longer packets, if they can be told.
  *
  * The route of a local sender is updated at once. A work item sends the ICMP message, because
  * the transmit queue's lock may be held when a packet turns out to be too long, and the message
@@ -54,10 +54,10 @@ static void too_big_work(struct work_struct *work)
 }
 
 /**
- * kip_too_big() - drop a packet that is too long for its peer and tell its sender
+ * kip_too_big() - drop a packet that is too long and tell its sender, if that is possible
  * @dev: the interface
  * @skb: starts at its IP header; consumed
- * @mtu: length in bytes of the longest packet that the peer takes
+ * @mtu: length in bytes of the longest packet that could be sent
  *
  * Context: softirq, or process with bottom halves disabled.
  */

@@ -2,8 +2,9 @@
 /*
  * The transmit path.
  *
- * ndo_start_xmit looks up the peer and puts the packet into the peer's queue. kip_tx_run()
- * takes packets from that queue and posts as many Sends as there are credits and free slots.
+ * Packets that may use a connection: ndo_start_xmit looks up the peer and usually puts the packet
+ * into the peer's queue; other packets go to the datagram service (udp.c). kip_tx_run() takes
+ * packets from that queue and posts as many Sends as there are credits and free slots.
  * Each batch of completions may free some of both, so it runs again after each batch. A slow
  * peer thus fills its own queue. The queues are bounded, each and all together, and further
  * packets are dropped. A packet stays charged to its socket until its Send completes, which
@@ -88,9 +89,9 @@ static int tx_fragment_done(struct net *net, struct sock *sk, struct sk_buff *sk
 }
 
 /*
- * Sends a packet to all nodes in fragments. Its sender could not be told to send shorter ones: IPv4
- * has no ICMP errors about multicasts (RFC 1122 3.2.2), and the default route to them remembers no
- * MTU.
+ * Sends a packet to all nodes in fragments. Usually its sender could not be told to send shorter
+ * ones: IPv4 has no ICMP errors about multicasts (RFC 1122 3.2.2), and a default route remembers no
+ * MTU for them.
  */
 static void tx_fragment(struct kip_dev *dev, struct sk_buff *skb, u32 mtu)
 {
@@ -100,7 +101,7 @@ static void tx_fragment(struct kip_dev *dev, struct sk_buff *skb, u32 mtu)
 	/* The queue discipline may have overwritten it: options go into each fragment */
 	memset(IPCB(skb), 0, sizeof(*IPCB(skb)));
 	IPCB(skb)->frag_max_size = mtu;
-	/* Each fragment has counted itself, so a failure here is a lack of memory for one */
+	/* Each fragment has counted itself; a failure here is usually a lack of memory for one */
 	if (ip_do_fragment(dev_net(dev->netdev), NULL, skb, tx_fragment_done)) {
 		kip_count(dev, KIP_STAT_TX_NO_MEMORY);
 		DEV_STATS_INC(dev->netdev, tx_dropped);
@@ -354,7 +355,7 @@ void kip_tx_run(struct kip_dev *dev, struct kip_peer *peer)
  * @wc: the completion, a successful one
  * @sent: the packets are added here; the caller frees them
  *
- * Context: softirq.
+ * Context: softirq, or process with bottom halves disabled.
  */
 void kip_tx_done(struct kip_conn *conn, const struct ib_wc *wc, struct sk_buff_head *sent)
 {
@@ -457,7 +458,7 @@ static bool tx_by_peer(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladd
 	struct kip_peer *peer;
 	bool is_dead, done;
 
-	/* If the peer is dead, the next lookup finds or makes another one. */
+	/* If the peer is dead, the next lookup does not find it again. */
 	while ((peer = kip_peer_get(dev, lladdr))) {
 		spin_lock_bh(&peer->lock);
 		is_dead = peer->is_dead;
@@ -519,7 +520,7 @@ netdev_tx_t kip_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	u8 lladdr[KIP_ADDR_LEN];
 
 	/*
-	 * If the route to the peer leads through this very interface, the segments of a Send
+	 * If the route to the peer leads through this very interface, the segments of a Send may
 	 * arrive here while it is being posted, with the peer's lock held.
 	 */
 	if (this_cpu_read(*dev->is_posting)) {
@@ -574,7 +575,7 @@ int kip_tx_make(struct kip_conn *conn)
 
 /**
  * kip_tx_free() - free what kip_tx_make() made, and the packets in flight
- * @conn: the connection; its queue pair has been destroyed
+ * @conn: the connection; it has no queue pair any more
  *
  * Context: process, may sleep.
  */

@@ -3,11 +3,10 @@
  * The datagram service: broadcast, multicast, address resolution, and unicast packets for
  * nodes without a connection.
  *
- * There are two sockets. The unicast socket is bound to the local address; it sends all
+ * There are up to two sockets. The unicast socket is bound to the local address; it sends all
  * datagrams and receives those that are sent to it. The multicast socket is bound to the group's
  * address and receives what is sent to the group; it exists only if a group is joined. Work items
- * send and receive: there are few packets, and the socket locks then do not nest in those of the
- * sockets above the interface.
+ * send and receive, so the socket locks do not nest in those of the sockets above the interface.
  *
  * Joining and leaving a group may require the RTNL. So open and stop do this, because they hold it.
  */
@@ -35,7 +34,7 @@
 #define QUEUE_MAX	256
 /* Maximum number of datagrams received per run of the work item */
 #define RX_BURST	64
-/* Packets sent per run of the work item, each to as many nodes as are listed */
+/* Maximum number of packets sent per run of the work item, each to one node or to all */
 #define TX_BURST	16
 #define BUFFER		(sizeof(struct kip_wire_dgram) + KIP_DGRAM_MTU_MAX + 1)
 /* Headroom that a packet needs to become a datagram */
@@ -118,7 +117,7 @@ static bool udp_listed_is_connected(struct kip_dev *dev, const struct kip_listed
 	return is_up;
 }
 
-/* A datagram's source address may be forged, so a learned node must be heard from regularly */
+/* A datagram's source may be forged, so a learned node must be heard from, or be connected */
 static void udp_listed_expire(struct kip_dev *dev)
 {
 	const unsigned long time = (unsigned long)READ_ONCE(dev->settings.learn_s) * HZ;
@@ -184,8 +183,9 @@ static bool udp_listed_make_room(struct kip_dev *dev, bool is_learned)
  * @addr: where it listens
  * @is_learned: added because of a datagram; an entry made by the administrator never expires
  *
- * From now on the node gets copies of broadcast and multicast packets. When the list is full, the
- * administrator's entry takes the place of a learned one, if there is one.
+ * From now on the node gets copies of broadcast and multicast packets, if its address is of the
+ * family of the local one. When the list is full, the administrator's entry takes the place of a
+ * learned one, if there is one.
  *
  * Context: any but hard interrupts.
  * Return: 0, -EEXIST when it is already listed (0 if the administrator lists a learned one),
@@ -247,9 +247,9 @@ int kip_udp_unlist(struct kip_dev *dev, const union kip_sockaddr *addr)
 
 /**
  * kip_udp_new_port() - use the interface's new port for listed nodes
- * @dev: the interface; its port has changed, and its sockets have the new one
+ * @dev: the interface; its port has changed, and its sockets, if open, have the new one
  *
- * A node that the administrator lists has the port of the interface. A learned one has the port
+ * A node that the administrator lists gets the port of the interface. A learned one has the port
  * from which it was heard, which will hardly remain, so it is forgotten until it is heard again.
  *
  * Context: process; RTNL held.
@@ -445,7 +445,7 @@ static bool udp_sender_is_good(struct kip_dev *dev, const union kip_sockaddr *fr
 		kip_count(dev, KIP_STAT_RX_UDP_SENDER);
 		return false;
 	}
-	/* With a group, every node receives the datagrams for all nodes anyway */
+	/* With a group, its nodes receive the datagrams for all nodes anyway */
 	if (!is_listed && dev->settings.learn_s && !udp->multicast.sock &&
 	    !kip_udp_list(dev, from, true))
 		kip_count(dev, KIP_STAT_PEERS_LEARNED);
@@ -592,7 +592,7 @@ static int udp_open_port(struct kip_port *port, const union kip_sockaddr *addr)
 	ret = sock_create_kern(dev->net, at.sa.sa_family, SOCK_DGRAM, IPPROTO_UDP, &port->sock);
 	if (ret)
 		return ret;
-	/* Both sockets allow fragmentation (RFC 4391 7) */
+	/* Allow fragmentation: the MTU of RFC 4391 7 may be larger than that of the path */
 	if (at.sa.sa_family == AF_INET)
 		ret = udp_set(port->sock, SOL_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DONT);
 	if (!ret)

@@ -37,8 +37,9 @@ struct kip_port {
  * struct kip_listed - a node that gets copies of broadcast and multicast packets
  * @entry: entry in the list
  * @addr: where it listens
- * @is_learned: added by a datagram; otherwise by the administrator
- * @heard_at: when the node was last heard of, in jiffies; used for learned nodes
+ * @is_learned: added by a datagram, and not listed by the administrator
+ * @heard_at: when the node was last heard of or found to be connected, in jiffies; used for learned
+ *	nodes
  */
 struct kip_listed {
 	struct list_head entry;

@@ -5,7 +5,7 @@
 
 #include <linux/workqueue.h>
 
-/* The new name of system_wq, whose use is reported in the kernel log since 7.0 */
+/* The new name of system_wq */
 #ifndef KIW_HAS_SYSTEM_PERCPU_WQ
 #define system_percpu_wq system_wq
 #endif

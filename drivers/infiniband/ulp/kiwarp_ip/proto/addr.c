@@ -3,7 +3,7 @@
  * Link-layer addresses.
  *
  * An address is 20 octets: the first holds flags, the next three the QPN, and the rest the
- * GID. On iWARP the QPN is a port number, the same for UDP and TCP, and the GID is the IP
+ * GID. On iWARP the QPN of a node is a port number, the same for UDP and TCP, and its GID is the IP
  * address of the underlay.
  *
  * The functions keep no state and may be called in any context.
@@ -135,8 +135,8 @@ static bool addr_is_usable_ipv4(const u8 *ip)
  * kip_addr_is_valid() - check that a node can have this address
  * @lladdr: address
  *
- * The QPN must be a port number. The GID must be a unicast address: an IPv4 one other than
- * loopback, or a global or unique local IPv6 one.
+ * The QPN must be a port number. The GID must be a unicast address: an IPv4 one that is neither
+ * loopback nor in 0.0.0.0/8 or 224.0.0.0/3, or an IPv6 one in 2000::/3 or fc00::/7.
  *
  * Context: any.
  * Return: whether the address is valid.

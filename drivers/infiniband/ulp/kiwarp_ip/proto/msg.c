@@ -152,8 +152,8 @@ void kip_dgram_build(struct kip_wire_dgram *wire, u16 type, u16 pkey, u32 qkey, 
  * @len: octets of the payload
  * @pkey: the local partition
  * @qkey: Q_Key of the link
- * @type: set to the EtherType of the packet
- * @to_group: set to whether the datagram is for every node
+ * @type: set to the EtherType of the packet, if %KIP_DGRAM_OK is returned
+ * @to_group: set to whether the datagram is for every node, likewise
  *
  * Context: any.
  * Return: %KIP_DGRAM_OK, or the reason to drop it.

@@ -50,7 +50,7 @@ enum kip_way {
  * @KIP_DGRAM_OK: it carries a packet
  * @KIP_DGRAM_SHORT: nothing follows the header, or the header is incomplete
  * @KIP_DGRAM_BAD_VERSION: unknown version
- * @KIP_DGRAM_BAD_PKEY: sent to another partition (RFC 4391 4.1)
+ * @KIP_DGRAM_BAD_PKEY: sent to another partition (RFC 4391 9.1)
  * @KIP_DGRAM_BAD_QKEY: wrong Q_Key (RFC 4391 9.1.2)
  * @KIP_DGRAM_BAD_TYPE: a type that RFC 4391 6 does not list
  */

@@ -13,7 +13,7 @@
  * @KIP_REASON_CROSSED: both ends sent a Request, and the other one is used (RFC 4755 3.3)
  * @KIP_REASON_PKEY: the sender is in another partition
  * @KIP_REASON_MTU: its Receive MTU is below %KIP_RX_MTU_MIN
- * @KIP_REASON_FULL: no memory, no room for another connection, or no RDMA resources for it
+ * @KIP_REASON_FULL: no memory, no room for another peer or connection, or no RDMA resources for it
  * @KIP_REASON_BUSY: the interface does not take this Request: its mode is datagram, the sender
  *	is not listed, or the Request is stale
  * @KIP_REASON_FORMAT: the private data has another format, or contains an impossible address or
@@ -41,7 +41,7 @@ enum kip_reason {
  * @control_receives: control messages it can take in addition
  * @instance: a number that it chose when its interface came up, or when it last ended all
  *	connections
- * @serial: number of Requests it has made since then
+ * @serial: grows with each of its Requests since then
  */
 struct kip_pdata {
 	u32 qpn;

@@ -3,14 +3,14 @@
  * The state machine of a peer and its one connection.
  *
  *	initiator: NONE WISH > RESOLVING ROUTED > REQ_SENT ESTABLISHED > UP
- *	responder: any REQ_... > ACCEPTING ESTABLISHED > UP
+ *	responder: any REQ_... that is accepted > ACCEPTING ESTABLISHED > UP
  *
- * When Requests cross (RFC 4755 3.3), each end is in REQ_SENT when the other's Request arrives.
- * The end with the smaller address drops its own Request and accepts; the other end rejects and
- * stays in REQ_SENT. The reject and the Request it favours travel on different streams, so the
- * reject may arrive first: the peer is then YIELDED until that Request arrives. A Request may
- * also arrive after its sender has dropped it in favour of a connection that is already
- * established: REQ_STALE.
+ * When Requests cross (RFC 4755 3.3), each end is usually in REQ_SENT when the other's Request
+ * arrives. The end with the smaller address drops its own Request and accepts; the other end
+ * rejects and stays in REQ_SENT. The reject and the Request it favours travel on different streams,
+ * so the reject may arrive first: the peer is then YIELDED until that Request arrives or a time
+ * limit has passed. A Request may also arrive after its sender has dropped it in favour of a
+ * connection that is already accepted or established: REQ_STALE.
  *
  * A peer has a connection in RESOLVING, REQ_SENT, ACCEPTING and UP, and none in the other states.
  * So every transition from one of these four states includes DROP, unless the same connection

@@ -2,8 +2,8 @@
 /*
  * How the memory of a receive is split into pieces.
  *
- * Small pieces come first, so that a short message uses little memory. Sizes double, so that
- * a few pieces suffice and none is very large. With 6 SGEs a Receive MTU of 65524 needs
+ * Small pieces come first, so that a short message uses little memory. Sizes about double, so that
+ * a few pieces suffice. With 6 SGEs a Receive MTU of 65524 needs
  * 256 + 4 K + 4 K + 8 K + 16 K + 32 K bytes.
  */
 #include "rxplan.h"

@@ -50,7 +50,7 @@ struct kip_wire_hdr {
 
 static_assert(sizeof(struct kip_wire_hdr) == 4);
 
-/* Length of messages on a connection, header included */
+/* Limits of the Receive MTU, header included */
 #define KIP_RX_MTU_MIN		(1280 + 4)
 #define KIP_RX_MTU_MAX		(65520 + 4)
 
@@ -115,7 +115,7 @@ static_assert(sizeof(struct kip_wire_dgram) == 12);
  * @control_receives: receives that the sender keeps for control messages
  * @instance: a number that the sender chose when its interface came up, or when it last ended all
  *	connections
- * @serial: number of Requests that the sender has made since then; a Request counts itself
+ * @serial: grows with each Request of the sender since then; a Request has its own number
  */
 struct kip_wire_pdata {
 	__be32 qpn;
