@@ -99,7 +99,7 @@ struct kip_settings {
  * @is_posting: per CPU: it is posting to a connection; bottom halves are disabled
  * @udp: the datagram service
  * @lock: protects writes to @peers, @nr_peers, @wishes, and the entries of both lists
- * @peers: peers by address; read under RCU
+ * @peers: peers by address; read under RCU, or by @work, which removes peers
  * @nr_peers: number of peers
  * @queues_bytes: bytes in the queues of all peers
  * @wishes: peers to which a sender wants a connection

@@ -48,7 +48,7 @@ void kiw_ddp_encode_untagged(struct kiw_wire_untagged *hdr, u8 version, u8 opcod
 			     u16 payload_len, u32 inv_stag, u32 msn, u32 mo);
 
 /*
- * RFC 5041 5.1: turn the header of a segment with @before octets of payload into that of the
+ * RFC 5041 5.2: turn the header of a segment with @before octets of payload into that of the
  * next one, which has @payload_len octets and is otherwise the same
  */
 static inline void kiw_ddp_next_tagged(struct kiw_wire_tagged *hdr, u16 before, u16 payload_len)
@@ -71,7 +71,7 @@ static inline void kiw_ddp_next_untagged(struct kiw_wire_untagged *hdr, u16 befo
  * @seg: the previous FPDU, decoded without a fault; updated likewise
  *
  * Segments of a message that have the same length and are not the last differ only in the TO or the
- * MO, which grows by the length of the payload (RFC 5041 4.2, 4.3 and 5.3). kiw_ddp_decode() found
+ * MO, which grows by the length of the payload (RFC 5041 5.2 and 5.3). kiw_ddp_decode() found
  * no fault in the previous header. If this header has the same first eight octets (ULPDU_Length,
  * both control octets, STag) and the same queue and MSN, it has no fault either, and decodes to the
  * same values except for the TO or the MO, which cannot cause a fault. After the last segment of a

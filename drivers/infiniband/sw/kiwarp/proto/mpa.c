@@ -147,7 +147,7 @@ u32 kiw_mpa_strip(u8 *buf, u32 offset, u32 octets)
  * @octets: number of octets in @fpdu
  * @start: position of @fpdu in the stream
  *
- * Calls kiw_mpa_marker_agrees() for each marker.
+ * Calls kiw_mpa_marker_agrees() for each marker, until one does not agree.
  *
  * Context: Any.
  * Return: false: a marker and ULPDU_Length do not agree.

@@ -207,8 +207,8 @@ static u16 neg_own_depth(u16 wanted, u16 max)
  * @req: the Request to fill in
  *
  * RFC 6581 9.1, 9.2 and 10. Revision 2 is always enhanced, in order to negotiate IRD and ORD.
- * Even with an ORD of 0 we offer an RTR by RDMA Read: 9.1 lets the responder raise its IRD for
- * it, and kiw_mpa_conclude() checks whether it did.
+ * Even with an ORD of 0 we offer an RTR by RDMA Read, if the device can send one: 9.1 lets the
+ * responder raise its IRD for it, and kiw_mpa_conclude() checks whether it did.
  *
  * Context: Any.
  */

@@ -28,11 +28,12 @@
  *
  * Only the first fault is reported to the peer (RFC 5040 7.1 rule 4): a second one in
  * TERMINATE is ignored, and a valid Terminate is not answered. An ABORT does not keep the peer from
- * getting the Terminate: TCP takes it before the stream ends. CLOSE in IDLE is refused: in the
- * verbs, SQD (our CLOSING) is reached from RTS only. A QP can be reset only in IDLE or ERROR; to
- * reset it in another state, abort it first. In ERROR the stream may not have ended yet, so its
- * events are legal there. If there is a stream on which a Terminate can be sent, FAULT is raised
- * before FATAL, and in TERMINATE FATAL changes nothing. Otherwise FATAL ends the QP.
+ * getting the Terminate: TCP takes it before the stream ends, unless memory is short. CLOSE in IDLE
+ * is refused: in the verbs, SQD (our CLOSING) is reached from RTS only. A QP can be reset only in
+ * IDLE or ERROR; to reset it in another state, abort it first. In ERROR the stream may not have
+ * ended yet, so its events are legal there. If there is a stream on which a Terminate can be sent,
+ * FAULT is raised before FATAL, and in TERMINATE FATAL changes nothing. Otherwise FATAL ends the
+ * QP.
  */
 #include "qp_fsm.h"
 

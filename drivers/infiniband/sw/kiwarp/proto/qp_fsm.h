@@ -14,7 +14,7 @@
  * @KIW_QPS_IDLE: created, or reset; no connection
  * @KIW_QPS_RTS: full operation
  * @KIW_QPS_CLOSING: orderly close of our half: queued work requests are sent, then FIN
- * @KIW_QPS_TERMINATE: sends what has been begun, then a Terminate; nothing is placed
+ * @KIW_QPS_TERMINATE: sends the FPDUs that are in the batch, then a Terminate; nothing is placed
  * @KIW_QPS_ERROR: nothing is sent or placed, except for what %KIW_QPA_FINISH sends; all work
  *	requests are flushed
  * @KIW_QPS_COUNT: number of the above
@@ -102,7 +102,7 @@ static inline bool kiw_qp_state_places(enum kiw_qp_state state)
  * kiw_qp_state_sends() - may anything be sent in this state?
  * @state: state of the QP
  *
- * In %KIW_QPS_TERMINATE that is only what has been begun, followed by the Terminate.
+ * In %KIW_QPS_TERMINATE that is only the FPDUs in the batch, followed by the Terminate.
  *
  * Context: any.
  * Return: whether the transmit engine runs.

@@ -93,7 +93,7 @@ void kiw_atomic_resp_decode(const u8 *wire, struct kiw_atomic_resp *resp)
 
 /*
  * RFC 7306 5.1.1: a set bit of @tops is the most significant bit of a field, whose carry is
- * dropped. Without these bits no sum can carry out of its field; they are added without a carry.
+ * dropped. Without these bits no sum can carry into the next field; they are added without a carry.
  */
 static u64 ext_add_fields(u64 a, u64 b, u64 tops)
 {

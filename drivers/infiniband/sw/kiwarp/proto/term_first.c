@@ -4,8 +4,8 @@
  *
  * RFC 6581 8 and 9: an initiator that cannot use the connection that a Reply accepts says so in an
  * FPDU, with the CRC and the markers that the frames agreed on. At that time no QP has the stream,
- * and handing the stream to one is not worthwhile: there is only one FPDU, and all but a few of its
- * bits are constant. Pure: called from any context.
+ * and handing the stream to one is not worthwhile: there is only one FPDU, and most of its octets
+ * are constant. Pure: called from any context.
  */
 #include "term_first.h"
 

@@ -11,7 +11,8 @@
  *    file is limited, see kiw_caller_may_find(). Credentials are not enough: processes of
  *    different containers can have the same user ID in one user namespace.
  *  - Such a QP may also be used by a process with CAP_SYS_PTRACE in the user namespace of the
- *    process that created the QP. It could read and change the memory of that process anyway.
+ *    process that created the QP. As a rule, it could read and change the memory of that process
+ *    anyway.
  *  - The QP of a kernel consumer may be used by a kernel thread. In a process, it may be used only
  *    for the rdma_cm_id that it was created for (rdma_create_qp()).
  *
@@ -57,7 +58,7 @@ static bool caller_has_at(const void *uverbs_file, unsigned int fd)
 	bool has;
 
 	rcu_read_lock();
-	/* NULL: the descriptor is reserved, the file is not installed yet */
+	/* NULL: the descriptor is not open, or it is reserved, and its file not installed yet */
 	file = files_lookup_fd_raw(files, fd);
 	has = file && READ_ONCE(file->private_data) == uverbs_file;
 	/*
@@ -105,7 +106,7 @@ static int caller_look_for(const void *uverbs_file, unsigned int *fd)
  * @owner: set by this function
  * @uctx: user context of the process, or NULL for a kernel consumer
  *
- * Context: the caller's process, may sleep. Undone by kiw_owner_uninit().
+ * Context: process, that of the consumer; may sleep. Undone by kiw_owner_uninit().
  */
 void kiw_owner_init(struct kiw_owner *owner, const struct ib_ucontext *uctx)
 {
@@ -169,7 +170,7 @@ bool kiw_caller_may_find(const struct kiw_owner *owner)
 	       ns_capable_noaudit(owner->user_ns, CAP_SYS_PTRACE);
 }
 
-/* The rdma_cm_id behind an iw_cm_id; NULL if it does not belong to rdma_cm. */
+/* The rdma_cm_id behind an iw_cm_id; NULL if there is none with the same device. */
 static const struct rdma_cm_id *caller_cm_id(const struct iw_cm_id *id)
 {
 	const struct rdma_cm_id *cm_id = id->context;

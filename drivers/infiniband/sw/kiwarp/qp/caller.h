@@ -16,7 +16,7 @@ struct net;
  * struct kiw_owner - who created a QP
  * @file: identity of the process's uverbs file, never dereferenced; NULL: a kernel consumer
  *	created the QP
- * @fd: descriptor that the process had this file under
+ * @fd: descriptor that the process had this file under, if it was found
  * @user_ns: user namespace of the process, referenced; NULL for a kernel consumer
  */
 struct kiw_owner {

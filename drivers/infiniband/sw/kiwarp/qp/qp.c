@@ -3,7 +3,8 @@
  * Queue pairs: references, state, faults, and the functions that the engines call.
  *
  * Everything that ends a QP goes through kiw_qp_handle_event(). It writes the state, which the
- * engines check, and leaves the actions of that step to the QP's work item (run/qp_work.c).
+ * engines check, and leaves the actions of that step to the QP's work item or a reset
+ * (run/qp_work.c).
  *
  * This file is below the engines: they call it, and it never calls them. When they are to run
  * again it schedules the QP's tasklet or work item, which run/qp_work.c has set up.
@@ -181,7 +182,7 @@ void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t 
  * kiw_qp_gives_way() - should softirqs leave the engines to the work item?
  * @qp: the QP, with a stream
  *
- * A stream that never pauses can keep softirqs busy for longer than a tick. They would start
+ * A stream that never pauses can keep softirqs busy for longer than a tick. They could start
  * again on the next tick before any task has run, and starve the CPU's tasks, including ksoftirqd
  * and workqueue workers. So once a burst has lasted for %QP_BURST jiffies and a task waits for
  * the CPU, the engines run in the work item, which the scheduler treats like any task. Until then
@@ -197,7 +198,7 @@ bool kiw_qp_gives_way(struct kiw_qp *qp)
 	kiw_sock_assert_held(qp->ks);
 	if (qp->gave_way)
 		return true;
-	/* A pause ends the burst. A gap of a tick or two is not a pause. */
+	/* A pause ends the burst. A gap of a few ticks is not a pause. */
 	if (now - qp->burst_last > QP_BURST)
 		qp->burst_start = now;
 	qp->burst_last = now;
@@ -210,7 +211,7 @@ bool kiw_qp_gives_way(struct kiw_qp *qp)
 }
 
 /**
- * kiw_qp_run_soon() - schedule the engines to run after the caller has finished
+ * kiw_qp_run_soon() - schedule the engines to run in the QP's tasklet
  * @qp: the QP, with a stream
  *
  * Context: any; typically under the socket lock, in one of the engines.
@@ -271,10 +272,11 @@ void kiw_qp_foresee_fault(struct kiw_qp *qp, enum kiw_perr perr)
  * @cq: its send or receive CQ
  * @wc: the completion; if it has failed, its @term is set
  *
- * If the CQ is full, the completion is lost and the consumer can no longer know the state of the
- * QP. So the QP ends, with a Terminate if one can be sent, and so will the other QPs of @cq.
+ * If the CQ is full, or was overrun before, the completion is lost and the consumer can no longer
+ * know the state of the QP. So the QP ends, with a Terminate if one can be sent, and so will the
+ * other QPs of @cq that kiw_qp_table_fail() finds.
  *
- * Context: socket lock held if there is a stream, BHs off.
+ * Context: socket lock held if there is a socket, BHs off.
  */
 void kiw_qp_post_completion(struct kiw_qp *qp, struct kiw_cq *cq, struct kiw_wc *wc)
 {

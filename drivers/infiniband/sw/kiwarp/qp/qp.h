@@ -50,8 +50,8 @@ struct kiw_conn_ops {
  * @ks: the stream; the QP takes its own reference
  * @initiator: this end sent the Request
  * @crc: CRC in force, both directions
- * @tx_markers: the peer asked for markers: insert them
- * @rx_markers: this end asked for markers: check and strip them
+ * @tx_markers: insert markers: the peer asked for them, or the revision is 0
+ * @rx_markers: check and strip markers: this end asked for them, or the revision is 0
  * @version: DDP and RDMAP version on the wire: 1, or 0 in permissive RDMAC mode
  * @opcodes: opcodes of RDMAP in use, %KIW_RDMAP_OPCODES_5040 or _7306
  * @ird: inbound RDMA Reads the peer may have outstanding
@@ -86,8 +86,8 @@ struct kiw_conn_params {
  * @ref: reference count; destroy waits until the last reference is dropped
  * @unreferenced: completed when the last reference is dropped
  * @owner: the creator, which may use the QP through rdma_cm
- * @memcg: memory cgroup of the process that created the QP; charged for the allocations of a
- *	connection; referenced; NULL for a kernel consumer
+ * @memcg: memory cgroup of the process that created the QP; charged for the slots of the queues in
+ *	@tx that are allocated later; referenced; NULL for a kernel consumer
  * @mrs: the device's STag table
  * @stats: the device's counters
  * @wq: the device's workqueue
@@ -130,7 +130,7 @@ struct kiw_conn_params {
  * @gave_way: @work runs the engines next; until then TCP's callbacks and @bh leave them alone
  * @burst_start: start of the current burst, in which softirqs run the engines without a pause, in
  *	jiffies
- * @burst_last: last time softirqs ran the engines, in jiffies
+ * @burst_last: last time softirqs were to run the engines, in jiffies
  * @tx: transmit engine
  * @rx: receive engine
  */
@@ -243,7 +243,10 @@ void kiw_qp_put(struct kiw_qp *qp);
 void kiw_qp_todo(struct kiw_qp *qp, unsigned long todo);
 int kiw_qp_handle_event(struct kiw_qp *qp, enum kiw_qp_event event);
 
-/* Socket lock held, BHs off */
+/*
+ * Socket lock held, BHs off; kiw_qp_run_soon() and kiw_qp_retry_later(): any context;
+ * kiw_qp_post_completion() also without a socket
+ */
 bool kiw_qp_gives_way(struct kiw_qp *qp);
 void kiw_qp_run_soon(struct kiw_qp *qp);
 void kiw_qp_retry_later(struct kiw_qp *qp);

@@ -176,7 +176,7 @@ bool kiw_qp_table_has(struct kiw_qp_table *table, const struct kiw_qp *qp)
 }
 
 /**
- * kiw_qp_table_fail() - end all QPs that complete to a queue
+ * kiw_qp_table_fail() - end the QPs that complete to a queue
  * @table: the device's table
  * @cq: the queue; was overrun
  *

@@ -10,8 +10,8 @@
  * sent together. With rxe's ABI, the provider rings for every post. There the next doorbell ends
  * the delay, and the entries of both posts are sent together.
  *
- * That time is at most the time since the previous doorbell, so the delay costs no more than
- * another doorbell would. The first entry is never delayed, because there is no previous doorbell.
+ * That time is at most the time since the previous doorbell, and at most %DOORBELL_WAIT_NS. The
+ * first entry of a QP is not delayed, because there is no previous doorbell.
  * A process that leaves completions in place and waits for something else would lose by the delay.
  * So if the delay gathered nothing, the next %DOORBELL_PROMPT doorbells that could be delayed are
  * not. Anything else that runs the engine takes the entries as well.
@@ -90,7 +90,10 @@ static u64 doorbell_since(struct kiw_doorbell *db)
 	return now - last;
 }
 
-/* May the entry wait? Yes, if it is the only one and the process does not wait for it yet. */
+/*
+ * May the entry wait? Yes, if it is the only one, the process does not wait for it yet, and no
+ * doorbells are still to be answered at once.
+ */
 static bool doorbell_may_wait(struct kiw_doorbell *db)
 {
 	struct kiw_qp *qp = doorbell_qp(db);

@@ -2,7 +2,7 @@
 /*
  * Posting work requests to a QP, and running the transmit engine for the poster.
  *
- * Context: any, with arbitrary consumer locks held, so nothing here waits or calls a consumer.
+ * Context: any, with arbitrary consumer locks held, so nothing here sleeps or calls a consumer.
  */
 #include "qp_post.h"
 
@@ -22,7 +22,7 @@ static void qp_kick_stream(struct kiw_qp *qp)
 		kiw_qp_run_soon(qp);
 		return;
 	}
-	/* Protects against a concurrent reset: see kiw_qp_reset(). */
+	/* Protects against a concurrent reset: see qp_forget_stream(). */
 	rcu_read_lock_bh();
 	ks = READ_ONCE(qp->ks);
 	if (ks && !kiw_sock_run_bh(ks, qp_run_tx, qp))

@@ -5,13 +5,14 @@
  * This file is above the engines and runs them. They run under the socket lock: in TCP's
  * callbacks, for a poster (qp_post.c), in the QP's tasklet, in kiw_qp_start() or, for example if a
  * process owns the socket at that moment, softirqs give way or memory was short, in the QP's work
- * item. The work item also executes the actions of the state machine, in the order of their bits
- * (proto/qp_fsm.h), and never runs concurrently with itself:
+ * item or a reset. The work item also executes the actions of the state machine, in the order of
+ * their bits (proto/qp_fsm.h), and never runs concurrently with itself:
  *
  *   CLEAN        forget the stream, drop posted work requests
  *   SHUTDOWN     start the timer of an orderly close and let the engines finish
- *   FINISH       the consumer aborts the QP while a Terminate waits for room: give it to TCP
- *   FLUSH        with the socket lock held, so that no engine runs: complete all work as flushed
+ *   FINISH       the QP is aborted while a Terminate may wait for room: give it to TCP
+ *   FLUSH        with the socket lock held if there is a socket, so that no engine runs: complete
+ *                work as flushed
  *   EVENT_FATAL  raise the consumer's asynchronous event
  *   DROP         with REPORT: reset the stream instead of closing it in order, if a batch or a
  *                message is unfinished
@@ -45,7 +46,7 @@
 #define QP_SWEEP_MIN_MS	50
 #define QP_SWEEP_MAX_MS	1000
 
-/* Work requests of each queue that are flushed with BHs off, beside those that were begun */
+/* Entries of each queue that are flushed with BHs off, beside those that were taken out of it */
 #define QP_FLUSH_BURST	256
 
 /* Running the engines */
@@ -133,7 +134,8 @@ static void qp_async_event(struct kiw_qp *qp, enum ib_event_type type)
 
 /*
  * A CQ of this QP was overrun. Without a stream or a socket, the event alone ends the QP. The same
- * holds if the peer has not sent anything: a responder sends no FPDU before that (RFC 5044 7.1.2).
+ * holds for a responder to which the peer has not sent a valid FPDU: it sends none for a reason of
+ * its own before that (RFC 5044 7.1.2).
  */
 static void qp_fatal(struct kiw_qp *qp)
 {
@@ -149,7 +151,7 @@ static void qp_fatal(struct kiw_qp *qp)
 
 /*
  * Flush a limited number of entries, because a process may refill its rings. Softirqs and other
- * tasks run between the bursts. The engines do not: the socket is owned, or there is none.
+ * tasks can run between the bursts. The engines do not: the socket is owned, or there is none.
  * Return: true: there may be more.
  */
 static bool qp_flush_queues(struct kiw_qp *qp)
@@ -336,8 +338,8 @@ static void qp_close_timer(struct work_struct *work)
 
 /*
  * Tell the work item that the delay is over. Either the engines lacked memory or, in ERROR, a
- * process may have posted receives. The stock provider rings no doorbell for receives, so without
- * this they would never complete.
+ * process may have posted receives. The stock providers ring no doorbell for receives, so without
+ * this they might never complete.
  */
 static void qp_again(struct work_struct *work)
 {
@@ -451,7 +453,8 @@ static void qp_start(struct kiw_qp *qp)
  * @conn: the connection that was passed to kiw_qp_connect()
  *
  * Starts both engines and processes the data that has arrived already, which TCP does not
- * announce again. Does nothing if the QP was aborted or reset in the meantime.
+ * announce again. If the QP was aborted in the meantime, that data is discarded, and nothing is
+ * sent. Does nothing if the QP was reset.
  *
  * Context: process, may sleep.
  */
@@ -485,7 +488,7 @@ void kiw_qp_abort_conn(struct kiw_qp *qp, const void *conn)
 /* Lifetime */
 
 /**
- * kiw_qp_init() - initialise everything in a QP except its queues
+ * kiw_qp_init() - initialise the rest of a QP
  * @qp: zeroed; @is_user, @sig_all, @mrs, @stats, the CQs and the queues have been set
  * @wq: the device's workqueue
  *
@@ -553,8 +556,8 @@ static bool qp_is_quiet(const struct kiw_qp *qp)
  * connection can start in the meantime, because that also takes the mutex.
  *
  * Other threads may post, modify and connect concurrently, and a CQ of the QP may be overrun.
- * What they start finds either the old stream with its engines stopped, or no stream. A tasklet
- * and timers left over from the old stream find nothing to do.
+ * What they start finds either the old stream, in ERROR or with its engines stopped, or no stream.
+ * A tasklet and timers left over from the old stream find nothing to do.
  *
  * Context: process, may sleep. May call the consumer's event handler.
  */
@@ -578,7 +581,7 @@ void kiw_qp_reset(struct kiw_qp *qp)
  * kiw_qp_uninit() - end a QP
  * @qp: the QP; no consumer uses it any more
  *
- * Aborts the QP, flushes all work, and waits until no references are left.
+ * Aborts the QP, flushes its work, and waits until no references are left.
  *
  * Context: process, may sleep.
  */

@@ -74,7 +74,7 @@ static void rx_begin_sgl(struct kiw_qp *qp, const struct kiw_sge *sge, u8 num_sg
 	};
 }
 
-/* Place @len bytes of payload at @addr, checked by kiw_mr_check(). Return: false: unreadable. */
+/* Place @len bytes of payload at @addr, which the caller has checked. Return: false: unreadable. */
 static __always_inline bool rx_place(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 				     const struct kiw_mr *mr, u64 addr, u32 len)
 {
@@ -294,7 +294,7 @@ static enum kiw_perr rx_invalidate(struct kiw_qp *qp, const struct kiw_ddp_seg *
 }
 
 /*
- * RFC 6581 9.2: a zero-length Send that serves as RTR takes no receive and completes nothing. It
+ * A zero-length Send that serves as RTR (RFC 6581 9.2) takes no receive and completes nothing. It
  * is an RTR only if this kind was negotiated and it asks for nothing else. With an STag to
  * invalidate or with a solicited event, it is an ordinary message of the peer's consumer, and is
  * checked and delivered (RFC 5040 5.3, 7.2).
@@ -394,7 +394,7 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, struct kiw_rx_run *run)
 	return KIW_PERR_NONE;
 }
 
-/* Check a segment of a Response against the request, which it must match exactly: RFC 5040 5.5. */
+/* Check a segment of a Response against the oldest request, which it answers: RFC 5040 5.5. */
 static enum kiw_perr rx_match_response(const struct kiw_read *read, const struct kiw_ddp_seg *seg)
 {
 	if (!read || read->is_atomic)
@@ -487,7 +487,7 @@ static enum kiw_perr rx_atomic_request(struct kiw_qp *qp, struct kiw_rx_run *run
 	return kiw_rx_atomic_request(qp, &run->fpdu.seg, run->fpdu.head + KIW_FPDU_LEN_SIZE, wire);
 }
 
-/* RFC 7306 5.2.2: the original value goes to the consumer in the byte order of the CPU. */
+/* RFC 7306 5.2.2. The original value goes to the consumer in the byte order of the CPU. */
 static enum kiw_perr rx_atomic_response(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 					const struct kiw_ddp_seg *seg)
 {
@@ -541,7 +541,7 @@ static enum kiw_perr rx_terminate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 /*
  * Check that no message of another kind begins inside one. A source sends one message after the
  * other (RFC 5041 5.3), so the end of a message means that all earlier ones have arrived. Only a
- * Terminate may cut a message short, RFC 5040 4.8.
+ * Terminate may cut a message short.
  */
 static enum kiw_perr rx_check_order(const struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
 {
@@ -709,7 +709,7 @@ static enum rx_when rx_next(struct kiw_qp *qp, struct kiw_rx_run *run)
 	return RX_NOW;
 }
 
-/* All that arrived has been processed. Check whether the stream has ended. */
+/* What arrived has been processed, but for the last @left bytes. Check if the stream has ended. */
 static void rx_check_end(struct kiw_qp *qp, u32 left)
 {
 	struct kiw_rx *rx = &qp->rx;
@@ -838,11 +838,12 @@ void kiw_rx_init(struct kiw_qp *qp)
 /**
  * kiw_rx_flush() - complete receives of the QP as flushed
  * @qp: the QP, in ERROR
- * @left: maximum number of receive queue entries to complete, not 0
+ * @left: maximum number of receive queue entries to complete, beside one that a message has taken
+ *	already; not 0
  *
  * The receives in a shared receive queue stay there.
  *
- * Context: process; socket lock held if there is a stream, BHs off; only called by the QP's work
+ * Context: process; socket lock held if there is a socket, BHs off; only called by the QP's work
  * item or kiw_qp_reset().
  * Return: true: there may be more; call again.
  */

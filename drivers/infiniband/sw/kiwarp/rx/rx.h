@@ -4,7 +4,7 @@
  * placed, then delivered.
  *
  * Owns: &struct kiw_rx. Runs under the socket lock with BHs off. No part of an FPDU but its length
- * has any effect before its CRC has been verified.
+ * has any effect before the FPDU has been verified.
  */
 #ifndef KIW_RX_H
 #define KIW_RX_H
@@ -28,7 +28,7 @@ struct kiw_sock_ops;
  * @has_recv: @recv is valid
  * @in_message: the last segment of a message has not arrived yet
  * @opcode: opcode of the message in progress, if @in_message
- * @is_running: the stream is in full operation
+ * @is_running: kiw_qp_start() has started the engine, and it was not stopped since
  * @has_first_seq: the engine has run
  * @has_spoken: a valid FPDU has arrived
  * @has_ended: nothing more will arrive
@@ -52,7 +52,7 @@ struct kiw_rx {
 
 extern const struct kiw_sock_ops kiw_qp_sock_ops;
 
-/* Socket lock held, BHs off */
+/* Socket lock held, BHs off; kiw_rx_flush() also without a socket */
 void kiw_rx_run(struct kiw_qp *qp);
 bool kiw_rx_flush(struct kiw_qp *qp, u32 left);
 

@@ -126,8 +126,8 @@ static inline void rx_place_at_once(struct kiw_mr *mr, u64 addr, const u8 *data,
 }
 
 /*
- * Place all segments that follow, and advance @sink; compiled separately for streams with and
- * without markers.
+ * Place segments that follow, and advance @sink; compiled separately for streams with and without
+ * markers.
  */
 static __always_inline void rx_place_following(struct kiw_qp *qp, struct kiw_rx_run *run,
 					       struct rx_sink *sink, bool is_marked)

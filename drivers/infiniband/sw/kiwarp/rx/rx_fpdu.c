@@ -3,7 +3,7 @@
  * Received FPDUs, RFC 5044 4 and 6. The CRC is computed over the queued buffers, including
  * markers. After that, and before anything is placed, each marker is checked against the start of
  * its FPDU. Payload is accessed in the pieces between markers. In a stream without markers, each of
- * these steps costs one branch.
+ * the steps that deal with markers costs one branch.
  *
  * Context: socket lock held, BHs off.
  */

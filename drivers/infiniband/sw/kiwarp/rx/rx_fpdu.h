@@ -98,12 +98,12 @@ static inline enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx
  * @cur: start of the FPDU
  * @fpdu: the previous FPDU; if this one is as long, its extent is updated to that of this one
  *
- * FPDUs that fill segments have different numbers of markers and so different lengths. The length
- * is compared first, because it is cheaper than computing the extent.
+ * FPDUs that fill segments may have different numbers of markers and so different lengths. The
+ * length is compared first, because that is cheaper than computing the extent.
  *
  * Context: socket lock held, BHs off.
- * Return: number of contiguous bytes before its first marker; 0: it is not as long, or the field
- * with its length is not contiguous.
+ * Return: number of contiguous bytes before its first marker; 0: it is not as long, begins with a
+ * marker, or the field with its length is not contiguous.
  */
 static inline u32 kiw_rx_frame_alike(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
 				     struct kiw_rx_fpdu *fpdu)

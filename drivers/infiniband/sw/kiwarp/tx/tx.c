@@ -2,9 +2,9 @@
 /*
  * The transmit engine.
  *
- * A run repeats two steps until there is nothing to send, TCP has no room, memory is short, or the
- * budget is used up: build a batch of FPDUs, and hand it to TCP, usually in one call. tx_done.c
- * completes work requests.
+ * A run repeats two steps until there is nothing to send, TCP has no room, memory is short, the
+ * budget is used up, or the stream or the QP has ended: build a batch of FPDUs, and hand it to TCP,
+ * usually in one call. tx_done.c completes work requests.
  *
  * Messages are not interleaved: they are sent in the order in which they were submitted, and the
  * segments of each in increasing order (RFC 5041 5.3). Between messages the send queue and the
@@ -41,10 +41,10 @@
  */
 #define TX_LARGE_CRC	8192
 
-/* STag for an RTR or an announcement: some RNICs refuse 0 even if nothing is accessed */
+/* STag for an RTR or an announcement: an RNIC might refuse 0 even if nothing is accessed */
 #define TX_RTR_STAG	1
 
-/* Append the Terminate: one segment on queue 2, and nothing after it, RFC 5040 4.8. */
+/* Append the Terminate: one segment on queue 2, and nothing after it, RFC 5040 4.8 and 5.4. */
 static bool tx_add_terminate(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
@@ -298,8 +298,8 @@ static bool tx_add_response(struct kiw_qp *qp, const struct kiw_tx_room *room)
 
 /*
  * Append a Read Request, RFC 5040 4.4. The sink is a private STag, which is valid only for this
- * Response. It is in no table, so the peer cannot use it for anything else. Offset 0 tells the peer
- * nothing about our addresses.
+ * Response. It is not put into the MR table, so it gives the peer no access to anything else.
+ * Offset 0 tells the peer nothing about our addresses.
  */
 static bool tx_add_read_request(struct kiw_qp *qp)
 {
@@ -616,12 +616,13 @@ static struct kiw_tx_room tx_room(const struct kiw_qp *qp, u32 size, u32 segment
 }
 
 /*
- * Fill a batch. FPDUs fill segments exactly, so a batch that starts on a segment boundary stays
- * aligned (RFC 5044 5.1). If they cannot, a batch is a single segment. If a message starts inside a
- * segment, its first FPDU takes the rest of that segment. If too little is left for an FPDU, the
- * batch ends, and TCP starts a new segment after it. The same happens if a segment would end with a
- * marker, as that does not belong to the FPDU before it. Large FPDUs take no account of segments,
- * only of the end of the batch.
+ * Fill a batch. Full FPDUs fill segments exactly, so a batch that starts on a segment boundary
+ * stays aligned (RFC 5044 5.1). If they are shorter than segments, a batch is a single segment. If
+ * a message starts inside a segment, its first FPDU takes at most the rest of that segment. If too
+ * little is left for an FPDU, the batch ends, and TCP starts a new segment after it. The same
+ * happens if a segment would end with a marker, as that does not belong to the FPDU before it.
+ * Two kinds of FPDUs take no account of segments: those for segments that are too small for the
+ * smallest MULPDU (RFC 5044 4.5), and large ones, which only heed the end of the batch.
  */
 static void tx_build(struct kiw_qp *qp)
 {

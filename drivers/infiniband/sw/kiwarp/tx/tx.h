@@ -27,7 +27,7 @@ struct kiw_qp;
 /**
  * enum kiw_tx_kind - type of the current message
  * @KIW_TX_NONE: there is no current message
- * @KIW_TX_WR: the oldest work request of the send queue, in &struct kiw_tx.wqe
+ * @KIW_TX_WR: the work request in &struct kiw_tx.wqe
  * @KIW_TX_RESPONSE: the Response to the oldest inbound RDMA Read
  * @KIW_TX_ATOMIC: the Response to the oldest inbound request, an Atomic Operation
  * @KIW_TX_IMMEDIATE: the Immediate Data of that work request, whose Write has been built or is
@@ -57,9 +57,10 @@ enum kiw_tx_kind {
  * @rtr: kind of RTR that is still to be sent, 0: none
  * @has_wqe: @wqe is current, or waits: see tx_wqe_waits()
  * @has_source: @source has been set up for the current message and the batch being built
- * @is_running: the stream is in full operation
- * @is_finished: TCP has the Terminate
- * @awaits_first_fpdu: responder: nothing may be sent before the peer's first FPDU, RFC 5044 7.1.2
+ * @is_running: kiw_qp_start() has started the engine, and it was not stopped since
+ * @is_finished: kiw_tx_finish() has run, and TCP has the Terminate
+ * @awaits_first_fpdu: responder: nothing but a Terminate may be sent before the peer's first valid
+ *	FPDU, RFC 5044 7.1.2
  * @is_large: FPDUs may be larger than segments
  * @owes_announcement: no message has been sent yet, and the announcement goes before the first one
  * @announces: likewise, and it is sent even if there is no message to send
@@ -100,7 +101,7 @@ void kiw_tx_destroy(struct kiw_qp *qp);
 int kiw_tx_init(struct kiw_qp *qp);
 void kiw_tx_uninit(struct kiw_qp *qp);
 
-/* Socket lock held, BHs off */
+/* Socket lock held, BHs off; kiw_tx_complete() and kiw_tx_flush() also without a socket */
 void kiw_tx_run(struct kiw_qp *qp);
 void kiw_tx_finish(struct kiw_qp *qp);
 void kiw_tx_taken(struct kiw_qp *qp);

@@ -7,7 +7,7 @@
  * its Response has been placed. Completions are posted in the order of posting, regardless of the
  * order in which work requests end (RFC 5040 5.5).
  *
- * Context: socket lock held, BHs off; kiw_tx_flush() also runs without a stream.
+ * Context: socket lock held, BHs off; kiw_tx_flush() also runs without a socket.
  */
 #include "tx.h"
 
@@ -130,9 +130,9 @@ static struct kiw_pend *tx_find_oldest(struct kiw_qp *qp, bool is_read)
  * @status: status of its completion, which is posted by the flush
  *
  * If the Terminate quotes a header with an MSN, the work request is the one that was sent with that
- * MSN. If there is none, or it has completed, the work request is the oldest unfinished Read if the
- * Terminate quotes a Read Request, and otherwise the oldest unfinished one of any kind. If there is
- * none either, nothing happens.
+ * MSN. If there is none, or it has completed, and the Terminate quotes a Read Request, the work
+ * request is the oldest unfinished Read. If that does not apply, or there is no such Read, it is
+ * the oldest unfinished one of any kind. If there is none either, nothing happens.
  *
  * Context: socket lock held, BHs off.
  */
@@ -173,12 +173,13 @@ static void tx_flush_pend(struct kiw_qp *qp)
 /**
  * kiw_tx_flush() - complete send work requests as flushed
  * @qp: the QP, in ERROR
- * @left: maximum number of send queue entries to complete, beside those that were begun; not 0
+ * @left: maximum number of send queue entries to complete, beside those that the engine has taken
+ *	out of the queue already; not 0
  *
  * Older work requests come first, so a consumer that drains its QP sees the completion of its
  * drain request last.
  *
- * Context: process; socket lock held if there is a stream, BHs off; only called by the QP's work
+ * Context: process; socket lock held if there is a socket, BHs off; only called by the QP's work
  * item or kiw_qp_reset().
  * Return: true: there may be more; call again.
  */

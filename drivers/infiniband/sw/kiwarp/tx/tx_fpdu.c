@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Building FPDUs, RFC 5044 4. An FPDU is written into contiguous memory behind the batch: header,
- * payload, PAD, then the CRC, which is computed while the FPDU is in the CPU cache. If the peer
- * asked for markers, the FPDU is written in pieces between them.
+ * payload, PAD, then the CRC, which is computed while the FPDU is in the CPU cache. In a stream
+ * with markers, the FPDU is written in pieces between them.
  *
  * Context: socket lock held, BHs off.
  */

@@ -18,7 +18,7 @@ struct kiw_qp;
  * struct kiw_tx_source - payload, and a position in it
  * @sgl: SGEs, and the position after the current piece
  * @region: the SGE for an RDMA Read Response
- * @access: enum ib_access_flags needed to read
+ * @access: enum ib_access_flags needed to read, or %KIW_ACCESS_LOCAL_READ
  * @mr: the region of the current piece, or NULL for kernel memory
  * @addr: the next byte of the piece: tagged offset, or kernel address
  * @left: bytes left in the piece; 0: look up the next one

@@ -3,10 +3,11 @@
  * Batches of FPDUs in the driver's own pages.
  *
  * The pages come from a few chunks per CPU, so an idle QP holds none. Each fragment of a batch
- * has its own reference. TCP takes further references when it is given the batch. Ours are
- * dropped when TCP has taken the whole batch; until then every byte of it can be read. When TCP
- * has released all of a chunk, the chunk can be reused. That is cheaper than new pages, which many
- * kernels zero, and the chunk may still be in the CPU cache.
+ * has its own reference. TCP takes further references when it is given the batch, or copies it if
+ * the device cannot gather. Ours are dropped when TCP has taken the whole batch, or when the batch
+ * is dropped; until then every byte of it can be read. When TCP has released all of a chunk, the
+ * chunk can be reused. That is cheaper than new pages, which many kernels zero, and the chunk may
+ * still be in the CPU cache.
  *
  * Context: BHs off unless noted otherwise, which gives exclusive access to the CPU's chunks.
  */

@@ -2,9 +2,9 @@
 /*
  * A batch of FPDUs in the driver's own pages, ready to be handed to TCP.
  *
- * Owns: a reference to the page of each fragment, until TCP has taken the whole batch. Bytes are
- * appended in stream order, and each is copied once. The CRC is computed over the copy of an FPDU
- * while it is in the CPU cache.
+ * Owns: a reference to the page of each fragment, until TCP has taken the whole batch or it is
+ * dropped. Bytes are appended in stream order, and each is copied here once. The CRC is computed
+ * over the copy of an FPDU while it is in the CPU cache.
  */
 #ifndef KIW_TXBUF_H
 #define KIW_TXBUF_H
@@ -20,7 +20,8 @@ struct kiw_sock;
 
 /**
  * struct kiw_txbuf - a batch
- * @bv: page fragments, in stream order; their pages stay until TCP has the whole batch
+ * @bv: page fragments, in stream order; their pages stay until TCP has the whole batch or it is
+ *	dropped
  * @first: index of the first fragment that TCP has not taken completely
  * @num: number of fragments in @bv
  * @may_reserve: the batch may use the kernel's memory reserves
