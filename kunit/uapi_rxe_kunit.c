@@ -87,14 +87,34 @@ static void send_is_fetched(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)wqe.num_sge, 6);
 	KUNIT_EXPECT_EQ(test, wqe.length, 6000u);
 	expect_sges(test, wqe.sge, 6, 1000);
-	KUNIT_EXPECT_EQ(test, get32(ring.mem + CONSUMER), 1u);
 
 	KUNIT_ASSERT_EQ(test, fetch_send(sq, &wqe), 1);
 	KUNIT_EXPECT_EQ(test, wqe.wr_id, WR_ID + 1);
 	KUNIT_EXPECT_EQ(test, (int)wqe.op, (int)KIW_WR_SEND);
 	KUNIT_EXPECT_EQ(test, wqe.length, 0u);
 	KUNIT_EXPECT_EQ(test, fetch_send(sq, &wqe), 0);
-	KUNIT_EXPECT_EQ(test, get32(ring.mem + CONSUMER), 2u);
+}
+
+/* A slot is returned when its entry is done, not when it is fetched. */
+static void send_returns_its_slot(struct kunit *test)
+{
+	struct kiw_swqe wqe;
+	struct ring ring;
+	struct kiw_sq *sq = make_sq(test, &ring);
+	u32 n, i;
+
+	for (n = 0; n < 5 * SLOTS; n += SLOTS - 1) {
+		for (i = 0; i < SLOTS - 1; i++)
+			put_send(&ring, (n + i) % SLOTS, i ? WR_SEND : U32_MAX, 0, 0);
+		for (i = 0; i < SLOTS - 1; i++)
+			KUNIT_EXPECT_EQ(test, fetch_send(sq, &wqe), i ? 1 : -EINVAL);
+		KUNIT_EXPECT_EQ(test, fetch_send(sq, &wqe), 0);
+		KUNIT_EXPECT_EQ(test, get32(ring.mem + CONSUMER), n % SLOTS);
+		for (i = 1; i < SLOTS; i++) {
+			kiw_sq_done(sq);
+			KUNIT_EXPECT_EQ(test, get32(ring.mem + CONSUMER), (n + i) % SLOTS);
+		}
+	}
 }
 
 /* With the flag; and without it and without SGEs, as some of the provider's calls post it */
@@ -314,8 +334,10 @@ static void indices_are_hostile(struct kunit *test)
 		set32(ring.mem + INDEX_MASK, kiw_test_next(&state));
 		set32(ring.mem + CONSUMER, kiw_test_next(&state));
 		set32(ring.mem + PRODUCER, index);
-		for (i = 0; fetch_send(sq, &wqe); i++)
+		for (i = 0; fetch_send(sq, &wqe); i++) {
 			KUNIT_ASSERT_LT(test, i, (u32)SLOTS - 1);
+			kiw_sq_done(sq);
+		}
 		KUNIT_EXPECT_EQ(test, sq->get % SLOTS, index % SLOTS);
 		if (i)
 			KUNIT_EXPECT_EQ(test, get32(ring.mem + CONSUMER), index % SLOTS);
@@ -949,6 +971,7 @@ static void responses(struct kunit *test)
 
 static struct kunit_case uapi_rxe_cases[] = {
 	KUNIT_CASE(send_is_fetched),
+	KUNIT_CASE(send_returns_its_slot),
 	KUNIT_CASE(send_has_inline_data),
 	KUNIT_CASE(send_length_is_ignored),
 	KUNIT_CASE(send_opcodes),

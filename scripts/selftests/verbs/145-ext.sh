@@ -43,6 +43,13 @@ libfabric() {
 	spawn_wait fabric 10 || { spawn_log fabric; return 1; }
 }
 
+# full CASE: without what it does to the network, should it fail
+full() {
+	"$PROGRAMS/full" "$1" && return
+	tc -n b qdisc del dev "$NETDEV" root
+	return 1
+}
+
 # The first device loads the module that has its type.
 autoloaded() {
 	unload_kiwarp && { ! grep -q '^kiwarp ' /proc/modules; } && rdma_up &&
@@ -59,6 +66,9 @@ t_run "autoload" autoloaded
 t_run "one device on a netdev" one_device
 for case in limits immediate atomic sum builder poller events resize resize-srq; do
 	t_run "$case" "$PROGRAMS/ext" "$case"
+done
+for case in signaled unsignaled flushed closed reset; do
+	t_run "a full send queue, $case" full "$case"
 done
 for kind in FETCH_AND_ADD CMP_AND_SWAP; do
 	t_run "ib_atomic_bw, $kind" to_b ib_atomic_bw 100 -A "$kind"

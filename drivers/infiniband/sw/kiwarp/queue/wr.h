@@ -217,10 +217,13 @@ struct kiw_rq_move {
  * @fetch: take the oldest entry; called with &struct kiw_sq.lock held. 1: @wqe is valid; 0: the
  *	queue is empty; -EINVAL: a malformed entry was taken, @wqe->wr_id and @wqe->op identify it
  * @has: are there at least @n entries; @n is 1 or 2; any context
+ * @done: return the slot of the oldest entry that was fetched and has not completed; serialised by
+ *	the caller; NULL: @fetch returns slots
  */
 struct kiw_sq_ops {
 	int (*fetch)(struct kiw_sq *sq, struct kiw_swqe *wqe);
 	bool (*has)(const struct kiw_sq *sq, u32 n);
+	void (*done)(struct kiw_sq *sq);
 };
 
 /**
@@ -246,6 +249,8 @@ struct kiw_rq_ops {
  * @size: slots, a power of two
  * @put: free-running: next slot to post to (kernel format only)
  * @get: free-running: next slot to fetch
+ * @done: free-running: next slot to return, not after @get; only if @ops has a function for that;
+ *	protected by the socket lock or, without a stream, the QP's mutex
  * @max_sge: maximum number of SGEs of a work request
  * @max_inline: maximum size of inline data, in bytes
  * @is_extended: the connection has the messages of RFC 7306; set with each connection
@@ -257,6 +262,7 @@ struct kiw_sq {
 	u32 size;
 	u32 put;
 	u32 get;
+	u32 done;
 	u8 max_sge;
 	u8 max_inline;
 	bool is_extended;
@@ -296,6 +302,21 @@ static inline void kiw_rq_exchange(struct kiw_rq *rq, struct kiw_rq_move *move)
 static inline bool kiw_sq_has(const struct kiw_sq *sq, u32 n)
 {
 	return sq->ops->has(sq, n);
+}
+
+/**
+ * kiw_sq_done() - let the poster use the slot of an entry again
+ * @sq: send queue of any format
+ *
+ * Called once for each entry that was fetched, in that order, when it is done and before its
+ * completion is posted: whoever sees the completion can post again.
+ *
+ * Context: socket lock held or, without a stream, the QP's mutex.
+ */
+static inline void kiw_sq_done(struct kiw_sq *sq)
+{
+	if (sq->ops->done)
+		sq->ops->done(sq);
 }
 
 extern const struct kiw_sq_ops kiw_sq_kernel_ops;

@@ -267,7 +267,7 @@ static void qp_drop_posted(struct kiw_qp *qp)
 	u32 n;
 
 	for (n = 0; n < qp->sq.size && kiw_sq_fetch(&qp->sq, &swqe); n++)
-		;
+		kiw_sq_done(&qp->sq);
 	for (n = 0; n < qp->rq.size && kiw_rq_fetch(&qp->rq, &rwqe); n++)
 		;
 }

@@ -13,6 +13,7 @@
 
 #include "qp/qp.h"
 
+/* Every work request that was fetched ends here, unless a reset drops it. */
 static void tx_post_completion(struct kiw_qp *qp, const struct kiw_pend *pend)
 {
 	struct kiw_wc wc = {
@@ -23,6 +24,7 @@ static void tx_post_completion(struct kiw_qp *qp, const struct kiw_pend *pend)
 		.op = pend->op,
 	};
 
+	kiw_sq_done(&qp->sq);
 	if (pend->is_signaled || pend->status != KIW_WCS_SUCCESS)
 		kiw_qp_post_completion(qp, qp->scq, &wc);
 }

@@ -73,13 +73,13 @@ static u32 rxe_posted(const void *ring, u32 get, u32 size)
 	return kiw_ring_slot(smp_load_acquire(&buf->producer_index) - get, size);
 }
 
-/* Return the slots before @get to the process */
-static void rxe_taken(void *ring, u32 get, u32 size)
+/* Return the slots before @end to the process */
+static void rxe_taken(void *ring, u32 end, u32 size)
 {
 	struct rxe_queue_buf *buf = ring;
 
 	/* Release: they have been read before the process may write them again. */
-	smp_store_release(&buf->consumer_index, kiw_ring_slot(get, size));
+	smp_store_release(&buf->consumer_index, kiw_ring_slot(end, size));
 }
 
 /* Read @num SGEs once each. Return: total bytes, or -EINVAL */
@@ -267,8 +267,17 @@ static int rxe_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 		return 0;
 	ret = rxe_read_sqe(sq, wqe, rxe_slot(sq->ring, sq->get, sq->size, SQE_BYTES));
 	WRITE_ONCE(sq->get, sq->get + 1);
-	rxe_taken(sq->ring, sq->get, sq->size);
 	return ret;
+}
+
+/*
+ * The provider finds a queue full if its slots are not returned. So a process has at most as many
+ * work requests that are not done as it has asked for, no matter how many were fetched.
+ */
+static void rxe_sq_done(struct kiw_sq *sq)
+{
+	sq->done++;
+	rxe_taken(sq->ring, sq->done, sq->size);
 }
 
 static bool rxe_sq_has(const struct kiw_sq *sq, u32 n)
@@ -279,6 +288,7 @@ static bool rxe_sq_has(const struct kiw_sq *sq, u32 n)
 static const struct kiw_sq_ops rxe_sq_ops = {
 	.fetch = rxe_sq_fetch,
 	.has = rxe_sq_has,
+	.done = rxe_sq_done,
 };
 
 static int rxe_read_rqe(const struct kiw_rq *rq, struct kiw_rwqe *wqe,
