@@ -2,68 +2,33 @@
 /*
  * storm CONNECTIONS SECONDS: random verbs. Many connections between two hosts share a few
  * completion queues and shared receive queues. They post Sends, Writes and Reads of any size,
- * signaled or not, inline or not, fenced or not, in both directions. Connections end in various
- * ways under load, and new ones are made. At the end everything is destroyed in random order.
+ * signaled or not, inline or not, fenced or not, in both directions. On devices of the link type
+ * kiwarp-ext they post Writes with immediate data and atomic operations, too, bind memory windows
+ * and invalidate them, locally and by Sends, and the queues are resized meanwhile. Connections end
+ * in various ways under load, and new ones are made. At the end everything is destroyed in random
+ * order.
  *
  * The program checks
  *  - of each work request: it completes once and in posting order, an unsignaled one with the
  *    next signaled one; errors occur only if the connection was ended; the opcode is right;
  *  - of each message: it arrives once, in order, with the right data;
- *  - of each Write: the data, when the Send after it arrives;
+ *  - of each Write: the data, when the Send after it or its immediate data arrives;
  *  - of each Read: the data;
+ *  - of each atomic operation: that it is executed once, in order, and finds the right value;
+ *  - of each window: what it is invalidated by, and that it can be bound again;
  *  - of each receive: it completes once, one in a shared receive queue at the very end if not
  *    before.
  *
  * Memory is divided into slots of one region per host. A slot belongs to a connection until its
  * use is over or both ends are destroyed.
  */
-#include "common.h"
+#include "storm.h"
 
-#define CQS		6
-#define CQ_SLOTS	8192
-#define SRQS		3
-#define SRQ_SLOTS	256
-#define DEPTH		16
-#define WINDOW		12	/* work requests outstanding, of an end */
-#define UNSIGNALED_MAX	4
-#define CONNS_MAX	400
-#define SLOT		16384
-#define SLOTS		4096
-#define OPS		16384
-#define NOBODY		(-1)
 #define MAGIC		0x4b495753
+#define IMM_SLOT	20		/* immediate data: a slot, and part of the number */
+#define IMM_NUMBER	((1 << IMM_SLOT) - 1)
 
-enum kind { SEND, WRITE, READ, RECV };
-
-/**
- * struct op - a work request
- * @generation: number of times this entry was used
- * @kind: kind of work request
- * @is_busy: posted and not complete
- * @is_signaled: it is expected to complete even if it succeeds
- * @conn: its connection, or NOBODY in a shared receive queue
- * @end: its end of the connection, or the host of a shared receive
- * @srq: the shared receive queue
- * @slot: its memory
- * @size: length in bytes
- * @seed: seed of its data
- * @remote: READ: slot of the peer, or NOBODY
- */
-struct op {
-	__u32 generation;
-	enum kind kind;
-	bool is_busy;
-	bool is_signaled;
-	int conn;
-	int end;
-	int srq;
-	int slot;
-	__u32 size;
-	__u32 seed;
-	int remote;
-};
-
-/* What a Send begins with. @write_slot: a Write before it, or NOBODY */
+/* What a Send begins with. @write_slot: a Write before it, or NOBODY; @revoked: STag, or 0 */
 struct message {
 	__u32 magic;
 	__u32 serial;
@@ -73,182 +38,14 @@ struct message {
 	__s32 write_slot;
 	__u32 write_size;
 	__u32 write_seed;
+	__u32 revoked;
 };
 
-/* Work requests in the order of posting */
-struct fifo {
-	int ops[2 * DEPTH];
-	unsigned int put;
-	unsigned int get;
-};
-
-/**
- * struct half - one end of a connection, as this program sees it
- * @sent: send queue
- * @posted: receive queue, if it has its own
- * @srq: index of the shared receive queue, or NOBODY
- * @unsignaled: number of unsignaled work requests in a row at the end of @sent
- * @number: number of the next message to send
- * @expected: number of the next message to receive
- */
-struct half {
-	struct fifo sent;
-	struct fifo posted;
-	int srq;
-	int unsignaled;
-	__u32 number;
-	__u32 expected;
-};
-
-/**
- * struct conn - a connection
- * @ends: its ends
- * @halves: the program's view of its ends
- * @serial: serial number
- * @is_doomed: errors are expected
- */
-struct conn {
-	struct end ends[2];
-	struct half halves[2];
-	__u32 serial;
-	bool is_doomed;
-};
-
-/**
- * struct host - what the connections of one side share
- * @side: the side
- * @cqs: completion queues
- * @srqs: shared receive queues
- * @waiting: number of receives in each of @srqs
- * @promised: number of messages in flight to each of @srqs
- * @room: memory
- * @mr: region of @room
- * @owner: connection of each slot; NOBODY: free; CONNS_MAX: used by a shared receive
- */
-struct host {
-	struct side side;
-	struct ibv_cq *cqs[CQS];
-	struct ibv_srq *srqs[SRQS];
-	int waiting[SRQS];
-	int promised[SRQS];
-	__u8 *room;
-	struct ibv_mr *mr;
-	int owner[SLOTS];
-};
-
-static struct host hosts[2];
-static struct conn conns[CONNS_MAX];
-static struct op ops[OPS];
+struct host hosts[2];
+struct conn conns[CONNS_MAX];
 static int conn_count;
 static __u32 serial;
 static unsigned long completions, messages, connections;
-
-/* Memory */
-
-static __u8 octet(__u32 seed, __u32 at)
-{
-	return (seed + at) * 0x9e3779b1 >> 19;
-}
-
-static __u8 *memory(int who, int slot)
-{
-	return hosts[who].room + (size_t)slot * SLOT;
-}
-
-static void fill(int who, int slot, __u32 size, __u32 seed)
-{
-	__u8 *at = memory(who, slot);
-	__u32 i;
-
-	for (i = 0; i < size; i++)
-		at[i] = octet(seed, i);
-}
-
-static void verify(int who, int slot, __u32 from, __u32 size, __u32 seed, const char *what)
-{
-	const __u8 *at = memory(who, slot);
-	__u32 i;
-
-	for (i = from; i < size; i++)
-		if (at[i] != octet(seed, i))
-			fail("%s of %u octets: octet %u is %02x, not %02x", what, size, i, at[i],
-			     octet(seed, i));
-}
-
-static int slot_get(int who, int owner)
-{
-	int slot = pick(SLOTS);
-	int tries;
-
-	for (tries = 0; tries < SLOTS; tries++) {
-		if (hosts[who].owner[slot] == NOBODY) {
-			hosts[who].owner[slot] = owner;
-			return slot;
-		}
-		slot = (slot + 1) % SLOTS;
-	}
-	fail("no memory left");
-}
-
-static void slot_put(int who, int slot)
-{
-	MUST(hosts[who].owner[slot] != NOBODY);
-	hosts[who].owner[slot] = NOBODY;
-}
-
-/* Work requests */
-
-static struct op *op_get(enum kind kind, int conn, int end)
-{
-	static unsigned int next;
-	struct op *op;
-	int tries;
-
-	for (tries = 0; tries < OPS; tries++) {
-		op = &ops[next++ % OPS];
-		if (op->is_busy)
-			continue;
-		*op = (struct op) {
-			.generation = op->generation + 1, .kind = kind, .is_busy = true,
-			.conn = conn, .end = end, .srq = NOBODY, .slot = NOBODY,
-			.remote = NOBODY,
-		};
-		return op;
-	}
-	fail("no work request left");
-}
-
-static __u64 id_of(const struct op *op)
-{
-	return (__u64)op->generation << 32 | (op - ops);
-}
-
-static void op_put(struct op *op)
-{
-	MUST(op->is_busy);
-	op->is_busy = false;
-	if (op->slot != NOBODY)
-		slot_put(op->end, op->slot);
-	if (op->remote != NOBODY)
-		slot_put(!op->end, op->remote);
-}
-
-static unsigned int length(const struct fifo *fifo)
-{
-	return fifo->put - fifo->get;
-}
-
-static void push(struct fifo *fifo, const struct op *op)
-{
-	MUST(length(fifo) < ARRAY_SIZE(fifo->ops));
-	fifo->ops[fifo->put++ % ARRAY_SIZE(fifo->ops)] = op - ops;
-}
-
-static struct op *pop(struct fifo *fifo)
-{
-	MUST(length(fifo));
-	return &ops[fifo->ops[fifo->get++ % ARRAY_SIZE(fifo->ops)]];
-}
 
 /* Completions */
 
@@ -256,12 +53,25 @@ static void sent_well(struct op *op)
 {
 	if (op->kind == READ)
 		verify(op->end, op->slot, 0, op->size, op->seed, "read");
+	ext_sent(op);
+}
+
+static void settle(struct op *op, const struct ibv_wc *wc)
+{
+	if (wc->status == IBV_WC_SUCCESS)
+		sent_well(op);
+	else
+		ext_failed(op);
+	op_put(op);
 }
 
 static void handle_sent(struct op *op, const struct ibv_wc *wc)
 {
 	static const enum ibv_wc_opcode opcodes[] = {
 		[SEND] = IBV_WC_SEND, [WRITE] = IBV_WC_RDMA_WRITE, [READ] = IBV_WC_RDMA_READ,
+		[SEND_INV] = IBV_WC_SEND, [WRITE_IMM] = IBV_WC_RDMA_WRITE,
+		[FETCH_ADD] = IBV_WC_FETCH_ADD, [CMP_SWAP] = IBV_WC_COMP_SWAP,
+		[BIND] = IBV_WC_BIND_MW, [INVALIDATE] = IBV_WC_LOCAL_INV,
 	};
 	struct conn *c = &conns[op->conn];
 	struct op *older;
@@ -276,13 +86,9 @@ static void handle_sent(struct op *op, const struct ibv_wc *wc)
 			break;
 		if (older->is_signaled)
 			fail("a completion before that of an older work request");
-		if (wc->status == IBV_WC_SUCCESS)
-			sent_well(older);
-		op_put(older);
+		settle(older, wc);
 	}
-	if (wc->status == IBV_WC_SUCCESS)
-		sent_well(op);
-	op_put(op);
+	settle(op, wc);
 }
 
 static int conn_of(int who, __u32 qp_num)
@@ -295,21 +101,66 @@ static int conn_of(int who, __u32 qp_num)
 	return NOBODY;
 }
 
-static void arrived(struct conn *c, int who, const struct op *op, __u32 size)
+/* What a Write with immediate data writes; @number is that of the message. */
+static __u32 imm_seed(const struct conn *c, __u32 number)
+{
+	return (c->serial * 0x85ebca6b + number) * 0xc2b2ae35 >> 2;
+}
+
+static __u32 imm_size(__u32 seed)
+{
+	return seed % 4 ? seed / 4 % 200 : seed / 4 % (SLOT + 1);
+}
+
+/* The Write before a message, or with it */
+static void written(struct conn *c, int who, int slot, __u32 size, __u32 seed)
+{
+	verify(who, slot, 0, size, seed, "write");
+	window_used(&c->halves[who], slot);
+	slot_put(who, slot);
+}
+
+static void imm_arrived(struct conn *c, int who, const struct ibv_wc *wc)
+{
+	__u32 number = c->halves[who].expected;
+	__u32 seed = imm_seed(c, number);
+	__u32 imm = be32toh(wc->imm_data);
+
+	MUST(wc->wc_flags == IBV_WC_WITH_IMM);
+	if ((imm ^ number) & IMM_NUMBER || wc->byte_len != imm_size(seed))
+		fail("immediate data %#x after %u octets, instead of %u after %u", imm,
+		     wc->byte_len, number, imm_size(seed));
+	written(c, who, imm >> IMM_SLOT, wc->byte_len, seed);
+}
+
+static void message_arrived(struct conn *c, int who, const struct op *op, const struct ibv_wc *wc)
 {
 	struct half *h = &c->halves[who];
 	struct message m;
 
 	memcpy(&m, memory(who, op->slot), sizeof(m));
 	if (m.magic != MAGIC || m.serial != c->serial || m.number != h->expected ||
-	    m.size != size)
+	    m.size != wc->byte_len)
 		fail("message %u of %u octets on connection %u, instead of %u of %u on %u",
-		     m.number, m.size, m.serial, h->expected, size, c->serial);
-	verify(who, op->slot, sizeof(m), size, m.seed, "message");
-	if (m.write_slot != NOBODY) {
-		verify(who, m.write_slot, 0, m.write_size, m.write_seed, "write");
-		slot_put(who, m.write_slot);
+		     m.number, m.size, m.serial, h->expected, wc->byte_len, c->serial);
+	verify(who, op->slot, sizeof(m), m.size, m.seed, "message");
+	if (m.write_slot != NOBODY)
+		written(c, who, m.write_slot, m.write_size, m.write_seed);
+	MUST(wc->wc_flags == (m.revoked ? IBV_WC_WITH_INV : 0));
+	if (m.revoked) {
+		MUST(wc->invalidated_rkey == m.revoked);
+		window_revoked(c - conns, who, m.revoked);
 	}
+}
+
+static void arrived(struct conn *c, int who, const struct op *op, const struct ibv_wc *wc)
+{
+	struct half *h = &c->halves[who];
+
+	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+		imm_arrived(c, who, wc);
+	else
+		message_arrived(c, who, op, wc);
 	h->expected++;
 	messages++;
 	if (h->srq != NOBODY)
@@ -330,8 +181,9 @@ static void handle_received(int who, struct op *op, const struct ibv_wc *wc)
 	else
 		hosts[who].waiting[op->srq]--;
 	if (wc->status == IBV_WC_SUCCESS && conn != NOBODY) {
-		MUST(wc->opcode == IBV_WC_RECV);
-		arrived(c, who, op, wc->byte_len);
+		MUST(wc->opcode == IBV_WC_RECV ||
+		     (is_extended && wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM));
+		arrived(c, who, op, wc);
 	}
 	op_put(op);
 }
@@ -347,8 +199,8 @@ static bool poll_all(void)
 		n = ibv_poll_cq(hosts[i % 2].cqs[i / 2], ARRAY_SIZE(wcs), wcs);
 		MUST(n >= 0);
 		for (j = 0; j < n; j++) {
-			op = &ops[wcs[j].wr_id % OPS];
-			if (!op->is_busy || id_of(op) != wcs[j].wr_id || op->end != i % 2)
+			op = op_of(wcs[j].wr_id);
+			if (!op || op->end != i % 2)
 				fail("a completion too many, status %d", wcs[j].status);
 			if (op->kind == RECV)
 				handle_received(i % 2, op, &wcs[j]);
@@ -420,55 +272,11 @@ static bool may_send(const struct conn *c, int who)
 {
 	const struct half *peer = &c->halves[!who];
 
-	if (length(&c->halves[who].sent) >= WINDOW)
+	if (length(&c->halves[who].sent) >= AHEAD)
 		return false;
 	if (peer->srq == NOBODY)
 		return under_way(c, !who) < length(&peer->posted);
 	return hosts[!who].promised[peer->srq] < hosts[!who].waiting[peer->srq];
-}
-
-static int cut(struct ibv_sge *sge, int who, int slot, __u32 size)
-{
-	int count = 1 + pick(MAX_SGE);
-	__u32 at = 0, piece;
-	int i;
-
-	for (i = 0; i < count; i++) {
-		piece = i == count - 1 ? size - at : pick(size - at + 1);
-		sge[i] = (struct ibv_sge) {
-			(unsigned long)memory(who, slot) + at, piece, hosts[who].mr->lkey,
-		};
-		at += piece;
-	}
-	return count;
-}
-
-static void post(struct op *op, int remote_slot, __u32 rkey)
-{
-	static const enum ibv_wr_opcode opcodes[] = {
-		[SEND] = IBV_WR_SEND, [WRITE] = IBV_WR_RDMA_WRITE, [READ] = IBV_WR_RDMA_READ,
-	};
-	struct conn *c = &conns[op->conn];
-	struct half *h = &c->halves[op->end];
-	struct ibv_sge sge[MAX_SGE];
-	struct ibv_send_wr wr = {
-		.wr_id = id_of(op), .opcode = opcodes[op->kind], .sg_list = sge,
-		.num_sge = cut(sge, op->end, op->slot, op->size),
-		.wr.rdma = { (unsigned long)memory(!op->end, remote_slot), rkey },
-	}, *bad;
-
-	op->is_signaled = h->unsignaled >= UNSIGNALED_MAX || pick(3);
-	h->unsignaled = op->is_signaled ? 0 : h->unsignaled + 1;
-	if (op->is_signaled)
-		wr.send_flags |= IBV_SEND_SIGNALED;
-	if (op->kind != READ && op->size <= MAX_INLINE && pick(2))
-		wr.send_flags |= IBV_SEND_INLINE;
-	if (!pick(4))
-		wr.send_flags |= IBV_SEND_FENCE;
-	if (!pick(4))
-		wr.send_flags |= IBV_SEND_SOLICITED;
-	push(&h->sent, op);
-	MUST(!ibv_post_send(c->ends[op->end].id->qp, &wr, &bad));
 }
 
 static __u32 any_size(__u32 least)
@@ -476,54 +284,80 @@ static __u32 any_size(__u32 least)
 	return least + (pick(3) ? pick(200) : pick(SLOT - least + 1 - 200));
 }
 
-static struct op *new_op(enum kind kind, int conn, int who, __u32 size)
-{
-	struct op *op = op_get(kind, conn, who);
-
-	op->slot = slot_get(who, conn);
-	op->size = size;
-	op->seed = pick(1 << 30);
-	return op;
-}
-
 static void do_read(int conn, int who)
 {
 	struct op *op = new_op(READ, conn, who, any_size(0));
+	__u64 remote;
+	__u32 rkey;
 
-	op->remote = slot_get(!who, conn);
+	op->remote = window_target(conn, who, &remote, &rkey);
 	fill(!who, op->remote, op->size, op->seed);
 	memset(memory(who, op->slot), 0xee, op->size);
-	post(op, op->remote, hosts[!who].mr->rkey);
+	post(op, remote, rkey);
 }
 
-/* Sends a message, which announces the Write before it if there is one */
+/* A message is on its way; it will take a receive. */
+static __u32 next_number(int conn, int who)
+{
+	int srq = conns[conn].halves[!who].srq;
+
+	if (srq != NOBODY)
+		hosts[!who].promised[srq]++;
+	return conns[conn].halves[who].number++;
+}
+
+/*
+ * Sends a message, which announces the Write before it if there is one, and may invalidate the
+ * peer's window
+ */
 static void do_send(int conn, int who, int slot, const struct op *write)
 {
-	struct half *h = &conns[conn].halves[who];
+	struct half *peer = &conns[conn].halves[!who];
 	struct op *op = new_op(SEND, conn, who, any_size(sizeof(struct message)));
 	struct message m = {
-		.magic = MAGIC, .serial = conns[conn].serial, .number = h->number++,
+		.magic = MAGIC, .serial = conns[conn].serial, .number = next_number(conn, who),
 		.size = op->size, .seed = op->seed, .write_slot = slot,
 		.write_size = write ? write->size : 0, .write_seed = write ? write->seed : 0,
+		.revoked = window_revoke(peer, slot != NOBODY && slot == peer->window.slot),
 	};
 
+	if (m.revoked)
+		op->kind = SEND_INV;
+	op->stag = m.revoked;
 	fill(who, op->slot, op->size, op->seed);
 	memcpy(memory(who, op->slot), &m, sizeof(m));
-	if (conns[conn].halves[!who].srq != NOBODY)
-		hosts[!who].promised[conns[conn].halves[!who].srq]++;
 	post(op, 0, 0);
 }
 
 static void do_write(int conn, int who)
 {
 	struct op *op = new_op(WRITE, conn, who, any_size(0));
-	int slot = slot_get(!who, conn);
 	struct op copy = *op;
+	__u64 remote;
+	__u32 rkey;
+	int slot;
 
+	slot = window_target(conn, who, &remote, &rkey);
 	fill(who, op->slot, op->size, op->seed);
 	memset(memory(!who, slot), 0xdd, op->size);
-	post(op, slot, hosts[!who].mr->rkey);
+	post(op, remote, rkey);
 	do_send(conn, who, slot, &copy);
+}
+
+static void do_write_imm(int conn, int who)
+{
+	__u32 number = next_number(conn, who);
+	__u32 seed = imm_seed(&conns[conn], number);
+	struct op *op = new_op(WRITE_IMM, conn, who, imm_size(seed));
+	__u64 remote;
+	__u32 rkey;
+	int slot;
+
+	slot = window_target(conn, who, &remote, &rkey);
+	op->imm = (__u32)slot << IMM_SLOT | (number & IMM_NUMBER);
+	fill(who, op->slot, op->size, seed);
+	memset(memory(!who, slot), 0xdd, op->size);
+	post(op, remote, rkey);
 }
 
 static void act(int conn, int who)
@@ -531,9 +365,9 @@ static void act(int conn, int who)
 	struct conn *c = &conns[conn];
 
 	receive(conn, !who);
-	if (length(&c->halves[who].sent) >= WINDOW)
+	if (length(&c->halves[who].sent) >= AHEAD)
 		return;
-	switch (pick(3)) {
+	switch (pick(is_extended ? 7 : 3)) {
 	case 0:
 		do_read(conn, who);
 		break;
@@ -541,9 +375,16 @@ static void act(int conn, int who)
 		if (may_send(c, who))
 			do_send(conn, who, NOBODY, NULL);
 		break;
-	default:
+	case 2:
 		if (may_send(c, who))
 			do_write(conn, who);
+		break;
+	case 3:
+		if (may_send(c, who))
+			do_write_imm(conn, who);
+		break;
+	default:
+		ext_act(conn, who);
 	}
 }
 
@@ -567,6 +408,7 @@ static void begin(int conn)
 			.send_depth = DEPTH, .recv_depth = DEPTH,
 		};
 	}
+	ext_begin(conn);
 	c->serial = ++serial;
 	connections++;
 	MUST(conn_open(ends, &hosts[from].side, &hosts[!from].side, queues));
@@ -585,8 +427,13 @@ static void take_all(void)
 
 static void forget(struct fifo *fifo)
 {
-	while (length(fifo))
-		op_put(pop(fifo));
+	struct op *op;
+
+	while (length(fifo)) {
+		op = pop(fifo);
+		ext_failed(op);
+		op_put(op);
+	}
 }
 
 static void destroy(struct conn *c, int who)
@@ -599,21 +446,17 @@ static void destroy(struct conn *c, int who)
 	end_close(&c->ends[who]);
 	forget(&c->halves[who].sent);
 	forget(&c->halves[who].posted);
+	ext_destroyed(c - conns, who);
+	if (!c->ends[!who].id)
+		ext_end(c - conns);
 }
 
-static bool is_flushed_half(const struct half *h)
+static bool has_ended(const struct conn *c)
 {
-	unsigned int i;
+	const struct half *h = c->halves;
 
-	for (i = h->sent.get; i != h->sent.put; i++)
-		if (ops[h->sent.ops[i % ARRAY_SIZE(h->sent.ops)]].is_signaled)
-			return false;
-	return !length(&h->posted);
-}
-
-static bool is_flushed(const struct conn *c)
-{
-	return is_flushed_half(&c->halves[0]) && is_flushed_half(&c->halves[1]);
+	return is_flushed(&h[0].sent) && is_flushed(&h[1].sent) && !length(&h[0].posted) &&
+	       !length(&h[1].posted);
 }
 
 static void to_error(struct conn *c, int who)
@@ -630,7 +473,7 @@ static void trespass(int conn, int who)
 	if (length(&conns[conn].halves[who].sent) >= 2 * DEPTH - 1)
 		return;
 	op = new_op(WRITE, conn, who, 100);
-	post(op, 0, hosts[!who].mr->rkey ^ 0x5a00);
+	post(op, 0, wrong_stag(conn, who));
 }
 
 /* Posts much and lets a part of it arrive, so that a message is likely to be cut in the middle */
@@ -640,7 +483,7 @@ static void busy(int conn, int who)
 	__u32 enough;
 	int i;
 
-	for (i = 0; i < WINDOW; i++)
+	for (i = 0; i < AHEAD; i++)
 		act(conn, who);
 	enough = pick(under_way(c, !who) + 1);
 	for (i = 0; i < 1000 && under_way(c, !who) > enough; i++)
@@ -675,7 +518,7 @@ static void end_one(int conn)
 		if (pick(2))
 			destroy(c, !who);
 	}
-	wait_until(is_flushed, c, "everything is flushed");
+	wait_until(has_ended, c, "everything is flushed");
 	for (i = 0; i < 2; i++)
 		destroy(c, i ^ who);
 	for (i = 0; i < 2; i++) {
@@ -736,6 +579,7 @@ static void close_all(void)
 	empty_srqs();
 	destroy_all();
 	take_all();
+	ext_close();
 	for (who = 0; who < 2; who++) {
 		MUST(!ibv_dereg_mr(hosts[who].mr));
 		for (i = 0; i < SRQS; i++)
@@ -752,8 +596,6 @@ static void host_open(struct host *h, const char *ns, const char *addr)
 
 	side_open(&h->side, ns, addr, 7804);
 	h->room = pages((size_t)SLOTS * SLOT);
-	h->mr = reg(h->side.pd, h->room, (size_t)SLOTS * SLOT,
-		    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 	for (i = 0; i < CQS; i++) {
 		h->cqs[i] = ibv_create_cq(h->side.listener->verbs, CQ_SLOTS, NULL, NULL, 0);
 		MUST(h->cqs[i]);
@@ -784,12 +626,19 @@ int main(int argc, char **argv)
 		seed(atoll(getenv("KIW_SEED")));
 	host_open(&hosts[0], "a", "10.77.0.1");
 	host_open(&hosts[1], "b", "10.77.0.2");
+	ext_open();
+	for (i = 0; i < 2; i++)
+		hosts[i].mr = reg(hosts[i].side.pd, hosts[i].room, (size_t)SLOTS * SLOT,
+				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+				  IBV_ACCESS_REMOTE_WRITE | (is_extended ? IBV_ACCESS_MW_BIND : 0));
 	for (i = atoi(argv[1]); i; i--)
 		begin(conn_count++);
 	end = now() + atof(argv[2]);
 	while (now() < end) {
 		for (i = 0; i < 50; i++)
 			act(pick(conn_count), pick(2));
+		if (is_extended && !pick(4))
+			ext_resize();
 		if (!poll_all())
 			rest();
 		if (!pick(8)) {
