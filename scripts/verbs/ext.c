@@ -7,6 +7,7 @@
  *   limits     attributes; a queue of N takes N entries, and the next post fails
  *   immediate  Writes with immediate data, of all sizes; Sends with immediate data fail
  *   atomic     both operations, by both ends, and what is refused
+ *   policy     what becomes of both where the policy rfc7306 of either end is n
  *   sum        two peers and a local thread add to one word, for a second or KIW_SOAK seconds
  *   builder    the same through struct ibv_qp_ex
  *   poller     completions through struct ibv_cq_ex
@@ -32,6 +33,7 @@
 #define TERM_OWN	TERM_SENT	/* RDMAP local catastrophic error: 0, 0, 0 */
 #define TERM_STAG	(TERM_RECEIVED | 0x000100)	/* RDMAP invalid STag: 0, 1, 0 */
 #define TERM_BOUNDS	(TERM_RECEIVED | 0x000101)	/* RDMAP base or bounds: 0, 1, 1 */
+#define TERM_OPCODE	(TERM_RECEIVED | 0x000206)	/* RDMAP unexpected opcode: 0, 2, 6 */
 #define CQ_EX_FLAGS	(IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM)
 
 /**
@@ -150,8 +152,26 @@ static void ended(struct ibv_cq *cq, __u64 id, enum ibv_wc_status status, __u32 
 		     term);
 }
 
-/* What @who cannot ask for, or the other end cannot do, ends the connection with @term. */
-static void refused(int who, struct ibv_send_wr *wr, enum ibv_wc_status status, __u32 term)
+/* The event of the QP of @who */
+static void raised(int who, enum ibv_event_type type)
+{
+	struct ibv_context *ctx = w.sides[who].listener->verbs;
+	struct pollfd fd = { .fd = ctx->async_fd, .events = POLLIN };
+	struct ibv_async_event event;
+
+	MUST(poll(&fd, 1, patience() * 1000) == 1 && !ibv_get_async_event(ctx, &event));
+	if (event.event_type != type || event.element.qp != w.ends[who].id->qp)
+		fail("event: %s, wanted %s", ibv_event_type_str(event.event_type),
+		     ibv_event_type_str(type));
+	ibv_ack_async_event(&event);
+}
+
+/*
+ * What @who cannot ask for, or the other end cannot do, ends the connection with @term. The other
+ * end has @event.
+ */
+static void refused(int who, struct ibv_send_wr *wr, enum ibv_wc_status status, __u32 term,
+		    enum ibv_event_type event)
 {
 	begin();
 	post_recv(who, 97);
@@ -162,6 +182,8 @@ static void refused(int who, struct ibv_send_wr *wr, enum ibv_wc_status status, 
 	ended(w.queues[who].rcq, 97, IBV_WC_WR_FLUSH_ERR, term);
 	term ^= TERM_SENT | TERM_RECEIVED;
 	ended(w.queues[!who].rcq, 98, IBV_WC_WR_FLUSH_ERR, term);
+	raised(who, IBV_EVENT_QP_FATAL);
+	raised(!who, event);
 	end_all();
 }
 
@@ -240,14 +262,14 @@ static void limits(void)
 
 /* Immediate data */
 
-static struct ibv_send_wr write_imm(__u32 size, struct ibv_sge *sge)
+static struct ibv_send_wr write_imm(int who, __u32 size, struct ibv_sge *sge)
 {
-	*sge = piece(0, PAGE, size);
+	*sge = piece(who, PAGE, size);
 	return (struct ibv_send_wr) {
 		.wr_id = size, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
 		.imm_data = htobe32(IMM + size), .sg_list = sge, .num_sge = !!size,
 		.send_flags = size == 40 ? IBV_SEND_INLINE : 0,
-		.wr.rdma = { (unsigned long)w.room[1] + 2 * PAGE, w.mr[1]->rkey },
+		.wr.rdma = { (unsigned long)w.room[!who] + 2 * PAGE, w.mr[!who]->rkey },
 	};
 }
 
@@ -265,7 +287,7 @@ static void immediate(void)
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		memset(w.room[1], 0, ROOM);
 		post_recv(1, 1000 + i);
-		wr = write_imm(sizes[i], &sge);
+		wr = write_imm(0, sizes[i], &sge);
 		post(0, &wr);
 		sent(0, sizes[i], IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
 		complete(w.queues[1].rcq, &wc);
@@ -276,9 +298,9 @@ static void immediate(void)
 	}
 	end_all();
 
-	wr = write_imm(8, &sge);
+	wr = write_imm(0, 8, &sge);
 	wr.opcode = IBV_WR_SEND_WITH_IMM;
-	refused(0, &wr, IBV_WC_LOC_QP_OP_ERR, TERM_OWN);
+	refused(0, &wr, IBV_WC_LOC_QP_OP_ERR, TERM_OWN, IBV_EVENT_QP_FATAL);
 }
 
 /* Atomic operations */
@@ -335,17 +357,135 @@ static void atomics(void)
 
 	wr = atomic(0, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, &sge);
 	wr.wr.atomic.rkey ^= 0x100;
-	refused(0, &wr, IBV_WC_REM_ACCESS_ERR, TERM_STAG);
+	refused(0, &wr, IBV_WC_REM_ACCESS_ERR, TERM_STAG, IBV_EVENT_QP_ACCESS_ERR);
 	wr = atomic(0, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, &sge);
 	wr.wr.atomic.remote_addr += ROOM;
-	refused(0, &wr, IBV_WC_REM_ACCESS_ERR, TERM_BOUNDS);
+	refused(0, &wr, IBV_WC_REM_ACCESS_ERR, TERM_BOUNDS, IBV_EVENT_QP_ACCESS_ERR);
 	wr = atomic(0, IBV_WR_ATOMIC_CMP_AND_SWP, 1, 0, &sge);
 	sge.length = 16;
-	refused(0, &wr, IBV_WC_LOC_QP_OP_ERR, TERM_OWN);
+	refused(0, &wr, IBV_WC_LOC_QP_OP_ERR, TERM_OWN, IBV_EVENT_QP_FATAL);
 	wr = atomic(0, IBV_WR_ATOMIC_CMP_AND_SWP, 1, 0, &sge);
 	sge.lkey ^= 0x100;
-	refused(0, &wr, IBV_WC_LOC_PROT_ERR, TERM_OWN);
+	refused(0, &wr, IBV_WC_LOC_PROT_ERR, TERM_OWN, IBV_EVENT_QP_FATAL);
 	MUST(*word(1, WORD) == SWAPPED);
+}
+
+/* The policy rfc7306, of connections that begin after this */
+static void policy_is(int who, bool allows)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/policy/rfc7306",
+		 ibv_get_device_name(w.sides[who].listener->verbs->device));
+	f = fopen(path, "w");
+	MUST(f && fputc(allows ? 'y' : 'n', f) != EOF && !fclose(f));
+}
+
+/* An end without RFC 7306 posts each of its messages. */
+static void off_here(int who)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+
+	wr = write_imm(who, 8, &sge);
+	refused(who, &wr, IBV_WC_LOC_QP_OP_ERR, TERM_OWN, IBV_EVENT_QP_FATAL);
+	wr = write_imm(who, 0, &sge);
+	refused(who, &wr, IBV_WC_LOC_QP_OP_ERR, TERM_OWN, IBV_EVENT_QP_FATAL);
+	wr = atomic(who, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, &sge);
+	refused(who, &wr, IBV_WC_LOC_QP_OP_ERR, TERM_OWN, IBV_EVENT_QP_FATAL);
+	wr = atomic(who, IBV_WR_ATOMIC_CMP_AND_SWP, 0, 1, &sge);
+	refused(who, &wr, IBV_WC_LOC_QP_OP_ERR, TERM_OWN, IBV_EVENT_QP_FATAL);
+}
+
+/*
+ * A Write with immediate to an end without RFC 7306 has completed before that end refuses the
+ * immediate. A Read behind it is told, and takes no data.
+ */
+static void off_there_immediate(int who)
+{
+	struct ibv_sge sge, sink = piece(who, SINK, 8);
+	struct ibv_send_wr read = {
+		.wr_id = 99, .opcode = IBV_WR_RDMA_READ, .sg_list = &sink, .num_sge = 1,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (unsigned long)w.room[!who] + WORD, w.mr[!who]->rkey },
+	};
+	struct ibv_send_wr wr = write_imm(who, 8, &sge);
+
+	wr.next = &read;
+	memset(w.room[who] + PAGE, 0x77, 8);
+	*word(who, SINK) = 1;
+	begin();
+	post_recv(!who, 98);
+	post(who, &wr);
+	sent(who, 8, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	ended(w.queues[who].scq, 99, IBV_WC_REM_INV_REQ_ERR, TERM_OPCODE);
+	ended(w.queues[!who].rcq, 98, IBV_WC_WR_FLUSH_ERR, TERM_OPCODE ^ TERM_RECEIVED ^ TERM_SENT);
+	raised(who, IBV_EVENT_QP_FATAL);
+	raised(!who, IBV_EVENT_QP_REQ_ERR);
+	MUST(!memcmp(w.room[!who] + 2 * PAGE, w.room[who] + PAGE, 8) && *word(who, SINK) == 1);
+	end_all();
+}
+
+/* An end without RFC 7306 receives each of its messages. */
+static void off_there(int who)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+
+	wr = atomic(who, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, &sge);
+	refused(who, &wr, IBV_WC_REM_INV_REQ_ERR, TERM_OPCODE, IBV_EVENT_QP_REQ_ERR);
+	wr = atomic(who, IBV_WR_ATOMIC_CMP_AND_SWP, 0, 1, &sge);
+	refused(who, &wr, IBV_WC_REM_INV_REQ_ERR, TERM_OPCODE, IBV_EVENT_QP_REQ_ERR);
+	off_there_immediate(who);
+}
+
+/* What the messages of RFC 7306 and the rest of verbs are to both ends of a connection */
+static void works(void)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct ibv_wc wc;
+
+	operate(0, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 1);
+	operate(1, IBV_WR_ATOMIC_CMP_AND_SWP, 0, 1, 1);
+	post_recv(1, 5);
+	wr = write_imm(0, 8, &sge);
+	post(0, &wr);
+	sent(0, 8, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+	complete(w.queues[1].rcq, &wc);
+	wants(&wc, 5, IBV_WC_SUCCESS, IBV_WC_RECV_RDMA_WITH_IMM);
+	*word(0, WORD) = 0;
+	*word(1, WORD) = 0;
+}
+
+static void policy(void)
+{
+	int who;
+
+	for (who = 0; who < 2; who++) {
+		policy_is(who, false);
+		policy_is(!who, true);
+		attributes();
+		off_here(who);
+		off_there(!who);
+		/* Nothing was executed. */
+		MUST(!*word(0, WORD) && !*word(1, WORD));
+	}
+	/* A connection keeps the policy with which it began. */
+	policy_is(0, true);
+	policy_is(1, true);
+	begin();
+	policy_is(0, false);
+	policy_is(1, false);
+	works();
+	end_all();
+	off_here(0);
+	policy_is(0, true);
+	policy_is(1, true);
+	begin();
+	works();
+	end_all();
 }
 
 /* One word, to which everybody adds */
@@ -558,7 +698,7 @@ static void poller(void)
 	w.queues[1].rcq = ibv_cq_ex_to_cq(cq);
 	connect_both();
 	post_recv(1, 17);
-	wr = write_imm(1000, &sge);
+	wr = write_imm(0, 1000, &sge);
 	post(0, &wr);
 	for (until = now() + patience(); ibv_start_poll(cq, &poll_attr) == ENOENT;)
 		MUST(now() < until);
@@ -837,8 +977,8 @@ int main(int argc, char **argv)
 		void (*run)(void);
 	} cases[] = {
 		{ "limits", limits }, { "immediate", immediate }, { "atomic", atomics },
-		{ "sum", sum }, { "builder", builder }, { "poller", poller }, { "events", events },
-		{ "resize", resize }, { "resize-srq", resize_srq },
+		{ "policy", policy }, { "sum", sum }, { "builder", builder }, { "poller", poller },
+		{ "events", events }, { "resize", resize }, { "resize-srq", resize_srq },
 	};
 	size_t i;
 

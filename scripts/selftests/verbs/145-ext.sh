@@ -64,7 +64,7 @@ one_device() {
 { load_kiwarp && topo_up 9000; } || bail "no two hosts"
 t_run "autoload" autoloaded
 t_run "one device on a netdev" one_device
-for case in limits immediate atomic sum builder poller events resize resize-srq; do
+for case in limits immediate atomic policy sum builder poller events resize resize-srq; do
 	t_run "$case" "$PROGRAMS/ext" "$case"
 done
 for case in signaled unsignaled flushed closed reset; do
