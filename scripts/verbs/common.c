@@ -9,11 +9,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/udmabuf.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <sched.h>
 #include <stdarg.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <arpa/inet.h>
@@ -475,5 +479,105 @@ int rereg(const struct ibv_mr *mr, int flags, __u64 addr, __u64 length, int acce
 		.response = (unsigned long)&resp, .mr_handle = mr->handle, .flags = flags,
 		.start = addr, .length = length, .hca_va = addr, .access_flags = access,
 	};
+	return write(mr->context->cmd_fd, &call, sizeof(call)) == sizeof(call) ? 0 : errno;
+}
+
+/**
+ * dmabuf_of() - make a dma-buf of memory of this process
+ * @size: length in bytes, whole pages
+ * @mem: set to the address of the memory, which is all 0; NULL: it is not needed
+ *
+ * Context: user space; the kernel has udmabuf.
+ * Return: file descriptor of the dma-buf.
+ */
+int dmabuf_of(size_t size, __u8 **mem)
+{
+	struct udmabuf_create create = { .size = size };
+	int dev = open("/dev/udmabuf", O_RDONLY);
+	int fd;
+
+	MUST(dev >= 0);
+	create.memfd = memfd_create("dmabuf", MFD_ALLOW_SEALING);
+	MUST(!ftruncate(create.memfd, size));
+	MUST(!fcntl(create.memfd, F_ADD_SEALS, F_SEAL_SHRINK));
+	fd = ioctl(dev, UDMABUF_CREATE, &create);
+	MUST(fd >= 0);
+	if (mem) {
+		*mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, create.memfd, 0);
+		MUST(*mem != MAP_FAILED);
+	}
+	MUST(!close(create.memfd) && !close(dev));
+	return fd;
+}
+
+/**
+ * reg_dmabuf() - register a part of a dma-buf
+ * @mr: set to what is known of the region; not for functions of libibverbs, except as the region
+ *	that a window is bound to
+ * @pd: protection domain
+ * @driver: driver id of the device
+ * @fd: file descriptor of the dma-buf
+ * @offset: bytes from its start
+ * @length: length in bytes
+ * @iova: tagged offset of the first byte
+ * @access: rights, enum ibv_access_flags
+ *
+ * By a system call: the stock providers have no function for it.
+ *
+ * Context: user space.
+ * Return: 0 or the error.
+ */
+int reg_dmabuf(struct ibv_mr *mr, struct ibv_pd *pd, __u16 driver, int fd, __u64 offset,
+	       __u64 length, __u64 iova, int access)
+{
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attrs[9];
+	} call = {
+		.hdr = {
+			.length = sizeof(call), .object_id = UVERBS_OBJECT_MR,
+			.method_id = UVERBS_METHOD_REG_DMABUF_MR, .num_attrs = 9,
+			.driver_id = driver,
+		},
+	};
+	__u32 lkey, rkey;
+	const struct ib_uverbs_attr attrs[9] = {
+		{ UVERBS_ATTR_REG_DMABUF_MR_HANDLE, 0, 1, {}, { 0 } },
+		{ UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, 0, 1, {}, { pd->handle } },
+		{ UVERBS_ATTR_REG_DMABUF_MR_OFFSET, 8, 1, {}, { offset } },
+		{ UVERBS_ATTR_REG_DMABUF_MR_LENGTH, 8, 1, {}, { length } },
+		{ UVERBS_ATTR_REG_DMABUF_MR_IOVA, 8, 1, {}, { iova } },
+		{ UVERBS_ATTR_REG_DMABUF_MR_FD, 4, 1, {}, { fd } },
+		{ UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, 4, 1, {}, { access } },
+		{ UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, 4, 1, {}, { (unsigned long)&lkey } },
+		{ UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, 4, 1, {}, { (unsigned long)&rkey } },
+	};
+
+	memcpy(call.attrs, attrs, sizeof(attrs));
+	if (ioctl(pd->context->cmd_fd, RDMA_VERBS_IOCTL, &call))
+		return errno;
+	*mr = (struct ibv_mr) {
+		.context = pd->context, .pd = pd, .addr = (void *)(unsigned long)iova,
+		.length = length, .handle = call.attrs[0].data, .lkey = lkey, .rkey = rkey,
+	};
+	return 0;
+}
+
+/**
+ * dereg_dmabuf() - undo reg_dmabuf()
+ * @mr: the region
+ *
+ * Context: user space.
+ * Return: 0 or the error.
+ */
+int dereg_dmabuf(const struct ibv_mr *mr)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_dereg_mr cmd;
+	} call = {
+		{ IB_USER_VERBS_CMD_DEREG_MR, sizeof(call) / 4, 0 }, { mr->handle },
+	};
+
 	return write(mr->context->cmd_fd, &call, sizeof(call)) == sizeof(call) ? 0 : errno;
 }

@@ -16,6 +16,11 @@ verbs_cases dmabuf_errors dmabuf
 verbs_cases dmabuf_limits dmabuf_read_only
 t_run "unload the exporter" modprobe -r kiwarp_exporter
 rdma_down
+# What only this type has; the program knows its driver id.
+KIW_LINK_TYPE=kiwarp-ext
+rdma_up || bail "no devices of the type kiwarp-ext"
+for case in atomic sum windows; do t_run "kiwarp-ext: $case" "$PROGRAMS/dmabuf" "$case"; done
+rdma_down
 topo_down
 t_run "unload" unload_kiwarp
 done_testing

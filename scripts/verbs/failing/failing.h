@@ -44,7 +44,7 @@ struct op {
  * @srq: shared receive queue in @pd
  * @qp: queue pair with @cq
  * @mr: region of @mem
- * @raw_mr: handle of the region of @dmabuf
+ * @dmabuf_mr: region of @dmabuf
  * @mw: memory window of type 2 in @pd
  * @chan: event channel of @id and of the active end of @ends
  * @id: a listener
@@ -63,7 +63,7 @@ struct world {
 	struct ibv_srq *srq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
-	__u32 raw_mr;
+	struct ibv_mr dmabuf_mr;
 	struct ibv_mw *mw;
 	struct rdma_event_channel *chan;
 	struct rdma_cm_id *id;

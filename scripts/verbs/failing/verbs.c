@@ -130,46 +130,13 @@ static bool is_ext(void)
 
 static int make_dmabuf_mr(void)
 {
-	__u64 keys;
-	struct {
-		struct ib_uverbs_ioctl_hdr hdr;
-		struct ib_uverbs_attr attrs[9];
-	} call = {
-		.hdr = {
-			.length = sizeof(call), .object_id = UVERBS_OBJECT_MR,
-			.method_id = UVERBS_METHOD_REG_DMABUF_MR, .num_attrs = 9,
-			.driver_id = is_ext() ? RDMA_DRIVER_RXE : RDMA_DRIVER_SIW,
-		},
-		.attrs = {
-			{ UVERBS_ATTR_REG_DMABUF_MR_HANDLE, 0, 1, {}, { 0 } },
-			{ UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, 0, 1, {}, { w.pd->handle } },
-			{ UVERBS_ATTR_REG_DMABUF_MR_OFFSET, 8, 1, {}, { 0 } },
-			{ UVERBS_ATTR_REG_DMABUF_MR_LENGTH, 8, 1, {}, { SIZE } },
-			{ UVERBS_ATTR_REG_DMABUF_MR_IOVA, 8, 1, {}, { 0 } },
-			{ UVERBS_ATTR_REG_DMABUF_MR_FD, 4, 1, {}, { w.dmabuf } },
-			{ UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, 4, 1, {}, { ALL } },
-			{ UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, 4, 1, {}, { (unsigned long)&keys } },
-			{ UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, 4, 1, {},
-			  { (unsigned long)&keys + 4 } },
-		},
-	};
-
-	if (ioctl(w.ctx->cmd_fd, RDMA_VERBS_IOCTL, &call))
-		return errno;
-	w.raw_mr = call.attrs[0].data;
-	return 0;
+	return reg_dmabuf(&w.dmabuf_mr, w.pd, is_ext() ? RDMA_DRIVER_RXE : RDMA_DRIVER_SIW,
+			  w.dmabuf, 0, SIZE, 0, ALL);
 }
 
 static int unmake_dmabuf_mr(void)
 {
-	struct {
-		struct ib_uverbs_cmd_hdr hdr;
-		struct ib_uverbs_dereg_mr cmd;
-	} call = {
-		{ IB_USER_VERBS_CMD_DEREG_MR, sizeof(call) / 4, 0 }, { w.raw_mr },
-	};
-
-	return write(w.ctx->cmd_fd, &call, sizeof(call)) == sizeof(call) ? 0 : errno;
+	return dereg_dmabuf(&w.dmabuf_mr);
 }
 
 static int make_mw(void)
@@ -181,19 +148,6 @@ static int make_mw(void)
 static int unmake_mw(void)
 {
 	return err_or(ibv_dealloc_mw(w.mw));
-}
-
-static void make_dmabuf(void)
-{
-	struct udmabuf_create create = { .size = SIZE };
-	int fd = open("/dev/udmabuf", O_RDONLY);
-
-	MUST(fd >= 0);
-	create.memfd = memfd_create("dmabuf", MFD_ALLOW_SEALING);
-	MUST(!ftruncate(create.memfd, SIZE));
-	MUST(!fcntl(create.memfd, F_ADD_SEALS, F_SEAL_SHRINK));
-	w.dmabuf = ioctl(fd, UDMABUF_CREATE, &create);
-	MUST(w.dmabuf >= 0);
 }
 
 /**
@@ -221,7 +175,7 @@ void verbs(void)
 	const size_t count = ARRAY_SIZE(ops) - !is_ext();
 	size_t i;
 
-	make_dmabuf();
+	w.dmabuf = dmabuf_of(SIZE, NULL);
 	for (i = 0; i < count; i++) {
 		walk(&ops[i]);
 		MUST(!ops[i].make());
