@@ -8,9 +8,10 @@
  * no system call for are refused.
  *
  * SECONDS: a second thread writes random values at random times to the send, receive, shared
- * receive and completion rings and to the arming words. Meanwhile the first thread rings
- * doorbells, posts, resizes queues, and makes a new connection whenever the last one has ended. It
- * also replaces windows and regions while work requests bind them. Memory without granted rights
+ * receive and completion rings, to the heads of rings, and to the arming words. Meanwhile the first
+ * thread rings doorbells, posts, arms and resizes queues, takes events, and makes a new connection
+ * whenever the last one has ended. It also replaces windows and regions while work requests bind
+ * them. There must be events in spite of all that. Memory without granted rights
  * must not change, whatever STags and addresses are in the rings. The caller checks that the kernel
  * log is clean and that others are not disturbed.
  *
@@ -20,6 +21,7 @@
 #include "hostile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <rdma/ib_user_verbs.h>
 #include <sched.h>
@@ -31,6 +33,7 @@
 /**
  * struct world - state of the program
  * @sides: both hosts
+ * @channel: completion channel of each host, of all its queues
  * @queues: queues of each host
  * @ends: ends of the connection
  * @format: of the rings
@@ -44,12 +47,14 @@
  * @other: protection domain of the memory OTHER_PD
  * @busy: number of regions that could not be deregistered
  * @replaced: number of rings that another one of the same size has replaced
+ * @events: number of events of completion queues
  * @lock: held while rings are written to or created
  * @over: tells the second thread to end
  * @writes: number of writes of the second thread
  */
 struct world {
 	struct side sides[2];
+	struct ibv_comp_channel *channel[2];
 	struct queues queues[2];
 	struct end ends[2];
 	const struct format *format;
@@ -63,6 +68,7 @@ struct world {
 	struct ibv_pd *other[2];
 	unsigned long busy;
 	unsigned long replaced;
+	unsigned long events;
 	pthread_mutex_t lock;
 	bool over;
 	unsigned long writes;
@@ -103,13 +109,14 @@ static void find_rings(void)
 	MUST(seen[SQ] && seen[RQ] && seen[SRQ] && seen[CQ] && !seen[NO_RING]);
 }
 
-static struct queues make_queues(const struct side *side, bool has_srq)
+static struct queues make_queues(int who, bool has_srq)
 {
+	const struct side *side = &w.sides[who];
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = SRQ_DEPTH, .max_sge = MAX_SGE } };
 	struct ibv_context *ctx = side->listener->verbs;
 	struct queues queues = {
-		.scq = ibv_create_cq(ctx, CQ_DEPTH, NULL, NULL, 0),
-		.rcq = ibv_create_cq(ctx, CQ_DEPTH, NULL, NULL, 0),
+		.scq = ibv_create_cq(ctx, CQ_DEPTH, NULL, w.channel[who], 0),
+		.rcq = ibv_create_cq(ctx, CQ_DEPTH, NULL, w.channel[who], 0),
 		.srq = has_srq ? ibv_create_srq(side->pd, &attr) : NULL,
 		.send_depth = SQ_DEPTH, .recv_depth = RQ_DEPTH,
 	};
@@ -123,7 +130,7 @@ static void begin(void)
 	int i;
 
 	for (i = 0; i < 2; i++)
-		w.queues[i] = make_queues(&w.sides[i], i);
+		w.queues[i] = make_queues(i, i);
 	MUST(conn_open(w.ends, &w.sides[0], &w.sides[1], w.queues));
 	find_rings();
 }
@@ -169,9 +176,12 @@ static void open_world(void)
 
 	side_open(&w.sides[0], "a", "10.77.0.1", 7802);
 	side_open(&w.sides[1], "b", "10.77.0.2", 7802);
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 2; i++) {
 		w.other[i] = ibv_alloc_pd(w.sides[i].listener->verbs);
-	MUST(w.other[0] && w.other[1]);
+		w.channel[i] = ibv_create_comp_channel(w.sides[i].listener->verbs);
+		MUST(w.other[i] && w.channel[i]);
+		MUST(!fcntl(w.channel[i]->fd, F_SETFL, O_NONBLOCK));
+	}
 	for (room = 0; room < ROOMS; room++) {
 		w.room[room] = pages(ROOM);
 		memset(w.room[room], 0x60 + room, ROOM);
@@ -250,6 +260,29 @@ static int doorbell(const struct ibv_qp *qp, __u32 count)
 	cmd.wqe_size = sizeof(cmd.wr);
 	return call(qp->context, &cmd, IB_USER_VERBS_CMD_POST_SEND,
 		    count ? sizeof(cmd) : offsetof(struct post_send, wr));
+}
+
+/* Any value but 0 means that only completions that the peer has solicited count. */
+static void arm(const struct ibv_cq *cq)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_req_notify_cq core;
+	} cmd = { .core = { .cq_handle = cq->handle, .solicited_only = pick(2) ? pick(4) : 0 } };
+
+	MUST(!command(cq->context, &cmd, IB_USER_VERBS_CMD_REQ_NOTIFY_CQ, sizeof(cmd), 0));
+}
+
+static void take_events(int who)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	while (!ibv_get_cq_event(w.channel[who], &cq, &context)) {
+		ibv_ack_cq_events(cq, 1);
+		w.events++;
+	}
+	MUST(errno == EAGAIN);
 }
 
 static void calls_are_refused(void)
@@ -546,6 +579,16 @@ static void replace_region(int who)
 	pthread_mutex_unlock(&w.lock);
 }
 
+static void post_and_arm(int who)
+{
+	const struct queues *queues = &w.queues[who];
+
+	post(who);
+	if (w.format->arms_by_call && !pick(4))
+		arm(pick(2) ? queues->scq : queues->rcq);
+	take_events(who);
+}
+
 static bool is_dead(int who)
 {
 	struct ibv_qp_init_attr init;
@@ -567,7 +610,7 @@ static void attack(double seconds)
 	end = now() + seconds;
 	while (now() < end || connections < 3) {
 		for (i = 0; i < 50; i++)
-			post(pick(2));
+			post_and_arm(pick(2));
 		if (w.format->has_windows) {
 			replace_window(pick(2), pick(WINDOWS));
 			replace_region(pick(2));
@@ -586,10 +629,12 @@ static void attack(double seconds)
 	MUST(!pthread_join(thread, NULL));
 	end_all();
 	untouched();
-	printf("%d connections, %lu writes, %lu busy regions, %lu rings replaced\n", connections,
-	       w.writes, w.busy, w.replaced);
+	printf("%d connections, %lu writes, %lu busy regions, %lu rings replaced, %lu events\n",
+	       connections, w.writes, w.busy, w.replaced, w.events);
 	if (w.format->resize && !w.replaced)
 		fail("no ring was replaced");
+	if (!w.events)
+		fail("there was no event");
 }
 
 /**

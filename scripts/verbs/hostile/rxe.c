@@ -223,11 +223,24 @@ static void advance(__u32 *index, __u32 slots)
 	__atomic_store_n(index, to, __ATOMIC_RELEASE);
 }
 
+/* What the kernel writes, for the process to read: it must not believe that itself */
+static void spoil_head(struct rxe_queue_buf *buf, enum ring_kind kind)
+{
+	__u32 *const words[] = {
+		&buf->log2_elem_size, &buf->index_mask,
+		kind == CQ ? &buf->producer_index : &buf->consumer_index,
+	};
+
+	__atomic_store_n(words[any(ARRAY_SIZE(words))], (__u32)bad_number(), __ATOMIC_RELAXED);
+}
+
 static void spoil(struct ring *ring)
 {
 	struct rxe_queue_buf *buf = (void *)ring->at;
 
-	if (ring->kind == SQ) {
+	if (!any(64)) {
+		spoil_head(buf, ring->kind);
+	} else if (ring->kind == SQ) {
 		likely_send(buf->data + any(2 * SQ_DEPTH) * SQE_BYTES);
 		advance(&buf->producer_index, 2 * SQ_DEPTH);
 	} else if (ring->kind == RQ) {
