@@ -33,6 +33,15 @@ failing() {
 
 is_old() { [ "$SECONDS" -gt $(($1 + 6)) ]; }
 
+# The objects of the other link type, which has more
+ext_objects() {
+	local status=0
+	rdma_down
+	KIW_LINK_TYPE=kiwarp-ext rdma_up && KIW_LINK_TYPE=kiwarp-ext failing 2 verbs || status=1
+	rdma_down
+	rdma_up && return "$status"
+}
+
 # leaks [ALLOWED]: checks for leaks. kmemleak reports none that is younger than 5 s. Clears allowed
 # leaks, because the check of the next test would find them.
 leaks() {
@@ -135,6 +144,7 @@ tries_again() {
 	bail "no two hosts"
 t_run "settings" settings
 t_run "objects of a process" failing 2 verbs
+t_run "objects of a process on kiwarp-ext" ext_objects
 t_run "accepting" failing 1 accept
 t_run "connections" failing 7 connect
 t_run "kernel consumer" failing 17 kernel

@@ -4,14 +4,10 @@
  */
 #include "failing.h"
 
-#include <fcntl.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <unistd.h>
-#include <linux/udmabuf.h>
-#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
-#include <rdma/rdma_user_ioctl_cmds.h>
+#include <rdma/rdma_user_rxe.h>
+
 static int make_ctx(void)
 {
 	w.ctx = ibv_open_device(w.sides[0].listener->verbs->device);
@@ -139,6 +135,83 @@ static int unmake_dmabuf_mr(void)
 	return dereg_dmabuf(&w.dmabuf_mr);
 }
 
+/*
+ * Other sizes of queues. The calls are made without the provider, which maps the new ring, and would
+ * use a mapping that has failed.
+ */
+
+/* The command of ib_user_verbs.h to resize a completion queue, and the answer of kiwarp-ext */
+static int resize_cq_to(__u32 cqe)
+{
+	struct {
+		struct ib_uverbs_resize_cq_resp core;
+		struct mminfo ring;
+	} answer;
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_resize_cq core;
+	} call = {
+		{ IB_USER_VERBS_CMD_RESIZE_CQ, sizeof(call) / 4, sizeof(answer) / 4 },
+		{ .response = (unsigned long)&answer, .cq_handle = w.cq->handle, .cqe = cqe },
+	};
+
+	if (write(w.ctx->cmd_fd, &call, sizeof(call)) != sizeof(call))
+		return errno;
+	MUST(answer.core.cqe >= cqe && answer.ring.size >= cqe * sizeof(struct ib_uverbs_wc));
+	return 0;
+}
+
+static __u32 srq_size(void)
+{
+	const int left = pause_failing();
+	struct ibv_srq_attr attr;
+
+	MUST(!ibv_query_srq(w.srq, &attr));
+	inject(left);
+	return attr.max_wr;
+}
+
+static int resize_srq_to(__u32 max_wr)
+{
+	const __u32 before = srq_size();
+	struct mminfo ring = {};
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_modify_srq core;
+		__u64 where;
+	} call = {
+		{ IB_USER_VERBS_CMD_MODIFY_SRQ, sizeof(call) / 4, 0 },
+		{ .srq_handle = w.srq->handle, .attr_mask = IBV_SRQ_MAX_WR, .max_wr = max_wr },
+		(unsigned long)&ring,
+	};
+	int err = 0;
+
+	if (write(w.ctx->cmd_fd, &call, sizeof(call)) != sizeof(call))
+		err = errno;
+	MUST(err ? srq_size() == before : srq_size() >= max_wr && ring.size > max_wr);
+	return err;
+}
+
+static int make_cq_larger(void)
+{
+	return resize_cq_to(5000);
+}
+
+static int unmake_cq_larger(void)
+{
+	return resize_cq_to(1000);
+}
+
+static int make_srq_larger(void)
+{
+	return resize_srq_to(3000);
+}
+
+static int unmake_srq_larger(void)
+{
+	return resize_srq_to(500);
+}
+
 static int make_mw(void)
 {
 	w.mw = ibv_alloc_mw(w.pd, IBV_MW_TYPE_2);
@@ -169,10 +242,12 @@ void verbs(void)
 		{ OP("region", mr) },
 		{ OP("region anew", rereg) },
 		{ OP("region of a dma-buf", dmabuf_mr) },
-		/* The last: on kiwarp-ext only */
+		/* On kiwarp-ext only */
+		{ OP("larger completion queue", cq_larger) },
+		{ OP("larger shared receive queue", srq_larger) },
 		{ OP("memory window", mw) },
 	};
-	const size_t count = ARRAY_SIZE(ops) - !is_ext();
+	const size_t count = ARRAY_SIZE(ops) - (is_ext() ? 0 : 3);
 	size_t i;
 
 	w.dmabuf = dmabuf_of(SIZE, NULL);
