@@ -37,16 +37,16 @@
  *
  * Every step to CLOSED also has RELEASE.
  *
- * Why iw_cm is told everything exactly once: only CONNECT, which enters CONNECTING, takes the
- * iw_cm_id to CONN_SENT. Each way from CONNECTING and WAIT_REPLY to OPEN or CLOSED has one
+ * Why iw_cm is told everything exactly once: iw_cm waits for a CONNECT_REPLY only after CONNECT,
+ * which enters CONNECTING. Each way from CONNECTING and WAIT_REPLY to OPEN or CLOSED has one
  * CONNECT_REPLY; if iw_cm has no memory for a positive one, u replaces it. ACCEPT and ACCEPT_P2P
  * have one ESTABLISHED each, and no other event has one. CLOSE is only on the way from WAIT_FIRST
  * and OPEN, which come after ESTABLISHED or a positive CONNECT_REPLY. No event leaves CLOSED, and
  * events that may arrive late are legal there.
  *
  * Why ESTABLISHED does not wait for the peer's first FPDU: until iw_cm has taken ESTABLISHED,
- * it lets the consumer accept again or reject, and hits a BUG_ON() when it processes the event.
- * Nothing is sent too early: what the consumer posts waits in the QP until the peer's first
+ * it lets the consumer accept again or reject, and then hits a BUG_ON() when it processes the
+ * event. Nothing is sent too early: what the consumer posts waits in the QP until the peer's first
  * FPDU has arrived (RFC 5044 7.1.2).
  */
 #include "cm_fsm.h"

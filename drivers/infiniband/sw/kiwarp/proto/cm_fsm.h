@@ -17,9 +17,9 @@
  * @KIW_CMS_WAIT_REPLY: initiator: Request sent
  * @KIW_CMS_WAIT_REQUEST: responder: no complete Request has been read
  * @KIW_CMS_REQUEST_GIVEN: responder: iw_cm has been told, and the consumer has not answered
- * @KIW_CMS_WAIT_FIRST: responder, peer-to-peer: accepted, the consumer has been told, the first
- *	FPDU has not arrived
- * @KIW_CMS_OPEN: full operation, and the consumer has been told
+ * @KIW_CMS_WAIT_FIRST: responder, peer-to-peer: accepted, iw_cm has been told, and the first valid
+ *	FPDU has not been reported
+ * @KIW_CMS_OPEN: the QP has taken the stream, and iw_cm has been told
  * @KIW_CMS_CLOSED: nothing more happens
  * @KIW_CMS_COUNT: number of the above
  */
@@ -43,7 +43,7 @@ enum kiw_cm_state {
  * @KIW_CME_INCOMING: a listener has accepted the stream
  * @KIW_CME_REQUEST_SENT: TCP is connected and has our Request
  * @KIW_CME_AGREED: the peer's Reply accepts, and the QP runs on the stream
- * @KIW_CME_RETRY: the peer did not understand the enhanced Request; a new stream is being
+ * @KIW_CME_RETRY: the peer seems not to understand the enhanced Request; a new stream is being
  *	connected
  * @KIW_CME_DISAGREED: the peer's Reply accepts, but leads to no agreement here, or to one that
  *	cannot be kept; TCP has a Terminate that says so, if it could be sent
@@ -57,7 +57,7 @@ enum kiw_cm_state {
  *	UPCALL_REPLY_OK: it had no memory, or the listener was stopped
  * @KIW_CME_BAD_FRAME: what the peer sent is not the MPA frame that is due, or is malformed
  * @KIW_CME_LOST: the stream could not be connected, or ended
- * @KIW_CME_FAILED: something failed at this end, which still has the stream, or no accept could
+ * @KIW_CME_FAILED: this end failed to do something before the QP had the stream, or no accept could
  *	answer the Request
  * @KIW_CME_DEADLINE: the time for the whole startup is over; listener: time to accept again
  * @KIW_CME_DESTROY: the listener, the device or the QP goes away, or the endpoint is evicted
@@ -99,9 +99,9 @@ enum kiw_cm_event {
 #define KIW_CMA_UPCALL_CLOSE		BIT(5)	/* CLOSE */
 #define KIW_CMA_ABORT_QP		BIT(6)	/* the QP ends the stream and says so */
 #define KIW_CMA_LINGER			BIT(7)	/* close the stream in order */
-#define KIW_CMA_DROP			BIT(8)	/* reset the stream */
-#define KIW_CMA_END_STARTUP		BIT(9)	/* disarm the deadline, free the buffer */
-#define KIW_CMA_RELEASE			BIT(10)	/* drop all references */
+#define KIW_CMA_DROP			BIT(8)	/* reset the stream, or end the listener */
+#define KIW_CMA_END_STARTUP		BIT(9)	/* disarm the deadline, free the startup's data */
+#define KIW_CMA_RELEASE			BIT(10)	/* drop the references it holds */
 
 /**
  * struct kiw_cm_step - one cell of the table

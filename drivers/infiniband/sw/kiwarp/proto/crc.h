@@ -20,10 +20,7 @@ static inline u32 kiw_crc_update(u32 crc, const void *data, u32 len)
 	return crc32c(crc, data, len);
 }
 
-/*
- * The register is sent least significant octet first, as in RFC 5044 figures 5 and 6
- * (via RFC 3385 and iSCSI).
- */
+/* The inverted register is sent least significant octet first, as in RFC 5044 figures 5 and 6. */
 static inline __le32 kiw_crc_final(u32 crc)
 {
 	return cpu_to_le32(~crc);

@@ -2,7 +2,7 @@
 /*
  * DDP segments: RFC 5041 4 with the control octet of RFC 5040 4.1.
  *
- * Only this file and ddp.h, and term.c for headers inside a Terminate, read or write these
+ * Only this file and ddp.h, and term.c for the segment at fault, read or write the fields of these
  * headers. They are checked here as far as the header alone allows. The receive engine checks
  * STags, buffers and order.
  */

@@ -73,9 +73,9 @@ static inline void kiw_ddp_next_untagged(struct kiw_wire_untagged *hdr, u16 befo
  * Segments of a message that have the same length and are not the last differ only in the TO or the
  * MO, which grows by the length of the payload (RFC 5041 5.2 and 5.3). kiw_ddp_decode() found
  * no fault in the previous header. If this header has the same first eight octets (ULPDU_Length,
- * both control octets, STag) and the same queue and MSN, it has no fault either, and decodes to the
- * same values except for the TO or the MO, which cannot cause a fault. After the last segment of a
- * message another message begins, so nothing continues it.
+ * both control octets, STag) and, if untagged, the same queue and MSN, it has no fault either, and
+ * decodes to the same values except for the TO or the MO, which cannot cause a fault. After the
+ * last segment of a message another message begins, so nothing continues it.
  *
  * Context: any.
  * Return: true if so. false: no, or not known; @head and @seg are unchanged, and kiw_ddp_decode()

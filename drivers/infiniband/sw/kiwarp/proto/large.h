@@ -19,7 +19,7 @@
 
 /**
  * enum kiw_fpdus - the policy "fpdu": how large the FPDUs of this end are
- * @KIW_FPDUS_SEGMENT: at most what fits into a segment (RFC 5044 4.5); this end announces nothing
+ * @KIW_FPDUS_SEGMENT: ULPDUs of at most MULPDU (RFC 5044 4.5); this end announces nothing
  * @KIW_FPDUS_LARGE: large, regardless of the peer
  * @KIW_FPDUS_AUTO: large if the peer has announced that it takes them as well
  */

@@ -56,7 +56,7 @@ u32 kiw_mpa_fpdu_size(u32 ulpdu_len)
 }
 
 /**
- * kiw_mpa_mulpdu() - compute the largest ULPDU to send in a stream without markers
+ * kiw_mpa_mulpdu() - compute MULPDU for a stream without markers
  * @emss: effective maximum segment size of the TCP connection, octets
  *
  * RFC 5044 4.5: EMSS - (6 + EMSS mod 4), so that a full FPDU fits into one TCP segment;
@@ -93,7 +93,7 @@ u32 kiw_mpa_marked_size(u32 offset, u32 octets)
 	return octets + KIW_MARKER_SIZE * (1 + (octets - gap - 1) / MARKER_SPACE);
 }
 
-/* FPDU octets among the first @octets of a marker interval, which begins with a marker */
+/* FPDU octets among the first @octets of a piece of the stream that begins with a marker */
 static u32 mpa_space_before(u32 octets)
 {
 	u32 rest = octets % KIW_MARKER_INTERVAL;
@@ -187,7 +187,7 @@ static bool mpa_read_extent(const u8 *head, u32 avail, struct kiw_fpdu *fpdu)
 
 /**
  * kiw_mpa_frame_rx() - has a complete FPDU arrived?
- * @head: the octets at an FPDU boundary; the first min(@avail, 2) are read
+ * @head: the octets at an FPDU boundary; the first two are read, unless @avail is less than that
  * @avail: octets of the stream from @head on, including those that are not in @head
  * @fpdu: set to the extent of the FPDU; while @avail is less than 2 octets, to that of
  *	the smallest possible FPDU
@@ -210,7 +210,7 @@ enum kiw_mpa_rx kiw_mpa_frame_rx(const u8 *head, u32 avail, struct kiw_fpdu *fpd
 
 /**
  * kiw_mpa_frame_rx_marked() - has a complete FPDU arrived, with its markers?
- * @head: the octets from an FPDU boundary on, from which kiw_mpa_strip() has removed the markers
+ * @head: the octets from an FPDU boundary on, without markers
  * @avail: octets of the stream from that boundary on, including markers, less than 2^31
  * @offset: position of the boundary
  * @fpdu: as for kiw_mpa_frame_rx(); @total includes the markers

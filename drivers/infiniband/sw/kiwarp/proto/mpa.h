@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * MPA framing in full operation, RFC 5044 section 4: the length of an FPDU, its
- * maximum on this connection, and whether a complete one has arrived; the position
- * and the contents of markers.
+ * MPA framing in full operation, RFC 5044 section 4: the length of an FPDU, MULPDU, and
+ * whether a complete FPDU has arrived; the position and the contents of markers.
  *
  * An offset is a position in one direction of the stream: octets since the start of
  * full operation, including markers, modulo 2^32. Only the functions that handle
@@ -18,7 +17,7 @@
 
 /**
  * struct kiw_fpdu - the extent of one FPDU in the stream, octets
- * @ulpdu_len: ULPDU_Length as received
+ * @ulpdu_len: ULPDU_Length
  * @pad: octets of PAD (0..3)
  * @total: ULPDU_Length field, ULPDU, PAD and CRC together, including the markers between
  *	them and before the first

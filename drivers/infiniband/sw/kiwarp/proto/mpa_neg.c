@@ -3,13 +3,13 @@
  * MPA startup: reads and writes Request and Reply frames, and computes what both ends
  * agree on by exchanging them.
  *
- * Owns the rules of RFC 5044 7.1 and RFC 6581 6 and 9. Pure: called from any context,
- * keeps no state between calls. Every octet of a frame is written, so nothing of an earlier
- * frame in the buffer is sent.
+ * Owns the frames and the negotiation of RFC 5044 7.1 and RFC 6581 6 and 9. Pure: called from
+ * any context, keeps no state between calls. Every octet of a frame is written, so nothing of
+ * an earlier frame in the buffer is sent.
  *
- * CRC: the C of either end is enough (RFC 5044 7.1.1), so an end that wants CRCs gets
- * them, and needs no way to insist. Markers: the M of each end is about what that end
- * receives, and the other end cannot refuse.
+ * CRC: the C of either end is enough (RFC 5044 7.1.1), so an end that wants CRCs needs no
+ * way to insist. Markers: the M of each end is about what that end receives, and the other
+ * end must comply.
  *
  * Revision 0 is that of the RDMA Consortium. It has no negotiation: markers and CRCs are
  * always used, and DDP and RDMAP have version 0 (RFC 5044 appendix C).
@@ -207,8 +207,8 @@ static u16 neg_own_depth(u16 wanted, u16 max)
  * @req: the Request to fill in
  *
  * RFC 6581 9.1, 9.2 and 10. Revision 2 is always enhanced, in order to negotiate IRD and ORD.
- * Even with an ORD of 0 we offer an RTR by RDMA Read, if the device can send one: 9.1 lets the
- * responder raise its IRD for it, and kiw_mpa_conclude() checks whether it did.
+ * An ORD of 0 does not keep us from offering an RTR by RDMA Read, unless the device can send none:
+ * 9.1 lets the responder raise its IRD for it, and kiw_mpa_conclude() checks whether it did.
  *
  * Context: Any.
  */
@@ -280,9 +280,9 @@ static void neg_answer_depths(const struct kiw_mpa_local *local, const struct ki
 }
 
 /*
- * RFC 6581 9.2, the responder's part: offer every kind of RTR that both ends support. Serving
- * an RTR by RDMA Read needs an IRD of at least 1. If depths are negotiated, 9.1 lets us raise
- * it to 1.
+ * RFC 6581 9.2, the responder's part: offer every kind of RTR that both ends support and that
+ * can be used. Serving an RTR by RDMA Read needs an IRD of at least 1. If depths are negotiated,
+ * 9.1 lets us raise it to 1.
  */
 static bool neg_answer_p2p(const struct kiw_mpa_local *local, const struct kiw_mpa_frame *req,
 			   struct kiw_mpa_frame *reply, struct kiw_mpa_outcome *out)
@@ -318,8 +318,8 @@ static void neg_agree_on_framing(u8 rev, const struct kiw_mpa_frame *ours, bool 
 }
 
 /**
- * kiw_mpa_answer() - fill in our Reply when the ULP accepts, and compute the outcome
- * @local: this end, with the depths that the ULP accepts with
+ * kiw_mpa_answer() - fill in a Reply that accepts, and compute the outcome
+ * @local: this end, with the depths to accept with
  * @req: the Request
  * @reply: the Reply to fill in
  * @out: what is agreed on, provided the initiator comes to the same conclusion
@@ -357,14 +357,14 @@ bool kiw_mpa_answer(const struct kiw_mpa_local *local, const struct kiw_mpa_fram
 
 /**
  * kiw_mpa_refuse() - fill in a Reply that rejects
- * @local: this end, with the depths that the ULP would need
+ * @local: this end, with its own depths
  * @req: the Request
  * @reply: the Reply to fill in, with R set
  *
  * RFC 5044 7.1.2, RFC 6581 9.1 and 10. An enhanced Request gets an enhanced rejection: it has
- * the depths that this end needs, regardless of the initiator's, but 0x3fff where the Request has
- * it, and, if A is set, all kinds of RTR that this end supports. A Request of a revision that
- * @local does not speak is answered in one that it does (RFC 5044 C.2.1).
+ * this end's own depths, regardless of the initiator's, but 0x3fff in answer to 0x3fff, and, if A
+ * is set, all kinds of RTR that this end supports. A Request of a revision that @local does not
+ * speak is answered in one that it does (RFC 5044 C.2.1).
  *
  * Context: Any.
  */

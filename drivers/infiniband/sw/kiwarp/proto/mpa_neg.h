@@ -68,12 +68,12 @@ enum kiw_mpa_verdict {
  * @markers: ask for markers in what the peer sends
  * @p2p: ask for peer-to-peer (initiator)
  * @rdmac: also speak revision 0, see RFC 5044 appendix C
- * @rtr: %KIW_RTR_ kinds that can be sent and received
+ * @rtr: %KIW_RTR_ kinds that this end supports
  * @rtr_order: the same in order of preference, 0 after the last
  * @ird: inbound read depth that the ULP wants, 0..max_ird
  * @ord: outbound read depth that the ULP wants
- * @max_ird: maximum number of inbound Reads that this device can serve
- * @max_ord: maximum number of Reads that this device can have outstanding
+ * @max_ird: maximum number of inbound Reads that this device can serve on a connection
+ * @max_ord: maximum number of Reads that this device can have outstanding on a connection
  */
 struct kiw_mpa_local {
 	u8 rev;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The error taxonomy as a table: RFC 5040 figure 9, RFC 5041 7.2, RFC 5044 8 and
- * RFC 6581 8 in one place.
+ * The error taxonomy as a table: RFC 5040 figure 9, RFC 5041 7.2, RFC 5044 8 without its
+ * codes 1 and 4, and RFC 6581 8 in one place.
  */
 #include "perr.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * The error taxonomy: every fault for which there is a Terminate has one name and one row
- * here. The row gives the Terminate codes on the wire and the status of the work request. The
- * fault's counters follow from its layer and from fault_stats in stats.c. Frames of a startup
- * that are malformed have none: see &enum kiw_mpa_verdict.
+ * here. The row gives the Terminate codes on the wire and the status of the work request.
+ * kiw_count_fault() chooses the counters. Frames of a startup that are malformed have no row:
+ * see &enum kiw_mpa_verdict.
  */
 #ifndef KIW_PROTO_PERR_H
 #define KIW_PROTO_PERR_H

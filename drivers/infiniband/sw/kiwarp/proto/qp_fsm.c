@@ -15,7 +15,7 @@
  *	DRAINED		-		-		ERROR end	ERROR end	.
  *
  *	-  must not happen: nothing changes		.  legal, nothing to do
- *	shut   SHUTDOWN: send what is queued, then FIN
+ *	shut   SHUTDOWN: send what can be sent, then FIN
  *	term   SHUTDOWN, EVENT_FATAL: send the Terminate, then FIN
  *	flush  FLUSH: there is no stream
  *	end    FLUSH, REPORT		cut  FLUSH, DROP, REPORT
@@ -27,8 +27,8 @@
  * the buffers of flushed work requests.
  *
  * Only the first fault is reported to the peer (RFC 5040 7.1 rule 4): a second one in
- * TERMINATE is ignored, and a valid Terminate is not answered. An ABORT does not keep the peer from
- * getting the Terminate: TCP takes it before the stream ends, unless memory is short. CLOSE in IDLE
+ * TERMINATE is ignored, and a valid Terminate is not answered. On an ABORT in TERMINATE, FINISH
+ * makes TCP take the Terminate, unless memory is short or the stream has broken. CLOSE in IDLE
  * is refused: in the verbs, SQD (our CLOSING) is reached from RTS only. A QP can be reset only in
  * IDLE or ERROR; to reset it in another state, abort it first. In ERROR the stream may not have
  * ended yet, so its events are legal there. If there is a stream on which a Terminate can be sent,

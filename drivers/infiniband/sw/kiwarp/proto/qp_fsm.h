@@ -13,10 +13,10 @@
  * enum kiw_qp_state - state of a QP
  * @KIW_QPS_IDLE: created, or reset; no connection
  * @KIW_QPS_RTS: full operation
- * @KIW_QPS_CLOSING: orderly close of our half: queued work requests are sent, then FIN
+ * @KIW_QPS_CLOSING: orderly close of our half: what can be sent is sent, then FIN
  * @KIW_QPS_TERMINATE: sends the FPDUs that are in the batch, then a Terminate; nothing is placed
- * @KIW_QPS_ERROR: nothing is sent or placed, except for what %KIW_QPA_FINISH sends; all work
- *	requests are flushed
+ * @KIW_QPS_ERROR: TCP is given nothing, except by %KIW_QPA_FINISH, and nothing is placed; the QP's
+ *	work requests are flushed
  * @KIW_QPS_COUNT: number of the above
  */
 enum kiw_qp_state {
@@ -35,12 +35,13 @@ enum kiw_qp_state {
  * @KIW_QPE_ABORT: the consumer aborts (modify to ERR) or resets the QP, the QP is destroyed, or the
  *	connection manager aborts the connection
  * @KIW_QPE_RESET: the consumer resets the QP to its initial state
- * @KIW_QPE_FAULT: a fault that is reported to the peer with a Terminate
+ * @KIW_QPE_FAULT: a fault to report to the peer with a Terminate
  * @KIW_QPE_PEER_TERMINATE: the peer sent a Terminate
  * @KIW_QPE_PEER_FIN: the peer closed its half at a message boundary
- * @KIW_QPE_LLP_LOST: the stream is gone: reset, timeout, or FIN inside a message
- * @KIW_QPE_FATAL: a completion was lost; FAULT has told the peer, if it could be told
- * @KIW_QPE_DRAINED: TCP has everything that was to be sent, and our half can be closed
+ * @KIW_QPE_LLP_LOST: the stream is gone: reset, timeout, or FIN inside a message; or an orderly
+ *	close takes too long
+ * @KIW_QPE_FATAL: a CQ of the QP was overrun; FAULT came before, if the peer can be told
+ * @KIW_QPE_DRAINED: TCP has everything that can be sent, and our half can be closed
  * @KIW_QPE_COUNT: number of the above
  */
 enum kiw_qp_event {
@@ -64,7 +65,7 @@ enum kiw_qp_event {
 #define KIW_QPA_CLEAN		BIT(0)	/* forget the stream, drop what was posted */
 #define KIW_QPA_SHUTDOWN	BIT(1)	/* close our half when TCP has it all, in bounded time */
 #define KIW_QPA_FINISH		BIT(2)	/* give TCP the Terminate, even if it has no room */
-#define KIW_QPA_FLUSH		BIT(3)	/* complete all work requests as flushed */
+#define KIW_QPA_FLUSH		BIT(3)	/* complete what the QP has, as flushed */
 #define KIW_QPA_EVENT_FATAL	BIT(4)	/* raise the asynchronous event of the fault */
 #define KIW_QPA_DROP		BIT(5)	/* with REPORT: reset an unfinished stream */
 #define KIW_QPA_REPORT		BIT(6)	/* release the stream, tell the connection: closed */
@@ -105,7 +106,7 @@ static inline bool kiw_qp_state_places(enum kiw_qp_state state)
  * In %KIW_QPS_TERMINATE that is only the FPDUs in the batch, followed by the Terminate.
  *
  * Context: any.
- * Return: whether the transmit engine runs.
+ * Return: true if it may.
  */
 static inline bool kiw_qp_state_sends(enum kiw_qp_state state)
 {

@@ -104,8 +104,8 @@ void kiw_read_req_decode(const u8 *wire, struct kiw_read_req *req)
  * @q: the queue
  * @seg: an untagged segment for it
  *
- * RFC 5041 4.3 and 7.1. TCP keeps order, so the only legal segment is the one
- * that continues the current message or begins the next.
+ * RFC 5041 4.3, 5.3 and 7.1. TCP keeps order, and a source should send the segments of a message
+ * in order. So only the segment that continues the current message or begins the next is accepted.
  *
  * Context: any; caller serialises @q.
  * Return: %KIW_PERR_NONE; %KIW_PERR_DDP_MSN; %KIW_PERR_DDP_MO; or

@@ -34,7 +34,7 @@ struct kiw_untagged_rx {
 	u32 mo;
 };
 
-#define KIW_RDMAP_ROWS	16	/* opcodes 12..15 are reserved */
+#define KIW_RDMAP_ROWS	16	/* opcodes 12..15 have no message */
 
 /**
  * struct kiw_rdmap_row - one opcode, RFC 5040 4.1 figure 4, RFC 7306 4.1 figure 2

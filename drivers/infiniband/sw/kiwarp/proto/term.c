@@ -49,7 +49,7 @@ static u8 term_headers_wanted(const struct kiw_perr_info *info)
 	return KIW_TERM_HDRCT_M | KIW_TERM_HDRCT_D;
 }
 
-/* The headers in @wanted that are complete in @head and within the ULPDU */
+/* The headers in @wanted that are complete in @head and within the ULPDU; M only with D */
 static u8 term_headers_present(u8 wanted, const u8 *head, size_t head_len)
 {
 	size_t avail, hdr;
@@ -103,7 +103,7 @@ size_t kiw_term_encode(u8 *buf, enum kiw_perr perr, const u8 *fpdu_head, size_t 
 }
 
 /**
- * kiw_term_read_head() - build the head of a Read Request that was answered in part
+ * kiw_term_read_head() - build the head of a Read Request that cannot be answered to its end
  * @head: room for %KIW_FPDU_HDR_MAX octets; for kiw_term_encode()
  * @ddp: the DDP header of the request as received, %KIW_DDP_UNTAGGED_HDR octets
  * @req: the request

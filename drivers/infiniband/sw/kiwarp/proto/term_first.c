@@ -18,7 +18,7 @@
 /**
  * kiw_term_first() - build a Terminate as the first FPDU
  * @buf: destination, %KIW_TERM_FIRST_MAX octets, of any alignment
- * @perr: the fault; one of the LLP, so that no header of the peer is included
+ * @perr: the fault, one of the LLP; no header of the peer is included
  * @agreed: CRC, markers and version in force
  *
  * RFC 5040 4.8, RFC 5044 4, RFC 6581 8. The first marker is 0 and precedes the FPDU, whose
