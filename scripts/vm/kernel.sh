@@ -109,7 +109,7 @@ main() {
 	case ${1:-} in
 	uml) kernel_own "$1" uml um linux "$KIW_VM/uml.config" ;;
 	uml-debug)
-		kernel_own "$1" uml um linux "$KIW_VM/uml.config" "$KIW_VM/uml-debug.config"
+		SOURCE=6.12-debug kernel_own "$1" uml um linux "$KIW_VM/uml.config" "$KIW_VM/uml-debug.config"
 		;;
 	uml-smp)
 		SOURCE=newest BUILDER=build_newest kernel_own "$1" uml um linux "$KIW_VM/uml.config" \

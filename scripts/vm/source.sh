@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# source.sh 6.1|6.12|newest: prints the path of that kernel's source tree, unpacked from the
-# distribution's linux-source package; "newest" is that of the backports for Debian 13. Parts that
-# no test needs (other architectures, big drivers) are left out; scripts/ is complete.
-# patches/6.12-* fix kernel bugs that a test could not tell from a bug of the driver, make copies
-# as fast as on hardware, and the detectors of User Mode Linux faster. The newest kernel gets
-# them, too, unless it has them, and patches/newest-*.
+# source.sh 6.1|6.12|6.12-debug|newest: prints the path of that kernel's source tree, unpacked from
+# the distribution's linux-source package; "newest" is that of the backports for Debian 13. Parts
+# that no test needs (other architectures, big drivers) are left out; scripts/ is complete.
+# patches/6.12-* fix kernel bugs that a test could not tell from a bug of the driver, and make copies
+# as fast as on hardware. 6.12-debug also has those that make the detectors of User Mode Linux
+# faster. The newest kernel gets all of these unless it has them, and patches/newest-*.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -18,6 +18,9 @@ set -u
 UNWANTED="drivers/gpu drivers/media drivers/net/ethernet drivers/net/wireless
 drivers/staging drivers/iio drivers/comedi drivers/accel sound
 drivers/clk drivers/pinctrl drivers/infiniband/hw drivers/regulator"
+
+# For find: leaves out the patches for detectors
+WITHOUT_DETECTORS=(! -name 6.12-um-frame-pointers.patch ! -name 6.12-um-kasan-fork.patch)
 
 # unpack DIR VERSION TARBALL PATCH...
 unpack() {
@@ -68,13 +71,16 @@ newest_tree() {
 
 main() {
 	local version=${1:-}
-	local -a patches
+	local -a patches without=()
 	case $version in
-	6.1 | 6.12 | newest) ;;
-	*) die "usage: source.sh 6.1|6.12|newest" ;;
+	6.1 | newest) ;;
+	6.12) without=("${WITHOUT_DETECTORS[@]}") ;;
+	6.12-debug) version=6.12 ;;
+	*) die "usage: source.sh 6.1|6.12|6.12-debug|newest" ;;
 	esac
 	need_packages xz-utils patch || die "packages missing"
-	mapfile -t patches < <(find "$KIW_VM/patches" -name "${version/newest/6.12}-*.patch" | sort)
+	mapfile -t patches < <(find "$KIW_VM/patches" -name "${version/newest/6.12}-*.patch" \
+		${without[@]+"${without[@]}"} | sort)
 	if [ "$version" = newest ]; then
 		newest_tree "${patches[@]}" "$KIW_VM"/patches/newest-*.patch
 		return
