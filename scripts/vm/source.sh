@@ -4,9 +4,9 @@
 # source.sh 6.1|6.12|6.12-debug|newest: prints the path of that kernel's source tree, unpacked from
 # the distribution's linux-source package; "newest" is that of the backports for Debian 13. Parts
 # that no test needs (other architectures, big drivers) are left out; scripts/ is complete.
-# patches/6.12-* fix kernel bugs that a test could not tell from a bug of the driver, and make copies
-# as fast as on hardware. 6.12-debug also has those that make the detectors of User Mode Linux
-# faster. The newest kernel gets all of these unless it has them, and patches/newest-*.
+# patches/6.12-* fix kernel bugs that a test could not tell from a bug of the driver, and make
+# copies as fast as on hardware. 6.12-debug also has those that make the detectors of User Mode
+# Linux faster. The newest kernel gets all of these unless it has them, and patches/newest-*.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
