@@ -3,9 +3,9 @@
  * Completion queues: posting, polling, arming, notifying.
  *
  * Owns: the kernel format of completion rings, which is an array of &struct kiw_wc, and the
- * translation of &struct kiw_wc to &struct ib_wc. The ring's memory belongs to the code that
- * allocated it. kiw_cq_resize() and kiw_uapi_resize_cq() may replace the ring, so when the queue is
- * destroyed that code frees the ring that @ring points to by then.
+ * translation of &struct kiw_wc to &struct ib_wc. The ring's memory belongs to the caller of
+ * kiw_cq_init(). kiw_cq_resize() and kiw_uapi_resize_cq() may replace the ring, so when the queue
+ * is destroyed the caller frees the ring that @ring points to by then.
  *
  * Contexts: completions are posted and polled in any context. Only the queue's tasklet and,
  * for an overrun, its work item call the consumer's handlers: they take no lock of ours around the
@@ -92,14 +92,14 @@ void *kiw_cq_kernel_ring(u32 size)
 
 /**
  * kiw_cq_init() - initialize a completion queue
- * @cq: the queue; the core has set up its @ib already
+ * @cq: the queue
  * @ops: format of @ring
  * @ring: empty; stays the caller's, valid until kiw_cq_uninit() has returned or another ring has
  *	replaced it
  * @size: slots of @ring, a power of two
  * @stats: the device's counters
  * @overrun: called at most once, when the queue was overrun, after the consumer's handler, in
- *	process context; ends the QPs that complete to @cq
+ *	process context
  *
  * Context: process.
  */
@@ -155,8 +155,8 @@ static void cq_tell_overrun(struct kiw_cq *cq)
  * @wc: the completion; copied
  *
  * Notifies the consumer if @wc was appended and the queue is armed for such a completion. The first
- * overrun schedules a work item, which raises IB_EVENT_CQ_ERR and then ends the QPs of the queue,
- * except for those that are being created or destroyed. Later overruns do neither.
+ * overrun schedules a work item, which raises IB_EVENT_CQ_ERR, if the consumer has a handler for
+ * events, and then calls @cq->overrun. Later overruns do neither.
  *
  * Context: any; takes @cq->lock.
  * Return: false when the queue is, or has just been, overrun: @wc is lost, and its QP must
@@ -317,7 +317,7 @@ int kiw_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 /**
  * kiw_req_notify_cq() - arm a queue for one call of its completion handler
  * @ibcq: the queue of a kernel consumer, or of a process whose ABI arms by a system call
- * @flags: IB_CQ_SOLICITED or IB_CQ_NEXT_COMP, and IB_CQ_REPORT_MISSED_EVENTS
+ * @flags: IB_CQ_SOLICITED or IB_CQ_NEXT_COMP, optionally with IB_CQ_REPORT_MISSED_EVENTS
  *
  * A failed completion counts as a solicited one. A queue that is armed for the next
  * completion stays so when it is armed for a solicited one.

@@ -2,11 +2,11 @@
 /*
  * Completion queues.
  *
- * Owns: the ring of completions, its arming and its notification. The ring has the
- * kernel format (polled by kiw_poll_cq()) or that of a user ABI (polled in user
- * space), behind &struct kiw_cq_ops. The engines post completions in softirq or with
- * BHs off. A tasklet calls the consumer's handler, so it holds no lock of an engine, and
- * does not run while the consumer has BHs off on that CPU. A work item reports an overrun.
+ * Owns: &struct kiw_cq, but not the memory of its ring (cq.c). The ring has the kernel
+ * format (polled by kiw_poll_cq()) or that of a user ABI (polled in user space), behind
+ * &struct kiw_cq_ops. The engines post completions in softirq or with BHs off. A tasklet
+ * calls the consumer's handler, so it holds no lock of an engine, and does not run while
+ * the consumer has BHs off on that CPU. A work item reports an overrun.
  */
 #ifndef KIW_CQ_H
 #define KIW_CQ_H
@@ -101,12 +101,12 @@ struct kiw_cq_ops {
  * @put: free-running index of the next slot to write
  * @get: free-running index of the next slot to poll (kernel format only)
  * @armed: enum ib_cq_notify_flags that the consumer armed with, if it arms by a call
- * @has_overrun: a completion was lost; nothing more is written
+ * @has_overrun: a completion was lost; nothing more is appended
  * @notify: calls the consumer's completion handler
  * @overrun_work: calls the consumer's error handler, then @overrun
  * @overrun: further handling of an overrun; called at most once; process context
  * @stats: the device's counters
- * @user: user ABI: what is mapped, NULL for kernel consumers
+ * @user: user ABI: the ring's mmap entry; NULL for kernel consumers
  */
 struct kiw_cq {
 	struct ib_cq ib;

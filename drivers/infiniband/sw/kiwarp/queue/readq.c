@@ -26,8 +26,9 @@ static int readq_init(size_t bytes, bool is_memalloc, void **slots)
 }
 
 /*
- * Allocate a ring, charged to @memcg: softirq has no memory cgroup, and a kworker has the system's.
- * readq_init() does not charge, because it allocates only for QPs of kernel consumers.
+ * Allocate a ring, charged to @memcg unless that is NULL: softirq has no memory cgroup, and a
+ * kworker has the system's. readq_init() does not charge, because it allocates only for QPs of
+ * kernel consumers.
  */
 static void *readq_slots(struct mem_cgroup *memcg, size_t bytes)
 {
@@ -114,7 +115,7 @@ static void readq_orq_set_slots(struct kiw_orq *orq, void *slots)
 /**
  * kiw_orq_init() - make an empty ORQ
  * @orq: to initialise
- * @depth: negotiated ORD; may be 0
+ * @depth: the connection's ORD; may be 0
  * @is_memalloc: allocate the slots now, from the kernel's memory reserves if need be
  *
  * Context: process, may sleep.
@@ -150,7 +151,7 @@ void kiw_orq_uninit(struct kiw_orq *orq)
 /**
  * kiw_inq_init() - make an empty queue of inbound Reads
  * @inq: to initialise
- * @depth: negotiated IRD; may be 0
+ * @depth: the connection's IRD; may be 0
  * @is_extended: the peer may send Atomic Requests, too
  * @is_memalloc: allocate the slots now, from the kernel's memory reserves if need be
  *
@@ -293,8 +294,8 @@ static bool readq_orq_has_sges(const struct kiw_orq *orq, u32 count)
  * kiw_orq_is_full() - is an ORQ full?
  * @orq: the queue
  *
- * It is full if as many Reads are outstanding as were negotiated, or if their SGEs leave too little
- * room for %KIW_MAX_SGE more.
+ * It is full if as many Reads are outstanding as ORD allows, or if their SGEs leave too little room
+ * for %KIW_MAX_SGE more.
  *
  * Context: serialised by the caller.
  * Return: true: it is full; always if ORD is 0.
@@ -351,7 +352,7 @@ void kiw_orq_done(struct kiw_orq *orq)
  * @ddp: its DDP header, %KIW_DDP_UNTAGGED_HDR octets
  *
  * Context: serialised by the caller.
- * Return: false: the peer has more Reads outstanding than were negotiated.
+ * Return: false: the peer has more Reads outstanding than IRD allows.
  */
 bool kiw_inq_add(struct kiw_inq *inq, const struct kiw_read_req *req, const u8 *ddp)
 {
@@ -373,7 +374,7 @@ bool kiw_inq_add(struct kiw_inq *inq, const struct kiw_read_req *req, const u8 *
  * @ddp: its DDP header, %KIW_DDP_UNTAGGED_HDR octets
  *
  * Context: serialised by the caller.
- * Return: false: the peer has more requests outstanding than were negotiated.
+ * Return: false: the peer has more requests outstanding than IRD allows.
  */
 bool kiw_inq_add_atomic(struct kiw_inq *inq, const struct kiw_atomic_req *req, const u8 *ddp)
 {

@@ -4,11 +4,10 @@
  * outstanding RDMA Reads of this end (ORQ), and inbound RDMA Reads, to which this end responds. The
  * Atomic Operations of RFC 7306 take their places among the Reads (RFC 7306 5.2).
  *
- * Owns: the rings of these queues. Many connections have no RDMA Reads, or only in one direction,
- * so a ring is allocated when it is first needed: call kiw_pend_ready() and its siblings before
- * adding an entry. A pend ring of more than a page is allocated with the QP. A stream that may use
- * the kernel's memory reserves gets its rings when it is set up. The queues are used under the
- * socket lock, or the QP's mutex if there is no socket.
+ * Owns: the rings of these queues. A ring is allocated when it is first needed: call
+ * kiw_pend_ready() and its siblings before adding an entry. A pend ring of more than a page is
+ * allocated with the QP. A stream that may use the kernel's memory reserves gets its rings when it
+ * is set up. The queues are used under the socket lock, or the QP's mutex if there is no socket.
  */
 #ifndef KIW_READQ_H
 #define KIW_READQ_H
@@ -99,12 +98,12 @@ struct kiw_read {
  * @slots: ring with @size slots, or NULL if not allocated yet
  * @sges: ring with @num_sges SGEs, in memory after the slots
  * @size: a power of two, at least @depth
- * @depth: maximum number of outstanding Reads: exactly the negotiated ORD
+ * @depth: maximum number of outstanding Reads: exactly the connection's ORD
  * @put: free-running: next slot to fill
  * @get: free-running: oldest outstanding Read
  * @num_sges: a power of two
- * @sge_put: free-running: next SGE to fill
- * @sge_get: free-running: first SGE in use
+ * @sge_put: free-running: SGEs from this one on are not in use
+ * @sge_get: free-running: SGEs before this one are not in use
  * @memcg: as in &struct kiw_pend_ring
  */
 struct kiw_orq {
@@ -147,7 +146,7 @@ struct kiw_peer_read {
  * @slots: ring with @size slots, or NULL if not allocated yet
  * @slot_bytes: size of a slot; slots without room for an Atomic Operation are shorter
  * @size: a power of two, at least @depth
- * @depth: maximum number of Reads the peer may have outstanding: exactly the negotiated IRD
+ * @depth: maximum number of Reads the peer may have outstanding: exactly the connection's IRD
  * @put: free-running: next slot to fill
  * @get: free-running: oldest request
  * @memcg: as in &struct kiw_pend_ring
@@ -223,7 +222,7 @@ static inline struct kiw_pend *kiw_pend_at(struct kiw_pend_ring *ring, u32 pos)
 
 /**
  * kiw_pend_is_sent() - has TCP taken all of a work request?
- * @pend: the work request; unless it is done, its end is less than 2^31 bytes from @end
+ * @pend: the work request; if it is built and not done, its end is less than 2^31 bytes from @end
  * @end: how much of the stream TCP has taken, as &struct kiw_tx.offset counts
  *
  * Context: serialised by the caller.

@@ -2,12 +2,12 @@
 /*
  * Shared receive queues: a receive queue, in the kernel or the user format, with a limit.
  *
- * Owns: the limit and its event, IB_EVENT_SRQ_LIMIT_REACHED. Setting the limit arms the event. A
+ * Owns: the limit and its event, IB_EVENT_SRQ_LIMIT_REACHED. A limit other than 0 arms the event. A
  * message that leaves fewer receives than the limit in the queue disarms the event and schedules
  * the work item that raises it. It is a work item because the consumer may sleep in its handler,
  * which must not be called under our locks. If the event is armed and triggered again before the
- * work item runs, the consumer gets a single event. The ring's memory belongs to the code that
- * allocated it. kiw_srq_move() may replace the ring, so when the queue is destroyed, that code
+ * work item runs, the consumer gets a single event. The ring's memory belongs to the caller of
+ * kiw_srq_init(). kiw_srq_move() may replace the ring, so when the queue is destroyed, the caller
  * frees the ring that the queue has by then.
  *
  * Contexts: all QPs that share the queue fetch receives in softirq or with BHs off. Locks:
@@ -79,8 +79,8 @@ void kiw_srq_uninit(struct kiw_srq *srq)
  * @srq: the queue
  * @wqe: set to a copy of it
  *
- * If a limit is set and fewer receives than that are left afterwards, or the queue was empty, the
- * limit is disarmed, and the work item that raises IB_EVENT_SRQ_LIMIT_REACHED is scheduled.
+ * If a limit is set and fewer receives than that are left afterwards, the limit is disarmed, and
+ * the work item that raises IB_EVENT_SRQ_LIMIT_REACHED is scheduled.
  *
  * Context: any; takes @srq->rq.lock.
  * Return: 1: @wqe is valid; 0: the queue is empty; -EINVAL: an invalid receive was
@@ -139,8 +139,7 @@ int kiw_srq_set_limit(struct kiw_srq *srq, u32 limit)
  *	success, to that of the old one
  *
  * The receives in the queue stay, in order, and so does the limit. Those that a process posts
- * meanwhile may be lost. Afterwards the caller frees @move->ring: the old ring on success, the new
- * one on error.
+ * meanwhile may be lost. Afterwards the caller frees the old ring on success, the new one on error.
  *
  * Context: process; may sleep; takes @srq->rq.lock, once or, if the format moves receives in
  * portions, several times.

@@ -14,7 +14,7 @@
  *	and raised; 0: disarmed; written under @rq.lock
  * @event_work: raises the event in process context, outside every lock
  * @stats: the device's counters
- * @user: user ABI: the mapped ring; NULL for kernel consumers; replaced under @rq.lock
+ * @user: user ABI: the ring's mmap entry; NULL for kernel consumers; replaced under @rq.lock
  */
 struct kiw_srq {
 	struct ib_srq ib;

@@ -324,7 +324,7 @@ int kiw_rq_post(struct kiw_rq *rq, const struct ib_recv_wr *wr)
  *
  * Context: any; takes @sq->lock.
  * Return: 1: @wqe is valid; 0: the queue is empty; -EINVAL: a malformed entry was
- * taken, @wqe->wr_id and @wqe->op identify it.
+ * taken, @wqe->wr_id and @wqe->op are for its completion.
  */
 int kiw_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 {
@@ -403,7 +403,7 @@ static bool wr_rq_has(struct kiw_rq *rq, u32 n)
 	return kiw_ring_used(rq->put, rq->get) >= n;
 }
 
-/* In one go, because a consumer may post meanwhile */
+/* Not in portions: a consumer could post between them */
 static int wr_rq_move(struct kiw_rq *rq, struct kiw_rq_move *move)
 {
 	const struct kiw_rwqe *from = rq->ring;

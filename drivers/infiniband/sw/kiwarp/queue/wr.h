@@ -17,7 +17,7 @@
 
 #include "proto/perr.h"
 
-/* SGEs of a work request: as many as the rings of siw's ABI hold; others have room for more */
+/* SGEs of a work request: as many as the rings of siw's ABI hold; those of rxe's hold more */
 #define KIW_MAX_SGE	6
 /* SGEs of a Send or Write of a kernel consumer: 128 KiB if each is a page of 4 KiB */
 #define KIW_MAX_SEND_SGE 32
@@ -114,11 +114,11 @@ struct kiw_bind {
 };
 
 /**
- * struct kiw_swqe - a send queue entry, copied out of its ring and checked
+ * struct kiw_swqe - a send queue entry
  * @wr_id: the consumer's cookie
  * @raddr: Write, Read, Atomic Operation: remote tagged offset
  * @rkey: Write, Read, Atomic Operation: remote STag; Send with Invalidate, local invalidate: STag
- *	to invalidate; registration and binding: STag to make valid
+ *	to invalidate; registration and binding: the STag with its new key
  * @length: total bytes of @sge, or of @inline_data; at most 2^31 - 1
  * @op: &enum kiw_wr_op
  * @num_sge: 0..%KIW_MAX_SGE; Send or Write of a kernel consumer: 0..%KIW_MAX_SEND_SGE
@@ -156,7 +156,7 @@ struct kiw_swqe {
 };
 
 /**
- * struct kiw_rwqe - a receive queue entry, copied out of its ring and checked
+ * struct kiw_rwqe - a receive queue entry
  * @wr_id: the consumer's cookie
  * @length: total bytes of @sge
  * @num_sge: 0..%KIW_MAX_SGE
@@ -215,8 +215,10 @@ struct kiw_rq_move {
 /**
  * struct kiw_sq_ops - a format of send queue rings
  * @fetch: take the oldest entry; called with &struct kiw_sq.lock held. 1: @wqe is valid; 0: the
- *	queue is empty; -EINVAL: a malformed entry was taken, @wqe->wr_id and @wqe->op identify it
- * @has: are there at least @n entries; @n is 1 or 2; any context
+ *	queue is empty; -EINVAL: a malformed entry was taken, @wqe->wr_id and @wqe->op are for its
+ *	completion
+ * @has: are there at least @n entries; @n is 1 or 2; any context. May take one entry in a ring of
+ *	one slot for two
  * @done: return the slot of the oldest entry that was fetched and has not completed; serialised by
  *	the caller; NULL: @fetch returns slots
  */
@@ -250,7 +252,7 @@ struct kiw_rq_ops {
  * @put: free-running: next slot to post to (kernel format only)
  * @get: free-running: next slot to fetch
  * @done: free-running: next slot to return, not after @get; only if @ops has a function for that;
- *	protected by the socket lock or, without a stream, the QP's mutex
+ *	protected by the socket lock or, if there is no socket, the QP's mutex
  * @max_sge: maximum number of SGEs of a work request
  * @max_inline: maximum size of inline data, in bytes
  * @is_extended: the connection has the messages of RFC 7306; set with each connection
@@ -298,7 +300,7 @@ static inline void kiw_rq_exchange(struct kiw_rq *rq, struct kiw_rq_move *move)
 	WRITE_ONCE(rq->size, move->size);
 }
 
-/* Are there at least @n entries to fetch; @n is 1 or 2; any context */
+/* Are there at least @n entries to fetch; see &struct kiw_sq_ops.has */
 static inline bool kiw_sq_has(const struct kiw_sq *sq, u32 n)
 {
 	return sq->ops->has(sq, n);
@@ -311,7 +313,7 @@ static inline bool kiw_sq_has(const struct kiw_sq *sq, u32 n)
  * Called once for each entry that was fetched, in that order, when it is done and before its
  * completion is posted: whoever sees the completion can post again.
  *
- * Context: socket lock held or, without a stream, the QP's mutex.
+ * Context: socket lock held or, if there is no socket, the QP's mutex.
  */
 static inline void kiw_sq_done(struct kiw_sq *sq)
 {
