@@ -4,13 +4,13 @@
  *
  * Owns: &struct kiw_dmabuf: the reference to the buffer, and its mapping. No device does DMA here,
  * so the buffer is mapped without an attachment: the CPU copies to and from it through a mapping
- * that the exporter makes. The mapping also pins the memory in place. dma_buf_begin_cpu_access() is
- * called when the region is registered and dma_buf_end_cpu_access() when it is deregistered,
- * because a peer may access the memory at any time in between.
+ * that the exporter makes. The exporter has to keep the memory in place while it is mapped.
+ * dma_buf_begin_cpu_access() is called when the region is registered and dma_buf_end_cpu_access()
+ * when it is deregistered, because a peer may access the memory at any time in between.
  *
  * The mapping pins the whole buffer, however small the registered part is, and keeps it pinned
  * after the process has closed it. So the whole buffer counts against RLIMIT_MEMLOCK, once for
- * each region, as pages pinned by ib_umem do.
+ * each region.
  *
  * Mapping and unmapping happen in process context and may sleep. The data path copies
  * through @addr. Before kiw_dmabuf_unmap() is called, the caller ensures that nothing copies

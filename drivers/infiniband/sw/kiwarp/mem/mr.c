@@ -2,14 +2,13 @@
 /*
  * The STag table, and the right to access memory by STag.
  *
- * Owns: table indices and STags. The memory behind an MR belongs to the code that registered
- * it (verbs/verbs_mr.c) and is released after kiw_mr_retract().
+ * Owns: table indices and STags. The code that publishes an MR frees it after kiw_mr_retract().
  *
  * Why this is safe without a reference count. The data path looks up an STag and copies inside
  * one section, that is, a read-side critical section of the table's SRCU.
- * kiw_mr_retract() first removes the MR from the table, so a section that begins later does not
- * find it. Then it waits until every section that was running has ended. When it returns, the data
- * path does not use the MR, and cannot find it any more.
+ * kiw_mr_retract() removes the MR from the table, so a section that begins later does not find it.
+ * Then it waits until every section that was running has ended. When it returns, the data path does
+ * not use the MR, and cannot find it any more.
  *
  * Locks: the xarray's own, taken in process context only. xa_load() needs only RCU, which it takes
  * itself; SRCU protects the MR that it returns.
@@ -75,7 +74,7 @@ static void mr_trace(const struct kiw_mr *mr, const char *what)
 /**
  * kiw_mr_publish() - assign an STag to an MR and add it to the table
  * @table: the device's table
- * @mr: complete, including @mr->ib.device and @mr->ib.pd, which the core sets only later. Sets
+ * @mr: complete, including @mr->ib.device and @mr->ib.pd, which the core has not set yet. Sets
  *	@mr->ib.lkey and @mr->ib.rkey. The data path may use @mr as soon as it is in the table
  *
  * The key byte is random, so that a stale STag rarely matches the next MR at its index. Indices
@@ -99,7 +98,7 @@ int kiw_mr_publish(struct kiw_mr_table *table, struct kiw_mr *mr)
 	mr->ib.rkey = stag;
 	/* A work request makes a fast region or window valid. */
 	mr->stag = mr->dyn ? 0 : stag;
-	/* This allocates nothing and cannot fail: the reserved index has its place in a node. */
+	/* This allocates nothing and cannot fail: the reserved index has its place. */
 	ret = xa_err(xa_store(&table->mrs, index, mr, GFP_KERNEL));
 	if (ret)
 		xa_erase(&table->mrs, index);

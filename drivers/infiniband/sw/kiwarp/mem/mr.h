@@ -6,8 +6,8 @@
  * registration has ended. The data path looks an STag up and copies inside one read-side critical
  * section of the table's SRCU, from kiw_mr_enter() to kiw_mr_leave(), below called a section.
  * Retracting an MR removes it from the table and waits until the sections that may have found it
- * have ended. So the data path takes no references to MRs. Only STags that work requests make valid
- * and invalid count their users (mr_dyn.h).
+ * have ended. So looking up an STag takes no reference to its MR. Only STags that work requests
+ * make valid and invalid count their users (mr_dyn.h).
  */
 #ifndef KIW_MR_H
 #define KIW_MR_H
@@ -120,7 +120,7 @@ struct kiw_mr_table {
  * struct kiw_mr_section - a section of the data path; an MR found in it exists until it ends
  * @table: the device's table
  * @srcu: index returned by srcu_read_lock()
- * @last: region that was looked up last, or NULL; exists until the section ends, valid or not
+ * @last: MR that was found last, or NULL; exists until the section ends, valid or not
  * @stream: number of the stream that the data path works for; stays between sections
  */
 struct kiw_mr_section {
@@ -214,9 +214,9 @@ static inline bool kiw_mr_is_dma(const struct kiw_mr *mr)
 }
 
 /*
- * Is the range inside? Adds nothing, so nothing can overflow. Below @mr->base, the offset wraps to
- * a value beyond the end, because no region reaches beyond 2^64. The base of a zero-based window
- * wraps, too, and the offset is right again.
+ * Is the range inside? Below @mr->base, the offset wraps to the end or beyond it, because no region
+ * reaches beyond 2^64. The base of a zero-based window may wrap, too, and the offset is right
+ * again.
  */
 static inline bool kiw_mr_in_bounds(const struct kiw_mr *mr, u64 addr, u64 len)
 {

@@ -2,13 +2,13 @@
 /*
  * Atomic operations on registered memory of any kind.
  *
- * Owns: nothing. An operation is an atomic instruction of the CPU on the kernel's mapping of the
+ * Owns: nothing. An operation uses an atomic instruction of the CPU on the kernel's mapping of the
  * memory. So it excludes everything else that accesses the memory with atomic instructions, through
- * any mapping: other streams and devices, and threads of the owner. RFC 7306 5.3 requires this only
- * for the streams of one RNIC. For a CPU without such instructions the kernel emulates them with
- * locks, which exclude streams and devices of this driver, but not processes. These locks are
- * chosen by the kernel address. So they may exclude nothing between two mappings of the same
- * memory, such as that of a dma-buf and that of the process's pages.
+ * any mapping, such as other streams, and threads of the owner. RFC 7306 5.3 requires this only for
+ * the streams of one RNIC. For a CPU without such instructions the kernel emulates them with locks,
+ * which exclude streams and devices of this driver, but not processes. These locks are chosen by
+ * the kernel address. So they may exclude nothing between two mappings of the same memory, such as
+ * that of a dma-buf and that of the process's pages.
  *
  * Runs in any context, inside a section of the MR table, without locks of this driver.
  */

@@ -2,8 +2,7 @@
 /*
  * Copying to and from registered memory of any kind.
  *
- * Owns: nothing. mr.h and mr.c decide whether memory may be accessed; umem.c, mr_fast.c and
- * dmabuf.c have the kinds of memory other than DMA regions.
+ * Owns: nothing. umem.c, mr_fast.c and dmabuf.c have the kinds of memory other than DMA regions.
  *
  * Runs in any context, inside a section of the MR table, without locks.
  */

@@ -38,8 +38,8 @@ void kiw_dyn_init(struct kiw_dyn *dyn, bool is_private)
 }
 
 /**
- * kiw_dyn_let_go() - unbind a window from its region, which may be deregistered afterwards
- * @dyn: of a window; nobody uses its memory any more
+ * kiw_dyn_let_go() - unbind a window from its region, if it is bound to one
+ * @dyn: of a window, or of a fast region, which is never bound; nobody uses its memory any more
  *
  * Context: any; @dyn->lock held, or nobody else can find the window.
  */
@@ -91,7 +91,7 @@ static void dyn_trace(const struct kiw_mr *mr, u32 stag, const char *what)
  * @mr: invalid; the memory that it stands for has been set
  * @stream: the stream of the work request
  * @stag: the index of @mr, with the key that the consumer has chosen
- * @access: enum ib_access_flags granted, and %KIW_ACCESS_LOCAL_READ
+ * @access: enum ib_access_flags granted; fast region: and %KIW_ACCESS_LOCAL_READ
  * @what: for the trace
  *
  * Context: within a section of the table, BHs off; @mr->dyn->lock held.

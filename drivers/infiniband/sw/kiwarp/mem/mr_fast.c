@@ -3,11 +3,10 @@
  * Fast registration: work requests that make memory of kernel consumers valid for RDMA.
  *
  * Owns: &struct kiw_fast, that is, the page lists of a region. The consumer may map memory
- * (kiw_fast_map()) while the region is registered: that changes only the list for the next
- * registration. It must not do so between posting a registration and its execution: no lock
- * protects the list. The transmit engine executes the work requests that register. mr_dyn.c makes
- * a registration valid and invalid, and explains why nothing touches its memory before and
- * afterwards.
+ * (kiw_fast_map()) while the region is registered: that changes only what the next registration
+ * will take. It must not do so between posting a registration and its execution: no lock protects
+ * that. The transmit engine executes the work requests that register. mr_dyn.c makes a registration
+ * valid and invalid, and explains why nothing touches its memory before and afterwards.
  */
 #include "mr_fast.h"
 
@@ -163,7 +162,7 @@ static void *fast_piece(const struct kiw_fast *fast, u64 pos, u32 *len)
  * @offset: bytes from the start of the region, checked by the caller
  *
  * Context: any.
- * Return: the address; only the bytes up to the end of its page follow it.
+ * Return: the address, which is good up to the end of its page.
  */
 void *kiw_fast_address(const struct kiw_fast *fast, u64 offset)
 {

@@ -70,7 +70,7 @@ void kiw_window_free(struct kiw_mr_table *table, struct kiw_window *window)
 	kfree(window);
 }
 
-/* LOCAL_WRITE has no meaning for a window. Some programs set it, as they would for a region. */
+/* LOCAL_WRITE is accepted, as for a region, but has no meaning for a window. */
 #define WINDOW_FLAGS		(WINDOW_RIGHTS | IB_ACCESS_LOCAL_WRITE)
 
 /* Which rights a region has to have for a window that grants @access */
@@ -95,8 +95,8 @@ static struct kiw_mr *window_region(const struct kiw_mr_section *section, const 
 		return NULL;
 	/*
 	 * Only memory of processes, and no window of a window. kiw_mr_check() has refused both
-	 * already: a window does not have %IB_ACCESS_MW_BIND, and a fast region is in a protection
-	 * domain of the kernel.
+	 * already: a window does not have %IB_ACCESS_MW_BIND, and a fast region or a DMA region is
+	 * in a protection domain of the kernel.
 	 */
 	if (region->umem || region->dmabuf)
 		if (!region->dyn)
@@ -163,7 +163,7 @@ static enum kiw_mem_fault window_bind(const struct kiw_mr_section *section, stru
 	region = window_region(section, mr->ib.pd, bind, &fault);
 	if (!region)
 		return fault;
-	/* Negative: it is being deregistered. */
+	/* Negative: it is being deregistered or re-registered. */
 	if (!atomic_inc_unless_negative(&region->windows))
 		return KIW_MEM_STAG;
 	kiw_dyn_revoke(mr);
@@ -185,10 +185,10 @@ static enum kiw_mem_fault window_bind(const struct kiw_mr_section *section, stru
  *
  * Context: within @section, BHs off.
  * Return: %KIW_MEM_OK; %KIW_MEM_STAG: no such window or region, @bind->rkey is of another window, a
- * window of type 2 is valid, or the region is being deregistered; %KIW_MEM_ASSOC: one of them
- * belongs to another PD; %KIW_MEM_ACCESS: not a window, not the memory of a process, a region
- * without the rights that this binding needs, or flags that a window cannot have; %KIW_MEM_WRAP,
- * %KIW_MEM_BOUNDS: not inside of the region, or empty.
+ * window of type 2 is valid, or the region is being deregistered or re-registered; %KIW_MEM_ASSOC:
+ * one of them belongs to another PD; %KIW_MEM_ACCESS: not a window, not the memory of a process, a
+ * region without the rights that this binding needs, or flags that a window cannot have;
+ * %KIW_MEM_WRAP, %KIW_MEM_BOUNDS: not inside of the region, or empty.
  */
 enum kiw_mem_fault kiw_window_bind(const struct kiw_mr_section *section, const struct ib_pd *pd,
 				   u32 stag, const struct kiw_bind *bind)

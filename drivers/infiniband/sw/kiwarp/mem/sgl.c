@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A cursor over the local memory of a work request.
+ * A cursor over the SGEs of a work request, or memory that the peer reads.
  *
- * Owns: nothing; the entries belong to the work request and the position to the caller.
+ * The entries and the position belong to the caller.
  */
 #include "sgl.h"
 

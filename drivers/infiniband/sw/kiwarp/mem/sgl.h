@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * A cursor over the local memory of a work request.
+ * A cursor over the SGEs of a work request, or memory that the peer reads.
  *
  * Owns: the walk over scatter/gather entries, and their checks. What was found and checked in one
  * section of the MR table is not used in the next one, because a registration may have ended in

@@ -73,7 +73,7 @@ enum kiw_wr_op {
 
 /**
  * struct kiw_sge - one piece of local memory
- * @addr: address within the region of @lkey
+ * @addr: tagged offset in the region of @lkey, or a kernel address
  * @length: bytes
  * @lkey: STag, or the device's local DMA lkey (kernel consumers)
  */
