@@ -313,7 +313,7 @@ static inline bool kiw_sq_has(const struct kiw_sq *sq, u32 n)
  * Called once for each entry that was fetched, in that order, when it is done and before its
  * completion is posted: whoever sees the completion can post again.
  *
- * Context: socket lock held or, if there is no socket, the QP's mutex.
+ * Context: serialised by the socket lock or, if there is no socket, the QP's mutex.
  */
 static inline void kiw_sq_done(struct kiw_sq *sq)
 {
