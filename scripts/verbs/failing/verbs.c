@@ -136,8 +136,8 @@ static int unmake_dmabuf_mr(void)
 }
 
 /*
- * Other sizes of queues. The calls are made without the provider, which maps the new ring, and would
- * use a mapping that has failed.
+ * Other sizes of queues. The calls are made without the provider, which maps the new ring, and
+ * would use a mapping that has failed.
  */
 
 /* The command of ib_user_verbs.h to resize a completion queue, and the answer of kiwarp-ext */
