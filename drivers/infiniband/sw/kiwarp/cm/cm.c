@@ -2,22 +2,21 @@
 /*
  * The provider side of iw_cm: connect, accept, reject.
  *
- * cm_ep.c owns the endpoints, cm_mpa.c the MPA frames, cm_listen.c has the listeners; this file
- * owns nothing. It runs in process context, and works on an endpoint that others can see with the
- * endpoint's lock held. Nothing here waits for a peer. Documentation/connections.rst gives an
- * overview.
+ * cm_ep.c has the endpoints, cm_mpa.c the MPA frames, cm_listen.c the listeners; this file owns
+ * nothing. It runs in process context. Endpoints take steps with their lock held. Nothing here
+ * waits for a peer. Documentation/connections.rst gives an overview.
  *
  * The QP. iw_cm takes a reference to the QP before connect and accept, and drops it if that fails,
  * on a failed CONNECT_REPLY, on CLOSE, or with the iw_cm_id. Destroying a QP waits for that
  * reference, so it first ends the endpoints that are connecting for the QP (kiw_cm_forget_qp()),
- * which also drops their own references. A QP that moves to ERROR before it has taken the stream
+ * which also drops their own references. A QP that is not in IDLE when it is to take the stream
  * does not take it, and the connection fails. qp/caller.c decides which caller may use which QP.
  *
  * Accepting. iw_cm has no state for a connection that is accepted but whose ESTABLISHED
  * event is not yet processed. Until then it lets the consumer accept again or reject, and
- * hits a BUG_ON() when it processes the event. So when a process accepts, accept returns only
- * after iw_cm has taken the event (cm_accept_waiting()). In a kernel thread accept returns at once:
- * many kernel consumers accept in iw_cm's own work item, which processes the event later.
+ * hits a BUG_ON() when it processes the event. So when a process accepts, a successful accept
+ * returns only after iw_cm has taken the event (cm_accept_waiting()). In a kernel thread it does
+ * not wait: many kernel consumers accept in iw_cm's own work item, which processes the event later.
  */
 #include "cm.h"
 
@@ -79,7 +78,7 @@ static int cm_connect_qp(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	ep->qp = kiw_qp_table_find(&dev->qps, id, param->qpn);
 	if (!ep->qp)
 		goto err_put;
-	/* Early check only: if the QP leaves IDLE later, it does not take the stream. */
+	/* Early check only: kiw_qp_connect() checks again. */
 	if (kiw_qp_state(ep->qp) != KIW_QPS_IDLE)
 		goto err_put_qp;
 	ret = kiw_ep_build_request(ep, param);
@@ -139,8 +138,8 @@ static int cm_established(struct iw_cm_id *id, struct iw_cm_event *event)
 
 /*
  * Accept, and wait until iw_cm has taken ESTABLISHED. iw_cm runs one work item at a time for all
- * connections. Those queued ahead of ours do not wait for this process: it holds only locks of
- * rdma_cm for this connection, for which no earlier event is queued.
+ * connections. Those queued ahead of ours do not wait for this process: it holds only locks of this
+ * connection, for which no earlier event is queued.
  */
 static int cm_accept_waiting(struct kiw_ep *ep, struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
@@ -193,10 +192,10 @@ static int cm_accept_qp(struct iw_cm_id *id, struct iw_cm_conn_param *param)
  * @id: if this returns 0, gets ESTABLISHED at once and CLOSE later, exactly once each
  * @param: depths, private data and the QP; not kept
  *
- * Context: process, may sleep, does not wait for the peer. If the caller is a process, waits until
- * iw_cm has taken ESTABLISHED.
- * Return: 0: the events follow, the first perhaps before this returns; -errno: no event
- * follows. -ECONNABORTED: the request has ended, e.g. because the peer has gone or the deadline has
+ * Context: process, may sleep, does not wait for the peer. If the caller is a process and the
+ * request is accepted, waits until iw_cm has taken ESTABLISHED.
+ * Return: 0: the events follow, the first perhaps before this returns; -errno: this call causes no
+ * event. -ECONNABORTED: the request has ended, e.g. because the peer has gone or the deadline has
  * passed, or it was accepted before; -EINVAL: no such QP for this caller, the QP is not idle, or
  * too much private data; -EPROTO: the consumer's depths allow no RTR; -ENOMEM; or why TCP could not
  * send the Reply. In all cases but an earlier accept the request is gone.
@@ -248,8 +247,8 @@ int kiw_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
  * @qp: the QP; hidden from lookups
  *
  * iw_cm is told that connecting failed, and drops its reference to the QP. A QP can have several
- * startups, even beside an existing connection: the first to finish gets the QP. A startup that
- * begins concurrently is either found here or sees that the QP is hidden (kiw_qp_table_has()).
+ * startups, even beside an existing connection. A startup that begins concurrently is either found
+ * here or sees that the QP is hidden (kiw_qp_table_has()).
  *
  * Context: process, may sleep, does not wait for the peer.
  */
@@ -269,7 +268,7 @@ void kiw_cm_forget_qp(struct kiw_device *dev, struct kiw_qp *qp)
 
 /**
  * kiw_cm_drain() - end the remaining endpoints of a device
- * @dev: the device; unregistered, so that nothing new begins
+ * @dev: the device; not registered any more, or not at all, so that nothing new begins
  *
  * These are the endpoints of requests that iw_cm dropped, and of work items that are about to
  * finish.
