@@ -25,7 +25,7 @@ int kiw_cm_destroy_listen(struct iw_cm_id *id);
 /* Process context, may sleep; before kiw_qp_uninit() */
 void kiw_cm_forget_qp(struct kiw_device *dev, struct kiw_qp *qp);
 
-/* Process context, may sleep; after the device is unregistered, before its streams are freed */
+/* Process context, may sleep; when the device is not registered, before its streams are freed */
 void kiw_cm_drain(struct kiw_device *dev);
 
 #endif /* KIW_CM_H */
