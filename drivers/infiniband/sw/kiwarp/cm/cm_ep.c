@@ -6,23 +6,21 @@
  * its comment explains why iw_cm is told of everything exactly once. kiw_ep_step() executes the
  * table, and no other code makes upcalls to iw_cm.
  *
- * cm_mpa.c and cm_listen.c implement what a state waits for and what an action sends. They are
- * called from kiw_ep_progress(), ep_act() and cm.c, and report what has happened as an event to
- * kiw_ep_step().
+ * cm_mpa.c reads and sends MPA frames, and cm_listen.c accepts streams. They report what they find
+ * as events to kiw_ep_step().
  *
  * Contexts. Sockets and QPs call back in softirq or in process context. These callbacks record in
  * &struct kiw_ep.facts what could not be observed later, and queue the endpoint's work item. The
  * work item runs in process context under the endpoint's mutex. It checks the present state and
  * @facts, and does not count notifications, so an event cannot be lost. What arrived after the
- * deadline has passed can still be handled before it.
- * It does not wait for a peer, and for other work items only where it needs a lock that they hold.
+ * deadline has passed can still be handled before it. The work item does not wait for a peer.
  * iw_cm's handler is called under the mutex; it only queues, and never calls back.
  *
  * Lifetime. An endpoint holds a reference to itself from leaving IDLE to entering CLOSED.
- * Work items, the deadline, children, lists and the QP hold their own references. Callbacks from
- * softirq arrive only while the endpoint owns the stream, which ends before the endpoint drops the
- * reference to itself, or while the QP holds a reference. So the last reference is dropped in
- * process context.
+ * Work items, the deadline, children, the lists of cm_listen.c and the QP hold their own
+ * references. Sockets and QPs call back only while the endpoint owns the stream, which ends before
+ * the endpoint drops the reference to itself, or while the QP holds a reference. So the last
+ * reference is dropped in process context.
  */
 #include "cm_ep.h"
 
@@ -183,8 +181,8 @@ struct kiw_ep *kiw_ep_next(struct kiw_device *dev, unsigned long *id)
  * kiw_ep_kick() - queue the work item that checks an endpoint's state
  * @ep: endpoint; the caller makes sure that it does not go away
  *
- * Context: any. If the work item is queued already, its own reference keeps @ep, so the one
- * dropped here is not the last.
+ * Context: any. If the work item is queued already, the reference taken here is dropped again; it
+ * is not the last, because the caller keeps @ep.
  */
 void kiw_ep_kick(struct kiw_ep *ep)
 {
@@ -209,7 +207,7 @@ void kiw_ep_arm(struct kiw_ep *ep, unsigned int timeout_ms)
 	mod_timer(&ep->deadline, jiffies + msecs_to_jiffies(timeout_ms));
 }
 
-/* Stop the deadline. Afterwards flushing the workqueue waits for the last run. */
+/* Stop the deadline. When this returns, its handler is not running. */
 static void ep_disarm(struct kiw_ep *ep)
 {
 	if (kiw_compat_timer_delete_sync(&ep->deadline))
@@ -296,8 +294,8 @@ static int ep_upcall_reply(struct kiw_ep *ep, int status, const void *pdata, u8 
 	};
 
 	/*
-	 * After an enhanced rejection, the depths that the peer would need; after any other
-	 * failure, 0, unless iw_cm could not take an accepting Reply
+	 * After an enhanced rejection, the depths that the peer would need, as far as the device
+	 * can; after any other failure, 0, unless iw_cm could not take an accepting Reply
 	 */
 	ep_set_depths(&event, ep->agreed.ird, ep->agreed.ord);
 	return ep_upcall(ep, ep->cm_id, &event);
@@ -321,7 +319,7 @@ static void ep_upcall_reply_fail(struct kiw_ep *ep, int status)
 /*
  * Update the device's list of half-open connections after a step. A connection is half-open until
  * the consumer has answered its Request, or it has ended. When the Request is delivered, it moves
- * to the end of the list, so that connections whose peer is still silent are evicted first.
+ * to the end of the list, behind all whose peers are silent at that time.
  */
 static void ep_update_half_open(struct kiw_ep *ep)
 {
@@ -346,7 +344,7 @@ static void ep_update_half_open(struct kiw_ep *ep)
 	kiw_ep_put(ep);
 }
 
-/* Remove a connection from its listener: the consumer has been told of it, or it has ended. */
+/* Remove a connection from its listener: the consumer has been told of it, or it ends. */
 static void ep_leave_listener(struct kiw_ep *ep)
 {
 	struct kiw_ep *listener = ep->listener;
@@ -414,8 +412,8 @@ static int ep_tell(struct kiw_ep *ep, u16 actions, int status)
  * kiw_ep_join_qp() - add an endpoint to its QP's list of startups
  * @ep: endpoint in CONNECTING
  *
- * If the QP is destroyed, kiw_cm_forget_qp() finds the endpoint in the list and ends its startup.
- * The endpoint stays in the list until its startup has succeeded or failed.
+ * kiw_cm_forget_qp() ends the startups in the list when the QP is destroyed. The endpoint stays in
+ * the list until its startup has succeeded or failed.
  *
  * Context: process; @ep's lock held.
  */
