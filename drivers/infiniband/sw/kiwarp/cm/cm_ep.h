@@ -42,7 +42,7 @@ struct kiw_sock_ops;
 #define KIW_EPF_DEADLINE	2
 
 /**
- * struct kiw_ep_startup - data that an endpoint needs only until the connection is established
+ * struct kiw_ep_startup - data that only listeners and endpoints in their startup need
  * @local: our address
  * @remote: the peer's address
  * @is_mapped: the port mapper holds the port of @local for us
@@ -94,17 +94,18 @@ struct kiw_ep_accept {
  * @id: number, the provider data of an iw_cm_id: see kiw_ep_handle()
  * @dev: the device; outlives the endpoint
  * @lock: protects everything below unless stated otherwise; taken in process context, never by
- *	callbacks. Order: listener's @lock, child's @lock, then listener's @children_lock, or the
- *	QP's mutex and the socket lock, then the device's @half_open_lock or @startups_lock
+ *	callbacks of sockets and QPs. Order: listener's @lock, child's @lock, then listener's
+ *	@children_lock, or the QP's mutex and the socket lock, then the device's @half_open_lock or
+ *	@startups_lock
  * @state: &enum kiw_cm_state; written by kiw_ep_step()
  * @agreed: the outcome of the negotiation
  * @facts: %KIW_EPF_ bits, atomic
  * @work: checks the stream and @facts, and takes the steps that follow
  * @deadline: end of the startup; listener: when to try again; queues @work
- * @cm_id: receives our events; referenced; NULL before the accept of an incoming connection, and
- *	once the endpoint has ended
+ * @cm_id: receives our events; referenced; NULL before connect, listen or the accept of an incoming
+ *	connection, and once the endpoint has ended
  * @ks: the stream, until the QP has it, or the listening socket
- * @qp: referenced; from connect or accept on
+ * @qp: referenced; from connect or accept until the endpoint has ended
  * @accept: on the stack of the accepting process, NULL otherwise; written under @lock,
  *	read by iw_cm's work item while the process waits
  * @startup: owned; NULL once the startup has succeeded or failed; a listener keeps it
@@ -187,7 +188,7 @@ struct kiw_sock_local kiw_ep_local(const struct kiw_ep *ep);
 /* cm_listen.c; process context, the endpoint's lock held */
 void kiw_ep_try_accept(struct kiw_ep *listener);
 
-/* cm_mpa.c; process context, the endpoint's lock held, or the endpoint not visible yet */
+/* cm_mpa.c; process context, the endpoint's lock held, or the endpoint new */
 void kiw_ep_init_mpa(struct kiw_ep *ep);
 int kiw_ep_build_request(struct kiw_ep *ep, const struct iw_cm_conn_param *param);
 void kiw_ep_try_connected(struct kiw_ep *ep);
