@@ -25,13 +25,13 @@ static __be16 cm_port(const struct sockaddr_storage *addr)
  * @ep: new endpoint
  * @id: the iw_cm_id; referenced until kiw_ep_unbind_id() or the end of the endpoint
  *
- * Copies the addresses and the type of service. If the device uses the port mapper, the addresses
- * are those that the mapper has chosen, else the consumer's. iw_cm asks the mapper in either case,
- * but any process can pose as the mapper (kernel-faults.rst). So the answer counts only where the
- * administrator has enabled the mapper.
+ * Copies the addresses and the type of service. If the device uses the port mapper and the mapper
+ * has answered, the addresses are those that it has chosen, else the consumer's. iw_cm may ask the
+ * mapper in either case, but any process can pose as the mapper (kernel-faults.rst). So the answer
+ * counts only where the administrator has enabled the mapper.
  *
  * If the mapper left the local port as it is, it has not reserved the port. Another socket may be
- * bound to it, and then binding to it must fail.
+ * bound to it, so reuse of the port is not forced.
  *
  * Context: process; @ep's lock held.
  */
@@ -67,8 +67,8 @@ void kiw_ep_unbind_id(struct kiw_ep *ep)
  * kiw_ep_is_at_home() - does an endpoint belong to its device's network namespace?
  * @ep: endpoint that is bound to an iw_cm_id
  *
- * rdma_cm does not always ensure that: if devices are shared between namespaces, it listens for a
- * wildcard address on the devices of all of them, and in Linux 6.1 it finds a device by its
+ * rdma_cm does not always ensure that: it listens for a wildcard address on the devices of all
+ * namespaces, and in Linux 6.1, if devices are shared between namespaces, it finds a device by its
  * hardware address, which an interface in any namespace may have.
  *
  * Context: process, in a call from iw_cm; @ep's lock held.
