@@ -15,14 +15,13 @@
  * endpoint's number and not a pointer. The deadline closes an endpoint that is not answered,
  * and a later answer finds it closed or gone.
  *
- * Wildcards. For a wildcard address, rdma_cm listens once on each device that the consumer may
- * use. Such a socket is bound to the device's netdev, so that those of several devices do not
- * collide.
+ * Wildcards. For a wildcard address, rdma_cm listens once on each device. Such a socket is bound to
+ * the device's netdev, so that those of several devices do not collide.
  * Connections from this host to the netdev's own addresses still reach it: they pass through
  * lo, but TCP treats them as received by the interface that has the address. No socket is created
  * on a device whose network namespace is not that of the listener.
  *
- * Context: process; endpoints are changed with their lock held. Nothing here waits for a peer.
+ * Context: process; endpoints take steps with their lock held. Nothing here waits for a peer.
  */
 #include "cm.h"
 
@@ -36,7 +35,7 @@
 
 /* How long a listener waits after it could not accept, e.g. for lack of memory */
 #define LISTEN_RETRY_MS	100
-/* Streams accepted in one run of a listener's work item */
+/* Maximum number of streams accepted in one run of a listener's work item */
 #define LISTEN_BUDGET 64
 
 /* Add a child to both lists. Return: false: the listener is stopped. */
@@ -127,7 +126,7 @@ static void listen_evict_silent(struct kiw_ep *ep)
 	kiw_ep_step(ep, KIW_CME_DESTROY, 0);
 }
 
-/* Close a connection if its Request has not arrived, or has not been answered. */
+/* Close a connection if its Request has not arrived, or was delivered before and not answered. */
 static void listen_evict_half_open(struct kiw_ep *ep)
 {
 	lockdep_assert_held(&ep->lock);
@@ -148,11 +147,10 @@ static void listen_evict(struct kiw_ep *ep, void (*evict)(struct kiw_ep *ep))
 }
 
 /*
- * Evict the oldest connections until the listener and the device are below their limits, so that
- * neither silent peers nor a consumer that does not answer can keep others out. Both loops end:
- * after listen_evict_silent() the connection is no longer a child, because it was closed or its
- * Request was delivered; and a connection whose Request is delivered moves to the end of the
- * device's list.
+ * Evict connections until the listener and the device are below their limits, so that neither
+ * silent peers nor a consumer that does not answer can keep others out. Both loops end: after
+ * listen_evict_silent() the connection is no longer a child, because it was closed or its Request
+ * was delivered; and a connection whose Request is delivered moves to the end of the device's list.
  */
 static void listen_make_room(struct kiw_ep *listener)
 {
@@ -321,8 +319,8 @@ static int listen_start(struct kiw_ep *ep, int backlog, bool v6only)
 	if (!kiw_ep_is_at_home(ep))
 		return listen_elsewhere(ep);
 	/*
-	 * Make TCP's accept queue as large as the largest burst we allow. If a connection does
-	 * not fit, its SYN is dropped, and the peer sends it again only after a second.
+	 * Make TCP's accept queue as large as the largest burst we allow. A connection that does
+	 * not fit waits for a retransmission at best.
 	 */
 	ep->backlog = backlog;
 	ks = kiw_sock_listen(&ep->dev->socks, &local, listen_max_children(ep), v6only,
@@ -337,7 +335,7 @@ static int listen_start(struct kiw_ep *ep, int backlog, bool v6only)
 /**
  * kiw_cm_create_listen() - start listening for iw_cm
  * @id: gets CONNECT_REQUEST events until kiw_cm_destroy_listen()
- * @backlog: connections the consumer allows for, greater than 0
+ * @backlog: connections the consumer allows for
  *
  * Context: process, may sleep.
  * Return: 0 or -errno, as for bind() and listen(); -EADDRNOTAVAIL also for an address of
