@@ -3,8 +3,7 @@
  * MPA startup on a stream: sends and reads Request and Reply, and hands the stream to
  * the QP when both ends agree (RFC 5044 7.1, RFC 6581).
  *
- * cm.c calls the functions here for iw_cm, and cm_ep.c calls them from an endpoint's work item and
- * for the actions of its state table. They report what they find as an event to kiw_ep_step().
+ * What is found on a stream is reported as an event to kiw_ep_step().
  *
  * Owns nothing. Works on endpoints in process context with their lock held, unless they are new.
  * Nothing here waits for the peer: incoming data is peeked at until a frame is complete,
@@ -46,7 +45,7 @@ static void mpa_trace_bad(struct kiw_ep *ep, const char *reason)
 	trace_kiw_mpa_bad(dev_name(&ep->dev->ib.dev), ep->id, reason);
 }
 
-/* Why the stream could not be made, or has ended, as an error that rdma_cm distinguishes. */
+/* Why the stream could not be made, or has ended, as an error for rdma_cm. */
 static int mpa_stream_error(struct kiw_ep *ep, int err)
 {
 	if (!err)
@@ -136,11 +135,11 @@ static int mpa_build_request(struct kiw_ep *ep)
 
 /**
  * kiw_ep_build_request() - prepare our Request
- * @ep: endpoint to connect; not yet visible to others
+ * @ep: new endpoint to connect
  * @param: what the consumer wants; not kept
  *
  * Context: process.
- * Return: 0, -EINVAL: too much private data, or -ENOMEM.
+ * Return: 0 or -ENOMEM.
  */
 int kiw_ep_build_request(struct kiw_ep *ep, const struct iw_cm_conn_param *param)
 {
@@ -210,7 +209,7 @@ static void mpa_retry_plain(struct kiw_ep *ep)
 		kiw_ep_step(ep, KIW_CME_RETRY, 0);
 }
 
-/* The stream has ended before a whole frame arrived; @got: bytes of it that arrived, or -errno. */
+/* No whole frame can be read any more; @got: bytes of it that arrived, or -errno. */
 static void mpa_frame_lost(struct kiw_ep *ep, int got)
 {
 	int err = mpa_stream_error(ep, min(got, 0));
@@ -333,7 +332,7 @@ static void mpa_disagree(struct kiw_ep *ep, enum kiw_perr perr, int status)
 	len = kiw_term_first(fpdu, perr, &ep->agreed);
 	if (!kiw_sock_send_all(ep->ks, fpdu, len))
 		kiw_count(&ep->dev->stats, KIW_STAT_TX_TERMINATES);
-	/* iw_cm gets depths only with a connection or a rejection. */
+	/* This CONNECT_REPLY has no depths. */
 	ep->agreed.ird = 0;
 	ep->agreed.ord = 0;
 	kiw_ep_step(ep, KIW_CME_DISAGREED, status);
@@ -363,7 +362,7 @@ static void mpa_conclude(struct kiw_ep *ep, const struct kiw_mpa_frame *reply)
 	kiw_ep_step(ep, KIW_CME_AGREED, 0);
 }
 
-/* RFC 5044 7.1.2 rule 3, RFC 6581 9.1: pass on private data, and the depths if there are any. */
+/* Pass on private data and, if there are any, the depths (RFC 6581 9.1). */
 static void mpa_rejected(struct kiw_ep *ep, const struct kiw_mpa_frame *reply)
 {
 	/* If the private data is too long, report the rejection without it. */
