@@ -9,8 +9,9 @@
  *
  * Lifetime: &struct kiw_sock holds its own reference on the struct sock, so the socket lock can
  * be taken at any time. Under the lock, @sock tells whether there is still a struct socket. Sockets
- * made for a process hold a reference on the network namespace, others do not: see section Stream
- * of Documentation/lifetime.rst. sock_end.c ends streams.
+ * made for a process, and those that its listeners accept, hold a reference on the network
+ * namespace, others do not: see section Stream of Documentation/lifetime.rst. sock_end.c ends
+ * streams.
  */
 #include "sock.h"
 
@@ -224,9 +225,9 @@ static int sock_new(struct kiw_sock_pool *pool, const struct kiw_sock_local *loc
 }
 
 /*
- * Bind to the address of @local, and to an unused port. If ports could be reused, TCP might choose
- * the port of another stream of ours to the same peer; the bind would succeed, and the connect
- * fail.
+ * Bind to the address of @local, and to a port that is unused there. If ports could be reused, TCP
+ * might choose the port of another stream of ours to the same peer; the bind would succeed, and the
+ * connect fail.
  */
 static int sock_bind_elsewhere(struct socket *sock, const struct sockaddr_storage *local)
 {
@@ -238,8 +239,8 @@ static int sock_bind_elsewhere(struct socket *sock, const struct sockaddr_storag
 }
 
 /*
- * Bind to @local, or to another port if TCP already uses that one: rdma_cm has its own port space,
- * which TCP does not know.
+ * Bind to @local, or to another port if another socket has that one and does not share it: rdma_cm
+ * has its own port space, which TCP does not know.
  */
 static int sock_bind_local(struct socket *sock, const struct sockaddr_storage *local)
 {
@@ -278,9 +279,9 @@ static int sock_disconnect(struct socket *sock)
 }
 
 /*
- * Connect from the port of @local, or from another one if there is a stream from that port to the
- * same remote address and port already. A consumer may make several connections from one port of
- * rdma_cm to one destination (rdma_set_reuseaddr()), as RTRS does. TCP cannot.
+ * Connect from the port that @sock is bound to, or from another one if there is a stream from that
+ * port to the same remote address and port already. A consumer may make several connections from
+ * one port of rdma_cm to one destination (rdma_set_reuseaddr()), as RTRS does. TCP cannot.
  */
 static int sock_connect_local(struct socket *sock, const struct kiw_sock_local *local,
 			      const struct sockaddr_storage *remote)
@@ -475,7 +476,7 @@ static void sock_set_uid(struct socket *sock, kuid_t uid)
  *
  * Context: process, may sleep, does not wait.
  * Return: the stream with one reference for the caller, or an ERR_PTR(): -EAGAIN: nothing to
- * accept; -ENOMEM: the stream stays in TCP's queue, and is not announced again; another -errno: no
+ * accept; -ENOMEM: streams stay in TCP's queue, and are not announced again; another -errno: no
  * stream was accepted.
  */
 struct kiw_sock *kiw_sock_accept(struct kiw_sock *listener, const struct kiw_sock_ops *ops,
