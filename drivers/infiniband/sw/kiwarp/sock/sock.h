@@ -6,7 +6,7 @@
  * Owns: struct socket, its callbacks, its end. A stream has at most one owner at a time: the
  * endpoint while MPA starts up, then the QP. The owner is notified of events through &struct
  * kiw_sock_ops and holds references. The socket itself is released in process context, exactly
- * once, when the stream is reset or no longer lingers.
+ * once, when the stream is dropped or no longer lingers.
  *
  * "Socket lock" below means that a process owns the socket (kiw_sock_lock()), or, with BHs off, the
  * socket's spinlock while no process owns it (kiw_sock_run_bh()). A callback of TCP may have
@@ -31,7 +31,8 @@
  * struct kiw_sock_pool - all streams of a device
  * @lock: protects @socks, @lingering, @num_lingering
  * @socks: list of all streams and listeners, through &struct kiw_sock.link
- * @lingering: list of lingering streams, through &struct kiw_sock.linger_link, oldest first
+ * @lingering: list of lingering streams whose number is limited, through
+ *	&struct kiw_sock.linger_link, oldest first
  * @num_lingering: length of @lingering
  * @net: network namespace of the netdev; not refcounted, because the device and its streams end
  *	before the namespace does
@@ -192,7 +193,7 @@ bool kiw_sock_run_bh(struct kiw_sock *ks, void (*fn)(void *arg), void *arg);
  * kiw_sock_assert_held() - assert that the caller holds the socket lock
  * @ks: the stream, or NULL: a QP without a stream is protected by its mutex
  *
- * Once the socket was released there is no lock to hold. Does nothing without lockdep.
+ * Once the socket was released, the lock is not needed. Does nothing without lockdep.
  *
  * Context: any.
  */
@@ -202,7 +203,7 @@ static inline void kiw_sock_assert_held(const struct kiw_sock *ks)
 		sock_owned_by_me(ks->sk);
 }
 
-/* sock_io.c; socket lock held, BHs off */
+/* sock_io.c; socket lock held; kiw_sock_send_pages() and kiw_sock_has_room(): BHs off */
 u32 kiw_sock_emss(struct kiw_sock *ks);
 u32 kiw_sock_burst(struct kiw_sock *ks);
 int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
