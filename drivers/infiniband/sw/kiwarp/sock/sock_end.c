@@ -7,10 +7,10 @@
  *
  * A stream ends in one of two ways. kiw_sock_linger() closes it in order: FIN follows the data that
  * TCP has queued, incoming data is discarded, and the socket is released when TCP has closed both
- * halves. This driver resets such a stream only on timeout, if too many streams linger, or if the
- * device is removed. A reset any earlier could make the peer's TCP drop a Terminate before the peer
- * has read it. kiw_sock_drop() with @reset releases the socket at once, which resets the stream if
- * TCP has not closed it.
+ * halves, on timeout, if too many streams linger, or if the device is removed. A reset could make
+ * the peer's TCP drop a Terminate before the peer has read it. kiw_sock_drop() with @reset releases
+ * the socket at once. When a socket is released, TCP resets the stream if there is anything to
+ * reset.
  *
  * Contexts: process, except for references and for the callbacks of a lingering stream.
  */
@@ -24,7 +24,7 @@
 
 /* Default time that a closed stream may wait for its peer */
 #define SOCK_LINGER_MS	5000
-/* Receive buffer of a stream that lingers without a limit: enough for the peer to end quickly */
+/* Limit of the receive buffer of a lingering stream whose number is not limited, in bytes */
 #define SOCK_LINGER_RCVBUF	(32 << 10)
 
 /* References */
@@ -185,7 +185,7 @@ static struct kiw_sock *sock_pool_next(struct kiw_sock_pool *pool)
 }
 
 /**
- * kiw_sock_pool_uninit() - reset all streams that still linger
+ * kiw_sock_pool_uninit() - release all streams that still linger
  * @pool: to empty; all owners are gone
  *
  * Context: process, may sleep; returns when every socket has been released.
@@ -282,14 +282,14 @@ static void sock_limit_lingering(struct kiw_sock_pool *pool, unsigned int max)
 /**
  * kiw_sock_linger() - close a stream in order
  * @ks: the stream; its owner gets no further callbacks
- * @timeout_ms: timeout, after which the stream is reset
+ * @timeout_ms: timeout, after which the socket is released in any case
  * @max: limit on the number of the device's lingering streams that count, including this one; if
- *	there are more, the oldest are reset. 0: this stream is not limited and does not count
+ *	there are more, the oldest are released. 0: this stream is not limited and does not count
  *
- * Sends FIN after the data that TCP has queued (RFC 5044 7.2), discards incoming data, and releases
- * the socket when both halves are closed. A limited stream gets the smallest receive buffer,
- * because its peer has nothing more to send. Other streams get a small one, with a window in which
- * the peer can send the data that it has queued, so that its FIN follows soon.
+ * Sends FIN after the data that TCP has queued, discards incoming data, and releases the socket
+ * when both halves are closed. A limited stream gets the smallest receive buffer, because its peer
+ * should have nothing more to send. Other streams get a small one, with a window in which the peer
+ * can send the data that it has queued, so that its FIN follows soon.
  *
  * Context: process, may sleep, does not wait for the peer.
  */
@@ -326,8 +326,8 @@ void kiw_sock_linger(struct kiw_sock *ks, unsigned int timeout_ms, unsigned int 
 /**
  * kiw_sock_drop() - end a stream or a listener
  * @ks: the stream or listener; its owner gets no further callbacks
- * @reset: end it at once, with a reset; otherwise in order as kiw_sock_linger() does, without a
- *	limit
+ * @reset: release the socket at once, as always for a listener; otherwise end the stream in order
+ *	as kiw_sock_linger() does, without a limit
  *
  * Context: process, may sleep.
  */
