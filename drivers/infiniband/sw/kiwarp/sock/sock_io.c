@@ -126,7 +126,7 @@ int kiw_sock_send_all(struct kiw_sock *ks, const void *buf, size_t len)
  * kiw_sock_error() - get the reason why a stream is dead
  * @ks: the stream
  *
- * Context: process, may sleep. Consumes the error.
+ * Context: any. Consumes the error.
  * Return: 0 or -errno, as connect() would return it.
  */
 int kiw_sock_error(struct kiw_sock *ks)
@@ -134,10 +134,10 @@ int kiw_sock_error(struct kiw_sock *ks)
 	return sock_error(ks->sk);
 }
 
-/* For the engines: socket lock held, BHs off */
+/* For the engines: socket lock held */
 
 /**
- * kiw_sock_emss() - get the EMSS of RFC 5044 5.1: payload of a full segment without SACK blocks
+ * kiw_sock_emss() - get the EMSS of RFC 5044: payload of a full segment without SACK blocks
  * @ks: the stream
  *
  * Context: socket lock held.
