@@ -5,9 +5,9 @@
  *
  * Owns: nothing; the caller owns its &struct kiw_rx_cursor. A position is a buffer of the receive
  * queue and a place in it: the linear part or a fragment, of the buffer itself or of a buffer in
- * the frag_list that GRO has built. A position remembers its place and only moves forward, so no
- * buffer is searched from its start again for each FPDU in it. A copy of a position moves
- * independently of it. The address is cached: moving within one place needs no lookup.
+ * its frag_list. A position remembers its place and only moves forward, so most buffers are not
+ * searched from their start again for each FPDU in them. A copy of a position moves independently
+ * of it. The address is cached: moving within one place needs no lookup.
  *
  * Buffers in a frag_list may have a frag_list themselves: IP fragments that consist of fragments,
  * as tunnels produce them. This is rare, so these are searched from the start each time.
@@ -245,13 +245,14 @@ void kiw_sock_rx_peek(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u8 *
  * @cur: first byte that will remain in the queue
  * @len: bytes from there that must arrive before they can be processed
  *
- * Nothing of an FPDU is consumed before all of it has arrived. If it does not fit into the receive
- * buffer of the stream, there is no window for its rest, and the stream hangs forever. Besides, TCP
- * frees a buffer only when all of it has been consumed. A buffer that the network stack has merged
- * from many segments may take up nearly the whole receive buffer, even if only one byte of it waits
- * for the rest of its FPDU. So make the receive buffer large enough for both, if need be beyond
- * the limit of tcp_rmem: a receiver has to pass on each valid ULPDU (RFC 5044 3). Call this before
- * consuming what is in front of @cur, because consuming it announces the window to the peer.
+ * Nothing of an FPDU that is to be processed is consumed before all of it has arrived. If it does
+ * not fit into the receive buffer of the stream, there is no window for its rest, and the stream
+ * hangs. Besides, TCP frees a buffer only when all of it has been consumed. A buffer that the
+ * network stack has merged from many segments may take up nearly the whole receive buffer, even if
+ * only one byte of it waits for the rest of its FPDU. So make the receive buffer large enough for
+ * both, if need be beyond the limit of tcp_rmem: a receiver has to pass on each valid ULPDU (RFC
+ * 5044 3). Call this before consuming what is in front of @cur, because consuming it announces the
+ * window to the peer.
  *
  * Context: socket lock held, BHs off.
  */
@@ -290,7 +291,7 @@ void kiw_sock_rx_consume(struct kiw_sock *ks, u32 len)
  * @ks: the stream
  * @len: bytes from the oldest that was not consumed
  *
- * TCP makes the receive window large enough for that, but not for more than half the maximum of
+ * TCP makes the receive buffer large enough for that, but not for more than half the maximum of
  * tcp_rmem. It calls @readable with less data if @len is more than that, memory is short, the
  * window is nearly closed, or the peer has closed its half.
  *
