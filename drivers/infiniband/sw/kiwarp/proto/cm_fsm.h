@@ -99,9 +99,9 @@ enum kiw_cm_event {
 #define KIW_CMA_UPCALL_CLOSE		BIT(5)	/* CLOSE */
 #define KIW_CMA_ABORT_QP		BIT(6)	/* the QP ends the stream and says so */
 #define KIW_CMA_LINGER			BIT(7)	/* close the stream in order */
-#define KIW_CMA_DROP			BIT(8)	/* reset the stream, or end the listener */
+#define KIW_CMA_DROP			BIT(8)	/* give up the stream, or end the listener */
 #define KIW_CMA_END_STARTUP		BIT(9)	/* disarm the deadline, free the startup's data */
-#define KIW_CMA_RELEASE			BIT(10)	/* drop the references it holds */
+#define KIW_CMA_RELEASE			BIT(10)	/* drop its own references */
 
 /**
  * struct kiw_cm_step - one cell of the table
