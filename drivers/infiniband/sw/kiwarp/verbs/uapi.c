@@ -5,8 +5,8 @@
  *
  * Owns: the mapped memory. The object that a ring belongs to holds one reference on its mmap
  * entry and drops it in its destroy operation, when another ring has replaced it, or when its
- * creation fails. So the kernel may use the ring until then. Pages that are still mapped live as
- * long as their mapping; the driver no longer knows of them.
+ * creation fails. So the kernel may use the ring until then. Pages that are still mapped live at
+ * least as long as their mapping; the driver no longer knows of them.
  *
  * A call that creates a queue or a QP checks the request, allocates the rings and delivers the
  * response, in this order, before anybody else can use the object. So it is easy to undo when the
@@ -40,7 +40,7 @@ struct uapi_ring {
 };
 
 /*
- * Allocate zeroed memory for a ring. A short ring fits into a page, which needs no kernel mapping.
+ * Allocate zeroed memory for a ring. A short ring fits into a page, which needs no vmalloc mapping.
  * The others do not use vmalloc_user(), because the memory must be charged to the process's cgroup.
  */
 static void *uapi_alloc_pages(size_t bytes)
@@ -406,7 +406,7 @@ static int uapi_resize_srq_dest(struct kiw_device *dev, struct ib_udata *udata, 
  *
  * Context: process; may sleep; takes @srq->rq.lock, for a few receives at a time.
  * Return: 0; -EOPNOTSUPP: the ABI cannot; -EINVAL or -EFAULT: bad @udata; -ENOMEM; -EBUSY: there
- * are more receives than would fit. On error nothing has changed.
+ * are, or seem to be, more receives than would fit. On error nothing has changed.
  */
 int kiw_uapi_resize_srq(struct kiw_srq *srq, u32 slots, struct ib_udata *udata)
 {
