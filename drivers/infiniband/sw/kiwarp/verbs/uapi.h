@@ -4,8 +4,8 @@
  * rings, their mapping, and the driver's part of requests and responses.
  *
  * Owns: &struct kiw_uapi_ops. A table has the formats and the limits of one ABI. It neither
- * allocates nor copies to or from the process; the one exception is the content of rings, which
- * its queue formats read and write. A device has one table; its link type selects it (netlink.c).
+ * allocates nor copies to or from the process; the one exception is the content of rings. A device
+ * has one table; its link type selects it (netlink.c).
  * Other code does not depend on which table a device has.
  */
 #ifndef KIW_UAPI_H
