@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * ib_device_ops: validate, translate, call, unwind. One file for each kind of object.
+ * ib_device_ops: validate, translate, call, unwind.
  */
 #ifndef KIW_VERBS_H
 #define KIW_VERBS_H
@@ -64,7 +64,7 @@ extern const struct ib_device_ops kiw_mw_ops;
 int kiw_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
 int kiw_dealloc_mw(struct ib_mw *ibmw);
 
-/* verbs_cq.c: completion queues; compat/verbs.h defines the third argument's type */
+/* verbs_cq.c: completion queues; compat/verbs.h defines the kiw_compat_ types */
 int kiw_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		  kiw_compat_create_cq_arg *arg);
 int kiw_resize_cq(struct ib_cq *ibcq, kiw_compat_cqe cqe, struct ib_udata *udata);
