@@ -18,8 +18,9 @@
  * those of completions, and those of a new ring, to which it copies entries unchecked. So a process
  * that writes to its rings at the wrong time spoils only its own work requests and completions.
  *
- * Contexts: fetching, completing and looking for receives anywhere, under the lock of the queue;
- * looking for sends anywhere, without it; the rest in process context.
+ * Contexts: fetching, writing completions and looking for receives anywhere, under the lock of the
+ * queue; looking for sends and returning their slots anywhere, without it; the rest in process
+ * context.
  */
 #include "uapi_rxe.h"
 
@@ -49,7 +50,7 @@ static_assert(sizeof(struct rxe_recv_wqe) + KIW_MAX_SGE * sizeof(struct rxe_sge)
 static_assert(sizeof(struct ib_uverbs_wc) <= CQE_BYTES);
 static_assert(KIW_MAX_INLINE % sizeof(u64) == 0);
 
-/* uapi.c has room for each response. */
+/* uapi.c has room for each request and response. */
 static_assert(sizeof(struct rxe_create_cq_resp) <= KIW_UAPI_BYTES);
 static_assert(sizeof(struct rxe_create_srq_resp) <= KIW_UAPI_BYTES);
 static_assert(sizeof(struct rxe_create_qp_resp) <= KIW_UAPI_BYTES);
@@ -271,8 +272,8 @@ static int rxe_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 }
 
 /*
- * The provider finds a queue full if its slots are not returned. So a process has at most as many
- * work requests that are not done as it has asked for, no matter how many were fetched.
+ * The provider finds a queue full if its slots are not returned. So it lets a process have at most
+ * as many work requests that are not done as the queue holds, no matter how many were fetched.
  */
 static void rxe_sq_done(struct kiw_sq *sq)
 {
@@ -407,7 +408,7 @@ static const u8 opcode_table[] = {
 	[KIW_WR_RECV_IMM]	= WC_RECV_RDMA_WITH_IMM,
 };
 
-/* Flags of completions: those of libibverbs, which are not the kernel's */
+/* Flags of completions: those of libibverbs; the kernel has another value for the second */
 #define WC_WITH_IMM	BIT(1)
 #define WC_WITH_INV	BIT(3)
 
@@ -602,7 +603,7 @@ static const struct ib_device_ops rxe_device_ops = {
 	.uverbs_abi_ver = ABI_VERSION,
 };
 
-/* The limits of a work request are those of the engines. Slots have room for more. */
+/* Slots have room for more SGEs and inline data. */
 const struct kiw_uapi_ops kiw_uapi_rxe = {
 	.device_ops = &rxe_device_ops,
 	/* The doorbell, and arming */
