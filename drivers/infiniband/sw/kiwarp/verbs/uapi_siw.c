@@ -7,11 +7,11 @@
  *
  * Owns: nothing but the table.
  *
- * A ring is hostile. The positions in it are only in kernel memory, and only the driver changes
- * them. A slot's flags say which side owns the slot. A slot of the kernel is copied to private
- * memory, reading each word once, and checked there, including the flags; only the copy is used.
- * So a process that writes to its rings at the wrong time spoils only its own work requests and
- * completions.
+ * A ring is hostile. The driver's positions in it are only in kernel memory, and only the driver
+ * changes them. A slot's flags say which side owns the slot. A work request that the flags give to
+ * the kernel is copied to private memory, reading each word once, and checked there, including the
+ * flags; from then on only the copy is used. So a process that writes to its rings at the wrong
+ * time spoils only its own work requests and completions.
  *
  * Contexts: fetching, completing and looking for receives anywhere, under the lock of the queue;
  * looking for sends anywhere, without it; the rest in process context.
@@ -167,10 +167,10 @@ static struct kiwarp_sqe *siw_sq_slot(const struct kiw_sq *sq, u32 ahead)
 }
 
 /*
- * The provider rings the doorbell for a new entry only if the previous entry is no longer valid.
- * While the previous entry is valid, the kernel has yet to look at the queue anyway. So a full
- * barrier is needed between releasing a slot and looking at the next one. Without it, the provider
- * could still see the old entry while the kernel does not see the new one yet.
+ * The provider need not ring the doorbell for a new entry while the previous entry is valid: the
+ * kernel has yet to look at the queue anyway. So a full barrier is needed between releasing a slot
+ * and looking at the next one. Without it, the provider could still see the old entry while the
+ * kernel does not see the new one yet.
  */
 static int siw_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 {
