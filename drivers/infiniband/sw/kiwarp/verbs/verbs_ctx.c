@@ -39,7 +39,7 @@ int kiw_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata)
  * @uctx: the user context
  *
  * The context's objects and their rings have been destroyed. From here on the module may be
- * unloaded: module exit waits in ib_core for tasks that are still deallocating.
+ * unloaded: module exit waits in ib_unregister_device() for tasks that are still deallocating.
  *
  * Context: process; may sleep.
  */
