@@ -31,7 +31,7 @@
  */
 #define VENDOR_ID	0x6b6977
 
-/* In the format of ibv_devinfo: 16 bits each for major, minor and patch level */
+/* In the format of the providers: 16 bits each for major, minor and patch level */
 static u64 verbs_fw_version(void)
 {
 	unsigned int major = 0;
@@ -124,7 +124,7 @@ static void verbs_ask_speed(struct kiw_device *dev, u32 port)
 }
 
 /**
- * kiw_query_port() - report the attributes of the port, which are those of the netdev
+ * kiw_query_port() - report the attributes of the port
  * @ibdev: the device
  * @port: 1
  * @attr: set to the attributes
@@ -254,7 +254,7 @@ static const struct rdma_stat_desc stat_descs[KIW_STAT_COUNT] = {
 
 /*
  * The core reports either all counters in one netlink message, or none. So compare the space that
- * the counters take with the space that the device's name, its numbers and the enclosing nests
+ * the counters take with the space that the device's name, its numbers and the enclosing nest
  * leave. The message has a buffer of at least 4 KiB, with the skb's shared info at its end. The
  * shared info is aligned to a cache line, so a machine with lines of 256 bytes (s390) has the least
  * room. The set of counters must not depend on the machine, so the size on s390 counts for all.
