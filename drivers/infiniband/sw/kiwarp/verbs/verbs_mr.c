@@ -219,7 +219,7 @@ static int mr_reattach(struct kiw_mr *mr, const struct kiw_mr *old, int flags, u
  * for the users of the old region (kiw_dereg_mr()). Until then nobody can bind a window to it any
  * more. On failure @ibmr is unchanged.
  *
- * Context: process, may sleep; no other call for @ibmr runs.
+ * Context: process, may sleep; uverbs makes no other call for @ibmr meanwhile.
  * Return: the MR, to be released with kiw_dereg_mr(), or ERR_PTR(): as kiw_reg_user_mr(), and
  * -EINVAL if @ibmr is memory of a dma-buf, or another process tries to make it writable; -EBUSY if
  * a window is bound to it.
@@ -285,7 +285,7 @@ static int mr_attach_dmabuf(struct kiw_mr *mr, u64 offset, u64 length, u64 virt_
  *
  * Context: process, may sleep.
  * Return: the MR, to be released with kiw_dereg_mr(), or ERR_PTR(): as kiw_dmabuf_map(); -EINVAL
- * or -EOPNOTSUPP for bad rights, -ENOMEM also beyond %KIW_MAX_MR.
+ * or -EOPNOTSUPP for bad arguments, -ENOMEM also beyond %KIW_MAX_MR.
  */
 struct ib_mr *kiw_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length, u64 virt_addr,
 				     int fd, int access, kiw_compat_dmabuf_arg *arg)
