@@ -2,7 +2,7 @@
 /*
  * Verbs: memory windows. Only processes have them, on devices whose user ABI can bind them.
  *
- * Owns: &struct kiw_mw, which ib_core allocates and frees. mem/mr_window.c binds them.
+ * Owns: &struct kiw_mw, which uverbs allocates and frees. mem/mr_window.c binds them.
  */
 #include "verbs.h"
 
@@ -15,11 +15,10 @@
  * @ibmw: the window; its device, protection domain and type have been set; gets its STag
  * @udata: has no driver-specific part
  *
- * The window is not bound. ib_core has checked its type.
+ * The window is not bound. uverbs has checked its type.
  *
  * Context: process, may sleep.
- * Return: 0; -ENOMEM, also beyond %KIW_MAX_MW; -EBUSY: no STag is free; -EINVAL: user space passed
- * something.
+ * Return: 0; -ENOMEM, also beyond %KIW_MAX_MW; -EBUSY: no STag is free; -EINVAL: bad @udata.
  */
 int kiw_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 {
@@ -62,7 +61,7 @@ int kiw_dealloc_mw(struct ib_mw *ibmw)
 	return 0;
 }
 
-/* In addition to kiw_device_ops. ib_core offers windows if a device has these. */
+/* In addition to kiw_device_ops. uverbs offers windows if a device has these. */
 const struct ib_device_ops kiw_mw_ops = {
 	.alloc_mw = kiw_alloc_mw,
 	.dealloc_mw = kiw_dealloc_mw,
