@@ -204,7 +204,7 @@ err_count:
  *    caller that found the QP has a reference. The number stays allocated until the end: iw_cm
  *    looks it up before the driver does, and both must find the same QP or none.
  * 2. Fail the startups that this end has initiated for the QP. kiw_qp_uninit() then ends its
- *    connection and waits for the last reference, so afterwards none of our code runs for the QP
+ *    connection and waits for the last reference, so afterwards none of our code uses its rings
  *    or posts a completion for it.
  * 3. So its completions can be removed from the queues for good, and the rings freed.
  *
@@ -283,11 +283,11 @@ static int qp_modify_state(struct kiw_qp *qp, enum ib_qp_state state)
  * @udata: not used
  *
  * SQD requests an orderly close (iw_cm's disconnect) and does not wait for it. ERR aborts. When it
- * returns, the work requests that were posted to the QP before have been flushed, so that the work
- * request that a drain posts next completes last. Those in a shared receive queue stay there. Only
- * the connection manager takes a QP to RTS. Therefore the attributes of
- * InfiniBand connections (addresses, packet numbers, timers, path, and read depths, which MPA
- * negotiates here) are accepted but not used.
+ * returns, the work requests that were posted to the QP before it ended have been flushed, so that
+ * the work request that a drain posts next completes last. Those in a shared receive queue stay
+ * there. Only the connection manager takes a QP to RTS. Therefore the attributes of InfiniBand
+ * connections (addresses, packet numbers, timers, path, and read depths, which MPA negotiates here)
+ * are accepted but not used.
  *
  * Rights: rdma_cm, as long as it has no iw_cm_id, takes a QP to INIT without any rights. The
  * stock library grants none later either, not even if the consumer has registered memory for
@@ -325,7 +325,7 @@ int kiw_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
  * @ibqp: the QP
  * @attr: set to those of the present attributes that the driver has, the others to 0
  * @mask: not used
- * @init_attr: set to what the QP was created with, except for create flags
+ * @init_attr: set likewise to the attributes of creation; sizes are the actual ones
  *
  * Context: process.
  * Return: 0.
