@@ -4,8 +4,9 @@
  *
  * Owns: nothing. Process context; values are snapshots. The core does not free the object itself
  * during the call, but on some kernels a consumer may be destroying it at the same time. So the
- * functions here access nothing that destroying it frees, except a QP's stream and queues, and
- * these only with the QP's mutex held. Rings are never read.
+ * functions here access nothing that destroying it frees, except a QP's stream and queues, with the
+ * QP's mutex held, and the iw_cm_id of an endpoint, with the endpoint's lock held. Rings are never
+ * read.
  */
 #include <net/ipv6.h>
 #include <rdma/iw_cm.h>
@@ -272,8 +273,8 @@ static bool res_is_addr(const struct sockaddr_storage *a, const struct sockaddr_
 /*
  * Does an endpoint belong to the rdma_cm_id with these addresses? Most pairs of addresses have one
  * endpoint. If a consumer makes several connections from one port to one destination
- * (rdma_set_reuseaddr()), the first endpoint is shown for all of them. Only rdma_cm can find the
- * iw_cm_id of an rdma_cm_id, and this module does not depend on rdma_cm.
+ * (rdma_set_reuseaddr()), the first endpoint is shown for all of them. The iw_cm_id of an
+ * rdma_cm_id is private to rdma_cm.
  */
 static bool res_ep_is_of(const struct kiw_ep *ep, const struct rdma_addr *addr)
 {
@@ -284,8 +285,8 @@ static bool res_ep_is_of(const struct kiw_ep *ep, const struct rdma_addr *addr)
 	    !res_is_addr(&ep->cm_id->local_addr, &addr->src_addr, true))
 		return false;
 	/*
-	 * A listener's peer address is all zeros in rdma_cm and not set in iw_cm. The port is at
-	 * the same offset for IPv4 and IPv6.
+	 * A listener's peer has port 0 in rdma_cm, and its address is not set in iw_cm. The port is
+	 * at the same offset for IPv4 and IPv6.
 	 */
 	if (ep->state == KIW_CMS_LISTENING)
 		return !dst->sin_port;
@@ -323,8 +324,9 @@ static int res_ep_table(struct sk_buff *msg, struct kiw_ep *ep)
  * @msg: the answer being built
  * @id: a connection or listener of this device
  *
- * Shows its endpoint: the number that identifies it in trace events, its state, and details of that
- * state. Shows nothing before the consumer connects, accepts or listens, nor after the end.
+ * Shows its endpoint, as res_ep_is_of() finds it: the number that identifies it in trace events,
+ * its state, and details of some states. There is none before the consumer connects, accepts or
+ * listens, nor after the end.
  *
  * Context: process, may sleep; takes the locks of the device's endpoints in turn. The core does not
  * free @id during the call.
