@@ -112,14 +112,14 @@ static int srq_resize(struct kiw_srq *srq, u32 max_wr, u32 limit, struct ib_udat
  * @udata: the user's request, or NULL for a kernel consumer
  *
  * If a limit is set at the same time as the queue is made smaller by another call, the limit may
- * exceed what the queue holds. Then the next message raises the event. Or the limit is refused,
- * perhaps after the size has changed.
+ * exceed what the queue holds. Then the next message that needs a receive raises the event. Or the
+ * limit is refused, perhaps after the size has changed.
  *
  * Context: process; may sleep.
  * Return: 0; -EINVAL: a limit or a size that the queue cannot have, the limit exceeds the size, or
  * a bad request; -EOPNOTSUPP: an unknown attribute, or the user ABI cannot resize; -EBUSY: there
- * are more receives in the queue than would fit; -ENOMEM; -EFAULT. On error nothing has changed,
- * except as above.
+ * are, or seem to be, more receives in the queue than would fit; -ENOMEM; -EFAULT. On error nothing
+ * has changed, except as above.
  */
 int kiw_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
 		   struct ib_udata *udata)
@@ -143,7 +143,7 @@ int kiw_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_a
 /**
  * kiw_query_srq() - ib_device_ops.query_srq
  * @ibsrq: the queue
- * @attr: set to the present attributes; the limit is 0 after its event was raised
+ * @attr: set to the present attributes; the limit is 0 while its event is disarmed
  *
  * Context: any.
  * Return: 0.
