@@ -7,7 +7,7 @@
  * depends on the kernel's version.
  *
  * The build defines KIW_HAS_ macros: see probe.c. Kbuild in this directory refuses kernels on which
- * the driver is known not to work, and newer ones than it knows.
+ * the driver is known not to work and, by default, newer ones than it knows.
  */
 #ifndef KIW_COMPAT_H
 #define KIW_COMPAT_H
