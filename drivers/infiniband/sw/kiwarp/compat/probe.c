@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Which interfaces a kernel has. Nothing links this file: the top Kbuild compiles it once, and
- * defines the name of each probe in which the compiler finds no error. A probe is the code from one
+ * Which interfaces a kernel has. Nothing links this file: the top Kbuild has the compiler check it,
+ * and defines the name of each probe in which that finds no error. A probe is the code from one
  * line marker to the next. The marker makes the compiler name the probe in its messages.
  *
  * The number of a release does not tell which interfaces a kernel has, because distributions
@@ -62,7 +62,7 @@ static void probe_timer(struct timer_list *timer) { timer_delete_sync(timer); }
 static void probe_task_frag(struct sock *sk)
 { sk->sk_use_task_frag = true; }
 
-/* Up to 6.4; then MSG_SPLICE_PAGES does it, which earlier kernels define and ignore */
+/* Up to 6.4; then MSG_SPLICE_PAGES does it, which some earlier kernels define and ignore */
 # 1 "KIW_HAS_TCP_SENDPAGES"
 static int probe_sendpages(struct sock *sk) { return do_tcp_sendpages(sk, NULL, 0, 0, 0); }
 
@@ -95,7 +95,7 @@ PROBE_OP(reg_user_mr, struct ib_mr *(*)(struct ib_pd *, u64, u64, u64, int, stru
 PROBE_OP(reg_user_mr_dmabuf, struct ib_mr *(*)(struct ib_pd *, u64, u64, u64, int, int,
 					       struct uverbs_attr_bundle *));
 
-/* 6.12 */
+/* 6.7 */
 # 1 "KIW_HAS_FILL_RES_SRQ"
 PROBE_OP(fill_res_srq_entry, int (*)(struct sk_buff *, struct ib_srq *));
 
