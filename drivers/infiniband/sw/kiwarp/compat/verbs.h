@@ -114,7 +114,7 @@ static inline struct ib_umem *ib_umem_get_va(struct ib_device *ibdev, unsigned l
 }
 #endif
 
-/* ib_device_ops.fill_res_srq_entry exists since 6.12 */
+/* ib_device_ops.fill_res_srq_entry exists since 6.7 */
 static inline void kiw_compat_fill_res_srq(struct ib_device *ibdev,
 					   int (*fill)(struct sk_buff *msg, struct ib_srq *ibsrq))
 {
