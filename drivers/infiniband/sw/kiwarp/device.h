@@ -20,8 +20,8 @@
 #include "stats.h"
 
 /*
- * True limits. ibv_devinfo shows them, but on a device of type kiwarp-ext the spare slot of a ring
- * is subtracted from the sizes of queues, and other devices have no windows.
+ * True limits. ibv_devinfo -v shows them, but on a device of type kiwarp-ext the spare slot of a
+ * ring is subtracted from the sizes of queues, and other devices have no windows.
  */
 #define KIW_MAX_QP		65536
 #define KIW_MAX_QP_WR		32768
@@ -47,7 +47,7 @@ struct kiw_uapi_ops;
  * @adder: the task that is registering the device, else NULL; only compared, never dereferenced
  * @is_leaving: the netdev is going away, so the device must, too
  * @leave_work: unregisters the device when the netdev goes away
- * @is_active: state of the port that consumers were last told
+ * @is_active: last known state of the port
  * @link_gen: incremented when the link comes up or changes, which may change its speed
  * @speed_gen: value of @link_gen when @speed and @width were read
  * @speed: &enum ib_port_speed
