@@ -18,8 +18,7 @@
  * objects are gone. The list holds a reference to the memory of each device, even of dead
  * ones. So it is always safe to call ib_unregister_device() on a device found there; the call
  * returns after the first caller has finished, device_dealloc() included. This is how
- * module exit knows that none of our code is running any more, and the only way in which a
- * device leaves the list.
+ * module exit knows that a device has ended, and the only way in which a device leaves the list.
  *
  * Locks: devices_lock protects the list and, in each device, @is_leaving, @is_active and the
  * clearing of @ndev. It nests inside the RTNL and is never held across a call of ib_core that
@@ -114,8 +113,8 @@ static void device_make_gid(const struct net_device *ndev, union ib_gid *gid)
 }
 
 /*
- * A locally administered EUI-64: the address in GID 0 with the interface index in the middle,
- * because VLANs and others have their parent's hardware address.
+ * A locally administered EUI-64: the address in GID 0 with 16 bits of the interface index in the
+ * middle, because VLANs and others have their parent's hardware address.
  */
 static __be64 device_make_guid(const struct kiw_device *dev)
 {
@@ -287,7 +286,7 @@ static void device_finish_dead(void)
  * kiw_device_tell_port_mapper() - make the policy on port mapping known to iw_cm
  * @dev: the device, whose netdev is known
  *
- * iw_cm reads the flag whenever a consumer begins to listen or connect, and so does
+ * iw_cm reads the flag when a consumer begins to listen or connect, and so does
  * kiw_device_uses_port_mapper(); the flag may change at any time. iw_cm and the port mapper know
  * only the initial network namespace. Devices in other namespaces are excluded, because addresses
  * of one namespace would be mistaken for those of another.
