@@ -3,9 +3,10 @@
  * rdma link add NAME type kiwarp|kiwarp-ext netdev DEV
  *
  * Owns: the link types, which select the user ABI of their devices. With the parameter siw_type
- * there is another type, "siw", for programs that name that driver. The core loads this module
- * when one of the first two types is requested, looks the netdev up in the caller's namespace,
- * requires CAP_NET_ADMIN, and handles `rdma link delete` by itself. Process context.
+ * there is another type, "siw", for programs that name that driver, unless that driver was loaded
+ * before. The core loads this module when one of the first two types is requested, looks the netdev
+ * up in the caller's namespace, requires CAP_NET_ADMIN, and handles `rdma link delete` by itself.
+ * Process context.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
