@@ -215,7 +215,7 @@ DEFINE_EVENT(kiw_queue_class, kiw_cq_overrun,
 	TP_ARGS(dev, id)
 );
 
-/* A shared receive queue fell below its limit, which is disarmed */
+/* A message left fewer receives in a shared receive queue than its limit, which is disarmed */
 DEFINE_EVENT(kiw_queue_class, kiw_srq_limit,
 	TP_PROTO(const char *dev, u32 id),
 
