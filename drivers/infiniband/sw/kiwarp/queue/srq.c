@@ -143,7 +143,8 @@ int kiw_srq_set_limit(struct kiw_srq *srq, u32 limit)
  *
  * Context: process; may sleep; takes @srq->rq.lock, once or, if the format moves receives in
  * portions, several times.
- * Return: 0, or -EBUSY: there are more receives than would fit, and nothing has changed.
+ * Return: 0, or -EBUSY: there are, or seem to be, more receives than would fit, and nothing has
+ * changed.
  */
 int kiw_srq_move(struct kiw_srq *srq, struct kiw_rq_move *move, struct rdma_user_mmap_entry **entry)
 {
