@@ -10,7 +10,8 @@
  * segments of each in increasing order (RFC 5041 5.3). Between messages the send queue and the
  * peer's RDMA Reads and Atomic Operations take turns.
  *
- * Context: socket lock held, BHs off; &struct kiw_tx is protected by the socket lock.
+ * Context: socket lock held, BHs off, unless a function says otherwise; &struct kiw_tx is protected
+ * by the socket lock or, without a stream, by the QP's mutex.
  */
 #include "tx.h"
 
@@ -36,8 +37,8 @@
 #define TX_BATCH_LOCAL	64
 
 /*
- * Maximum size of a large FPDU with a CRC, in bytes. Each end reads it twice, for the copy and for
- * the CRC. The second time it should still be in the first-level cache.
+ * Maximum size of a large FPDU with a CRC, in bytes. This driver goes over it twice at either end,
+ * for the copy and for the CRC. The second time it should still be in the first-level cache.
  */
 #define TX_LARGE_CRC	8192
 
@@ -86,7 +87,7 @@ static bool tx_add_rtr_read(struct kiw_qp *qp)
 	return true;
 }
 
-/* Append the RTR, RFC 6581 9.2: a zero-length message that says "in full operation". */
+/* Append the RTR, RFC 6581 9.2: a zero-length Send, Write or Read: "ready to receive". */
 static bool tx_add_rtr(struct kiw_qp *qp)
 {
 	enum kiw_stat stat = KIW_STAT_TX_WRITES;
@@ -328,7 +329,7 @@ static bool tx_add_read_request(struct kiw_qp *qp)
 
 /* Choosing the next message */
 
-/* If the pend ring only counts as full because it has no slots yet, allocate them. */
+/* If a work request waits only because the pend ring has no slots yet, allocate them. */
 static bool tx_make_pend(struct kiw_qp *qp)
 {
 	struct kiw_pend_ring *ring = &qp->tx.pend;
@@ -341,7 +342,7 @@ static bool tx_make_pend(struct kiw_qp *qp)
 	return false;
 }
 
-/* Make sure that tx->wqe holds a work request, which the ring's adapter has checked. */
+/* Make sure that tx->wqe holds a work request, which has been checked. Return: false: not now. */
 static bool tx_have_wqe(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
@@ -485,7 +486,7 @@ static bool tx_begin(struct kiw_qp *qp)
 	return true;
 }
 
-/* A work request whose message has no payload: an RDMA Read or an Atomic Operation. */
+/* A work request that the peer answers: an RDMA Read or an Atomic Operation. */
 static bool tx_add_request(struct kiw_qp *qp)
 {
 	if (kiw_wr_is_read(qp->tx.wqe.op))
@@ -515,7 +516,10 @@ static bool tx_add_other(struct kiw_qp *qp, const struct kiw_tx_room *room)
 	return true;
 }
 
-/* Add the next FPDUs to the batch. Return: false: there is nothing to send, or it failed. */
+/*
+ * Add the next FPDUs to the batch, or execute a work request that sends nothing. Return: false: the
+ * batch ends here.
+ */
 static bool tx_add_next(struct kiw_qp *qp, const struct kiw_tx_room *room)
 {
 	struct kiw_tx *tx = &qp->tx;
@@ -544,9 +548,9 @@ static bool tx_add_next(struct kiw_qp *qp, const struct kiw_tx_room *room)
 }
 
 /*
- * May a batch have several segments? TCP cuts it at multiples of the EMSS. These are the ends of
- * FPDUs only if full FPDUs are as long: not if the EMSS is no multiple of four, or more than the
- * largest FPDU.
+ * May a batch have several segments? TCP usually cuts it at multiples of the EMSS. These are the
+ * ends of FPDUs only if full FPDUs are as long: not if the EMSS is no multiple of four, or more
+ * than the largest FPDU.
  */
 static bool tx_may_span(struct kiw_qp *qp, u32 full)
 {
@@ -554,8 +558,9 @@ static bool tx_may_span(struct kiw_qp *qp, u32 full)
 }
 
 /*
- * Size of a batch in bytes: what TCP puts into one buffer, but at most %KIW_TXBUF_TARGET. A single
- * segment if it may not have several: TCP starts a new one after each batch.
+ * How large a batch should become, in bytes: about what TCP puts into one buffer, but at most
+ * %KIW_TXBUF_TARGET. A single segment if it may not have several: TCP starts a new one after each
+ * batch.
  */
 static u32 tx_batch_size(struct kiw_qp *qp, u32 full)
 {
@@ -565,9 +570,8 @@ static u32 tx_batch_size(struct kiw_qp *qp, u32 full)
 }
 
 /*
- * Does the rest of the current message fit into one segment, and is nothing else queued? TCP needs
- * another buffer for this segment anyway, but adding it to the batch saves a call, if that may have
- * several segments.
+ * Does the rest of the current message fit into one segment, and is nothing else queued? Adding
+ * this segment to the batch saves a call of TCP, if the batch may have several segments.
  */
 static bool tx_is_rest(struct kiw_qp *qp, u32 full)
 {
@@ -617,12 +621,12 @@ static struct kiw_tx_room tx_room(const struct kiw_qp *qp, u32 size, u32 segment
 
 /*
  * Fill a batch. Full FPDUs fill segments exactly, so a batch that starts on a segment boundary
- * stays aligned (RFC 5044 5.1). If they are shorter than segments, a batch is a single segment. If
+ * usually stays aligned (RFC 5044 5.1). If they are shorter, a batch is a single segment. If
  * a message starts inside a segment, its first FPDU takes at most the rest of that segment. If too
  * little is left for an FPDU, the batch ends, and TCP starts a new segment after it. The same
  * happens if a segment would end with a marker, as that does not belong to the FPDU before it.
  * Two kinds of FPDUs take no account of segments: those for segments that are too small for the
- * smallest MULPDU (RFC 5044 4.5), and large ones, which only heed the end of the batch.
+ * smallest MULPDU (RFC 5044 4.5), and large ones, which heed the end of the batch instead.
  */
 static void tx_build(struct kiw_qp *qp)
 {
@@ -639,7 +643,7 @@ static void tx_build(struct kiw_qp *qp)
 	size = tx_batch_size(qp, segment);
 	full = tx->is_large ? size : segment;
 
-	/* At most one batch per stream uses memory reserves until the peer has received it all. */
+	/* At most one batch per stream is in pages from the reserves until the peer has it all. */
 	tx->buf.may_reserve = kiw_sock_is_memalloc(qp->ks) && kiw_sock_is_quiet(qp->ks);
 	tx->has_source = false;
 	kiw_mr_enter(qp->mrs, &tx->section);
@@ -848,7 +852,7 @@ int kiw_tx_init(struct kiw_qp *qp)
  * kiw_tx_uninit() - free what the engine needed for a stream
  * @qp: the QP
  *
- * Context: process; there is no stream any more, and everything was flushed.
+ * Context: process; there is no stream any more, and no work request is in progress.
  */
 void kiw_tx_uninit(struct kiw_qp *qp)
 {

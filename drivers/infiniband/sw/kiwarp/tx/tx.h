@@ -59,8 +59,8 @@ enum kiw_tx_kind {
  * @has_source: @source has been set up for the current message and the batch being built
  * @is_running: kiw_qp_start() has started the engine, and it was not stopped since
  * @is_finished: kiw_tx_finish() has run, and TCP has the Terminate
- * @awaits_first_fpdu: responder: nothing but a Terminate may be sent before the peer's first valid
- *	FPDU, RFC 5044 7.1.2
+ * @awaits_first_fpdu: responder: no valid FPDU of the peer has arrived (RFC 5044 7.1.2), so nothing
+ *	but a Terminate is sent
  * @is_large: FPDUs may be larger than segments
  * @owes_announcement: no message has been sent yet, and the announcement goes before the first one
  * @announces: likewise, and it is sent even if there is no message to send

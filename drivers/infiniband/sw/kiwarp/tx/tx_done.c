@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * How send work requests end: TCP has taken them, the peer refuses them, or they are flushed.
+ * How send work requests end: TCP has taken them, the peer refuses them, they are flushed, or tx.c
+ * or rx.c has marked them as done.
  *
- * A work request counts as sent when TCP has its last byte. Its payload was copied, so at that
- * moment its buffers belong to the consumer again. An RDMA Read or an Atomic Operation is done when
- * its Response has been placed. Completions are posted in the order of posting, regardless of the
- * order in which work requests end (RFC 5040 5.5).
+ * A work request counts as sent when TCP has its last byte. The payload of a Send or Write was
+ * copied, so at that moment its buffers belong to the consumer again. An RDMA Read or an Atomic
+ * Operation is done when its Response has been placed. Completions are posted in the order of
+ * posting, regardless of the order in which work requests end (RFC 5040 5.5).
  *
  * Context: socket lock held, BHs off; kiw_tx_flush() also runs without a socket.
  */
@@ -33,7 +34,7 @@ static void tx_post_completion(struct kiw_qp *qp, const struct kiw_pend *pend)
  * kiw_tx_complete() - post the completions that are next in order
  * @qp: the QP
  *
- * Context: socket lock held, BHs off.
+ * Context: socket lock held if there is a socket, BHs off.
  */
 void kiw_tx_complete(struct kiw_qp *qp)
 {

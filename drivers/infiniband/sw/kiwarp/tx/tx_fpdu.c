@@ -113,7 +113,7 @@ static u8 *tx_write_plain(const struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *
 	if (!kiw_tx_source_read(src, dst, fpdu->len))
 		return NULL;
 	dst += fpdu->len;
-	/* Zero the PAD. This may write to the CRC field, which is filled in later. */
+	/* Zero the PAD. This also writes to the CRC field, which is filled in later. */
 	put_unaligned(0, (u32 *)dst);
 	size = dst - fpdu->at;
 	return dst + -size % KIW_FPDU_ALIGN;
@@ -231,8 +231,8 @@ static u32 tx_write(const struct kiw_qp *qp, const struct kiw_tx_fpdu *fpdu,
  * @src: source of the payload
  *
  * Writes header, payload, PAD and CRC (RFC 5044 4). Each FPDU is either in the batch completely
- * or not at all. An FPDU that ends before its segment does, e.g. in front of a marker, is the
- * last.
+ * or not at all. An FPDU that does not fill its room, e.g. because it ends in front of a marker, is
+ * the last.
  *
  * Context: socket lock held, BHs off since kiw_tx_begin_fpdu(), within the engine's MR table
  * section.

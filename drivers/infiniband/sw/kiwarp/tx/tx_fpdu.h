@@ -34,7 +34,7 @@ struct kiw_tx_room {
  * @untagged: DDP header otherwise
  * @is_tagged: selects the header
  * @count: maximum number of FPDUs; more than one only if the message continues after them
- * @size: bytes of the stream that each FPDU takes, if there may be more than one
+ * @size: bytes of the stream that each FPDU may take, if there may be more than one
  * @len: payload of the next FPDU, in bytes
  * @done: payload written to the batch, in bytes
  * @at: where to write the next FPDU

@@ -2,12 +2,12 @@
 /*
  * Reads payload in the order in which it is sent, from pieces of memory of any kind.
  *
- * A piece is the rest of an SGE. It is looked up in the MR table once, and then read in as many
- * steps as needed. Regions of pinned memory stay until the table section ends, so one lookup is
- * enough for the whole batch. A fast-registration region or window can become invalid by a work
- * request in the middle of a batch, and the invalidation waits for its users (kiw_mr_use()). So
- * kiw_tx_source_pause() ends the use after each group of segments, and the next group looks the
- * region up again.
+ * A piece is the rest of an SGE, or kernel memory. The region of an SGE is looked up in the MR
+ * table, and then read in as many steps as needed. Regions of pinned memory stay until the table
+ * section ends, so one lookup is enough for a batch. A fast-registration region or window can
+ * become invalid by a work request in the middle of a batch, and the invalidation waits for its
+ * users (kiw_mr_use()). So kiw_tx_source_pause() ends the use after each group of segments, and the
+ * next group looks the region up again.
  *
  * Context: socket lock held, BHs off, within the engine's MR table section.
  */

@@ -49,7 +49,7 @@ void kiw_tx_source_pause_dyn(struct kiw_tx_source *src);
  * @dst: destination
  * @len: bytes
  *
- * Inline for the case that all of them are in the current piece, and more follow there.
+ * Inline for the case that all of them are in the current piece of a region, and more follow there.
  *
  * Context: as for the function that set up @src.
  * Return: false: they are not readable, @src->fault says why.

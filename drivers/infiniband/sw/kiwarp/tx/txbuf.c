@@ -5,9 +5,9 @@
  * The pages come from a few chunks per CPU, so an idle QP holds none. Each fragment of a batch
  * has its own reference. TCP takes further references when it is given the batch, or copies it if
  * the device cannot gather. Ours are dropped when TCP has taken the whole batch, or when the batch
- * is dropped; until then every byte of it can be read. When TCP has released all of a chunk, the
- * chunk can be reused. That is cheaper than new pages, which many kernels zero, and the chunk may
- * still be in the CPU cache.
+ * or its end is dropped; until then every byte of it can be read. When only the pool still holds a
+ * chunk, it can usually be reused. That is cheaper than new pages, which some kernels zero, and the
+ * chunk may still be in the CPU cache.
  *
  * Context: BHs off unless noted otherwise, which gives exclusive access to the CPU's chunks.
  */
@@ -20,7 +20,7 @@
 
 #include "sock/sock.h"
 
-/* For 10 Gbit/s to a peer 200 us away. If more data is in flight, new chunks are allocated. */
+/* For 10 Gbit/s and a round trip of 200 us. If more is in flight, new chunks are allocated. */
 #define TXBUF_CHUNKS		8
 #define TXBUF_CHUNK_SIZE	(PAGE_SIZE << SKB_FRAG_PAGE_ORDER)
 
@@ -46,7 +46,7 @@ static bool txbuf_chunk_is_free(const struct page_frag *chunk)
 	       chunk->size == TXBUF_CHUNK_SIZE && !page_is_pfmemalloc(chunk->page);
 }
 
-/* Allocate one page from the memory reserves. */
+/* Allocate one page, from the memory reserves if need be. */
 static bool txbuf_refill_reserve(struct page_frag *chunk)
 {
 	chunk->page = alloc_page(GFP_ATOMIC | __GFP_MEMALLOC | __GFP_NOWARN);

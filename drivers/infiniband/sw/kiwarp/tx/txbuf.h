@@ -2,9 +2,9 @@
 /*
  * A batch of FPDUs in the driver's own pages, ready to be handed to TCP.
  *
- * Owns: a reference to the page of each fragment, until TCP has taken the whole batch or it is
- * dropped. Bytes are appended in stream order, and each is copied here once. The CRC is computed
- * over the copy of an FPDU while it is in the CPU cache.
+ * Owns: a reference to the page of each fragment, until TCP has taken the whole batch or the
+ * fragment is dropped. Bytes are appended in stream order, and each is copied here once. The CRC is
+ * computed over the copy of an FPDU while it is in the CPU cache.
  */
 #ifndef KIW_TXBUF_H
 #define KIW_TXBUF_H
@@ -12,7 +12,7 @@
 #include <linux/bvec.h>
 #include <linux/types.h>
 
-/* One GSO burst of 64 KiB in page fragments of 32 KiB, or 4 KiB under pressure */
+/* One GSO burst of 64 KiB in chunks of 32 KiB; in single pages, a batch may be shorter */
 #define KIW_TXBUF_BVECS		20
 #define KIW_TXBUF_TARGET	65536
 
@@ -20,7 +20,7 @@ struct kiw_sock;
 
 /**
  * struct kiw_txbuf - a batch
- * @bv: page fragments, in stream order; their pages stay until TCP has the whole batch or it is
+ * @bv: page fragments, in stream order; their pages stay until TCP has the whole batch or they are
  *	dropped
  * @first: index of the first fragment that TCP has not taken completely
  * @num: number of fragments in @bv
