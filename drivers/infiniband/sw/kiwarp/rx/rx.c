@@ -14,7 +14,8 @@
  * segments only continue where the previous one ended. Where possible these are placed by
  * rx_follow.c, which checks only what can have changed.
  *
- * Context: socket lock held, BHs off; &struct kiw_rx is protected by the socket lock.
+ * Context: socket lock held, BHs off, unless a function says otherwise; &struct kiw_rx is protected
+ * by the socket lock or, without a stream, by the QP's mutex.
  */
 #include "rx.h"
 
@@ -38,7 +39,7 @@
  * @RX_NOW: now, if there is one
  * @RX_SOON: in another run, because this run has used up its budget
  * @RX_LATER: when there is memory for its request; it has had no effect yet
- * @RX_WAIT: not before TCP has more: it is not complete, or the QP has ended
+ * @RX_WAIT: not before TCP has more, because it is not complete; after a fault: never
  */
 enum rx_when {
 	RX_NOW,
@@ -47,7 +48,7 @@ enum rx_when {
 	RX_WAIT,
 };
 
-/* The error to report for a fault on the target of the peer's access: RFC 5041 7.2, RFC 5040 4.8 */
+/* The error to report for a fault on the target of an RDMA Write: RFC 5041 7.2, RFC 5040 4.8 */
 static const enum kiw_perr tagged_perr[KIW_MEM_COUNT] = {
 	[KIW_MEM_OK]		= KIW_PERR_NONE,
 	[KIW_MEM_STAG]		= KIW_PERR_DDP_STAG,
@@ -165,8 +166,8 @@ static void rx_complete_recv(struct kiw_qp *qp, const struct kiw_ddp_seg *seg,
 }
 
 /*
- * Complete the receive that Immediate Data has consumed. The completion has the length of the RDMA
- * Write before it, RFC 7306 6.
+ * Complete the receive that Immediate Data has consumed. As in InfiniBand (RFC 7306 6), the
+ * completion has the length of the RDMA Write before it.
  */
 static void rx_complete_immediate(struct kiw_qp *qp, const struct kiw_ddp_seg *seg, __be32 imm)
 {
@@ -275,9 +276,9 @@ static inline enum kiw_perr rx_take_recv(struct kiw_qp *qp)
 }
 
 /*
- * The peer may only invalidate an STag that a work request of this stream made valid. Anything
- * else is error 0/1/09, whatever the reason: RFC 5040 5.3 and 8.1.1 (7). The STag is invalidated
- * before the Send is delivered.
+ * The peer may only invalidate an STag that a work request of this stream made valid. If the STag
+ * cannot be invalidated, that is error 0/1/09, whatever the reason: RFC 5040 5.3 and 8.1.1 (7). The
+ * STag is invalidated before the Send is delivered.
  */
 static enum kiw_perr rx_invalidate(struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
 {
@@ -294,9 +295,10 @@ static enum kiw_perr rx_invalidate(struct kiw_qp *qp, const struct kiw_ddp_seg *
 }
 
 /*
- * A zero-length Send that serves as RTR (RFC 6581 9.2) takes no receive and completes nothing. It
- * is an RTR only if this kind was negotiated and it asks for nothing else. With an STag to
- * invalidate or with a solicited event, it is an ordinary message of the peer's consumer, and is
+ * Is the segment a zero-length Send that serves as RTR (RFC 6581 9.2)? The consumer does not see
+ * it: here it takes no receive and completes nothing. It is an RTR only if this kind was
+ * negotiated, it is the peer's first FPDU, and it asks for nothing else. With an STag to invalidate
+ * or with a solicited event, it is treated as an ordinary message of the peer's consumer, and is
  * checked and delivered (RFC 5040 5.3, 7.2).
  */
 static bool rx_is_rtr_send(const struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
@@ -372,7 +374,7 @@ static enum kiw_perr rx_read_request(struct kiw_qp *qp, struct kiw_rx_run *run)
 	run->is_short = !qp->tx.inq.slots && !kiw_inq_ready(&qp->tx.inq);
 	if (run->is_short)
 		return KIW_PERR_DDP_NO_BUFFER;
-	/* A header that could not be read is all zeros: a Read of 0 bytes */
+	/* What could not be read of the header is zeros, e.g. a size of 0 */
 	if (kiw_sock_is_unreadable(qp->ks))
 		return KIW_PERR_RDMAP_CATASTROPHIC;
 	perr = kiw_untagged_check(&qp->rx.queue[KIW_QN_READ_REQ], seg);
@@ -450,8 +452,8 @@ static bool rx_copy(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u8 *buf, u32 l
 }
 
 /*
- * RFC 7306 6: Immediate Data takes a receive, like a Send. Its 8 octets are for the completion, not
- * for the memory of the receive.
+ * RFC 7306 6: Immediate Data takes a receive, like a Send. Here its first 4 octets go to the
+ * completion, and none to the memory of the receive.
  */
 static enum kiw_perr rx_immediate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 				  const struct kiw_ddp_seg *seg)
@@ -473,7 +475,7 @@ static enum kiw_perr rx_immediate(struct kiw_qp *qp, struct kiw_rx_cursor *cur,
 	return KIW_PERR_NONE;
 }
 
-/* The header is longer than @run->fpdu.head, which has the DDP header. */
+/* Besides the DDP header, @run->fpdu.head has no room for the header of the request. */
 static enum kiw_perr rx_atomic_request(struct kiw_qp *qp, struct kiw_rx_run *run)
 {
 	u8 wire[sizeof(struct kiw_wire_atomic_req)];
@@ -608,7 +610,7 @@ static void rx_spoken(struct kiw_qp *qp, const struct kiw_ddp_seg *seg)
 
 /*
  * Send the announcement now, even if there is no message for it to precede. Called when the peer is
- * sending a message of several segments: with large FPDUs it would need fewer.
+ * sending a message of several segments: with large FPDUs it would usually need fewer.
  */
 static void rx_announce(struct kiw_qp *qp)
 {
@@ -620,8 +622,7 @@ static void rx_announce(struct kiw_qp *qp)
 
 /*
  * Process a complete FPDU; leaves @run->cur somewhere inside it. If @continues, kiw_rx_continues()
- * has decoded the header, and the state that belongs to the message rather than to this segment
- * does not change.
+ * has decoded the header, and @in_message and @opcode do not change.
  */
 static enum kiw_perr rx_fpdu(struct kiw_qp *qp, struct kiw_rx_run *run, bool continues)
 {
@@ -709,7 +710,7 @@ static enum rx_when rx_next(struct kiw_qp *qp, struct kiw_rx_run *run)
 	return RX_NOW;
 }
 
-/* What arrived has been processed, but for the last @left bytes. Check if the stream has ended. */
+/* All but the last @left bytes were processed or discarded. Check if the stream has ended. */
 static void rx_check_end(struct kiw_qp *qp, u32 left)
 {
 	struct kiw_rx *rx = &qp->rx;
@@ -732,12 +733,12 @@ static void rx_check_end(struct kiw_qp *qp, u32 left)
 	}
 }
 
-/* Process as many FPDUs as the budget allows. Return: when to process the next one. */
+/* Process what has arrived, as far as the budget allows. Return: when to process the rest. */
 static enum rx_when rx_use(struct kiw_qp *qp, struct kiw_rx_run *run)
 {
 	enum rx_when when = RX_NOW;
 
-	/* There is no previous FPDU that the first one could continue. */
+	/* In this run there is no previous FPDU that the first one could continue. */
 	run->fpdu.seg.last = true;
 	kiw_mr_enter(qp->mrs, &qp->rx.section);
 	while (when == RX_NOW && run->cur.avail && kiw_rx_may_place(qp))

@@ -162,8 +162,8 @@ static __always_inline void rx_place_following(struct kiw_qp *qp, struct kiw_rx_
 /**
  * kiw_rx_follow() - place the segments that continue the message in progress
  * @qp: the QP
- * @run: the run; its FPDU has been placed and is not the last of its message. Set to the last FPDU
- *	placed here, with the position behind that
+ * @run: the run; its FPDU has been placed and is not the last of its message. Its position is
+ *	advanced behind the last FPDU placed here
  *
  * Context: socket lock held, BHs off, within @qp->rx.section.
  */

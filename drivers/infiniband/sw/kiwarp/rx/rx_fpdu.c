@@ -14,7 +14,7 @@
 
 /*
  * Copy the head if it has its full length, is contiguous and contains no marker. The compiler
- * inlines a copy whose length it knows. @plain: bytes before the next marker.
+ * inlines a copy whose length it knows. @plain: number of bytes among which there is no marker.
  */
 static bool rx_head_at_once(const struct kiw_rx_cursor *cur, struct kiw_rx_fpdu *fpdu, u32 plain)
 {

@@ -126,8 +126,8 @@ static inline u32 kiw_rx_frame_alike(struct kiw_qp *qp, const struct kiw_rx_curs
  * @fpdu: the previous FPDU; if this one continues it, updated to this one
  *
  * In a long message most segments are. Framing and decoding them would give the same results as for
- * the previous segment, except for the offset: see kiw_ddp_continues(). kiw_rx_verify() must still
- * verify the FPDU.
+ * the previous segment, except for the offset (see kiw_ddp_continues()) and the number of markers.
+ * kiw_rx_verify() must still verify the FPDU.
  *
  * Context: socket lock held, BHs off.
  * Return: true: the FPDU has arrived completely, and @fpdu describes it; false: call

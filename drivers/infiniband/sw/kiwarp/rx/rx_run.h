@@ -17,8 +17,8 @@
 
 /**
  * struct kiw_rx_run - progress of a run
- * @cur: position in the socket's receive queue: the next FPDU or, inside kiw_rx_run(), the next
- *	byte of the FPDU that is being processed
+ * @cur: position in the socket's receive queue: the next FPDU or, while an FPDU is processed, the
+ *	next byte of it
  * @fpdu: the FPDU being received; between two FPDUs, the previous one
  * @num: valid FPDUs so far
  * @octets: bytes of payload in these FPDUs
@@ -26,7 +26,7 @@
  * @is_short: there is no memory for the request in the FPDU at @cur, which has had no effect
  *
  * Lives on the stack of kiw_rx_run(): @cur is valid only until the socket lock is released or bytes
- * are consumed. State that outlives a run is in &struct kiw_rx.
+ * are consumed.
  */
 struct kiw_rx_run {
 	struct kiw_rx_cursor cur;
