@@ -62,9 +62,9 @@ static bool caller_has_at(const void *uverbs_file, unsigned int fd)
 	file = files_lookup_fd_raw(files, fd);
 	has = file && READ_ONCE(file->private_data) == uverbs_file;
 	/*
-	 * If another thread closes the file, the struct file can be reused for another process
-	 * before its private data is read. In that case it is no longer in this table, so look
-	 * again.
+	 * On some kernels, if another thread closes the file, the struct file can be reused for
+	 * another process before its private data is read. In that case it is no longer in this
+	 * table, so look again.
 	 */
 	smp_rmb();
 	has = has && files_lookup_fd_raw(files, fd) == file;

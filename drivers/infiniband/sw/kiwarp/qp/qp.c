@@ -7,7 +7,7 @@
  * (run/qp_work.c).
  *
  * This file is below the engines: they call it, and it never calls them. When they are to run
- * again it schedules the QP's tasklet or work item, which run/qp_work.c has set up.
+ * again it schedules the QP's tasklet, work item or delayed work, which run/qp_work.c has set up.
  *
  * Contexts: any, unless a function says otherwise.
  */
@@ -125,10 +125,10 @@ int kiw_qp_handle_event(struct kiw_qp *qp, enum kiw_qp_event event)
 }
 
 /*
- * Choose the asynchronous event for a fault that this end found. The verbs have one for a peer that
- * lacks an access right, one for an invalid request of the peer, and one for anything else. A fault
- * in the Response to one of our Reads or Atomic Operations is of the last kind, as that is not a
- * request of the peer.
+ * Choose the asynchronous event for a fault that this end found: one for an access violation of the
+ * peer, one for an invalid request of the peer, and one for anything else. A fault in the Response
+ * to one of our Reads or Atomic Operations is of the last kind, as that is not a request of the
+ * peer.
  */
 static enum ib_event_type qp_fault_event(enum kiw_wcs wcs, u8 opcode)
 {
@@ -153,9 +153,9 @@ static enum ib_event_type qp_fault_event(enum kiw_wcs wcs, u8 opcode)
  *
  * The Terminate is sent after the FPDUs that have been built already (RFC 5040 7.1). To send only
  * those of them that TCP has begun to take, call kiw_tx_discard() first. Nothing is placed after
- * this.
+ * this. Does nothing in a state in which nothing is placed.
  *
- * Context: socket lock held, BHs off.
+ * Context: socket lock held if there is a socket, BHs off.
  */
 void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t head_len)
 {
@@ -253,7 +253,7 @@ int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe)
 /**
  * kiw_qp_foresee_fault() - note the Terminate before the work request that causes it completes
  * @qp: the QP
- * @perr: the fault; the caller calls kiw_qp_fault() next
+ * @perr: the fault; kiw_qp_fault() follows
  *
  * So the completion of that work request names the Terminate, as those that are flushed later do.
  *

@@ -103,7 +103,7 @@ struct kiw_conn_params {
  * @has_rfc7306: its queues have room for immediate data and atomics
  * @sig_all: every send WR is signaled
  * @idle_state: RESET, INIT or RTR; all three are %KIW_QPS_IDLE and differ only for the consumer
- * @access: enum ib_access_flags that the consumer granted to the peer
+ * @access: enum ib_access_flags of the QP, which limit what the peer may access
  * @lock: protects @state and @todo; irq-safe; may be taken under the socket lock
  * @state: &enum kiw_qp_state
  * @todo: %KIW_QPA_ and %KIW_QP_TODO_ bits for @work to execute
@@ -245,7 +245,7 @@ int kiw_qp_handle_event(struct kiw_qp *qp, enum kiw_qp_event event);
 
 /*
  * Socket lock held, BHs off; kiw_qp_run_soon() and kiw_qp_retry_later(): any context;
- * kiw_qp_post_completion() also without a socket
+ * kiw_qp_post_completion() and kiw_qp_fault() also without a socket
  */
 bool kiw_qp_gives_way(struct kiw_qp *qp);
 void kiw_qp_run_soon(struct kiw_qp *qp);

@@ -180,8 +180,8 @@ bool kiw_qp_table_has(struct kiw_qp_table *table, const struct kiw_qp *qp)
  * @table: the device's table
  * @cq: the queue; was overrun
  *
- * Each QP ends in its own work item, unless it has ended already. QPs that are being created or
- * destroyed are not found and are skipped.
+ * Each QP ends in its own work item or a reset, unless it has ended already. QPs that are being
+ * created or destroyed are not found and are skipped.
  *
  * Context: any.
  */
