@@ -2,10 +2,10 @@
 /*
  * Coalesces the doorbells of user send queues.
  *
- * With siw's ABI, a process rings for an entry if the previous entry has been taken. Taking
- * each entry at once is best for a process that waits for its completion. With many entries in
- * flight it is expensive: each costs a system call, a call into TCP and a segment. A process that
- * has not reaped the completions it already has does not wait yet. So its entry stays in the queue
+ * With siw's ABI, a process rings for a post if the entry before it has been taken. Taking each
+ * entry at once is best for a process that waits for its completion. With many entries in flight it
+ * is expensive: each costs a system call, a call into TCP and a segment. A process that has not
+ * reaped the completions it already has is assumed not to wait yet. So its entry stays in the queue
  * for a short time. The provider does not ring for further entries while it is there, and they are
  * sent together. With rxe's ABI, the provider rings for every post. There the next doorbell ends
  * the delay, and the entries of both posts are sent together.
@@ -14,7 +14,7 @@
  * first entry of a QP is not delayed, because there is no previous doorbell.
  * A process that leaves completions in place and waits for something else would lose by the delay.
  * So if the delay gathered nothing, the next %DOORBELL_PROMPT doorbells that could be delayed are
- * not. Anything else that runs the engine takes the entries as well.
+ * not. Anything else that runs the engine may take the entries earlier.
  *
  * Contexts: doorbells in process context, the timer in softirq. No locks here; looking for
  * completions that were not reaped may take that of the CQ.
@@ -91,8 +91,8 @@ static u64 doorbell_since(struct kiw_doorbell *db)
 }
 
 /*
- * May the entry wait? Yes, if it is the only one, the process does not wait for it yet, and no
- * doorbells are still to be answered at once.
+ * May the entry wait? Yes, if the QP is in RTS, the entry is the only one, the process has not
+ * reaped all completions, and no doorbells are still to be answered at once.
  */
 static bool doorbell_may_wait(struct kiw_doorbell *db)
 {

@@ -10,7 +10,8 @@
  *
  *   CLEAN        forget the stream, drop posted work requests
  *   SHUTDOWN     start the timer of an orderly close and let the engines finish
- *   FINISH       the QP is aborted while a Terminate may wait for room: give it to TCP
+ *   FINISH       the QP was aborted in TERMINATE: give TCP the rest of the batch and the Terminate,
+ *                unless it has them, even if it has no room
  *   FLUSH        with the socket lock held if there is a socket, so that no engine runs: complete
  *                work as flushed
  *   EVENT_FATAL  raise the consumer's asynchronous event
@@ -24,9 +25,9 @@
  * holder drops the mutex.
  *
  * Lifetime: kiw_qp_uninit() ends the consumer's reference. It aborts the QP, lets the work item
- * finish, and waits until iw_cm and the endpoint have dropped their references, which they do in
- * response to the report. By then the socket no longer points to the QP: its owner was changed
- * under the socket lock when the stream was ended. The tasklet, the timers and the work item may
+ * finish, and waits until iw_cm and the endpoints have dropped their references, which they do when
+ * the connection ends. By then the socket no longer points to the QP: its owner was changed under
+ * the socket lock when the stream was ended. The tasklet, the timers and the work item may
  * still use the QP. qp_quiesce() stops them in an order in which none can restart one that was
  * stopped before it.
  */
@@ -42,7 +43,7 @@
 /* Time limit for an orderly close; then the QP ends, and an unfinished stream is reset */
 #define QP_CLOSE_MS	5000
 
-/* How often a process's receive ring is checked for entries in ERROR; doubles up to the maximum */
+/* Interval at which a process's rings are checked in ERROR; doubles up to the maximum */
 #define QP_SWEEP_MIN_MS	50
 #define QP_SWEEP_MAX_MS	1000
 
@@ -170,7 +171,7 @@ static bool qp_flush_queues(struct kiw_qp *qp)
 	return more;
 }
 
-/* Return: true if transmission stopped in the middle of a batch or message. */
+/* Return: true if a batch or a message remains unfinished. */
 static bool qp_flush(struct kiw_qp *qp)
 {
 	bool locked = qp->ks && kiw_sock_lock(qp->ks);
@@ -391,8 +392,8 @@ static void qp_number_stream(struct kiw_qp *qp)
  * The QP becomes the owner of the stream and takes its own reference. Its engines are stopped
  * until kiw_qp_start(). After success, params->ops->closed() will be called exactly once.
  *
- * Context: process, may sleep; takes @qp->mutex. Several connections may try to get one QP: the
- * first one succeeds.
+ * Context: process, may sleep; takes @qp->mutex. Several connections may try to get one QP: while
+ * one of them has it, the others fail.
  * Return: 0; -EINVAL: the QP is not idle; -ENOMEM.
  */
 int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params)
@@ -471,9 +472,9 @@ void kiw_qp_start(struct kiw_qp *qp, const void *conn)
  * @qp: the QP, after kiw_qp_connect()
  * @conn: the connection that was passed to kiw_qp_connect()
  *
- * The connection's closed() follows. Does nothing if the QP was reset in the meantime: then
- * closed() has already been called, and the QP's present stream, if any, belongs to another
- * connection.
+ * The connection's closed() follows, unless it was called before. Does nothing if the QP was reset
+ * in the meantime: then closed() has already been called, and the QP's present stream, if any,
+ * belongs to another connection.
  *
  * Context: process, may sleep; does not wait for the connection to end.
  */
@@ -520,8 +521,8 @@ void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq)
  *
  * 1. Sources of new work. The doorbell's timer is the only one that still acts for the consumer.
  *    @is_ending keeps the work item from arming @again, and stopped engines do not arm it either.
- *    Only the socket's callbacks could schedule the tasklet, and they have been removed.
- * 2. The timers. They only queue the work item.
+ *    Only the socket's callbacks could still schedule the tasklet, and they have been removed.
+ * 2. The timers. At most, they queue the work item.
  * 3. The tasklet. A callback of TCP may have scheduled it when the stream ended. It can still queue
  *    the work item, but nothing else.
  * 4. The work item, which no longer starts anything.
@@ -557,7 +558,7 @@ static bool qp_is_quiet(const struct kiw_qp *qp)
  *
  * Other threads may post, modify and connect concurrently, and a CQ of the QP may be overrun.
  * What they start finds either the old stream, in ERROR or with its engines stopped, or no stream.
- * A tasklet and timers left over from the old stream find nothing to do.
+ * A tasklet and timers left over from the old stream do no harm.
  *
  * Context: process, may sleep. May call the consumer's event handler.
  */
@@ -570,7 +571,7 @@ void kiw_qp_reset(struct kiw_qp *qp)
 	if (kiw_qp_state(qp) != KIW_QPS_IDLE)
 		kiw_qp_handle_event(qp, KIW_QPE_ABORT);
 	qp_act(qp);
-	/* Legal: meanwhile only an abort or a fatal event can occur, which lead to ERROR. */
+	/* Legal: meanwhile only an abort or a fatal event can change the state, to ERROR. */
 	WARN_ON_ONCE(kiw_qp_handle_event(qp, KIW_QPE_RESET));
 	qp_act(qp);
 	mutex_unlock(&qp->mutex);
