@@ -11,8 +11,8 @@
  * should wait for a peer: see kip_conn_qp_free().
  *
  * rdma_cm calls the handler with a mutex held. The handler only takes spinlocks. It notes events,
- * starts to resolve a route, and lets rdma_cm reject a Request that cannot be noted; the
- * interface's work item does the rest.
+ * starts to resolve a route, and has a Request rejected that cannot be noted; the interface's work
+ * item does the rest.
  */
 #include "conn.h"
 
@@ -102,7 +102,7 @@ void kip_conn_give_up(struct kip_dev *dev, struct kip_conn *conn)
 
 static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 
-/* Handles a Request. rdma_cm rejects it if the return value is not 0. */
+/* Handles a Request. It is rejected if the return value is not 0. */
 static int conn_request(struct kip_conn *listener, struct rdma_cm_id *id,
 			struct rdma_cm_event *event)
 {

@@ -49,7 +49,7 @@ void kip_conn_note(struct kip_conn *conn, unsigned int events)
  * When a connection ends, its work requests are often flushed before an event tells why. The
  * interface's work item waits for that event for a while.
  *
- * Context: any but hard interrupts.
+ * Context: any with interrupts enabled.
  */
 void kip_conn_break(struct kip_conn *conn)
 {

@@ -4,9 +4,9 @@
  * those that are left.
  *
  * As a single work item makes the decisions, it needs no lock for them, and can call rdma_cm
- * without holding one. It never takes the RTNL and does not wait for a peer, so stop can wait for
- * it under the RTNL. (siw waits for the peer's TCP in rdma_connect(), and iw_cm for the port mapper
- * if that is used.)
+ * without holding a lock of this module. It never takes the RTNL and does not wait for a peer, so
+ * stop can wait for it under the RTNL. (siw waits for the peer's TCP in rdma_connect(), and iw_cm
+ * for the port mapper if that is used.)
  *
  * It reacts to events of connections (conn_event.c), to wishes of senders for a connection (tx.c),
  * and to the passage of time. proto/peer_fsm.c defines the state machine of a peer;
@@ -27,10 +27,13 @@
 #include "tx.h"
 
 #define TICK			(HZ / 4)
-/* First delay after a failure: the previous listener may still occupy the port */
+/* Shortest delay after a failure: the previous listener may still occupy the port */
 #define RELISTEN_MIN		(HZ / 32)
 #define RELISTEN_MAX		HZ
-/* A silent peer is probed, then given up; TCP below needs more time than RFC 4755 7.1 advises */
+/*
+ * A peer that is silent after data is probed, then given up; TCP below needs more time than
+ * RFC 4755 7.1 advises
+ */
 #define PROBE_AFTER		(2 * HZ)
 #define SILENT_AFTER		(5 * HZ)
 #define STALLED_AFTER		(5 * HZ)
@@ -458,9 +461,10 @@ static void control_wishes(struct kip_dev *dev)
 }
 
 /*
- * Whether packets have waited too long for credit, or for TCP to take them. As long as they wait,
- * they count against the send buffers of their sockets, which may be unable to send to other peers
- * for that reason. While a PROBE is unanswered, TCP may take longer: control_is_silent() decides.
+ * Whether packets have waited too long for credit, or for TCP to take them. As long as local ones
+ * wait, they count against the send buffers of their sockets, which may be unable to send to other
+ * peers for that reason. While a PROBE is unanswered, TCP may take longer: control_is_silent()
+ * decides.
  */
 static bool control_is_stalled(struct kip_conn *conn)
 {
@@ -476,8 +480,8 @@ static bool control_is_stalled(struct kip_conn *conn)
 }
 
 /*
- * Whether the peer does not answer. A PROBE may have to wait until TCP has sent earlier control
- * messages. The responder must not send one before it has heard of the initiator, whose first
+ * Whether the peer does not answer. A PROBE may have to wait until earlier control messages have
+ * completed. The responder must not send one before it has heard from the initiator, whose first
  * message is a PROBE.
  */
 static bool control_is_silent(const struct kip_conn *conn)

@@ -28,7 +28,7 @@
 #include "too_big.h"
 #include "tx.h"
 
-/* Polling interval while duplicate address detection runs: no notifier tells of its end */
+/* Polling interval while duplicate address detection runs: no notifier tells of its success */
 #define LOOK_AGAIN	(HZ / 4)
 
 /* All interfaces; RTNL */
@@ -228,7 +228,8 @@ static void dev_write_address(struct kip_dev *dev)
  * kip_dev_new_address() - update the link-layer address
  * @dev: the interface; its settings or its underlay have changed
  *
- * Restarts the interface if it is up. If that succeeds, announces the address to its neighbours.
+ * Stops what runs. If the interface is up and there is an address, starts it again and, if that
+ * succeeds, announces the address to its neighbours.
  *
  * Context: process, may sleep; RTNL held.
  */

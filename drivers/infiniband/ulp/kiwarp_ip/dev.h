@@ -99,7 +99,8 @@ struct kip_settings {
  * @is_posting: per CPU: it is posting to a connection; bottom halves are disabled
  * @udp: the datagram service
  * @lock: protects writes to @peers, @nr_peers, @wishes, and the entries of both lists
- * @peers: peers by address; read under RCU, or by @work, which removes peers
+ * @peers: peers by address; read under RCU, or by @work, which removes peers, or by stop when that
+ *	is idle
  * @nr_peers: number of peers
  * @queues_bytes: bytes in the queues of all peers
  * @wishes: peers to which a sender wants a connection
@@ -112,7 +113,7 @@ struct kip_settings {
  * @rx_mem: bytes of these receives
  * @listener: NULL when there is none; used by @work, or by stop when it is idle
  * @relisten_at: when to try to listen again, in jiffies
- * @relisten_wait: delay after the next failure, in jiffies
+ * @relisten_wait: shortest delay after the next failure, in jiffies
  * @pollers: NAPI instances that poll for completions
  * @nr_pollers: number of pollers in use
  * @next_poller: selects the poller of the next connection

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Recognises packets that are TCP segments of the interface's own connections.
+ * Recognises most packets that are TCP segments of the interface's own connections.
  *
  * If the route to a peer leads through the interface itself, the TCP segments of the connection to
- * that peer arrive here. TCP usually sends them with its socket locked, and a software driver locks
- * the same socket to post, so such a segment must not be posted. It is recognised by its source
- * address and ports, or by those of the socket that sent it, as a tunnel may have wrapped the
- * segment. A segment from another socket, such as TCP's control socket, is not recognised inside a
- * tunnel, in a later fragment, or behind IPv6 extension headers.
+ * that peer arrive here. TCP usually sends them with its socket locked, and a software driver may
+ * lock the same socket to post, so such a segment must not be posted. It is recognised by its
+ * source address and ports, or by those of the socket that sent it, as a tunnel may have wrapped
+ * the segment. A segment from another socket, such as TCP's control socket, or from none is not
+ * recognised inside a tunnel, in a later fragment, or behind IPv6 extension headers.
  */
 #include "loop.h"
 

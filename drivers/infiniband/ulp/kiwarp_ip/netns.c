@@ -8,9 +8,9 @@
  * cm_ids per namespace. When a namespace has no references other than theirs, the interface
  * gives up its connections (control.c); that releases the namespace.
  *
- * No process can enter such a namespace. Netlink can still look it up by its nsid, but only for the
- * time of a request; such a reference delays the end. We cannot end the cm_ids
- * of other modules; they keep the namespace alive as they would without us.
+ * No process is in such a namespace. Netlink can still look it up by its nsid, but only for the
+ * time of a request; such a reference delays the end. We cannot end the cm_ids of other modules;
+ * they keep the namespace alive as they would without us.
  */
 #include "netns.h"
 

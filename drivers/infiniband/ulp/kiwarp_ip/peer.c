@@ -2,11 +2,11 @@
 /*
  * The table of peers.
  *
- * Senders look up peers under RCU. The first packet that may use a connection to a node, or a
- * Request from it, creates its peer. The interface's work item removes a peer that has no
- * connection and has not been sent anything for a while. Stop removes all. A sender that finds a
- * peer which is being removed either sees is_dead, or what it puts into the peer's queue is dropped
- * with that queue.
+ * Senders look up peers under RCU. A packet that may use a connection to a node, or an acceptable
+ * Request from it, creates its peer if there is room. The interface's work item removes a peer that
+ * has no connection and has not been sent anything for a while. Stop removes all. A sender that
+ * finds a peer which is being removed either sees is_dead, or what it puts into the peer's queue is
+ * dropped with that queue.
  */
 #include "peer.h"
 
@@ -72,7 +72,7 @@ struct kip_peer *kip_peer_find(struct kip_dev *dev, const u8 *lladdr)
  * @dev: the interface
  * @lladdr: its address, which is valid; flags are ignored
  *
- * Context: any but hard interrupts, in an RCU read-side critical section.
+ * Context: any with interrupts enabled, in an RCU read-side critical section.
  * Return: the peer, or NULL when there is no memory or there are too many peers.
  */
 struct kip_peer *kip_peer_get(struct kip_dev *dev, const u8 *lladdr)
@@ -112,7 +112,7 @@ struct kip_peer *kip_peer_get(struct kip_dev *dev, const u8 *lladdr)
  * @dev: the interface
  * @peer: the peer
  *
- * Context: any but hard interrupts; the peer's lock may be held.
+ * Context: any with interrupts enabled; the peer's lock may be held.
  */
 void kip_peer_wish(struct kip_dev *dev, struct kip_peer *peer)
 {
@@ -149,7 +149,7 @@ unsigned int kip_peer_count(struct kip_dev *dev, const u8 *lladdr)
  * @dev: the interface
  * @peer: the peer; its lock is held
  *
- * Context: any but hard interrupts.
+ * Context: any with interrupts enabled.
  */
 void kip_peer_purge(struct kip_dev *dev, struct kip_peer *peer)
 {

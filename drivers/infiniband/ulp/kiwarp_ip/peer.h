@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Peers: the nodes that packets go to, with at most one connection each. */
+/* Peers: nodes that may be connected, with at most one connection each. */
 #ifndef KIP_PEER_H
 #define KIP_PEER_H
 
@@ -14,7 +14,7 @@
 struct kip_conn;
 struct kip_dev;
 
-/* Limits of a peer's queue of packets that wait for a connection or for credit */
+/* Limits of a peer's queue of packets that wait to be sent */
 #define KIP_QUEUE_MAX		256
 #define KIP_QUEUE_BYTES		(4U << 20)
 
@@ -25,18 +25,18 @@ struct kip_dev;
  * @lladdr: its link-layer address, flags zeroed
  * @wish_entry: entry in the interface's list of wishes; the interface's lock
  * @lock: protects the next six fields, and the sending side of @conn
- * @state: one of enum kip_peer_state; the work item writes it, with @lock held
+ * @state: one of enum kip_peer_state; the work item changes it, with @lock held
  * @is_dead: removed from the table
  * @conn: its connection; the work item writes it, or stop when that is idle, with @lock held
  * @mtu: length in bytes of the longest packet that its connection takes
- * @queue: packets waiting for a connection or for credit
+ * @queue: packets waiting for a connection, for credit or for a free slot
  * @queue_bytes: bytes in @queue
  * @used_at: when a packet was last to be sent to it, or when it was created, in jiffies
  * @deadline: when the state times out, in jiffies; work item only
  * @has_deadline: the state has a timeout; work item only
  * @tries: times that it entered BACKOFF since its last connection came up; the work item writes it
  * @is_known: @instance and @serial are known; work item only
- * @instance: from the last of its Requests that was to be accepted, or of its Replies that was used
+ * @instance: from the last of its Requests that got its resources, or of its Replies that was used
  * @serial: from the same message
  */
 struct kip_peer {

@@ -85,7 +85,7 @@ int kip_sockaddr_len(const union kip_sockaddr *addr)
  * @b: another
  *
  * Context: any.
- * Return: whether family and IP address are equal; ports are ignored.
+ * Return: whether both have an IP address, and family and address are equal; ports are ignored.
  */
 bool kip_sockaddr_same_ip(const union kip_sockaddr *a, const union kip_sockaddr *b)
 {
@@ -262,7 +262,7 @@ bool kip_sockaddr_of_netdev(union kip_sockaddr *addr, struct net_device *netdev,
  * kip_sockaddr_is_pending() - check whether the underlay may soon have an address
  * @netdev: the underlay
  *
- * The caller has to poll, as no notifier tells of the end of duplicate address detection.
+ * The caller has to poll, as no notifier tells of the success of duplicate address detection.
  *
  * Context: process; RTNL held.
  * Return: whether the underlay is up and has a global IPv6 address that is tentative and has not

@@ -5,8 +5,8 @@
  * errno does: a peer that is already listed, or not, no memory, no permission, an interface that is
  * being removed. Messages to others than the host's administrator are ratelimited.
  *
- * All settings but the mode affect the underlay, so they need CAP_NET_ADMIN over the underlay's
- * network namespace: the interface itself may have been moved to a container.
+ * All settings but the mode need CAP_NET_ADMIN over the underlay's network namespace: the interface
+ * itself may have been moved to a container.
  *
  * Contexts: process. Writes need the RTNL, but only try to take it: the task that removes the
  * interface holds the RTNL while it waits for users of the files.
@@ -31,7 +31,7 @@
 #include "dev.h"
 #include "proto/wire.h"
 
-/* Maximum length of a line of "peers": an IPv6 address, " learned", newline */
+/* Room for a line of "peers": an IPv6 address, " learned", newline */
 #define PEERS_LINE	(INET6_ADDRSTRLEN + 10)
 
 typedef int (*store_fn)(struct kip_dev *dev, const char *text);

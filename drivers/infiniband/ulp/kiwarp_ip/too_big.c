@@ -3,9 +3,9 @@
  * Path MTU: each connection has its own MTU (RFC 4755 7.2), and datagrams have another one. ICMP
  * tells it to senders of longer packets, if they can be told.
  *
- * The route of a local sender is updated at once. A work item sends the ICMP message, because
- * the transmit queue's lock may be held when a packet turns out to be too long, and the message
- * may have to pass the same queue.
+ * The route of a local sender is usually updated at once. A work item sends the ICMP message,
+ * because the transmit queue's lock may be held when a packet turns out to be too long, and the
+ * message may have to pass the same queue.
  */
 #include "too_big.h"
 

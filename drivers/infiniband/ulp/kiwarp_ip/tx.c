@@ -3,9 +3,9 @@
  * The transmit path.
  *
  * Packets that may use a connection: ndo_start_xmit looks up the peer and usually puts the packet
- * into the peer's queue; other packets go to the datagram service (udp.c). kip_tx_run() takes
- * packets from that queue and posts as many Sends as there are credits and free slots.
- * Each batch of completions may free some of both, so it runs again after each batch. A slow
+ * into the peer's queue. Other packets go to the datagram service (udp.c) or are dropped.
+ * kip_tx_run() takes packets from that queue and posts as many Sends as there are credits and free
+ * slots. Each batch of completions may free some of both, so it runs again after each batch. A slow
  * peer thus fills its own queue. The queues are bounded, each and all together, and further
  * packets are dropped. A packet stays charged to its socket until its Send completes, which
  * throttles local senders.
@@ -43,7 +43,7 @@ static void tx_drop(struct kip_dev *dev, struct sk_buff *skb, enum kip_stat why)
 	dev_kfree_skb_any(skb);
 }
 
-/* Length of the IP packet that follows the header */
+/* Length of the packet that follows the header */
 static u32 tx_len(const struct sk_buff *skb)
 {
 	return skb->len - sizeof(struct kip_wire_hdr);
@@ -175,7 +175,7 @@ static bool tx_map(struct kip_conn *conn, struct kip_tx_slot *slot)
 	return true;
 }
 
-/* Linearizes a packet that has too many pieces for the device; false: no memory */
+/* Linearizes a packet with a list of fragments or too many for the device; false: no memory */
 static bool tx_make_mappable(struct kip_dev *dev, struct kip_conn *conn, struct sk_buff *skb)
 {
 	if (!skb_has_frag_list(skb) && skb_shinfo(skb)->nr_frags + 1 <= conn->max_sge)
@@ -324,7 +324,7 @@ static bool tx_may_send(const struct kip_conn *conn)
  * @dev: the interface
  * @peer: the peer; its lock is held
  *
- * Pending control messages go first.
+ * Pending control messages for which there are slots go first.
  *
  * Context: softirq, or process with bottom halves disabled.
  */
@@ -378,7 +378,7 @@ void kip_tx_done(struct kip_conn *conn, const struct ib_wc *wc, struct sk_buff_h
 }
 
 /**
- * kip_tx_datagrams() - send the packets that wait for a connection as datagrams
+ * kip_tx_datagrams() - send the waiting packets of a peer as datagrams
  * @dev: the interface
  * @peer: the peer; its lock is not held
  *

@@ -142,7 +142,7 @@ static void udp_listed_expire(struct kip_dev *dev)
  *
  * A node to which there is a connection is kept, unless learning is off.
  *
- * Context: any but hard interrupts.
+ * Context: any with interrupts enabled.
  */
 void kip_udp_expire(struct kip_dev *dev)
 {
@@ -187,7 +187,7 @@ static bool udp_listed_make_room(struct kip_dev *dev, bool is_learned)
  * family of the local one. When the list is full, the administrator's entry takes the place of a
  * learned one, if there is one.
  *
- * Context: any but hard interrupts.
+ * Context: any with interrupts enabled.
  * Return: 0, -EEXIST when it is already listed (0 if the administrator lists a learned one),
  * -ENOSPC when there are too many, here or of all interfaces of other user namespaces, or -ENOMEM.
  */
@@ -228,7 +228,7 @@ int kip_udp_list(struct kip_dev *dev, const union kip_sockaddr *addr, bool is_le
  * @dev: the interface
  * @addr: its address
  *
- * Context: any but hard interrupts.
+ * Context: any with interrupts enabled.
  * Return: 0, or -ENOENT when it is not listed.
  */
 int kip_udp_unlist(struct kip_dev *dev, const union kip_sockaddr *addr)
@@ -278,7 +278,7 @@ void kip_udp_new_port(struct kip_dev *dev)
  *
  * Restarts the time after which the node is forgotten if it was learned.
  *
- * Context: any but hard interrupts.
+ * Context: any with interrupts enabled.
  * Return: whether it is listed.
  */
 bool kip_udp_is_listed(struct kip_dev *dev, const union kip_sockaddr *addr)
@@ -400,7 +400,7 @@ static void udp_drop(struct kip_dev *dev, struct sk_buff *skb, enum kip_stat why
  * @skb: starts at its 4-octet header and is short enough; consumed
  * @lladdr: a valid address; NULL: all nodes
  *
- * Context: any but hard interrupts.
+ * Context: any with interrupts enabled.
  */
 void kip_udp_send(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
 {

@@ -34,12 +34,13 @@ struct kip_port {
 };
 
 /**
- * struct kip_listed - a node that gets copies of broadcast and multicast packets
+ * struct kip_listed - a node to which broadcast and multicast packets are copied, if its address is
+ *	of the family of the local one
  * @entry: entry in the list
  * @addr: where it listens
  * @is_learned: added by a datagram, and not listed by the administrator
- * @heard_at: when the node was last heard of or found to be connected, in jiffies; used for learned
- *	nodes
+ * @heard_at: when the node was added, last looked up by kip_udp_is_listed(), or last found to be
+ *	connected, in jiffies; used for learned nodes
  */
 struct kip_listed {
 	struct list_head entry;
@@ -55,7 +56,7 @@ struct kip_listed {
  * @group: address of the group, AF_UNSPEC when there is none; written under RTNL
  * @joined: the group that @multicast has joined
  * @lock: protects @listed and @nr_listed
- * @listed: nodes that get copies
+ * @listed: the listed nodes
  * @nr_listed: number of these
  * @queue: packets to be sent
  * @work: work item that sends them

@@ -2,7 +2,7 @@
 /*
  * Credit-based flow control.
  *
- * A Send that finds no posted receive ends an iWARP connection (RFC 5041 7.1), so no end may
+ * A Send that finds no posted receive may end an iWARP connection (RFC 5041 7.1), so no end may
  * send more than its peer has receives for.
  *
  * Each end keeps D receives for data and KIP_CONTROL_RECEIVES for control messages. Data

@@ -23,7 +23,7 @@ enum kip_op {
  * enum kip_msg - kinds of messages received on a connection
  * @KIP_MSG_DATA: an IPv4 or IPv6 packet
  * @KIP_MSG_CONTROL: a control message
- * @KIP_MSG_SHORT: too short for its type
+ * @KIP_MSG_SHORT: too short for its type, or nothing follows the header
  * @KIP_MSG_BAD_TYPE: neither a control message nor a type that RFC 4755 4 lists
  */
 enum kip_msg {

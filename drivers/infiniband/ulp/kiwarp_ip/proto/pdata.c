@@ -3,7 +3,7 @@
  * Private data: the 8 octets of RFC 4755 6, followed by the extension of kiwarp_ip.
  *
  * A peer that sends only the 8 octets is refused: nothing would bound the number of its Sends,
- * and a Send that finds no posted receive ends an iWARP connection (RFC 5041 7.1).
+ * and a Send that finds no posted receive may end an iWARP connection (RFC 5041 7.1).
  *
  * The functions keep no state and may be called in any context.
  */

@@ -67,7 +67,7 @@ enum kip_peer_event {
 #define KIP_PA_ACCEPT		BIT(5)	/* accept the Request as the peer's connection */
 #define KIP_PA_PUBLISH		BIT(6)	/* let packets use the connection */
 #define KIP_PA_FLUSH		BIT(7)	/* send waiting packets as datagrams */
-#define KIP_PA_LATER		BIT(8)	/* count a failure, which lengthens the backoff */
+#define KIP_PA_LATER		BIT(8)	/* count a failure, which may lengthen the backoff */
 
 /**
  * struct kip_peer_step - one entry of the transition table

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Everything that kiwarp_ip puts on the wire, and its limits.
+ * The formats that kiwarp_ip puts on the wire, and their limits.
  *
  * RFC 4391 and RFC 4755 define the link-layer address, the 4-octet header and the first
  * 8 octets of the private data. The rest exists mainly because iWARP has neither datagrams nor RNR:
