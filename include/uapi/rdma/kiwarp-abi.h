@@ -88,7 +88,7 @@ enum kiwarp_op {
 	KIWARP_OP_RECV		= 8,
 };
 
-/* kiwarp_sqe.flags, kiwarp_rqe.flags; a kiwarp_cqe uses VALID only */
+/* kiwarp_sqe.flags; a kiwarp_rqe and a kiwarp_cqe use VALID only */
 enum kiwarp_wqe_flags {
 	KIWARP_WQE_VALID	= 1 << 0,
 	KIWARP_WQE_INLINE	= 1 << 1,
@@ -143,7 +143,7 @@ struct kiwarp_sqe {
 	struct kiwarp_sge sge[KIWARP_MAX_SGE];
 };
 
-/* Receive ring of a QP or SRQ; opcode and unused are not read */
+/* Receive ring of a QP or SRQ; opcode and unused are ignored */
 struct kiwarp_rqe {
 	__aligned_u64 id;
 	__u16 flags;
