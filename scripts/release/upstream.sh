@@ -88,8 +88,8 @@ ip_patches() {
 	local -a files
 	mapfile -t files < <(beside "$ULP")
 	patch_of "IB/kiwarp_ip: Add IP over connected mode for iWARP" \
-		"A network interface that follows RFC 4755 as far as iWARP can. It uses the verbs only,
-so it runs on any iWARP device." "$ULP/proto" "${files[@]}"
+		"A network interface that applies RFC 4755 to iWARP, with deviations. It uses the verbs
+and rdma_cm, and no interface of a particular driver." "$ULP/proto" "${files[@]}"
 	patch_of "IB/kiwarp_ip: Add KUnit tests" "They cover proto/, which has no side effects." \
 		"$ULP/tests"
 }

@@ -102,7 +102,7 @@ void kip_conn_give_up(struct kip_dev *dev, struct kip_conn *conn)
 
 static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 
-/* Handles a Request. It is rejected if the return value is not 0. */
+/* Handle a Request. The core rejects it if the return value is not 0. */
 static int conn_request(struct kip_conn *listener, struct rdma_cm_id *id,
 			struct rdma_cm_event *event)
 {

@@ -85,7 +85,7 @@ static inline int kiw_compat_sk_charge_caller(struct sock *sk)
  * TCP takes its own references to the pages, or copies if the device cannot gather. Their contents
  * must not change until the peer has acknowledged them. Never sleeps with MSG_DONTWAIT.
  *
- * Context: any but hard interrupts; the socket lock held.
+ * Context: process or softirq, interrupts enabled; the socket lock held.
  * Return: number of bytes taken, 1..@len, or -errno, -EAGAIN when there is no room.
  */
 static inline int kiw_compat_send_bvec(struct sock *sk, struct bio_vec *bv, unsigned int nr,
