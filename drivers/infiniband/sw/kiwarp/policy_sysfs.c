@@ -61,7 +61,7 @@ static ssize_t policy_store(struct device *device, struct device_attribute *attr
 	mutex_unlock(&store_lock);
 	if (!ret)
 		return count;
-	/* Not ratelimited: the administrator gets a reason for each mistake. */
+	/* Not ratelimited: the administrator gets a reason for each bad value. */
 	ibdev_err(&dev->ib, "%s must be %s, not '%.*s'\n", attr->attr.name,
 		  kiw_policy_range(item, range, sizeof(range)),
 		  (int)min_t(size_t, strcspn(buf, "\n"), sizeof(range)), buf);
