@@ -4,11 +4,11 @@
 # run.sh [--quick] [--rounds N] [--ms N] [--rows REGEX] [--cpu N] [--out DIR] [--compare FILE]
 #        [--profile] [--smp]
 # Measures kiwarp, siw, rxe and TCP in one UML guest that is pinned to one core
-# (Documentation/performance.rst), prints a table, and leaves results.json, table.txt and
-# plot.png in DIR (bench-out). REGEX is matched against "GROUP: ROW"; --quick selects the rows of
-# 64 KiB at MTU 1500. FILE is the results.json of an earlier run. With --profile, perf records on
-# the host, and DIR/profile.txt shows where the time was spent. --smp selects other rows, in a guest
-# with two CPUs (QEMU), which compare two flows at once with one of them alone.
+# (Documentation/performance.rst), prints a table, and leaves results.json, table.txt and plot.png
+# in DIR (bench-out). REGEX is matched against "GROUP: ROW"; --quick selects the rows of 64 KiB and
+# of TCP at MTU 1500, and those of CRCs. FILE is the results.json of an earlier run. With --profile,
+# perf records on the host, and DIR/profile.txt shows where the time was spent. --smp selects other
+# rows, in a guest with two CPUs (QEMU), which compare two flows at once with one of them alone.
 
 set -u
 HERE=$(cd "$(dirname "$0")" && pwd)

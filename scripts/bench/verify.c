@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Transfers messages of every small size, and some larger ones, at every offset around the end of a
+ * Transfers messages of many small sizes, and some larger ones, at every offset around the end of a
  * page, at both ends. Checks that the data arrives unchanged, and that the memory around it keeps
  * its contents.
  */

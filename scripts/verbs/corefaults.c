@@ -172,7 +172,7 @@ static void accept_connecting(void)
 	rdma_destroy_id(id);
 }
 
-/* A peer that has sent a Request (revision 2, peer-to-peer, RTR by Send), but not its RTR */
+/* A peer that has sent a Request (revision 2, peer-to-peer, RTR by Read), but not its RTR */
 static int raw_caller(void)
 {
 	static const char request[] = "MPA ID Req Frame\x50\x02\x00\x04\x80\x01\x40\x01";

@@ -5,12 +5,12 @@
  * failing allocation. A call that fails must return ENOMEM, leave nothing behind, and succeed
  * when it is repeated. This also holds for calls that destroy objects.
  *
- * PART: "verbs" for objects of verbs that a process creates; "connect" for connections of processes; "accept" for
- * accepting one; "link" for devices; "ip" for interfaces of kiwarp_ip; "kernel [CASE]" for a case
- * of the kernel consumer (see ktest/); "work [CASE]": an allocation in a work item fails during
- * such a case; "traffic": some of all atomic allocations fail all the time. KIW_STEP=N: only the
- * first allocation and every Nth, beginning at one that KIW_SEED selects; "work": steps of N * 8
- * bytes.
+ * PART: "verbs" for objects of verbs that a process creates; "connect" for connections of
+ * processes; "accept" for accepting one; "link" for devices; "ip" for interfaces of kiwarp_ip;
+ * "kernel [CASE]" for a case of the kernel consumer (see ktest/); "work [CASE]": an allocation in
+ * a work item fails during such a case; "traffic": some of all atomic allocations fail all the
+ * time. KIW_STEP=N: only the first allocation and every Nth, beginning at one that KIW_SEED
+ * selects; "work": steps of N * 8 bytes.
  *
  * Needs a kernel with fault injection by task (fail-nth), and the settings made by
  * 260-failing.sh.

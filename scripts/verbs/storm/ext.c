@@ -231,8 +231,7 @@ static void atomic_failed(const struct op *op)
 /* The process itself adds to the words of everybody, too. */
 static void add_locally(int who)
 {
-	see(&words[who],
-	      __atomic_fetch_add(&words[who].at[SHARED], 1, __ATOMIC_SEQ_CST));
+	see(&words[who], __atomic_fetch_add(&words[who].at[SHARED], 1, __ATOMIC_SEQ_CST));
 }
 
 /* Memory windows */
