@@ -16,7 +16,8 @@
  * event is not yet processed. Until then it lets the consumer accept again or reject, and
  * hits a BUG_ON() when it processes the event. So when a process accepts, a successful accept
  * returns only after iw_cm has taken the event (cm_accept_waiting()). In a kernel thread it does
- * not wait: many kernel consumers accept in iw_cm's own work item, which processes the event later.
+ * not wait: many kernel consumers accept in a work item of iw_cm, and only a later one processes
+ * the event.
  */
 #include "cm.h"
 
@@ -122,8 +123,8 @@ int kiw_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 
 /*
  * Replaces the cm_id's handler while a process accepts: iw_cm has processed ESTABLISHED and is
- * about to pass it on to rdma_cm. Runs in iw_cm's work item. The accepting process waits in
- * cm_accept_waiting() and keeps the endpoint alive.
+ * about to pass it on to rdma_cm. Runs in iw_cm's work item. Until @is_taken is completed, the
+ * accepting process stays in cm_accept_waiting() and keeps the endpoint alive.
  */
 static int cm_established(struct iw_cm_id *id, struct iw_cm_event *event)
 {
@@ -218,8 +219,8 @@ int kiw_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
  *
  * Context: process, may sleep, does not wait for the peer.
  * Return: 0, also if the request has already ended in another way: there is no connection.
- * -EINVAL: the request has been accepted. This happens only if a kernel consumer accepts and
- * then rejects before iw_cm has taken ESTABLISHED.
+ * -EINVAL: the request has been accepted. This happens only if a kernel consumer has accepted it,
+ * and iw_cm has not taken ESTABLISHED yet.
  */
 int kiw_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
 {
