@@ -107,7 +107,7 @@ struct kiw_ep_accept {
  * @ks: the stream, until the QP has it, or the listening socket
  * @qp: referenced; from connect or accept until the endpoint has ended
  * @accept: on the stack of the accepting process, NULL otherwise; written under @lock,
- *	read by iw_cm's work item while the process waits
+ *	read by the work item of iw_cm for which the process waits
  * @startup: owned; NULL once the startup has succeeded or failed; a listener keeps it
  * @listener: the listener it came from, referenced; NULL once the consumer has been told, or the
  *	endpoint has ended
@@ -160,7 +160,7 @@ struct kiw_ep {
 extern const struct kiw_conn_ops kiw_ep_conn_ops;
 extern const struct kiw_sock_ops kiw_ep_sock_ops;
 
-/* cm_ep.c; any context */
+/* cm_ep.c; any context; dropping the last reference: process context */
 void kiw_ep_get(struct kiw_ep *ep);
 void kiw_ep_put(struct kiw_ep *ep);
 void kiw_ep_kick(struct kiw_ep *ep);
