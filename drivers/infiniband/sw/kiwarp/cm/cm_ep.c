@@ -387,7 +387,7 @@ static int ep_upcall_request(struct kiw_ep *ep)
 
 /*
  * Make the upcalls of a step.
- * Return: 0, or -errno if iw_cm did not take a Request or an accepting Reply.
+ * Return: 0, or -errno if a Request or an accepting Reply could not be delivered to iw_cm.
  */
 static int ep_tell(struct kiw_ep *ep, u16 actions, int status)
 {
@@ -549,7 +549,7 @@ static void ep_act(struct kiw_ep *ep, u16 actions, int status)
  * @status: why, for the consumer: 0 or -errno
  *
  * Does what the table in proto/cm_fsm.c says. No other code changes the state. Calls itself at
- * most once, if iw_cm did not take an event.
+ * most once, if an event could not be delivered to iw_cm.
  *
  * Context: process, may sleep; @ep's lock held.
  */
