@@ -79,7 +79,7 @@ static struct kiw_ep *listen_first_child(struct kiw_ep *listener)
 	return ep;
 }
 
-/* Does @ep's listener have at least as many half-open connections as the average listener? */
+/* Does @ep's listener have at least the average of the listeners with half-open connections? */
 static bool listen_has_many(const struct kiw_ep *ep)
 {
 	const struct kiw_device *dev = ep->dev;
@@ -365,7 +365,7 @@ int kiw_cm_create_listen(struct iw_cm_id *id, int backlog)
  * kiw_cm_destroy_listen() - stop listening for iw_cm
  * @id: the listener; it gets no further events
  *
- * Connections whose Request has not been delivered are reset.
+ * Connections whose Request has not been delivered are reset, or rejected if it was about to be.
  *
  * Context: process, may sleep.
  * Return: 0.
