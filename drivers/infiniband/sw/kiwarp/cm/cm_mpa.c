@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * MPA startup on a stream: sends and reads Request and Reply, and hands the stream to
- * the QP when both ends agree (RFC 5044 7.1, RFC 6581).
+ * the QP when this end agrees (RFC 5044 7.1, RFC 6581).
  *
  * What is found on a stream is reported as an event to kiw_ep_step().
  *
@@ -69,7 +69,7 @@ static bool mpa_is_over(enum kiw_sock_status status)
  * kiw_ep_check_stream() - check whether the stream is still alive
  * @ep: endpoint that waits for something other than the peer
  *
- * If the stream has ended, the endpoint gets the event LOST.
+ * If the peer has closed its half, or the stream is dead, the endpoint gets the event LOST.
  *
  * Context: process, may sleep; @ep's lock held.
  */
