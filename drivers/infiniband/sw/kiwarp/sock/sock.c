@@ -115,8 +115,7 @@ static void sock_install(struct kiw_sock *ks)
 
 /*
  * Allocate a stream without a socket. It is either freed with kfree() or gets its socket from
- * sock_wrap(), which cannot fail. So TCP is only asked for a socket once there is memory for its
- * owner.
+ * sock_wrap(), which cannot fail.
  */
 static struct kiw_sock *sock_make(struct kiw_sock_pool *pool, bool is_listener,
 				  const struct kiw_sock_ops *ops, void *owner)
