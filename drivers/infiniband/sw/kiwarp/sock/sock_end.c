@@ -24,7 +24,7 @@
 
 /* Default time that a closed stream may wait for its peer */
 #define SOCK_LINGER_MS	5000
-/* Limit of the receive buffer of a lingering stream whose number is not limited, in bytes */
+/* Limit of SO_RCVBUF for a lingering stream whose number is not limited, in bytes */
 #define SOCK_LINGER_RCVBUF	(32 << 10)
 
 /* References */
