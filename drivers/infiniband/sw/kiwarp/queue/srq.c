@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Shared receive queues: a receive queue, in the kernel or the user format, with a limit.
+ * Shared receive queues: a receive queue, in the kernel or a user format, with a limit.
  *
  * Owns: the limit and its event, IB_EVENT_SRQ_LIMIT_REACHED. A limit other than 0 arms the event. A
  * message that leaves fewer receives than the limit in the queue disarms the event and schedules
- * the work item that raises it. It is a work item because the consumer may sleep in its handler,
- * which must not be called under our locks. If the event is armed and triggered again before the
- * work item runs, the consumer gets a single event. The ring's memory belongs to the caller of
- * kiw_srq_init(). kiw_srq_move() may replace the ring, so when the queue is destroyed, the caller
- * frees the ring that the queue has by then.
+ * the work item that raises it. It is a work item because the consumer's handler must not be called
+ * under our locks. If the event is armed and triggered again before the work item runs, the
+ * consumer gets a single event. The ring's memory belongs to the caller of kiw_srq_init().
+ * kiw_srq_move() may replace the ring, so when the queue is destroyed, the caller frees the ring
+ * that the queue has by then.
  *
  * Contexts: all QPs that share the queue fetch receives in softirq or with BHs off. Locks:
  * that of the receive queue, which protects the limit, too.
