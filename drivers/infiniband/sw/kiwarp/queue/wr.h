@@ -43,9 +43,9 @@
  * @KIW_WR_RECV_IMM: receive that Immediate Data took; only in completions
  *
  * Documentation/uapi.rst lists the operations of each user ABI. Kernel consumers cannot post
- * %KIW_WR_BIND_MW. Their order matters: operations up to %KIW_WR_WRITE are a single message of
- * payload; %KIW_WR_WRITE_IMM begins with such a message unless its length is 0; those with a
- * response are contiguous, and so are those that send nothing.
+ * %KIW_WR_BIND_MW. The order of the values matters: operations up to %KIW_WR_WRITE are a single
+ * message of payload; %KIW_WR_WRITE_IMM begins with such a message unless its length is 0; those
+ * with a response are contiguous, and so are those that send nothing.
  */
 enum kiw_wr_op {
 	KIW_WR_SEND,
