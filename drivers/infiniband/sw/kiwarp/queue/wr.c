@@ -12,7 +12,7 @@
  * entry that was fetched last. That entry needs a row besides that of its slot, because the slot
  * may be posted to again while the entry is executed.
  *
- * Contexts: any; consumers post from hard interrupts, too. Locks: the queue's lock, which is
+ * Contexts: any; consumers may post from hard interrupts, too. Locks: the queue's lock, which is
  * innermost. Only the allocation of rings sleeps.
  */
 #include <linux/overflow.h>
