@@ -117,15 +117,14 @@ struct kip_tx_control {
  * @pdata: private data of the peer's last message; the rdma_cm event handler writes it before it
  *	records the event to which it belongs
  * @pdata_len: bytes of private data
- * @peer: the peer; NULL until it is known
+ * @peer: the peer; NULL as long as it has none
  * @poller: the poller of its completions
  * @poll_entry: entry in the poller's list
  * @pd: its own protection domain
  * @cq: its own completion queue
  * @wc: completions that its poller has taken from @cq; only the poller uses it
  * @rx_bytes: memory accounted to the interface for its receives
- * @foreign_bytes: memory accounted to all interfaces whose underlay is outside the initial user
- *	namespace
+ * @foreign_bytes: the part of these bytes that conn_qp.c has accounted to its common limit
  * @rx_mtu: its Receive MTU
  * @plan: how a receive is split into pieces
  * @rx: the receives
