@@ -51,8 +51,8 @@ static int qp_make_cq(struct kip_dev *dev, struct kip_conn *conn)
 }
 
 /*
- * The packets of an interface must not use the kernel's memory reserves, which kiwarp lets the
- * streams of other kernel consumers use. The flag says so. Most drivers do not know it.
+ * The packets of an interface must not use the kernel's memory reserves, which kiwarp lets streams
+ * use that other kernel consumers initiate. The flag says so. Most drivers do not know it.
  */
 static int qp_make(struct kip_conn *conn)
 {
@@ -82,11 +82,11 @@ static int qp_make(struct kip_conn *conn)
 
 /*
  * Bytes of the receives of all interfaces whose underlay is outside of the initial user namespace,
- * and whose rx_mem is not above the default. Root of another user namespace can create any number
- * of interfaces there, so the limit is common to all of them. The namespace of the underlay
- * decides: its administrator creates the interface and sets rx_mem. An interface that was moved to
- * a container keeps the limit that its creator has set. Only the host's administrator can set
- * rx_mem above the default, which exempts an interface.
+ * and whose rx_mem was not above the default when the connection was made. Root of another user
+ * namespace can create any number of interfaces there, so the limit is common to all of them. The
+ * namespace of the underlay decides: its administrator creates the interface and sets rx_mem. An
+ * interface that was moved to a container keeps the limit that its creator has set. Only the host's
+ * administrator can set rx_mem above the default, which exempts later connections.
  */
 static atomic64_t foreign_bytes;
 
