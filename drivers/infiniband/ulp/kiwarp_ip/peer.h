@@ -31,7 +31,8 @@ struct kip_dev;
  * @mtu: length in bytes of the longest packet that its connection takes
  * @queue: packets waiting for a connection, for credit or for a free slot
  * @queue_bytes: bytes in @queue
- * @used_at: when a packet was last to be sent to it, or when it was created, in jiffies
+ * @used_at: when there last was a packet for it that may use a connection, or when it was created,
+ *	in jiffies
  * @deadline: when the state times out, in jiffies; work item only
  * @has_deadline: the state has a timeout; work item only
  * @tries: times that it entered BACKOFF since its last connection came up; the work item writes it
