@@ -3,10 +3,10 @@
  * The table of peers.
  *
  * Senders look up peers under RCU. A packet that may use a connection to a node, or an acceptable
- * Request from it, creates its peer if there is room. The interface's work item removes a peer that
- * has no connection and has not been sent anything for a while. Stop removes all. A sender that
- * finds a peer which is being removed either sees is_dead, or what it puts into the peer's queue is
- * dropped with that queue.
+ * Request from it, creates its peer if there is room. The interface's work item removes a peer in
+ * the state NONE for which there has been no such packet for a while. Stop removes all. A sender
+ * that finds a peer which is being removed either sees is_dead, or what it puts into the peer's
+ * queue is dropped with that queue.
  */
 #include "peer.h"
 
