@@ -493,7 +493,7 @@ static bool control_is_silent(const struct kip_conn *conn)
 	return control_is_probing(conn) && time_after(now, conn->probed_at + SILENT_AFTER);
 }
 
-/* Checks the timeouts of a connection that is up */
+/* Checks the timeouts of the connection of a peer in the state UP */
 static enum kip_peer_event control_watch_conn(struct kip_dev *dev, struct kip_conn *conn)
 {
 	const unsigned long now = jiffies;
@@ -630,7 +630,7 @@ static void control_work(struct work_struct *work)
 	if (!READ_ONCE(dev->is_running))
 		return;
 	if (kip_netns_is_left(dev->net)) {
-		/* The namespace is destroyed now, and the interface with it */
+		/* When all have done so, the namespace is destroyed, and the interface with it */
 		control_give_up_all(dev);
 		return;
 	}
