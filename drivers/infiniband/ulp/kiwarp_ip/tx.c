@@ -56,8 +56,8 @@ static void tx_tell_too_big(struct kip_dev *dev, struct sk_buff *skb, u32 mtu)
 }
 
 /*
- * Whether a packet that is too long for a datagram may be fragmented here: by its header or, if it
- * is local, by its socket. Packets of packet sockets have no route and may be malformed.
+ * Whether a packet that is too long for a datagram may be fragmented here. Packets of packet
+ * sockets have no route and may be malformed.
  */
 static bool tx_may_fragment(const struct sk_buff *skb)
 {
@@ -425,7 +425,7 @@ static void tx_enqueue(struct kip_dev *dev, struct kip_peer *peer, struct sk_buf
 	__skb_queue_tail(&peer->queue, skb);
 }
 
-/* Returns false when the packet has to be sent as a datagram */
+/* Returns false when the packet is left to tx_datagram() */
 static bool tx_by_connection(struct kip_dev *dev, struct kip_peer *peer, struct sk_buff *skb)
 {
 	lockdep_assert_held(&peer->lock);
@@ -452,7 +452,7 @@ static bool tx_by_connection(struct kip_dev *dev, struct kip_peer *peer, struct 
 	return false;
 }
 
-/* Returns false when the packet has to be sent as a datagram; a dead peer takes no packets */
+/* Returns false when the packet is left to tx_datagram(); a dead peer takes no packets */
 static bool tx_by_peer(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
 {
 	struct kip_peer *peer;
