@@ -9,9 +9,9 @@
  * any time a connection that has completions and is not given up is on the list, being polled, or
  * armed, or its handler is about to be called.
  *
- * A receive is posted again before its packet is delivered, so the peer's credit is always
- * backed by posted receives. The packet keeps its memory, and the receive gets new memory. If
- * there is none, the packet is dropped and its memory is posted again.
+ * A receive is posted again before its packet is delivered, so that posted receives back the peer's
+ * credit. The packet keeps its memory, and the receive gets new memory. If there is none, the
+ * packet is dropped and its memory is posted again.
  */
 #include "rx.h"
 
