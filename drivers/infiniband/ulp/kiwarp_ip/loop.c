@@ -6,8 +6,10 @@
  * that peer arrive here. TCP usually sends them with its socket locked, and a software driver may
  * lock the same socket to post, so such a segment must not be posted. It is recognised by its
  * source address and ports, or by those of the socket that sent it, as a tunnel may have wrapped
- * the segment. A segment from another socket, such as TCP's control socket, or from none is not
- * recognised inside a tunnel, in a later fragment, or behind IPv6 extension headers.
+ * the segment. One of the ports must be that of the interface, so segments to a peer that listens
+ * on another port are not recognised. A segment from another socket, such as TCP's control socket,
+ * or from none is not recognised inside a tunnel, in a later fragment, or behind IPv6 extension
+ * headers.
  */
 #include "loop.h"
 
