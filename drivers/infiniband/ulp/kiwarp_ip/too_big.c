@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Path MTU: each connection has its own MTU (RFC 4755 7.2), and datagrams have another one. ICMP
- * tells it to senders of longer packets, if they can be told.
+ * Path MTU: each connection has its own MTU (RFC 4755 7.2), and datagrams have another one.
+ * kip_too_big() tells it to senders of longer packets, if they can be told.
  *
  * The route of a local sender is usually updated at once. A work item sends the ICMP message,
  * because the transmit queue's lock may be held when a packet turns out to be too long, and the
@@ -18,7 +18,7 @@
 
 #include "dev.h"
 
-/* Maximum number of pending errors: a sender that gets none may get one for a later packet */
+/* Pending errors from which on no more are added: a sender may get one for a later packet */
 #define QUEUE_MAX	64
 
 /* The MTU to report is kept in skb->cb while the packet is queued */
@@ -56,7 +56,7 @@ static void too_big_work(struct work_struct *work)
 /**
  * kip_too_big() - drop a packet that is too long and tell its sender, if that is possible
  * @dev: the interface
- * @skb: starts at its IP header; consumed
+ * @skb: starts after its 4-octet header; consumed
  * @mtu: length in bytes of the longest packet that could be sent
  *
  * Context: softirq, or process with bottom halves disabled.
