@@ -61,7 +61,7 @@ void kip_netns_drop(struct net *net)
  * @net: the namespace
  *
  * Context: any.
- * Return: whether they do; false for the initial namespace.
+ * Return: whether nothing else does; false for the initial namespace.
  */
 bool kip_netns_is_left(const struct net *net)
 {
