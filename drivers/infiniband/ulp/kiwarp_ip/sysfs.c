@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Settings: /sys/class/net/NAME/mode, where users of IPoIB expect it, and the files in
- * /sys/class/net/NAME/kiwarp_ip/. When a value is refused, the kernel log tells why, except where
- * errno does: a peer that is already listed, or not, no memory, no permission, an interface that is
- * being removed. Messages to others than the host's administrator are ratelimited.
+ * /sys/class/net/NAME/kiwarp_ip/. When a value is refused, the kernel log usually tells why, except
+ * where errno does: a peer that is already listed, or not, no memory, no permission, an interface
+ * that is being removed. Messages to others than the host's administrator are ratelimited.
  *
- * All settings but the mode need CAP_NET_ADMIN over the underlay's network namespace: the interface
- * itself may have been moved to a container.
+ * Writing a setting other than the mode needs CAP_NET_ADMIN over the underlay's network namespace:
+ * the interface itself may have been moved to a container.
  *
  * Contexts: process. Writes need the RTNL, but only try to take it: the task that removes the
  * interface holds the RTNL while it waits for users of the files.
