@@ -18,7 +18,7 @@
  * can be one PROBE, because A sends the next PROBE only after the ANSWER to the last, and one
  * ANSWER, because B sends its next PROBE only after it has processed that ANSWER.
  *
- * The scheme does not deadlock: a GRANT waits for nothing that the peer sends. When A has received
+ * The scheme does not deadlock: a GRANT waits for no message of the peer. When A has received
  * everything that was sent, less than half of D is left ungranted, so B has credit.
  *
  * The caller serialises all calls for one end.
