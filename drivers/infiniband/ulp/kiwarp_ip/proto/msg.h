@@ -23,7 +23,7 @@ enum kip_op {
  * enum kip_msg - kinds of messages received on a connection
  * @KIP_MSG_DATA: an IPv4 or IPv6 packet
  * @KIP_MSG_CONTROL: a control message
- * @KIP_MSG_SHORT: too short for its type, or nothing follows the header
+ * @KIP_MSG_SHORT: too short for a control message, or nothing follows the header
  * @KIP_MSG_BAD_TYPE: neither a control message nor a type that RFC 4755 4 lists
  */
 enum kip_msg {
@@ -50,7 +50,7 @@ enum kip_way {
  * @KIP_DGRAM_OK: it carries a packet
  * @KIP_DGRAM_SHORT: nothing follows the header, or the header is incomplete
  * @KIP_DGRAM_BAD_VERSION: unknown version
- * @KIP_DGRAM_BAD_PKEY: sent to another partition (RFC 4391 9.1)
+ * @KIP_DGRAM_BAD_PKEY: the P_Key is not the local one (RFC 4391 9.1)
  * @KIP_DGRAM_BAD_QKEY: wrong Q_Key (RFC 4391 9.1.2)
  * @KIP_DGRAM_BAD_TYPE: a type that RFC 4391 6 does not list
  */
