@@ -11,13 +11,13 @@
  * enum kip_reason - why a Request is rejected
  * @KIP_REASON_NONE: it is not rejected
  * @KIP_REASON_CROSSED: both ends sent a Request, and the other one is used (RFC 4755 3.3)
- * @KIP_REASON_PKEY: the sender is in another partition
+ * @KIP_REASON_PKEY: the sender has another P_Key
  * @KIP_REASON_MTU: its Receive MTU is below %KIP_RX_MTU_MIN
  * @KIP_REASON_FULL: no memory, no room for another peer or connection, or no RDMA resources for it
  * @KIP_REASON_BUSY: the interface does not take this Request: its mode is datagram, the sender
  *	is not listed, or the Request is stale
- * @KIP_REASON_FORMAT: the private data has another format, or contains an impossible address or
- *	too few receives
+ * @KIP_REASON_FORMAT: the private data has another format or too few receives, or the sender's
+ *	address is impossible
  * @KIP_REASON_COUNT: number of the above
  */
 enum kip_reason {
