@@ -93,7 +93,7 @@ enum kip_reason kip_pdata_check(const struct kip_pdata *pdata, u16 pkey)
 /**
  * kip_pdata_is_newer() - compare a Request with the last known state of its sender
  * @pdata: private data of the Request
- * @instance: instance from the sender's last Request or Reply
+ * @instance: last known instance of the sender
  * @serial: serial number from the same message
  *
  * There is no ordering between two streams. A Request that the sender has abandoned in favour
