@@ -12,9 +12,9 @@
  * limit has passed. A Request may also arrive after its sender has dropped it in favour of a
  * connection that is already accepted or established: REQ_STALE.
  *
- * A peer has a connection in RESOLVING, REQ_SENT, ACCEPTING and UP, and none in the other states.
- * So every transition from one of these four states includes DROP, unless the same connection
- * continues. No other transition includes DROP.
+ * When the actions of a transition are done, a peer has a connection in RESOLVING, REQ_SENT,
+ * ACCEPTING and UP, and none in the other states. So every transition from one of these four states
+ * includes DROP, unless the same connection continues. No other transition includes DROP.
  */
 #include "peer_fsm.h"
 
