@@ -14,7 +14,7 @@
  * @KIP_PS_YIELDED: it rejected our Request in favour of its own, which has not arrived yet
  * @KIP_PS_ACCEPTING: its Request was accepted, but the connection is not yet established
  * @KIP_PS_UP: packets use the connection
- * @KIP_PS_BACKOFF: no connection is attempted for a while
+ * @KIP_PS_BACKOFF: this end attempts no connection for a while
  * @KIP_PS_COUNT: number of the above
  */
 enum kip_peer_state {
@@ -35,7 +35,7 @@ enum kip_peer_state {
  * @KIP_PE_ESTABLISHED: the connection is established
  * @KIP_PE_REQ_SMALLER: its Request arrived, and the local address is the smaller one
  * @KIP_PE_REQ_GREATER: its Request arrived, and the local address is the greater one
- * @KIP_PE_REQ_STALE: its Request arrived, but is older than the connection
+ * @KIP_PE_REQ_STALE: its Request arrived, but is not newer than the connection
  * @KIP_PE_CROSSED: it rejected our Request in favour of its own
  * @KIP_PE_REJECTED: it rejected our Request for another reason, or refused or reset the stream
  * @KIP_PE_FAULT: the connection could not be made, or has ended
