@@ -18,7 +18,7 @@
 
 #include "dev.h"
 
-/* Pending errors from which on no more are added: a sender may get one for a later packet */
+/* With this many errors pending no more are added: a sender may get one for a later packet */
 #define QUEUE_MAX	64
 
 /* The MTU to report is kept in skb->cb while the packet is queued */
