@@ -151,7 +151,7 @@ void kip_udp_expire(struct kip_dev *dev)
 	spin_unlock_bh(&dev->udp.lock);
 }
 
-/* Removes the learned node that was not heard from for longest, if there is a learned one */
+/* Removes the learned node with the oldest heard_at, if there is a learned one */
 static void udp_listed_drop_learned(struct kip_dev *dev)
 {
 	struct kip_listed *listed, *oldest = NULL;
