@@ -33,7 +33,7 @@
 /* Maximum number of packets per ib_post_send(), and of packets per completion */
 #define CHAIN_MAX	16
 #define SIGNAL_EVERY	8
-/* Failed connections after which senders of long packets are told the datagram MTU */
+/* Failures in a row after which senders of long packets are told the datagram MTU */
 #define TELL_AFTER	3
 
 static void tx_drop(struct kip_dev *dev, struct sk_buff *skb, enum kip_stat why)
