@@ -36,7 +36,7 @@ enum kip_msg {
 /**
  * enum kip_way - how a packet has to be sent
  * @KIP_WAY_ANY: on a connection or as a datagram (RFC 4755 7)
- * @KIP_WAY_DATAGRAM: address resolution, as a datagram only
+ * @KIP_WAY_DATAGRAM: ARP, RARP or neighbour discovery, as a datagram only
  * @KIP_WAY_NONE: not at all: this link does not carry its type
  */
 enum kip_way {
