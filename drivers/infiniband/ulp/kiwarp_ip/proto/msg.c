@@ -105,8 +105,8 @@ static bool msg_is_neighbour_discovery(const u8 *packet, unsigned int len)
  * @packet: the first octets of the packet
  * @len: number of octets at @packet; 41 are enough
  *
- * RFC 4755 7: responses of address resolution use datagrams; so do its other messages here.
- * Neighbour discovery messages with extension headers are not recognized.
+ * RFC 4755 7: responses of address resolution use datagrams; so do other messages of ARP, RARP
+ * and neighbour discovery here. Those with IPv6 extension headers are not recognized.
  *
  * Context: any.
  * Return: connection, datagram, or neither.
