@@ -42,14 +42,16 @@ struct kiw_umem;
 /**
  * enum kiw_mem_fault - why memory may not be accessed
  * @KIW_MEM_OK: it may be accessed
- * @KIW_MEM_STAG: no such STag, or not valid; registering or binding: valid already
+ * @KIW_MEM_STAG: no such STag, or not valid
  * @KIW_MEM_ASSOC: it belongs to another protection domain, or to another stream
  * @KIW_MEM_ACCESS: the right is missing, or this kind of memory does not allow it
  * @KIW_MEM_WRAP: offset plus length exceed 2^64
- * @KIW_MEM_BOUNDS: outside of the region or window
+ * @KIW_MEM_BOUNDS: outside of the region or window, or beyond the last SGE
  * @KIW_MEM_ALIGN: an atomic operation's target is not aligned to 8 bytes in memory
  * @KIW_MEM_LOST: nothing is wrong with the memory, but TCP's data cannot be read
  * @KIW_MEM_COUNT: number of the above
+ *
+ * For registering and binding, see what kiw_fast_register() and kiw_window_bind() return.
  */
 enum kiw_mem_fault {
 	KIW_MEM_OK,
@@ -65,14 +67,14 @@ enum kiw_mem_fault {
 
 /**
  * struct kiw_mr - a memory region, or the part of a window that the data path uses
- * @ib: the core's part; @ib.lkey and @ib.rkey are the STag, except for the key byte of a
- *	fast region or window, which its consumer chooses when it makes it valid
+ * @ib: in a region, the core's part; @ib.lkey and @ib.rkey are the STag, except for the key byte of
+ *	a fast region or window, which its consumer chooses when it makes it valid
  * @stag: the STag while it is valid, else 0
  * @base: tagged offset of the first byte of the memory (iova); modulo 2^64 in a window
  * @start: offset in the memory of the first byte that may be accessed: 0, except in a window
  * @length: offset in the memory of the end of the part that may be accessed; in a region, its
  *	length
- * @access: enum ib_access_flags granted, and %KIW_ACCESS_LOCAL_READ
+ * @access: enum ib_access_flags granted; in a region, also %KIW_ACCESS_LOCAL_READ
  * @windows: number of windows that are bound to the region; %KIW_MR_CLOSED: it is being
  *	deregistered or re-registered
  * @umem: pinned user pages, or NULL
@@ -177,8 +179,8 @@ void kiw_mr_done_dyn(struct kiw_mr *mr);
  * ends.
  *
  * Context: BHs off, inside @section.
- * Return: the MR, which may be accessed until kiw_mr_done(); if only another stream may use @stag,
- * an MR that kiw_mr_check() refuses; or NULL.
+ * Return: the MR, which may be accessed until kiw_mr_done() if kiw_mr_check() allows it; if only
+ * another stream may use @stag, an MR that kiw_mr_check() refuses; or NULL.
  */
 static inline struct kiw_mr *kiw_mr_use(struct kiw_mr_section *section, u32 stag)
 {
