@@ -263,7 +263,7 @@ static const enum kiw_perr mr_source_perrs[KIW_MEM_COUNT] = {
  * kiw_mr_source_perr() - error to report for memory that the peer may not read or operate on
  * @fault: the reason
  *
- * RFC 5040 7.2 for RDMA Reads, RFC 7306 8.2 for Atomic Operations.
+ * RFC 5040 7.2; RFC 7306 8.2 for the alignment.
  *
  * Context: any.
  * Return: the error for the Terminate.
