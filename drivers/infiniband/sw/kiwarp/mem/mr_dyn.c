@@ -13,9 +13,9 @@
  * is zero. Both have a full barrier in between, so either the user sees that the STag is invalid,
  * or the invalidation sees the user. A user runs with BHs off and does not sleep. After the STag
  * has become invalid, it copies at most one received segment or one batch to send. So the wait is
- * short. What an STag stands for changes only while it is invalid and has no users. A user that
- * increments the count during such a change finds the STag invalid, and decrements the count
- * without touching memory.
+ * short. What an STag stands for changes only while it is invalid and nothing touches memory by it.
+ * A user that increments the count during such a change finds the STag invalid, and decrements the
+ * count without touching memory.
  *
  * Two QPs may change one STag at the same time: both belong to its protection domain. A spinlock
  * serialises them. Its holder waits for users, and users wait for nothing, so this cannot deadlock.
