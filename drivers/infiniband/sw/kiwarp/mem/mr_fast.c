@@ -69,16 +69,16 @@ static int fast_set_page(struct ib_mr *ibmr, u64 addr)
  * @mr: a fast region; its @ib.page_size has been set
  * @sg: mapped for the device, which means kernel addresses
  * @num: number of entries in @sg
- * @offset: in: bytes to skip in the first entry; out: where to continue in the first entry that did
- *	not fit; may be NULL
+ * @offset: in: bytes to skip in the first entry; out: where to continue in the first entry that was
+ *	not mapped to its end; may be NULL
  *
  * Sets @mr->ib.iova to the tagged offset that the first byte will have for peers: its offset in its
  * page, so that peers do not learn kernel addresses. The consumer may change it until it posts the
  * registration.
  *
  * Context: any; serialised by the consumer per region.
- * Return: number of entries that fit; -EINVAL for an unsupported page size; or an error of
- * ib_sg_to_pages().
+ * Return: number of entries mapped to their ends; -EINVAL for an unsupported page size; or an error
+ * of ib_sg_to_pages().
  */
 int kiw_fast_map(struct kiw_mr *mr, struct scatterlist *sg, int num, unsigned int *offset)
 {
