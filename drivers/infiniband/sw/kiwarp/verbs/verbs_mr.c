@@ -213,7 +213,7 @@ static int mr_reattach(struct kiw_mr *mr, const struct kiw_mr *old, int flags, u
  * @virt_addr: tagged offset of the first byte (iova)
  * @access: enum ib_access_flags
  * @ibpd: protection domain, also if it does not change
- * @udata: empty
+ * @udata: has no driver-specific part
  *
  * Creates a new region with a new STag. After success the core deregisters @ibmr, which waits
  * for the users of the old region (kiw_dereg_mr()). Until then nobody can bind a window to it any
@@ -342,7 +342,7 @@ struct ib_mr *kiw_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num
  * @offset: in: bytes to skip in the first entry; out: where the rest begins; may be NULL
  *
  * Context: any.
- * Return: number of entries that fit into the region; -EINVAL: it is no region for fast
+ * Return: number of entries mapped to their ends; -EINVAL: it is no region for fast
  * registration, or its page size is not supported; or an error of the core.
  */
 int kiw_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int num, unsigned int *offset)
@@ -354,7 +354,7 @@ int kiw_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int num, unsigned 
 
 /**
  * kiw_dereg_mr() - deregister memory
- * @ibmr: of any kind; freed here
+ * @ibmr: of any kind; freed here on success
  * @udata: not used
  *
  * After success, no message in progress accesses memory by the region any more.
