@@ -177,7 +177,7 @@ int kiw_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_ud
 	if (ret)
 		goto err_number;
 	/*
-	 * Nothing below may fail: kiw_qp_uninit() raises events, and the core does not expect
+	 * Nothing below may fail: kiw_qp_uninit() may raise an event, and the core does not expect
 	 * events of a QP whose creation has failed.
 	 */
 	kiw_qp_init(qp, dev->wq);
@@ -201,7 +201,7 @@ err_count:
  * Aborts the connection if there is one. The phases, and why each may begin:
  * 1. Hide the QP from lookups. iw_cm looks up a QP and takes its reference within one spinlock
  *    section, which is an RCU read-side critical section, too. So after kiw_qp_table_hide() every
- *    caller that found the QP has a reference. The number stays allocated until the end: iw_cm
+ *    caller that still uses the QP has a reference. The number stays allocated until the end: iw_cm
  *    looks it up before the driver does, and both must find the same QP or none.
  * 2. Fail the startups that this end has initiated for the QP. kiw_qp_uninit() then ends its
  *    connection and waits for the last reference, so afterwards none of our code uses its rings
@@ -291,7 +291,7 @@ static int qp_modify_state(struct kiw_qp *qp, enum ib_qp_state state)
  *
  * Rights: rdma_cm, as long as it has no iw_cm_id, takes a QP to INIT without any rights. The
  * stock library grants none later either, not even if the consumer has registered memory for
- * the peer. So no rights in INIT means "not specified" and changes nothing: a new QP has rights
+ * the peer. So no rights in IDLE means "not specified" and changes nothing: a new QP has rights
  * with which only those of the memory regions count. Any other value is used as it is.
  *
  * Context: process; may sleep.
