@@ -213,7 +213,7 @@ static int uapi_check(struct kiw_device *dev, struct ib_udata *udata, size_t res
 /**
  * kiw_uapi_check_none() - check a call for which the driver defines no request and no response
  * @dev: the device
- * @udata: the request, or NULL for a kernel consumer
+ * @udata: the request, or NULL: there is none
  *
  * Context: process; may sleep.
  * Return: 0, or -EINVAL: the request is not all zeroes, or cannot be read.
