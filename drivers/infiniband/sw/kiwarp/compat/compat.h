@@ -20,7 +20,7 @@
  */
 #define KIW_KERNEL_SINCE(a, b, c) (KERNEL_VERSION(a, b, c) <= LINUX_VERSION_CODE)
 
-/* Since 6.10 __string() remembers the source, and __assign_str() does not take it any more */
+/* Since 6.10 __assign_str() does not take the source any more */
 #ifdef KIW_HAS_ASSIGN_STR_DST
 #define kiw_compat_assign_str(dst, src) \
 	do { \
