@@ -35,7 +35,7 @@
 # 1 "KIW_HAS_NOTHING"
 static void probe_nothing(void) { kiw_compat_no_such_function(); }
 
-/* 6.10: __string() remembers the source, which __assign_str() does not take any more */
+/* 6.10: __assign_str() does not take the source any more */
 # 1 "KIW_HAS_ASSIGN_STR_DST"
 static const char probe_assign_str[] = PROBE_TEXT(__assign_str(dst));
 
