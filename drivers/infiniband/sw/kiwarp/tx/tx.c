@@ -11,7 +11,7 @@
  * peer's RDMA Reads and Atomic Operations take turns.
  *
  * Context: socket lock held, BHs off, unless a function says otherwise; &struct kiw_tx is protected
- * by the socket lock or, without a stream, by the QP's mutex.
+ * by the socket lock or, without a socket, by the QP's mutex.
  */
 #include "tx.h"
 
@@ -570,8 +570,8 @@ static u32 tx_batch_size(struct kiw_qp *qp, u32 full)
 }
 
 /*
- * Does the rest of the current message fit into one segment, and is nothing else queued? Adding
- * this segment to the batch saves a call of TCP, if the batch may have several segments.
+ * Does the rest of the current message fit into one segment, apart from markers, and is nothing
+ * else queued? Adding it to the batch saves a call of TCP, if the batch may have several segments.
  */
 static bool tx_is_rest(struct kiw_qp *qp, u32 full)
 {

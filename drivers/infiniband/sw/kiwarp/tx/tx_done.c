@@ -91,7 +91,7 @@ static bool tx_is_of_queue(const struct kiw_pend *pend, u32 qn)
 				     pend->op == KIW_WR_WRITE_IMM);
 }
 
-/* The work request that was sent as message @msn of a queue, unless it has completed. */
+/* The work request that was built to its end as message @msn of a queue and has not completed. */
 static struct kiw_pend *tx_find_msn(struct kiw_qp *qp, u32 qn, u32 msn)
 {
 	struct kiw_pend_ring *ring = &qp->tx.pend;
@@ -132,10 +132,10 @@ static struct kiw_pend *tx_find_oldest(struct kiw_qp *qp, bool is_read)
  * @term: the peer's Terminate
  * @status: status of its completion, which is posted by the flush
  *
- * If the Terminate quotes a header with an MSN, the work request is the one that was sent with that
- * MSN. If there is none, or it has completed, and the Terminate quotes a Read Request, the work
- * request is the oldest unfinished Read. If that does not apply, or there is no such Read, it is
- * the oldest unfinished one of any kind. If there is none either, nothing happens.
+ * If the Terminate quotes a header with an MSN, the work request is the one that was built to its
+ * end with that MSN. If there is none, or it has completed, and the Terminate quotes a Read
+ * Request, the work request is the oldest unfinished Read. If that does not apply, or there is no
+ * such Read, it is the oldest unfinished one of any kind. If there is none either, nothing happens.
  *
  * Context: socket lock held, BHs off.
  */

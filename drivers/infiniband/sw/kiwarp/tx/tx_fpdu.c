@@ -46,10 +46,10 @@ static u32 tx_payload(const struct kiw_qp *qp, u32 ddp_hdr_len, u32 offset, u32 
 }
 
 /*
- * The number of FPDUs to write at once: as many of @room->octets bytes as fit into @room and into
- * @space bytes, but without the message's last FPDU, and at least one. @left is the payload that
- * the message has left, in bytes. The other FPDUs may have one marker less than the first, and more
- * payload instead.
+ * The number of FPDUs to write at once: at most as many of @room->octets bytes as fit into @room
+ * and into @space bytes, but without the message's last FPDU, and at least one. @left is the
+ * payload that the message has left, in bytes. The other FPDUs may have one marker less than the
+ * first, and more payload instead.
  */
 static u32 tx_count(const struct kiw_tx_fpdu *fpdu, u32 left, const struct kiw_tx_room *room,
 		    u32 space)
@@ -264,7 +264,7 @@ bool kiw_tx_end_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_tx_
  * @qp: the QP
  * @opcode: &enum kiw_rdmap_opcode
  * @data: payload
- * @len: length of @data in bytes; fits into any segment
+ * @len: length of @data in bytes; with the DDP header at most %KIW_MULPDU_MIN
  *
  * Context: socket lock held, BHs off, within the engine's MR table section.
  * Return: false: no memory, or the batch cannot take another fragment.
