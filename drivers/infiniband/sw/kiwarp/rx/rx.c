@@ -15,7 +15,7 @@
  * rx_follow.c, which checks only what can have changed.
  *
  * Context: socket lock held, BHs off, unless a function says otherwise; &struct kiw_rx is protected
- * by the socket lock or, without a stream, by the QP's mutex.
+ * by the socket lock or, without a socket, by the QP's mutex.
  */
 #include "rx.h"
 

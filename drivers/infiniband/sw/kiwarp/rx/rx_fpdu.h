@@ -24,8 +24,8 @@
  * @extent: length of the FPDU
  * @seg: header of the FPDU, decoded and checked; before the first FPDU of a run, its @last is true
  * @head_len: bytes in @head, at most %KIW_FPDU_HDR_MAX
- * @head: beginning of the FPDU without markers; a copy, so that the bytes that were checked are the
- *	bytes that are used
+ * @head: beginning of the FPDU without markers, after kiw_rx_continues() only its header; a copy,
+ *	so that the bytes that were checked are the bytes that are used
  *
  * The position of the FPDU is that of the run. A run has one instance for all of its FPDUs, because
  * kiw_rx_continues() compares each with the previous one.
