@@ -16,7 +16,7 @@
  *  - The QP of a kernel consumer may be used by a kernel thread. In a process, it may be used only
  *    for the rdma_cm_id that it was created for (rdma_create_qp()).
  *
- * A QP that the caller may not use is treated as if its number did not exist.
+ * For a QP that it may not use, a caller gets the same error as for a number that does not exist.
  *
  * Network namespaces are checked as well (kiw_caller_net()): an rdma_cm_id belongs to one. If that
  * is not the namespace of this device's netdev, cm/cm.c refuses a connection, and cm/cm_listen.c

@@ -98,7 +98,7 @@ struct kiw_conn_params {
  * @rq: receive queue, unless @srq
  * @user_sq: user ABI: mmap entry of the send ring
  * @user_rq: user ABI: mmap entry of the receive ring
- * @is_user: a process has the rings mapped
+ * @is_user: the QP of a process, which maps the rings
  * @is_memalloc: if it connects, its stream may use the kernel's memory reserves
  * @has_rfc7306: its queues have room for immediate data and atomics
  * @sig_all: every send WR is signaled
@@ -112,7 +112,7 @@ struct kiw_conn_params {
  *	posted in ERROR
  * @close_timer: limits how long an orderly close may take
  * @bh: runs both engines when the caller cannot run them itself
- * @doorbell: coalesces the doorbells of a process that has the rings mapped
+ * @doorbell: coalesces the doorbells of a process
  * @mutex: serialises connecting, starting, resetting and @work; protects changes of @ks, @conn,
  *	@sweep_ms, @has_left_srq and @is_ending; taken before the socket lock
  * @ks: the stream; set by kiw_qp_connect(), cleared when that fails and when the QP is reset to
@@ -185,7 +185,7 @@ struct kiw_qp {
 	/* Connections being made: the device's @startups_lock */
 	struct list_head startups;
 
-	/* Both engines: the socket lock or, without a stream, @mutex */
+	/* Both engines: the socket lock or, without a socket, @mutex */
 	u32 term;
 	u8 fault_event;
 	bool gave_way;
