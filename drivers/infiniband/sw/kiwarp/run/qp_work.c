@@ -375,7 +375,7 @@ static void qp_set_extended(struct kiw_qp *qp)
 	spin_unlock_irq(&qp->sq.lock);
 }
 
-/* The engines use STags for the new stream; what was limited to the previous one is not valid. */
+/* The engines use STags for the new stream; those limited to the previous one are refused. */
 static void qp_number_stream(struct kiw_qp *qp)
 {
 	u64 stream = kiw_mr_new_stream(qp->mrs);
