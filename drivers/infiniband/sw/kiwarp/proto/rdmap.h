@@ -44,8 +44,8 @@ struct kiw_untagged_rx {
  * @solicited: it asks for an event
  * @invalidate: it carries an STag to invalidate
  * @more: data after RDMAP's own header is tolerated
- * @hdr_len: length of RDMAP's own header, which then is the whole message; 0: the payload
- *	belongs to the consumer
+ * @hdr_len: length of RDMAP's own header, which, except with @more, is the whole message; 0: the
+ *	payload belongs to the consumer
  */
 struct kiw_rdmap_row {
 	bool tagged;
