@@ -26,8 +26,8 @@
 #include "verbs/uapi_siw.h"
 
 /*
- * Can the name be a directory in sysfs and a word in a command? Of such names, the core itself
- * refuses only those with '%' and the empty one, and silently turns '/' into '!'.
+ * Can the name be a directory in sysfs and a word in a command? Of the names refused here, the core
+ * itself refuses only those with '%' and the empty one, and silently turns '/' into '!'.
  */
 static bool netlink_is_good_name(const char *name)
 {
