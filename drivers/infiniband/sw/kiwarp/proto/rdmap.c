@@ -36,7 +36,7 @@ const struct kiw_rdmap_row kiw_rdmap_rows[KIW_RDMAP_ROWS] = {
  *
  * RFC 5040 4.2: Read Request and Terminate consist of a header, and the shortest MULPDU
  * of RFC 5044 can hold it, so they arrive as one segment: offset 0, last. The buffer of
- * a Read Request is as long as its header; a longer one is a "message too long" of RFC
+ * a Read Request is as long as its header; a longer segment is a "message too long" of RFC
  * 5041 7.2. A Terminate may be longer than those we know: the rest is ignored. For a truncated
  * header the RFCs define no code. The messages of RFC 7306 are headers, too, and an Immediate Data
  * has exactly 8 octets (6.3). An Atomic Response may be longer, because the RFC contradicts itself

@@ -53,7 +53,7 @@ enum kiw_tx_kind {
  * @pend: work requests that were started and have not completed, in order
  * @orq: outstanding RDMA Reads and Atomic Operations of this end
  * @inq: RDMA Reads and Atomic Operations of the peer
- * @msn: next message sequence number of each untagged queue
+ * @msn: sequence number of the current or next message of each untagged queue
  * @rtr: kind of RTR that is still to be sent, 0: none
  * @has_wqe: @wqe is current, or waits: see tx_wqe_waits()
  * @has_source: @source has been set up for the current message and the batch being built
