@@ -58,7 +58,7 @@ def rules(version):
     yield r"kiw_compat_(?:create_cq|dmabuf)_arg", "struct uverbs_attr_bundle"
     yield r"kiw_compat_cq_udata\(arg\)", "arg ? &arg->driver_udata : NULL"
     yield r"kiw_compat_dmabuf_udata\(arg\)", "&arg->driver_udata"
-    yield r"; compat/verbs\.h defines the third argument's type", ""
+    yield r"; compat/verbs\.h defines the kiw_compat_ types", ""
     yield r"\tkiw_compat_fill_res_srq\(.*\);\n", ""
     yield (r"(\t\.fill_res_qp_entry = .*\n)",
            r"\1\t.fill_res_srq_entry = kiw_fill_res_srq_entry,\n")
