@@ -188,8 +188,8 @@ static void txbuf_advance(struct kiw_txbuf *buf, u32 len)
  * @is_last: as in kiw_sock_send_pages()
  *
  * Context: socket lock held, BHs off.
- * Return: 0: TCP has taken all of it; -EAGAIN: it takes no more for now; another -errno: the stream
- * is broken.
+ * Return: 0: TCP has taken all of it; -EAGAIN: it has no room or memory for the rest; another
+ * -errno: the stream is broken.
  */
 int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks, bool is_last)
 {
