@@ -137,6 +137,7 @@ guest() {
 	case $kernel in uml) ;; *) slow=3 ;; esac
 	cp "$HERE/installed" "$WORK/$name"
 	cat "$KIW_TOP/VERSION" >"$WORK/$name/version"
+	cp "$KIW_TOP/Documentation/tracing.rst" "$WORK/$name"
 	rm -rf "$out"
 	KIW_ROOT=$root "$KIW_VM/run.sh" --kernel "$kernel" --mem 3072 --timeout $((2400 * slow)) \
 		--job "$WORK/$name" --env KIW_INIT=systemd --env "KIW_SLOW=$slow" --out "$out" "$@" \
