@@ -299,7 +299,7 @@ report_coverage() {
 }
 
 run_one() {
-	local rc=0
+	local rc=0 start=$SECONDS
 
 	# Not in a condition: there `set -e` would not hold inside the check.
 	set +e
@@ -307,6 +307,7 @@ run_one() {
 	rc=$?
 	set -e
 	echo "$rc" >"$work/$1.rc"
+	echo "$((SECONDS - start)) s ${names[$1]}" >"$work/$1.time"
 }
 
 # run_group GROUP - its checks, one after the other
@@ -421,6 +422,7 @@ main() {
 	for number in "${!names[@]}"; do
 		report "$number"
 	done
+	sort -rn "$work"/*.time | head -n 5 | sed 's/^/# /'
 	echo "$passed passed, $failed failed, $skipped skipped"
 	[ "$failed" = 0 ]
 }
