@@ -148,24 +148,38 @@ kernel_kbuild() {
 			CONFIG_INFINIBAND_USER_ACCESS=m CONFIG_INFINIBAND_VIRT_DMA=y "${@:2}" 2>&1
 }
 
-# Kernels that cannot be are refused in words, by compat/Kbuild; usual ones are not.
+# Kernels that cannot be are refused by compat/Kbuild, which says why; usual ones are not.
 check_refused() {
-	local refusing=drivers/infiniband/sw/kiwarp/compat/Kbuild what said rc=0
+	local refusing=drivers/infiniband/sw/kiwarp/compat/Kbuild what why said rc=0
 
 	[ -f "$root/$refusing" ] || return 0
 	for what in 6.1 6.12 7.0 "7.99 KIWARP_NEW_KERNEL=y"; do
 		# shellcheck disable=SC2086 # words
 		kernel_kbuild $what || rc=1
 	done
-	for what in 2.6 5.15 6.0 7.99 8.0 10.1 "6.12 CONFIG_INET=" "6.12 CONFIG_INFINIBAND=" \
-		"6.12 CONFIG_HIGHMEM=y" "6.12 CONFIG_PREEMPT_RT=y" "6.12 CONFIG_ARM=y" \
-		"6.12 CONFIG_MIPS=y" "6.12 CONFIG_ARCH_HAS_CPU_CACHE_ALIASING=y"; do
+	while IFS='|' read -r what why; do
 		# shellcheck disable=SC2086 # words
-		if said=$(kernel_kbuild $what) || [[ $said != *"kiwarp cannot be built for Linux "* ]]; then
+		if said=$(kernel_kbuild $what) ||
+			[[ $said != *"kiwarp cannot be built for Linux "*": "*"$why"* ]]; then
 			echo "Linux $what is not refused: $said"
 			rc=1
 		fi
-	done
+	done <<-'END'
+	2.6|needs Linux
+	5.15|needs Linux
+	6.0|needs Linux
+	7.99|knows kernels up to
+	8.0|knows kernels up to
+	10.1|knows kernels up to
+	6.12 CONFIG_INET=|lacks CONFIG_INET.
+	6.12 CONFIG_INFINIBAND=|lacks CONFIG_INFINIBAND.
+	6.12 CONFIG_INFINIBAND_VIRT_DMA=|lacks CONFIG_INFINIBAND_VIRT_DMA.
+	6.12 CONFIG_HIGHMEM=y CONFIG_INFINIBAND_VIRT_DMA=|without HIGHMEM
+	6.12 CONFIG_PREEMPT_RT=y|PREEMPT_RT
+	6.12 CONFIG_ARM=y|caches do not alias
+	6.12 CONFIG_MIPS=y|caches do not alias
+	6.12 CONFIG_ARCH_HAS_CPU_CACHE_ALIASING=y|caches do not alias
+	END
 	return "$rc"
 }
 
