@@ -12,7 +12,8 @@
 #              again. Parts can run at the same time.
 #   --report   runs nothing, and reports what is in DIR, which must be of the modules of this tree
 #   --compare  fails if a file is below its floor in scripts/coverage/floor
-#   --record   writes scripts/coverage/floor and Documentation/coverage.rst
+#   --record   writes scripts/coverage/floor and Documentation/coverage.rst, unless KUnit, system
+#              tests or pairs are missing in DIR
 # Without --compare and --record, no floor is checked: it only matters that the tests pass.
 
 set -u
@@ -41,7 +42,7 @@ PART=
 ONLY_REPORT=
 TESTS=()
 
-usage() { sed -n '4,17s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '4,18s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 options() {
 	while [ $# -gt 0 ]; do
@@ -90,7 +91,7 @@ collect() {
 ran() {
 	local what=$1 failed=''
 	shift
-	if [ -n "$PART" ] && grep -q -x -e "$what" -e "$what (with failures)" "$OUT/of" 2>/dev/null; then
+	if [ -n "$PART" ] && has "$what"; then
 		echo "done before: $what"
 		return
 	fi
@@ -138,17 +139,32 @@ start() {
 	trap 'rm -rf "$RUN"' EXIT
 }
 
-# all_parts: of tests that were run in parts, none is missing.
+# has WHAT: these tests have been run.
+has() { grep -q -x -e "$1" -e "$1 (with failures)" "$OUT/of" 2>/dev/null; }
+
+# all_parts: all system tests have been run, at once or as all parts of some number.
 all_parts() {
-	local parts i status=0
+	local parts i lacks=''
+	! has "all system tests" || return 0
 	while read -r parts; do
+		lacks=''
 		for ((i = 1; i <= parts; i++)); do
-			grep -q "^system tests, part $i/$parts" "$OUT/of" && continue
-			note "part $i/$parts is missing"
-			status=1
+			has "system tests, part $i/$parts" || lacks+=" $i/$parts"
 		done
-	done < <(sed -n 's/^system tests, part .*\/\([0-9]*\).*/\1/p' "$OUT/of" | sort -u)
-	return $status
+		[ -n "$lacks" ] || return 0
+		note "missing: parts$lacks of the system tests"
+	done < <(sed -n 's/^system tests, part .*\/\([0-9]*\).*/\1/p' "$OUT/of" 2>/dev/null | sort -u)
+	[ -n "$lacks" ] || note "missing: all system tests"
+	return 1
+}
+
+# is_all: all that there is has been run.
+is_all() {
+	local status=0 what
+	for what in KUnit "pairs: ${PAIRS[*]}"; do
+		has "$what" || { note "missing: $what"; status=1; }
+	done
+	all_parts && return $status
 }
 
 # report: prints, compares and records what is in DIR; its status says whether that went well.
@@ -157,7 +173,7 @@ report() {
 	local status=0
 	mapfile -t counts < <(find "$OUT/counts" -mindepth 1 -maxdepth 1)
 	[ "${#counts[@]}" -gt 0 ] || die "no guest has left any counts"
-	[ -z "$RECORD" ] || all_parts || die "not recorded"
+	[ -z "$RECORD" ] || is_all || die "not recorded"
 	[ -z "$RECORD" ] || REPORT+=(--record "$(sort -u "$OUT/of" | paste -sd';' | sed 's/;/; /g')")
 	PYTHONDONTWRITEBYTECODE=1 "$HERE/report.py" --notes "$MODS/gcno" --info "$OUT/info" "${REPORT[@]}" "${counts[@]}" || status=1
 	[ -z "$HTML" ] || html || status=1
@@ -174,6 +190,8 @@ html() {
 main() {
 	local MODS FAILED='' status=0
 	options "$@"
+	# Before the build, which takes a while
+	if [ -n "$ONLY_REPORT" ] && [ -n "$RECORD" ]; then is_all || die "not recorded"; fi
 	need_packages gcc rsync || die "packages missing"
 	MODS=$("$KIW_VM/build.sh" "$KERNEL") || die "the build failed"
 	start

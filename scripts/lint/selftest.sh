@@ -413,6 +413,25 @@ floor "$driver/main.c 10 9 4 4 90 100"
 sed -i 's/ 9\/10/10\/10/' "$work/tree/Documentation/coverage.rst"
 bad "coverage" "coverage.rst:1: is not what" "a page with other figures than those recorded"
 
+# unrecorded MISSING DESCRIPTION WHAT... - a measurement of WHAT gives no record
+unrecorded() {
+	local rc=1 missing=$1 about=$2
+	mkdir -p "$work/measured"
+	printf '%s\n' "${@:3}" >"$work/measured/of"
+	"$top/scripts/coverage/run.sh" --out "$work/measured" --report --record >"$work/out" 2>&1 ||
+		{ grep -q -e "missing: $missing" "$work/out" && grep -q "not recorded" "$work/out" && rc=0; }
+	result "$rc" "coverage: $about"
+}
+
+pairs=$(sed -n 's/^PAIRS=(\(.*\))$/pairs: \1/p' "$top/scripts/coverage/run.sh")
+unrecorded KUnit "no record without KUnit" "all system tests" "$pairs"
+unrecorded "$pairs" "no record without pairs" KUnit "all system tests (with failures)"
+unrecorded "$pairs" "no record with other pairs" KUnit "all system tests" "pairs: 015"
+unrecorded "all system tests" "no record of single tests" KUnit "120 220" "$pairs"
+unrecorded "parts 2/2 of" "no record without a part" KUnit "system tests, part 1/2" "$pairs"
+unrecorded "parts 2/3 of" "no record of parts of different numbers" KUnit "$pairs" \
+	"system tests, part 1/3" "system tests, part 3/3" "system tests, part 2/4"
+
 # map LINE - of the tests of mutants; there is one test
 map() {
 	mkdir -p "$work/tree/scripts/mutants" "$work/tree/scripts/selftests/group"
