@@ -2,7 +2,7 @@
 /*
  * Which packets kiwarp_ip takes for segments of its own connections: by their addresses and ports,
  * or by those of the socket that they come from. Sockets are fakes with only the fields that are
- * looked at.
+ * looked at, and network namespaces are addresses that are only compared.
  */
 #include "../drivers/infiniband/ulp/kiwarp_ip/loop.c"
 #include "../drivers/infiniband/ulp/kiwarp_ip/sockaddr.c"
@@ -16,7 +16,9 @@
 #define OWN_IPV4	0x0a4d0001
 #define OTHER_IPV4	0x0a4d0002
 #define OTHER_PORT	40000
+#define PEER_PORT	64000
 #define PORTS		(2 * sizeof(__be16))
+#define NET		(&init_net)
 
 static const u8 own_gid6[16] = { 0xfd, 0x77, [15] = 1 };
 static const u8 other_gid6[16] = { 0xfd, 0x77, [15] = 2 };
@@ -118,7 +120,7 @@ static bool is_own(struct kunit *test, const struct packet *p, struct sock *sk)
 	else
 		own_ipv4(lladdr);
 	skb->sk = sk;
-	ret = kip_loop_is_own(skb, lladdr);
+	ret = kip_loop_is_own(skb, lladdr, NET);
 	skb->sk = NULL;
 	kfree_skb(skb);
 	return ret;
@@ -215,11 +217,14 @@ static struct sock *make_sock(struct kunit *test, int family)
 	sk->sk_protocol = IPPROTO_TCP;
 	sk->sk_num = OWN_PORT;
 	sk->sk_dport = htons(OTHER_PORT);
-	if (family == AF_INET)
+	if (family == AF_INET) {
 		sk->sk_rcv_saddr = htonl(OWN_IPV4);
+		sk->sk_daddr = htonl(OTHER_IPV4);
+		return sk;
+	}
 #if IS_ENABLED(CONFIG_IPV6)
-	else
-		memcpy(&sk->sk_v6_rcv_saddr, own_gid6, sizeof(own_gid6));
+	memcpy(&sk->sk_v6_rcv_saddr, own_gid6, sizeof(own_gid6));
+	memcpy(&sk->sk_v6_daddr, other_gid6, sizeof(other_gid6));
 #endif
 	return sk;
 }
@@ -282,6 +287,91 @@ static void the_header_counts_whatever_the_socket(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, is_own(test, &p, sk));
 }
 
+/* A segment of a connection that this end has made to a node with another port */
+static struct packet to_peer(void)
+{
+	struct packet p = own_packet();
+
+	p.sport = OTHER_PORT;
+	p.dport = PEER_PORT;
+	return p;
+}
+
+static void add_peer(struct kip_loop_end *end, const struct net *net, const u8 *gid6)
+{
+	u8 lladdr[KIP_ADDR_LEN];
+	u8 gid[16];
+
+	kip_addr_gid_of_ipv4(gid, htonl(OTHER_IPV4));
+	kip_addr_make(lladdr, PEER_PORT, gid6 ?: gid, KIP_ADDR_RC);
+	kip_loop_add(end, net, lladdr);
+}
+
+static void segments_to_another_port_are_recognized(struct kunit *test)
+{
+	struct kip_loop_end first = { }, second = { };
+	struct packet p = to_peer();
+
+	KUNIT_EXPECT_FALSE(test, is_own(test, &p, NULL));
+	add_peer(&first, NET, NULL);
+	KUNIT_EXPECT_TRUE(test, is_own(test, &p, NULL));
+	p.dport = PEER_PORT + 1;
+	KUNIT_EXPECT_FALSE(test, is_own(test, &p, NULL));
+	p = to_peer();
+	p.saddr = OTHER_IPV4;
+	KUNIT_EXPECT_FALSE(test, is_own(test, &p, NULL));
+	/* A connection that is given up, and the one that follows it */
+	p = to_peer();
+	add_peer(&second, NET, NULL);
+	kip_loop_del(&first);
+	KUNIT_EXPECT_TRUE(test, is_own(test, &p, NULL));
+	kip_loop_del(&second);
+	KUNIT_EXPECT_FALSE(test, is_own(test, &p, NULL));
+	kip_loop_del(&second);
+}
+
+static void connections_of_other_namespaces_do_not_count(struct kunit *test)
+{
+	struct kip_loop_end end = { };
+	const struct packet p = to_peer();
+
+	add_peer(&end, NULL, NULL);
+	KUNIT_EXPECT_FALSE(test, is_own(test, &p, NULL));
+	kip_loop_del(&end);
+}
+
+static void connections_over_ipv6_count(struct kunit *test)
+{
+	struct kip_loop_end end = { };
+	struct packet p = to_peer();
+
+	p.saddr6 = own_gid6;
+	add_peer(&end, NET, other_gid6);
+	KUNIT_EXPECT_TRUE(test, is_own(test, &p, NULL));
+	p.saddr6 = NULL;
+	KUNIT_EXPECT_FALSE(test, is_own(test, &p, NULL));
+	kip_loop_del(&end);
+}
+
+static void behind_a_tunnel_the_socket_tells_another_port(struct kunit *test)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	const struct packet p = tunnelled();
+	unsigned int i;
+
+	for (i = 0; i < (IS_ENABLED(CONFIG_IPV6) ? 2 : 1); i++) {
+		struct sock *sk = make_sock(test, families[i]);
+		struct kip_loop_end end = { };
+
+		sk->sk_num = OTHER_PORT;
+		sk->sk_dport = htons(PEER_PORT);
+		KUNIT_EXPECT_FALSE(test, is_own(test, &p, sk));
+		add_peer(&end, NET, families[i] == AF_INET ? NULL : other_gid6);
+		KUNIT_EXPECT_TRUE(test, is_own(test, &p, sk));
+		kip_loop_del(&end);
+	}
+}
+
 static struct kunit_case kip_loop_cases[] = {
 	KUNIT_CASE(either_port_tells),
 	KUNIT_CASE(only_the_own_address_counts),
@@ -294,6 +384,10 @@ static struct kunit_case kip_loop_cases[] = {
 	KUNIT_CASE(only_full_sockets_of_tcp_tell),
 	KUNIT_CASE(sockets_of_ipv6_tell),
 	KUNIT_CASE(the_header_counts_whatever_the_socket),
+	KUNIT_CASE(segments_to_another_port_are_recognized),
+	KUNIT_CASE(connections_of_other_namespaces_do_not_count),
+	KUNIT_CASE(connections_over_ipv6_count),
+	KUNIT_CASE(behind_a_tunnel_the_socket_tells_another_port),
 	{}
 };
 

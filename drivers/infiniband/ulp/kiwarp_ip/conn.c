@@ -50,7 +50,8 @@ static void conn_reap(struct work_struct *work)
 		kip_netns_drop(conn->net);
 		rdma_destroy_id(conn->id);
 	}
-	kfree(conn);
+	kip_loop_del(&conn->far);
+	kfree_rcu(conn, rcu);
 }
 
 static struct kip_conn *conn_alloc(struct kip_dev *dev, enum kip_role role)
@@ -243,6 +244,7 @@ struct kip_conn *kip_conn_resolve(struct kip_dev *dev, const u8 *lladdr)
 
 	if (IS_ERR(conn))
 		return conn;
+	kip_loop_add(&conn->far, dev->net, lladdr);
 	kip_sockaddr_of(&dst, lladdr);
 	/* In both address families the port directly follows the family */
 	src.v4.sin_port = 0;

@@ -5,6 +5,7 @@
 
 #include <linux/bits.h>
 #include <linux/list.h>
+#include <linux/rcupdate.h>
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -12,6 +13,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
+#include "loop.h"
 #include "proto/credit.h"
 #include "proto/rxplan.h"
 #include "proto/wire.h"
@@ -113,6 +115,8 @@ struct kip_tx_control {
  * @entry: entry in the interface's list of connections
  * @event_entry: entry in the interface's list of events
  * @events: pending %KIP_CE_ bits
+ * @far: the far end, if this one has made the connection
+ * @rcu: frees the structure after a grace period
  * @reap: work item that frees everything
  * @pdata: private data of the peer's last message; the rdma_cm event handler writes it before it
  *	records the event to which it belongs
@@ -159,6 +163,8 @@ struct kip_conn {
 	struct list_head entry;
 	struct list_head event_entry;
 	unsigned int events;
+	struct kip_loop_end far;
+	struct rcu_head rcu;
 	struct work_struct reap;
 	u8 pdata[KIP_PDATA_ROOM];
 	unsigned int pdata_len;

@@ -5,16 +5,24 @@
  * If the route to a peer leads through the interface itself, the TCP segments of the connection to
  * that peer arrive here. TCP usually sends them with its socket locked, and a software driver may
  * lock the same socket to post, so such a segment must not be posted. It is recognised by its
- * source address and ports, or by those of the socket that sent it, as a tunnel may have wrapped
- * the segment. One of the ports must be that of the interface, so segments to a peer that listens
- * on another port are not recognised. A segment from another socket, such as TCP's control socket,
- * or from none is not recognised inside a tunnel, in a later fragment, or behind IPv6 extension
- * headers.
+ * addresses and ports, or by those of the socket that sent it, as a tunnel may have wrapped the
+ * segment. It comes from the interface's address below, and either one of its ports is that of the
+ * interface, or it goes to a node to which this end has made a connection: that node may listen on
+ * another port. A segment from another socket, such as TCP's control socket, or from none is not
+ * recognised inside a tunnel, in a later fragment, or behind IPv6 extension headers. Nor is one of
+ * a connection whose ports the port mapper has chosen.
+ *
+ * Owns: the table of these nodes, common to all interfaces. A connection is in it until it is
+ * freed, because TCP also sends when the interface has given the connection up.
  */
 #include "loop.h"
 
+#include <linux/hashtable.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <linux/jhash.h>
+#include <linux/rculist.h>
+#include <linux/spinlock.h>
 #include <net/inet_sock.h>
 #include <net/ip.h>
 
@@ -22,28 +30,89 @@
 #include "proto/msg.h"
 #include "sockaddr.h"
 
+/* Far ends of connections that this end has made; read under RCU */
+static DEFINE_HASHTABLE(loop_ends, 8);
+static DEFINE_SPINLOCK(loop_lock);
+
 /**
- * struct loop_flow - where a TCP segment comes from
+ * struct loop_flow - addresses and ports of a TCP segment
  * @from: source address
+ * @to: destination address
  * @sport: source port
  * @dport: destination port
  */
 struct loop_flow {
 	union kip_sockaddr from;
+	union kip_sockaddr to;
 	__be16 sport;
 	__be16 dport;
 };
+
+static u32 loop_hash(const u8 *lladdr)
+{
+	return jhash(lladdr + 1, KIP_ADDR_LEN - 1, 0);
+}
+
+/**
+ * kip_loop_add() - recognise segments to a node from now on
+ * @end: zeroed
+ * @net: network namespace of the connection
+ * @lladdr: link-layer address of the node
+ *
+ * Context: process.
+ */
+void kip_loop_add(struct kip_loop_end *end, const struct net *net, const u8 *lladdr)
+{
+	end->net = net;
+	kip_addr_key(end->lladdr, lladdr);
+	spin_lock_bh(&loop_lock);
+	hash_add_rcu(loop_ends, &end->node, loop_hash(end->lladdr));
+	spin_unlock_bh(&loop_lock);
+}
+
+/**
+ * kip_loop_del() - undo kip_loop_add()
+ * @end: freed after a grace period at the earliest; if it was never added, nothing happens
+ *
+ * Context: process.
+ */
+void kip_loop_del(struct kip_loop_end *end)
+{
+	spin_lock_bh(&loop_lock);
+	hash_del_rcu(&end->node);
+	spin_unlock_bh(&loop_lock);
+}
+
+static bool loop_is_end(const struct net *net, const u8 *lladdr)
+{
+	const struct kip_loop_end *end;
+	bool found = false;
+
+	rcu_read_lock();
+	hash_for_each_possible_rcu(loop_ends, end, node, loop_hash(lladdr)) {
+		found = end->net == net && kip_addr_same(end->lladdr, lladdr);
+		if (found)
+			break;
+	}
+	rcu_read_unlock();
+	return found;
+}
 
 static bool loop_flow_of_sock(struct loop_flow *flow, const struct sock *sk)
 {
 	if (!sk || !sk_fullsock(sk) || sk->sk_protocol != IPPROTO_TCP)
 		return false;
 	flow->from.sa.sa_family = sk->sk_family;
-	if (sk->sk_family == AF_INET)
+	flow->to.sa.sa_family = sk->sk_family;
+	if (sk->sk_family == AF_INET) {
 		flow->from.v4.sin_addr.s_addr = sk->sk_rcv_saddr;
+		flow->to.v4.sin_addr.s_addr = sk->sk_daddr;
+	}
 #if IS_ENABLED(CONFIG_IPV6)
-	else if (sk->sk_family == AF_INET6)
+	if (sk->sk_family == AF_INET6) {
 		flow->from.v6.sin6_addr = sk->sk_v6_rcv_saddr;
+		flow->to.v6.sin6_addr = sk->sk_v6_daddr;
+	}
 #endif
 	flow->sport = htons(sk->sk_num);
 	flow->dport = sk->sk_dport;
@@ -78,6 +147,8 @@ static bool loop_flow_of_packet(struct loop_flow *flow, const struct sk_buff *sk
 			return false;
 		flow->from.v4.sin_family = AF_INET;
 		flow->from.v4.sin_addr.s_addr = v4->saddr;
+		flow->to.v4.sin_family = AF_INET;
+		flow->to.v4.sin_addr.s_addr = v4->daddr;
 		return loop_flow_of_ports(flow, skb, at + v4->ihl * 4);
 	case ETH_P_IPV6:
 		v6 = skb_header_pointer(skb, at, sizeof(room6), &room6);
@@ -85,38 +156,46 @@ static bool loop_flow_of_packet(struct loop_flow *flow, const struct sk_buff *sk
 			return false;
 		flow->from.v6.sin6_family = AF_INET6;
 		flow->from.v6.sin6_addr = v6->saddr;
+		flow->to.v6.sin6_family = AF_INET6;
+		flow->to.v6.sin6_addr = v6->daddr;
 		return loop_flow_of_ports(flow, skb, at + sizeof(room6));
 	default:
 		return false;
 	}
 }
 
-static bool loop_flow_is_own(const struct loop_flow *flow, const u8 *own)
+static bool loop_flow_is_own(struct loop_flow *flow, const u8 *own, const struct net *net)
 {
 	const u16 port = kip_addr_qpn(own);
 	union kip_sockaddr local;
+	u8 lladdr[KIP_ADDR_LEN];
 
-	if (ntohs(flow->sport) != port && ntohs(flow->dport) != port)
-		return false;
 	kip_sockaddr_of(&local, own);
-	return kip_sockaddr_same_ip(&flow->from, &local);
+	if (!kip_sockaddr_same_ip(&flow->from, &local))
+		return false;
+	if (ntohs(flow->sport) == port || ntohs(flow->dport) == port)
+		return true;
+	/* In both address families the port directly follows the family */
+	flow->to.v4.sin_port = flow->dport;
+	return kip_sockaddr_lladdr(lladdr, &flow->to.sa, 0) && loop_is_end(net, lladdr);
 }
 
 /**
  * kip_loop_is_own() - tell whether a packet is a segment of one of the interface's connections
  * @skb: packet, beginning with the wire header
  * @own: link-layer address of the interface
+ * @net: network namespace of the underlay
  *
- * Context: any.
- * Return: whether it is recognised as a TCP segment from the interface's address below, from or to
- * its port.
+ * Context: any with interrupts enabled.
+ * Return: whether it is recognised as a TCP segment from the interface's address below, either from
+ * or to its port, or to a node for which kip_loop_add() was called.
  */
-bool kip_loop_is_own(const struct sk_buff *skb, const u8 *own)
+bool kip_loop_is_own(const struct sk_buff *skb, const u8 *own, const struct net *net)
 {
 	struct loop_flow flow = { };
 
-	if (loop_flow_of_sock(&flow, skb->sk) && loop_flow_is_own(&flow, own))
+	if (loop_flow_of_sock(&flow, skb->sk) && loop_flow_is_own(&flow, own, net))
 		return true;
 	flow = (struct loop_flow) { };
-	return loop_flow_of_packet(&flow, skb) && loop_flow_is_own(&flow, own);
+	return loop_flow_of_packet(&flow, skb) && loop_flow_is_own(&flow, own, net);
 }

@@ -59,7 +59,7 @@ static void __exit kip_exit(void)
 	kip_dev_module_exit();
 	destroy_workqueue(kip_wq);
 	destroy_workqueue(kip_reap_wq);
-	/* No rcu_barrier(): peers are freed by kfree_rcu(), which needs no code of this module */
+	/* No rcu_barrier(): kfree_rcu(), which frees peers and connections, needs no code here */
 	kip_netns_module_exit();
 }
 

@@ -537,7 +537,7 @@ netdev_tx_t kip_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	/* RFC 4391 6: 0 when sent. A packet socket may have written anything. */
 	if (hdr->reserved)
 		tx_drop(dev, skb, KIP_STAT_TX_BAD_TYPE);
-	else if (kip_loop_is_own(skb, netdev->dev_addr))
+	else if (kip_loop_is_own(skb, netdev->dev_addr, dev->net))
 		tx_drop(dev, skb, KIP_STAT_TX_LOOP);
 	else
 		tx_route(dev, skb, lladdr);
