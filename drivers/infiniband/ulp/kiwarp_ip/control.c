@@ -709,3 +709,24 @@ void kip_control_renew(struct kip_dev *dev)
 	kip_control_stop(dev);
 	kip_control_start(dev);
 }
+
+/**
+ * kip_control_set_depth() - change the number of receives of connections
+ * @dev: the interface
+ * @depth: receives for data
+ *
+ * Ends all connections first: the work item posts the receives of a connection and tells the peer
+ * their number at different times.
+ *
+ * Context: process, may sleep; RTNL held.
+ */
+void kip_control_set_depth(struct kip_dev *dev, u16 depth)
+{
+	const bool is_running = dev->is_running;
+
+	if (is_running)
+		kip_control_stop(dev);
+	dev->settings.rx_depth = depth;
+	if (is_running)
+		kip_control_start(dev);
+}

@@ -96,6 +96,18 @@ static int dev_ndo_stop(struct net_device *netdev)
 }
 
 /**
+ * kip_dev_pause() - stop what runs, to change a setting that it uses
+ * @dev: the interface; kip_dev_new_address() starts it again
+ *
+ * Context: process, may sleep; RTNL held.
+ */
+void kip_dev_pause(struct kip_dev *dev)
+{
+	ASSERT_RTNL();
+	dev_end(dev);
+}
+
+/**
  * kip_dev_restart() - apply settings that take effect at open
  * @dev: the interface
  *

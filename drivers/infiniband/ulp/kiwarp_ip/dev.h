@@ -172,6 +172,7 @@ static inline void kip_count(struct kip_dev *dev, enum kip_stat stat)
 void kip_dev_setup(struct net_device *netdev);
 int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *lower);
 void kip_dev_del(struct net_device *netdev, struct list_head *head);
+void kip_dev_pause(struct kip_dev *dev);
 int kip_dev_restart(struct kip_dev *dev);
 void kip_dev_new_address(struct kip_dev *dev);
 bool kip_dev_is_ours(const struct net_device *netdev);

@@ -89,6 +89,7 @@ static int sysfs_store_mode(struct kip_dev *dev, const char *text)
 		return sysfs_refuse(dev, -EINVAL, "mode is connected or datagram");
 	if (is_connected == dev->settings.is_connected)
 		return 0;
+	kip_dev_pause(dev);
 	dev->settings.is_connected = is_connected;
 	kip_dev_new_address(dev);
 	return 0;
@@ -101,11 +102,12 @@ static int sysfs_store_port(struct kip_dev *dev, const char *text)
 
 	if (ret)
 		return ret;
+	kip_dev_pause(dev);
 	dev->settings.port = value;
 	if (dev->udp.group.sa.sa_family != AF_UNSPEC)
 		dev->udp.group.v4.sin_port = htons(value);
-	kip_dev_new_address(dev);
 	kip_udp_new_port(dev);
+	kip_dev_new_address(dev);
 	return 0;
 }
 
@@ -118,6 +120,7 @@ static int sysfs_store_pkey(struct kip_dev *dev, const char *text)
 		return ret;
 	if (!(value & ~KIP_PKEY_FULL))
 		return sysfs_refuse(dev, -EINVAL, "P_Keys 0 and 0x8000 are not valid");
+	kip_dev_pause(dev);
 	/* RFC 4391 4.1: full membership */
 	dev->settings.pkey = value | KIP_PKEY_FULL;
 	kip_dev_new_address(dev);
@@ -151,8 +154,7 @@ static int sysfs_store_rx_depth(struct kip_dev *dev, const char *text)
 
 	if (ret)
 		return ret;
-	dev->settings.rx_depth = value;
-	kip_control_renew(dev);
+	kip_control_set_depth(dev, value);
 	return 0;
 }
 

@@ -166,6 +166,18 @@ static void udp_listed_drop_learned(struct kip_dev *dev)
 	udp_listed_drop(dev, oldest);
 }
 
+static void udp_listed_forget_learned(struct kip_dev *dev)
+{
+	struct kip_udp *udp = &dev->udp;
+	struct kip_listed *listed, *next;
+
+	lockdep_assert_held(&udp->lock);
+	list_for_each_entry_safe(listed, next, &udp->listed, entry) {
+		if (listed->is_learned)
+			udp_listed_drop(dev, listed);
+	}
+}
+
 /* Takes room for another node, for one of the administrator's if need be that of a learned one */
 static bool udp_listed_make_room(struct kip_dev *dev, bool is_learned)
 {
@@ -209,6 +221,7 @@ int kip_udp_list(struct kip_dev *dev, const union kip_sockaddr *addr, bool is_le
 	if (known) {
 		ret = -EEXIST;
 		if (known->is_learned && !is_learned) {
+			known->addr = *addr;
 			known->is_learned = false;
 			ret = 0;
 		}
@@ -247,7 +260,7 @@ int kip_udp_unlist(struct kip_dev *dev, const union kip_sockaddr *addr)
 
 /**
  * kip_udp_new_port() - use the interface's new port for listed nodes
- * @dev: the interface; its port has changed, and its sockets, if open, have the new one
+ * @dev: the interface; its port has changed, and its sockets are closed
  *
  * A node that the administrator lists gets the port of the interface. A learned one has the port
  * from which it was heard, which will hardly remain, so it is forgotten until it is heard again.
@@ -257,17 +270,13 @@ int kip_udp_unlist(struct kip_dev *dev, const union kip_sockaddr *addr)
 void kip_udp_new_port(struct kip_dev *dev)
 {
 	struct kip_udp *udp = &dev->udp;
-	struct kip_listed *listed, *next;
+	struct kip_listed *listed;
 
 	spin_lock_bh(&udp->lock);
-	list_for_each_entry_safe(listed, next, &udp->listed, entry) {
-		if (!listed->is_learned) {
-			/* In both address families the port directly follows the family */
-			listed->addr.v4.sin_port = htons(dev->settings.port);
-			continue;
-		}
-		udp_listed_drop(dev, listed);
-	}
+	udp_listed_forget_learned(dev);
+	/* In both address families the port directly follows the family */
+	list_for_each_entry(listed, &udp->listed, entry)
+		listed->addr.v4.sin_port = htons(dev->settings.port);
 	spin_unlock_bh(&udp->lock);
 }
 
@@ -276,7 +285,8 @@ void kip_udp_new_port(struct kip_dev *dev)
  * @dev: the interface
  * @addr: its address
  *
- * Restarts the time after which the node is forgotten if it was learned.
+ * Restarts the time after which the node is forgotten if it was learned, and uses the port from
+ * which it was heard last. One whose time has passed is forgotten first.
  *
  * Context: any with interrupts enabled.
  * Return: whether it is listed.
@@ -287,9 +297,13 @@ bool kip_udp_is_listed(struct kip_dev *dev, const union kip_sockaddr *addr)
 	struct kip_listed *listed;
 
 	spin_lock_bh(&udp->lock);
+	udp_listed_expire(dev);
 	listed = udp_listed_find(udp, addr);
-	if (listed)
+	if (listed) {
 		listed->heard_at = jiffies;
+		if (listed->is_learned)
+			listed->addr = *addr;
+	}
 	spin_unlock_bh(&udp->lock);
 	return listed;
 }
@@ -600,13 +614,11 @@ static int udp_open_port(struct kip_port *port, const union kip_sockaddr *addr)
 	/* Use the underlay only: no other interface, and in particular not this one */
 	if (!ret)
 		ret = sock_bindtoindex(port->sock->sk, dev->lower->ifindex, true);
-	if (!ret)
-		ret = kernel_bind(port->sock, (struct sockaddr_unsized *)&at,
-				  kip_sockaddr_len(&at));
 	if (ret)
 		return ret;
+	/* Datagrams arrive from the bind on */
 	udp_watch_port(port, true);
-	return 0;
+	return kernel_bind(port->sock, (struct sockaddr_unsized *)&at, kip_sockaddr_len(&at));
 }
 
 static void udp_close_port(struct kip_port *port)
@@ -679,11 +691,30 @@ static void udp_check_families(struct kip_dev *dev)
 			    foreign, dev->lower->name);
 }
 
+static int udp_open_group(struct kip_dev *dev)
+{
+	struct kip_udp *udp = &dev->udp;
+	int ret;
+
+	ret = udp_open_port(&udp->multicast, &udp->joined);
+	if (!ret)
+		ret = udp_change_group(dev, true);
+	if (ret) {
+		udp_close_port(&udp->multicast);
+		return ret;
+	}
+	spin_lock_bh(&udp->lock);
+	udp_listed_forget_learned(dev);
+	spin_unlock_bh(&udp->lock);
+	return 0;
+}
+
 /**
  * kip_udp_open() - start the datagram service
  * @dev: the interface; its local address is set, and that of the group if there is one
  *
- * A group of another address family than the local address is not joined.
+ * A group of another address family than the local address is not joined. When the group is joined,
+ * learned nodes are forgotten, because the group's nodes get what is sent to all anyway.
  *
  * Context: process, may sleep; RTNL held.
  * Return: 0 or -errno; after an error nothing is open.
@@ -698,11 +729,7 @@ int kip_udp_open(struct kip_dev *dev)
 	if (!ret && udp->group.sa.sa_family == dev->local.sa.sa_family) {
 		/* The setting may have changed by the time the group is left */
 		udp->joined = udp->group;
-		ret = udp_open_port(&udp->multicast, &udp->joined);
-		if (!ret)
-			ret = udp_change_group(dev, true);
-		if (ret)
-			udp_close_port(&udp->multicast);
+		ret = udp_open_group(dev);
 	}
 	if (ret)
 		udp_close_port(&udp->unicast);
