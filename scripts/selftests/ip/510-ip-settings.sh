@@ -56,6 +56,44 @@ late_address() {
 	return "$bad"
 }
 
+# Addresses that peers would not accept are not chosen, and do not hide others.
+unusable_address() {
+	local bad=0
+	on_a ip link add kd0 type dummy && on_a ip link add link kd0 name kip1 type kiwarp_ip &&
+		on_a ip link set kip1 up && on_a ip link set kd0 up || return 1
+	on_a ip addr add 240.0.0.7/24 dev kd0 && on_a ip addr add 64:ff9b:1::7/64 dev kd0 nodad &&
+		on_a ip addr add fd99::7/64 dev kd0 nodad || bad=1
+	wait_for 5 kip1_is_fd99 || { on_a ip link show kip1; bad=1; }
+	on_a ip addr add 10.99.0.7/24 dev kd0 && on_a ip addr del fd99::7/64 dev kd0 &&
+		wait_for 5 kip1_is 0a:63:00:07 || { on_a ip link show kip1; bad=1; }
+	on_a ip link del kd0
+	wait_gone 5 on_a ip link show kip1 || bad=1
+	return "$bad"
+}
+
+kip1_is_fd99() { on_a ip link show kip1 | grep -q 'infiniband 80:00:fc:f3:fd:99:00:00:.*:00:07 '; }
+
+# Detection of duplicates takes three seconds, in which kip1 looks at the address again and again.
+# That is announced once, when there is an address.
+tentative_address() {
+	local bad=0
+	on_a ip link add kd0 type veth peer name kd1 && on_a sysctl -qw net.ipv6.conf.kd0.dad_transmits=3 &&
+		on_a ip link add link kd0 name kip1 type kiwarp_ip && on_a ip link set kip1 up &&
+		on_a ip link set kd1 up && on_a ip link set kd0 up || return 1
+	spawn monitor a ip -d monitor link
+	wait_for 10 is_monitored || bad=1
+	on_a ip addr add fd99::7/64 dev kd0 && wait_for 20 kip1_is_fd99 && wait_for 5 is_announced || bad=1
+	grep -c 'kip1@.*NOTIFY PEERS' "$T_DIR/monitor.log"
+	[ "$(grep -c 'kip1@.*NOTIFY PEERS' "$T_DIR/monitor.log")" = 1 ] || { spawn_log monitor; bad=1; }
+	spawn_stop monitor
+	on_a ip link del kd0
+	wait_gone 5 on_a ip link show kip1 || bad=1
+	return "$bad"
+}
+
+is_monitored() { on_a ip link set kd1 mtu $((1400 + RANDOM % 100)) && grep -q kd1 "$T_DIR/monitor.log"; }
+is_announced() { grep -q 'kip1@.*NOTIFY PEERS' "$T_DIR/monitor.log"; }
+
 # The underlay gets an address of another family than that of the group and a peer.
 late_family() {
 	local bad=0
@@ -128,6 +166,7 @@ bad_settings() {
 	peers|10.0.0.1|Invalid argument|\+ADDRESS or -ADDRESS
 	peers|+239.1.1.1|Invalid argument|\+ADDRESS or -ADDRESS
 	peers|+fd77::9|not supported|another address family
+	peers|+::ffff:10.77.0.9|Invalid argument|\+ADDRESS or -ADDRESS
 	peers|-10.0.0.9|No such file|
 	END
 }
@@ -338,6 +377,29 @@ many_peers() {
 		[ -z "$(kip_get a peers)" ] && kip_set a learn 300 && kip_set a group "$KIP_GROUP"
 }
 
+# What is sent to the group does not go to learned peers as well.
+learned_replaced() {
+	b_has_learned && kip_set b group "$KIP_GROUP" && ! b_has_learned && kip_set b group none || return 1
+	fresh
+	kip_pings a "$KB4" && kip_multicast a && b_has_learned
+}
+
+# A learned peer whose time has passed is no peer any more when it is heard of again.
+learned_late() {
+	local status before
+	b_has_learned && before=$(kip_count b rx_udp_sender) && kip_set b listed_only 1 &&
+		kip_set b learn 0 || return 1
+	on_a ping -q -c 1 -W 0.1 ff02::1%kip0
+	wait_for 5 counts_more b rx_udp_sender "$before"
+	status=$?
+	kip_set b learn 300 && kip_set b listed_only 0 || return 1
+	fresh
+	kip_pings a "$KB4" && kip_multicast a && b_has_learned && return "$status"
+}
+
+# counts_more a|b COUNTER BEFORE
+counts_more() { [ "$(kip_count "$1" "$2")" -gt "$3" ]; }
+
 # A learned peer that is not heard of again is forgotten, because datagrams can have false senders.
 learned_expire() {
 	local status
@@ -395,11 +457,58 @@ other_port() {
 	local bad=0 before
 	kip_set b port 64756 && wait_for 5 b_listens 64756 || return 1
 	{ neighbours 80 fc:f4 && kip_pings a "$KB4" -s 50000; } || { echo "by connection"; bad=1; }
+	if ! loops 64756 || ! loops 64755 || loops 64757; then echo "segments"; bad=1; fi
 	before=$(messages)
 	{ neighbours 00 fc:f4 && kip_pings a "$KB4" -s 1000 && [ "$(messages)" = "$before" ]; } ||
 		{ echo "by datagram"; bad=1; }
 	on_a ip neigh del "$KB4" dev kip0 && on_b ip neigh del "$KA4" dev kip0 && kip_set b port 64755 &&
 		wait_for 5 b_listens 64755 && return "$bad"
+}
+
+# loops PORT: whether a takes a segment from the address of its underlay to that port of b for one of
+# a connection that is routed through kip0
+loops() {
+	local before
+	before=$(kip_count a tx_loop)
+	on_a python3 -c '
+import socket, struct, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(("kip0", 0))
+b = bytes.fromhex("8000fcf4" + "00" * 10 + "ffff" + "0a4d0002")
+ip = struct.pack(">BBHHHBBH", 0x45, 0, 40, 0, 0, 64, socket.IPPROTO_TCP, 0)
+s.send(b + b"\x08\0\0\0" + ip + bytes([10, 77, 0, 1, 10, 77, 0, 2]) +
+       struct.pack(">HHIIBBHHH", 40000, int(sys.argv[1]), 1, 0, 0x50, 4, 0, 0, 0))' "$1"
+	[ "$(kip_count a tx_loop)" -gt "$before" ]
+}
+
+# Copies for a learned peer go to the port from which it was heard last, those for a listed one to
+# that of the interface.
+ports_of_peers() {
+	local status=0
+	speaks 64756 fc:f4 && hears || { echo "learned"; status=1; }
+	speaks 64755 fc:f3 && hears || { echo "learned at its next port"; status=1; }
+	speaks 64756 fc:f4 && kip_set b port 64755 && kip_set a peers +10.77.0.2 && hears ||
+		{ echo "listed"; status=1; }
+	kip_get a peers
+	kip_set a peers -10.77.0.2
+	on_a ip neigh del "$KB4" dev kip0
+	return "$status"
+}
+
+# speaks PORT QPN: b has that port, and a hears a datagram from there.
+speaks() {
+	local before
+	before=$(kip_count a rx_datagrams)
+	kip_set b port "$1" && neighbours 00 "$2" && on_b ping -q -c 1 -W 0.1 "$KA4"
+	wait_for 5 counts_more a rx_datagrams "$before"
+}
+
+# Whether a multicast of a reaches b
+hears() {
+	local before
+	before=$(kip_count b rx_datagrams)
+	on_a ping -q -c 1 -W 0.1 ff02::1%kip0
+	wait_for 3 counts_more b rx_datagrams "$before"
 }
 
 b_listens() { on_b ss -Hltn "sport = :$1" | grep -q .; }
@@ -571,6 +680,8 @@ if ! load_kiwarp || ! topo_up || ! rdma_up; then bail "no devices"; fi
 t_run "the first link loads the module" first_link
 t_run "what ip link refuses" links
 t_run "an underlay that gets its address later" late_address
+t_run "addresses that no peer accepts" unusable_address
+t_run "an address that is tentative" tentative_address
 t_run "an address of another family than the group" late_family
 t_run "two interfaces on one underlay" second_link
 t_run "settings: refused" settings_refused
@@ -584,12 +695,15 @@ t_run "connected mode again" connected_again
 t_run "the group is joined and left" joined
 t_run "peers instead of a group" peers
 t_run "peers when the port changes" peers_of_port
+t_run "learned peers, then a group" learned_replaced
+t_run "learned peers whose time has passed" learned_late
 t_run "learned peers are forgotten" learned_expire
 t_run "listed peers only" listed_only
 t_run "Requests of listed peers only" unlisted_request
 t_run "packets that wait when the interface goes down" waiting_packets
 t_run "static neighbours, nothing else" static_neighbours
 t_run "a port that is not the peer's" other_port
+t_run "ports of learned and listed peers" ports_of_peers
 t_run "partitions and Q_Keys" partitions
 t_run "a group that cannot be joined" no_join
 t_run "no room for receives" no_room

@@ -418,7 +418,7 @@ static void dev_look_work(struct work_struct *work)
 	list_for_each_entry(dev, &all_devs, entry) {
 		dev_look_at_address(dev);
 		is_pending |= dev->local.sa.sa_family == AF_UNSPEC &&
-			      kip_sockaddr_is_pending(dev->lower);
+			      kip_sockaddr_is_pending(dev->lower, dev->settings.port);
 	}
 	rtnl_unlock();
 	if (is_pending)

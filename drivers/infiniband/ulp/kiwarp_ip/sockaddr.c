@@ -85,7 +85,7 @@ int kip_sockaddr_len(const union kip_sockaddr *addr)
  * @b: another
  *
  * Context: any.
- * Return: whether both have an IP address, and family and address are equal; ports are ignored.
+ * Return: whether family and address are equal, or neither is an IP address; ports are ignored.
  */
 bool kip_sockaddr_same_ip(const union kip_sockaddr *a, const union kip_sockaddr *b)
 {
@@ -93,7 +93,7 @@ bool kip_sockaddr_same_ip(const union kip_sockaddr *a, const union kip_sockaddr 
 		return false;
 	if (a->sa.sa_family == AF_INET)
 		return a->v4.sin_addr.s_addr == b->v4.sin_addr.s_addr;
-	return a->sa.sa_family == AF_INET6 &&
+	return a->sa.sa_family != AF_INET6 ||
 	       ipv6_addr_equal(&a->v6.sin6_addr, &b->v6.sin6_addr);
 }
 
@@ -114,7 +114,7 @@ bool kip_sockaddr_is_multicast(const union kip_sockaddr *addr)
 /**
  * kip_sockaddr_parse() - parse an IP address
  * @addr: socket address to write
- * @text: one address, optionally followed by a newline
+ * @text: one address, optionally followed by a newline; not an IPv4-mapped IPv6 one
  * @port: port to set
  *
  * Context: any.
@@ -131,7 +131,8 @@ int kip_sockaddr_parse(union kip_sockaddr *addr, const char *text, u16 port)
 		return 0;
 	}
 	memset(addr, 0, sizeof(*addr));
-	if (in6_pton(text, -1, addr->v6.sin6_addr.s6_addr, '\n', &end) && strlen(end) <= 1) {
+	if (in6_pton(text, -1, addr->v6.sin6_addr.s6_addr, '\n', &end) && strlen(end) <= 1 &&
+	    !ipv6_addr_v4mapped(&addr->v6.sin6_addr)) {
 		addr->v6.sin6_family = AF_INET6;
 		addr->v6.sin6_port = htons(port);
 		return 0;
@@ -140,6 +141,33 @@ int kip_sockaddr_parse(union kip_sockaddr *addr, const char *text, u16 port)
 	return -EINVAL;
 }
 
+static void sockaddr_set_ipv4(union kip_sockaddr *addr, __be32 ip, u16 port)
+{
+	addr->v4 = (struct sockaddr_in) {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = ip,
+		.sin_port = htons(port),
+	};
+}
+
+static void sockaddr_set_ipv6(union kip_sockaddr *addr, const struct in6_addr *ip, u16 port)
+{
+	addr->v6 = (struct sockaddr_in6) {
+		.sin6_family = AF_INET6,
+		.sin6_addr = *ip,
+		.sin6_port = htons(port),
+	};
+}
+
+/* Whether a node can have this address: peers ignore one that has another */
+static bool sockaddr_is_usable(const union kip_sockaddr *addr)
+{
+	u8 lladdr[KIP_ADDR_LEN];
+
+	return kip_sockaddr_lladdr(lladdr, &addr->sa, 0);
+}
+
+/* Finds the first usable global IPv4 address that is not secondary */
 static bool sockaddr_find_ipv4(union kip_sockaddr *addr, struct net_device *netdev, u16 port)
 {
 	struct in_device *in_dev = __in_dev_get_rtnl(netdev);
@@ -150,16 +178,15 @@ static bool sockaddr_find_ipv4(union kip_sockaddr *addr, struct net_device *netd
 	in_dev_for_each_ifa_rtnl(ifa, in_dev) {
 		if (ifa->ifa_flags & IFA_F_SECONDARY || ifa->ifa_scope > RT_SCOPE_UNIVERSE)
 			continue;
-		addr->v4.sin_family = AF_INET;
-		addr->v4.sin_addr.s_addr = ifa->ifa_local;
-		addr->v4.sin_port = htons(port);
-		return true;
+		sockaddr_set_ipv4(addr, ifa->ifa_local, port);
+		if (sockaddr_is_usable(addr))
+			return true;
 	}
 	return false;
 }
 
-/* Finds the first global IPv6 address with all of the flags @with and none of @without */
-static bool sockaddr_find_ipv6(struct in6_addr *addr, struct net_device *netdev,
+/* Finds the first usable global IPv6 address with all of the flags @with and none of @without */
+static bool sockaddr_find_ipv6(union kip_sockaddr *addr, struct net_device *netdev, u16 port,
 			       u32 with, u32 without)
 {
 	struct inet6_dev *idev = __in6_dev_get(netdev);
@@ -173,9 +200,10 @@ static bool sockaddr_find_ipv6(struct in6_addr *addr, struct net_device *netdev,
 		if (ifa->scope != RT_SCOPE_UNIVERSE || (ifa->flags & with) != with ||
 		    ifa->flags & without)
 			continue;
-		*addr = ifa->addr;
-		found = true;
-		break;
+		sockaddr_set_ipv6(addr, &ifa->addr, port);
+		found = sockaddr_is_usable(addr);
+		if (found)
+			break;
 	}
 	read_unlock_bh(&idev->lock);
 	return found;
@@ -231,7 +259,8 @@ static bool sockaddr_is_of_netdev(const union kip_sockaddr *addr, struct net_dev
  *	address, it is not tentative
  *
  * Otherwise chooses the first global IPv4 address that is not secondary, or else the first global
- * IPv6 address that is neither tentative, deprecated nor temporary.
+ * IPv6 address that is neither tentative, deprecated nor temporary. Addresses for which
+ * kip_addr_is_valid() is false are not chosen.
  * Link-local addresses mean nothing to peers, because a link-layer address has no room for a
  * scope.
  *
@@ -247,32 +276,30 @@ bool kip_sockaddr_of_netdev(union kip_sockaddr *addr, struct net_device *netdev,
 		addr->v4.sin_port = htons(port);
 		return true;
 	}
-	memset(addr, 0, sizeof(*addr));
-	if (sockaddr_find_ipv4(addr, netdev, port))
+	if (sockaddr_find_ipv4(addr, netdev, port) ||
+	    sockaddr_find_ipv6(addr, netdev, port, 0,
+			       IFA_F_TENTATIVE | IFA_F_DEPRECATED | IFA_F_TEMPORARY))
 		return true;
-	if (!sockaddr_find_ipv6(&addr->v6.sin6_addr, netdev, 0,
-				IFA_F_TENTATIVE | IFA_F_DEPRECATED | IFA_F_TEMPORARY))
-		return false;
-	addr->v6.sin6_family = AF_INET6;
-	addr->v6.sin6_port = htons(port);
-	return true;
+	memset(addr, 0, sizeof(*addr));
+	return false;
 }
 
 /**
  * kip_sockaddr_is_pending() - check whether the underlay may soon have an address
  * @netdev: the underlay
+ * @port: its port
  *
  * The caller has to poll, as no notifier tells of the success of duplicate address detection.
  *
  * Context: process; RTNL held.
- * Return: whether the underlay is up and has a global IPv6 address that is tentative and has not
- * failed that detection.
+ * Return: whether the underlay is up and has a valid global IPv6 address that is tentative and has
+ * not failed that detection.
  */
-bool kip_sockaddr_is_pending(struct net_device *netdev)
+bool kip_sockaddr_is_pending(struct net_device *netdev, u16 port)
 {
-	struct in6_addr addr;
+	union kip_sockaddr addr;
 
 	ASSERT_RTNL();
 	return netif_oper_up(netdev) &&
-	       sockaddr_find_ipv6(&addr, netdev, IFA_F_TENTATIVE, IFA_F_DADFAILED);
+	       sockaddr_find_ipv6(&addr, netdev, port, IFA_F_TENTATIVE, IFA_F_DADFAILED);
 }

@@ -30,6 +30,6 @@ bool kip_sockaddr_is_multicast(const union kip_sockaddr *addr);
 int kip_sockaddr_parse(union kip_sockaddr *addr, const char *text, u16 port);
 bool kip_sockaddr_of_netdev(union kip_sockaddr *addr, struct net_device *netdev, u16 port,
 			    const union kip_sockaddr *before);
-bool kip_sockaddr_is_pending(struct net_device *netdev);
+bool kip_sockaddr_is_pending(struct net_device *netdev, u16 port);
 
 #endif /* KIP_SOCKADDR_H */
