@@ -12,7 +12,8 @@
     accounting.py DEVICE hold KIND          as many as there can be: how many, with the
                                             protection domain, and the errno; until killed
 
-KIND: mr. Runs in a cgroup of its own, of which the memory controller is on.
+KIND: mr; qp; or sparse: a QP whose number is so far from that of the one before that they share
+little of the device's table. Runs in a cgroup of its own, of which the memory controller is on.
 """
 
 import ctypes
@@ -23,13 +24,16 @@ import sys
 import time
 
 from pyverbs import enums
+from pyverbs.cq import CQ
 from pyverbs.device import Context
 from pyverbs.mr import MR
 from pyverbs.pd import PD
 from pyverbs.pyverbs_error import PyverbsRDMAError
+from pyverbs.qp import QP, QPCap, QPInitAttr
 
 
 ROOM = 2 << 20
+NODE_SLOTS = 64          # XA_CHUNK_SIZE
 MCL_CURRENT = 1          # bits/mman-linux.h
 
 
@@ -37,7 +41,9 @@ class Maker:
     """Makes objects and keeps them."""
 
     def __init__(self, device):
-        self.pd = PD(Context(name=device))
+        self.context = Context(name=device)
+        self.pd = PD(self.context)
+        self.cq = None
         self.room = mmap.mmap(-1, mmap.PAGESIZE)
         self.addr = ctypes.addressof(ctypes.c_char.from_buffer(self.room))
         self.kept = []
@@ -45,6 +51,20 @@ class Maker:
     def mr(self):
         self.kept.append(MR(self.pd, mmap.PAGESIZE, enums.IBV_ACCESS_LOCAL_WRITE,
                             address=self.addr))
+
+    def _qp(self):
+        self.cq = self.cq or CQ(self.context, 2)
+        return QP(self.pd, QPInitAttr(qp_type=enums.IBV_QPT_RC, scq=self.cq, rcq=self.cq,
+                                      cap=QPCap(max_send_wr=1, max_recv_wr=1)))
+
+    def qp(self):
+        self.kept.append(self._qp())
+
+    def sparse(self):
+        """Numbers are given out in turn, so those in between are used up."""
+        self.qp()
+        for _ in range(NODE_SLOTS - 1):
+            self._qp().close()
 
 
 def group(name, mode="r"):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """false_mapper.py PORT OTHER-PORT: pose as the iWARP port mapper of the host until killed, and say
 that PORT of any address is mapped to OTHER-PORT. Prints "ready" when the kernel knows of it, and
-each question that it answers.
+each question that it answers; "denied" and ends if the kernel does not let it.
 """
 
 import os
@@ -15,6 +15,7 @@ GROUP_IWPM = 2
 CLIENT_IWCM = 2 << 10
 REG_PID, ADD_MAPPING, QUERY_MAPPING, HELLO = (CLIENT_IWCM + op for op in (0, 1, 2, 8))
 ABI_VERSION = 4
+NLMSG_ERROR = 2
 NLM_F_REQUEST = 1
 HEADER = struct.Struct("=IHHII")
 
@@ -38,7 +39,7 @@ def attrs(data):
 def messages(data):
     while len(data) >= HEADER.size:
         size, kind, _, seq, _ = HEADER.unpack_from(data)
-        yield kind, struct.pack("=I", seq), attrs(data[HEADER.size:size])
+        yield kind, struct.pack("=I", seq), data[HEADER.size:size]
         data = data[(size + 3) & ~3:]
 
 
@@ -60,7 +61,11 @@ def main(port, other):
     version = struct.pack("=H", ABI_VERSION)
     send(HELLO, (1, version))
     while True:
-        for kind, seq, given in messages(sock.recv(65536)):
+        for kind, seq, body in messages(sock.recv(65536)):
+            if kind == NLMSG_ERROR:
+                error, = struct.unpack_from("=i", body)
+                raise OSError(-error, os.strerror(-error))
+            given = attrs(body)
             if kind == HELLO:
                 print("ready", flush=True)
             elif kind == REG_PID:
@@ -77,4 +82,7 @@ def main(port, other):
                      (5, mapped(given[3], port, other)), (6, none))
 
 
-main(int(sys.argv[1]), int(sys.argv[2]))
+try:
+    main(int(sys.argv[1]), int(sys.argv[2]))
+except PermissionError as denial:
+    print("denied:", denial, flush=True)

@@ -24,6 +24,15 @@ costs() {
 	[ "$cost" -ge 300 ]
 }
 
+# The memory of QPs whose numbers lie side by side, and of those that do not, differs by a node of the
+# table for each.
+table_costs() {
+	local dense sparse
+	dense=$(in_group cost qp 100) && sparse=$(in_group cost sparse 100) || return 1
+	echo "$dense octets for each QP, $sparse if it is alone in a node of the table"
+	[ $((sparse - dense)) -ge 450 ]
+}
+
 # A process creates as many objects as it can: further ones fail, or the process is killed.
 exhausts() {
 	local status
@@ -75,6 +84,7 @@ nothing_left() { ! rdma resource show | grep -q -E '(pd|mr) [1-9]'; }
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 { echo "+memory +rdma" >/sys/fs/cgroup/cgroup.subtree_control && mkdir -p "$GROUP"; } || bail "no cgroup"
 t_run "a region is charged" costs
+t_run "the table of QPs is charged" table_costs
 t_run "as many regions as there can be" exhausts
 t_run "as many protection domains as there can be" "$PROGRAMS/abuse" limits
 t_run "no work item sleeps for memory.high" not_throttled
