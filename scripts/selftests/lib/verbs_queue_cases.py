@@ -194,6 +194,29 @@ def overrun_by_flush(l, r, addr):
         finish(p)
 
 
+def overrun_by_fault(l, r, addr):
+    """The completion of the receive that a fault fails finds no room: both ends are told the fault
+    and not the overrun, which comes after it (RFC 5040 7.1)."""
+    with buffers(l, r, PAGE) as (lmr, rmr):
+        r.listen(addr)
+        size = filling(4)
+        p = connect(l, r, addr, {}, {"rcqe": size})
+        receives(p, rmr, 6)
+        for i in range(size):
+            send(p, lmr, i)
+        with counted(r, cq_overruns=1, tx_terminates=1):
+            l.post_send(p.lc, wr("SEND", [(lmr[1], 9, lmr[2])], size))
+            expect(r.async_wait(2), ["CQ_ERR", "QP_REQ_ERR"], "events there")
+            expect(l.async_wait(1), ["QP_FATAL"], "events here")
+            ended(p)
+        expect(sorted(l.shown("qp", r"drv_terminate (\w+) drv_terminate_layer 1 "
+                                    "drv_terminate_etype 2 drv_terminate_code 0x5")),
+               ["received", "sent"], "Terminates shown")
+        expect(r.complete(p.rc, "recv", size), [(i, "SUCCESS", 1) for i in range(size)])
+        expect(l.async_events() + r.async_events(), [], "more events")
+        finish(p)
+
+
 def overrun_shared(l, r, addr):
     """All QPs of the CQ end, connected or not; the neighbour with a CQ of its own does not
     notice (RFC 5042 6.4.6)."""

@@ -251,22 +251,6 @@ int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe)
 }
 
 /**
- * kiw_qp_foresee_fault() - note the Terminate before the work request that causes it completes
- * @qp: the QP
- * @perr: the fault; kiw_qp_fault() follows
- *
- * So the completion of that work request names the Terminate, as those that are flushed later do.
- *
- * Context: socket lock held, BHs off.
- */
-void kiw_qp_foresee_fault(struct kiw_qp *qp, enum kiw_perr perr)
-{
-	kiw_sock_assert_held(qp->ks);
-	if (kiw_qp_state_places(kiw_qp_state(qp)))
-		qp_note_sent(qp, kiw_perr_info(perr));
-}
-
-/**
  * kiw_qp_post_completion() - post a completion to a CQ
  * @qp: the QP
  * @cq: its send or receive CQ

@@ -252,7 +252,6 @@ void kiw_qp_run_soon(struct kiw_qp *qp);
 void kiw_qp_retry_later(struct kiw_qp *qp);
 void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t head_len);
 int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe);
-void kiw_qp_foresee_fault(struct kiw_qp *qp, enum kiw_perr perr);
 void kiw_qp_post_completion(struct kiw_qp *qp, struct kiw_cq *cq, struct kiw_wc *wc);
 
 #endif /* KIW_QP_H */

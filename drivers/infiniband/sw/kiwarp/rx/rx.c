@@ -198,7 +198,8 @@ static enum kiw_mem_fault rx_invalidate_stag(struct kiw_qp *qp, u32 stag, int ri
 	return fault;
 }
 
-static void rx_complete_read(struct kiw_qp *qp, struct kiw_read *read, enum kiw_wcs status)
+/* End a Read or an Atomic Operation; kiw_tx_complete() posts the completion. */
+static void rx_end_read(struct kiw_qp *qp, const struct kiw_read *read, enum kiw_wcs status)
 {
 	struct kiw_pend *pend;
 
@@ -208,23 +209,26 @@ static void rx_complete_read(struct kiw_qp *qp, struct kiw_read *read, enum kiw_
 		pend->is_done = true;
 	}
 	kiw_orq_done(&qp->tx.orq);
+}
+
+static void rx_complete_read(struct kiw_qp *qp, const struct kiw_read *read)
+{
+	rx_end_read(qp, read, KIW_WCS_SUCCESS);
 	kiw_tx_complete(qp);
 }
 
-/* Fail a receive because of @perr, which ends the stream. Return: @perr */
+/* Fail a receive because of @perr, which ends the stream: see rx_fault(). Return: @perr */
 static enum kiw_perr rx_fail_recv(struct kiw_qp *qp, enum kiw_wcs status, enum kiw_perr perr)
 {
-	kiw_qp_foresee_fault(qp, perr);
-	rx_complete_recv(qp, NULL, status, 0);
+	qp->rx.recv_status = status;
 	return perr;
 }
 
 /* The same for a Read or an Atomic Operation */
-static enum kiw_perr rx_fail_read(struct kiw_qp *qp, struct kiw_read *read, enum kiw_wcs status,
-				  enum kiw_perr perr)
+static enum kiw_perr rx_fail_read(struct kiw_qp *qp, const struct kiw_read *read,
+				  enum kiw_wcs status, enum kiw_perr perr)
 {
-	kiw_qp_foresee_fault(qp, perr);
-	rx_complete_read(qp, read, status);
+	rx_end_read(qp, read, status);
 	return perr;
 }
 
@@ -245,7 +249,7 @@ static enum kiw_perr rx_read_done(struct kiw_qp *qp, struct kiw_read *read)
 {
 	if (read->with_inv && rx_invalidate_stag(qp, read->sge[0].lkey, 0) != KIW_MEM_OK)
 		return rx_sink_fault(qp, read, KIW_WCS_MEM_OP, "invalidation of the sink");
-	rx_complete_read(qp, read, KIW_WCS_SUCCESS);
+	rx_complete_read(qp, read);
 	kiw_count(qp->stats, KIW_STAT_RX_READ_RESPONSES);
 	return KIW_PERR_NONE;
 }
@@ -509,7 +513,7 @@ static enum kiw_perr rx_atomic_response(struct kiw_qp *qp, struct kiw_rx_cursor 
 		return rx_sink_fault(qp, read, KIW_WCS_LOC_PROT, "buffer for the original value");
 	/* As in rx_read_response() */
 	kiw_qp_run_soon(qp);
-	rx_complete_read(qp, read, KIW_WCS_SUCCESS);
+	rx_complete_read(qp, read);
 	kiw_count(qp->stats, KIW_STAT_RX_ATOMIC_RESPONSES);
 	return KIW_PERR_NONE;
 }
@@ -668,7 +672,9 @@ static void rx_put_off(struct kiw_rx_run *run, u32 rest)
 
 /*
  * End the stream. The QP leaves the states in which it places data, so the rest of the socket's
- * receive queue is never processed.
+ * receive queue is never processed. The work request that the fault fails completes after the
+ * fault was raised: its completion names the Terminate, which tells the fault even if the
+ * completion overruns its CQ (RFC 5040 7.1 rule 4).
  */
 static void rx_fault(struct kiw_qp *qp, const struct kiw_rx_fpdu *fpdu, enum kiw_perr perr)
 {
@@ -680,6 +686,9 @@ static void rx_fault(struct kiw_qp *qp, const struct kiw_rx_fpdu *fpdu, enum kiw
 	len = perr == KIW_PERR_RDMAP_CATASTROPHIC ? 0 : fpdu->head_len;
 	kiw_tx_discard(qp);
 	kiw_qp_fault(qp, perr, len ? fpdu->head : NULL, len);
+	if (qp->rx.recv_status != KIW_WCS_SUCCESS)
+		rx_complete_recv(qp, NULL, qp->rx.recv_status, 0);
+	kiw_tx_complete(qp);
 }
 
 /* Process the FPDU at the front. Return: when to process the next one, or this one. */

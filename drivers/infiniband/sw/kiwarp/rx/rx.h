@@ -28,6 +28,7 @@ struct kiw_sock_ops;
  * @has_recv: @recv is valid
  * @in_message: the last segment of a message has not arrived yet
  * @opcode: opcode of the message in progress, if @in_message
+ * @recv_status: &enum kiw_wcs of @recv, if a fault fails it: see rx_fault()
  * @is_running: kiw_qp_start() has started the engine, and it was not stopped since
  * @has_first_seq: the engine has run
  * @has_spoken: a valid FPDU has arrived
@@ -43,6 +44,7 @@ struct kiw_rx {
 	bool has_recv;
 	bool in_message;
 	u8 opcode;
+	u8 recv_status;
 	bool is_running;
 	bool has_first_seq;
 	bool has_spoken;

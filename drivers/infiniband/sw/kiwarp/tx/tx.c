@@ -142,9 +142,9 @@ static void tx_fail_current(struct kiw_qp *qp, enum kiw_wcs status)
 	pend->is_done = true;
 	tx->kind = KIW_TX_NONE;
 	tx->has_wqe = false;
-	kiw_qp_foresee_fault(qp, KIW_PERR_RDMAP_CATASTROPHIC);
-	kiw_tx_complete(qp);
+	/* The fault first, so that the completion names the Terminate. */
 	kiw_qp_fault(qp, KIW_PERR_RDMAP_CATASTROPHIC, NULL, 0);
+	kiw_tx_complete(qp);
 }
 
 /* Messages */
