@@ -27,6 +27,7 @@ from peer import cli, mpa, rdmap, startup, stream
 PORT = 7175
 CLONE_NEWNET = 0x40000000
 SIZE = 2000                     # octets of a work request
+LONG = 16 << 20                 # of one that TCP does not take
 MAX_BUFFER = 64 << 10           # of a stream that lingers
 LINGER = 4                      # seconds, and it is reset after 5
 STAG, BASE = 0x1a2b3c01, 0x7f00_0000_1003
@@ -73,6 +74,7 @@ class Case:
         self.rtr = how.get("rtr", "write")
         self.answered = how.get("answered", 0)      # octets of the first Read
         self.twice = how.get("twice", False)
+        self.begun = how.get("begun", False)        # a LONG is, behind those that are sent
 
 
 def quoted(opcode, msn=1, qn=None, payload=bytes(28)):
@@ -156,6 +158,14 @@ def work():
     yield Case("the RTR is a Send", "READ SEND", (FLUSH, ACCESS), quoted(SEND, 2), bits=0xc0,
                rtr="send")
     yield Case("two Terminates", "READ READ", (FLUSH, ACCESS), quoted(READ, 2), twice=True)
+    yield Case("in the middle of a Send", "READ LONG", (FLUSH, ACCESS), send, bits=0xc0, sent=1,
+               begun=True)
+    yield Case("in the middle of the second Send", "READ SEND LONG", (FLUSH, GOOD, ACCESS),
+               quoted(SEND, 2), bits=0xc0, sent=2, begun=True)
+    yield Case("in the middle of a Send, the next one", "READ LONG SEND", (ACCESS, FLUSH, FLUSH),
+               quoted(SEND, 2), bits=0xc0, sent=1, begun=True)
+    yield Case("in the middle of a Send, a Read", "READ LONG", (ACCESS, FLUSH), read, sent=1,
+               begun=True)
 
 
 def enter(netns):
@@ -179,10 +189,10 @@ def wrs(names, addr, lkey):
     """For post_send(); in small letters: not signaled."""
     for n, name in enumerate(names):
         wr = {"id": n, "op": "SEND", "flags": ["SIGNALED"] if name.isupper() else [],
-              "sge": [(addr, SIZE, lkey)]}
+              "sge": [(addr, LONG if name == "LONG" else SIZE, lkey)]}
         if name == "FENCED":
             wr["flags"].append("FENCE")
-        elif name.upper() != "SEND":
+        elif name.upper() not in ("SEND", "LONG"):
             wr.update(op="RDMA_" + name.upper(), raddr=BASE, rkey=STAG)
         yield wr
 
@@ -202,7 +212,8 @@ def connect(end, listener, addr, case):
 
 
 def until_sent(conn, case):
-    """All work requests that are sent have arrived; the first Read is answered as far as wanted."""
+    """All work requests that are sent have arrived, and the beginning of one more if wanted; the
+    first Read is answered as far as wanted."""
     conn.regions[STAG] = rdmap.Region(STAG, BASE, SIZE)
     asked = []
     for _ in range(case.sent):
@@ -210,6 +221,9 @@ def until_sent(conn, case):
             pass
         if conn.asked and conn.asked not in asked:
             asked.append(conn.asked)
+    if case.begun:
+        seg = conn.receive()
+        verbs_base.expect((seg.opcode, seg.mo, seg.last), (SEND, 0, False), "a Send that begins")
     if case.answered:
         seg = conn.segment(rdmap.READ_RESPONSE, stag=asked[0].sink_stag, to=asked[0].sink_to,
                            payload=bytes(case.answered), last=case.answered == SIZE)
@@ -224,6 +238,12 @@ def nothing_but_fin(conn):
             verbs_base.expect(str(end), "", "the end of the stream")
             return
         raise verbs_base.Failed(f"{seg} after the Terminate")
+
+
+def all_and_fin(conn):
+    """What TCP had of a message in the middle of which the Terminate came, and no reset."""
+    while conn.stream.receive():
+        pass
 
 
 def small_buffer(sock):
@@ -249,7 +269,7 @@ def run(end, listener, addr, memory, case):
     until_sent(conn, case)
     term = conn.segment(rdmap.TERMINATE, payload=case.payload)
     conn.stream.send(conn.encode([term] * (1 + case.twice)))
-    nothing_but_fin(conn)
+    (all_and_fin if case.begun else nothing_but_fin)(conn)
     small_buffer(conn.stream.sock)
     conn.stream.close()
     end.event(num, "DISCONNECTED")
@@ -264,7 +284,7 @@ def run(end, listener, addr, memory, case):
 
 def main(device, addr, netns):
     end, count = verbs.End(device), 0
-    memory = end.mr(SIZE)
+    memory = end.mr(LONG)
     with contextlib.closing(listen(addr, netns)) as listener:
         for case in (*codes(), *headers(), *work()):
             count += 1

@@ -91,7 +91,16 @@ static bool tx_is_of_queue(const struct kiw_pend *pend, u32 qn)
 				     pend->op == KIW_WR_WRITE_IMM);
 }
 
-/* The work request that was built to its end as message @msn of a queue and has not completed. */
+/* Is the current message a Send, of which FPDUs have been built, but not the last one? */
+static bool tx_is_in_send(const struct kiw_tx *tx)
+{
+	return tx->kind == KIW_TX_WR && tx->wqe.op <= KIW_WR_SEND_INV && tx->sent;
+}
+
+/*
+ * The work request that is message @msn of a queue, has been built at least in part, and has not
+ * completed. If a Send is in progress, the engine's number is its own, else that of the next one.
+ */
 static struct kiw_pend *tx_find_msn(struct kiw_qp *qp, u32 qn, u32 msn)
 {
 	struct kiw_pend_ring *ring = &qp->tx.pend;
@@ -101,6 +110,8 @@ static struct kiw_pend *tx_find_msn(struct kiw_qp *qp, u32 qn, u32 msn)
 	if (qn >= KIW_QN_COUNT)
 		return NULL;
 	at = qp->tx.msn[qn];
+	if (qn == KIW_QN_SEND && at == msn && tx_is_in_send(&qp->tx))
+		return kiw_pend_at(ring, ring->put - 1);
 	for (pos = ring->put; pos != ring->get; pos--) {
 		pend = kiw_pend_at(ring, pos - 1);
 		if (!pend->is_built || !tx_is_of_queue(pend, qn))
@@ -132,10 +143,11 @@ static struct kiw_pend *tx_find_oldest(struct kiw_qp *qp, bool is_read)
  * @term: the peer's Terminate
  * @status: status of its completion, which is posted by the flush
  *
- * If the Terminate quotes a header with an MSN, the work request is the one that was built to its
- * end with that MSN. If there is none, or it has completed, and the Terminate quotes a Read
- * Request, the work request is the oldest unfinished Read. If that does not apply, or there is no
- * such Read, it is the oldest unfinished one of any kind. If there is none either, nothing happens.
+ * If the Terminate quotes a header with an MSN, the work request is the one with that MSN, of which
+ * at least one FPDU was built. If there is none, or it has completed, and the Terminate quotes a
+ * Read Request, the work request is the oldest unfinished Read. If that does not apply, or there is
+ * no such Read, it is the oldest unfinished one of any kind. If there is none either, nothing
+ * happens.
  *
  * Context: socket lock held, BHs off.
  */
