@@ -6,13 +6,14 @@ Connects to a wire peer (scripts/peer) that listens to ADDRESS in NETNS, posts w
 gets a Terminate: each that there is, with each header that it can quote. Looks at the status of
 every completion, at the asynchronous event, that the peer gets nothing but FIN in answer, and at
 the receive buffer of the stream that waits for the FIN of the peer. What is wanted is what
-Documentation/uapi.rst says. Prints a line for each case, as scripts/peer, and in the end how many
-there were.
+Documentation/uapi.rst says. Then the driver sends a Terminate that takes the last room in TCP.
+Prints a line for each case, as scripts/peer, and in the end how many there were.
 """
 
 import contextlib
 import ctypes
 import os
+import pathlib
 import re
 import struct
 import subprocess
@@ -176,9 +177,9 @@ def enter(netns):
     return back
 
 
-def listen(addr, netns):
+def listen(addr, netns, port, **options):
     back = enter(netns)
-    sock = stream.listen(addr, PORT)
+    sock = stream.listen(addr, port, **options)
     verbs_base.expect(ctypes.CDLL(None).setns(back, CLONE_NEWNET), 0, "setns")
     os.close(back)
     sock.settimeout(verbs_base.PATIENCE)
@@ -199,7 +200,7 @@ def wrs(names, addr, lkey):
 
 def connect(end, listener, addr, case):
     """The driver's end, and the peer's."""
-    num = end.connect(addr, {"ird": 1, "ord": case.read_depth}, port=PORT)
+    num = end.connect(addr, {"ird": 1, "ord": case.read_depth}, port=listener.getsockname()[1])
     sock, _ = listener.accept()
     opt = cli.parser().parse_args(["server", "-", "--ird", "4", "--rtr", case.rtr])
     conn = startup.responder(stream.Stream(sock, None, verbs_base.PATIENCE), opt,
@@ -282,20 +283,103 @@ def run(end, listener, addr, memory, case):
     end.close(num)
 
 
+# A Terminate of the driver's, which TCP takes although nobody reads, and has no room after it.
+
+STALLED_PORT = PORT + 1
+WMEM = pathlib.Path("/proc/sys/net/ipv4/tcp_wmem")
+LITTLE = 1200                   # octets of memory; a buffer with the Terminate takes more
+STEP = 536                      # octets of a segment
+ATTEMPTS = 20
+
+
+def queued(sock):
+    """What TCP has queued at the driver's end, of which SOCK is the peer's, and its limit: memory."""
+    command = ("ss", "-Htnma", "sport", "=", f":{sock.getpeername()[1]}")
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    sizes = re.findall(r",tb(\d+),f\d+,w(\d+),", said)
+    verbs_base.expect(len(sizes), 1, f"sockets: {said}")
+    return int(sizes[0][1]), int(sizes[0][0])
+
+
+def leave_little(conn):
+    """Reads slowly until the driver's end has very little room."""
+    while True:
+        conn.stream.extend(verbs_base.PATIENCE)
+        conn.rx.feed(conn.stream.sock.recv(STEP))
+        used, limit = queued(conn.stream.sock)
+        if 0 < limit - used <= LITTLE:
+            return
+
+
+def to_the_end(conn):
+    """The rest of what TCP had, the Terminate, and FIN."""
+    try:
+        while True:
+            conn.receive()
+    except rdmap.Terminated as terminated:
+        term = terminated.args[0]
+    verbs_base.expect((term["layer"], term["etype"], term["code"]), (1, 1, "00"), "Terminate")
+    nothing_but_fin(conn)
+
+
+def stall(end, listener, addr, memory):
+    """The peer makes a fault in the middle of a Send, and reads on when the QP has ended. Return
+    whether TCP was full then."""
+    num, conn = connect(end, listener, addr, Case("", "", ()))
+    before = end.counter("tx_terminates")
+    end.post_send(num, *wrs(["LONG"], memory[1], memory[2]))
+    leave_little(conn)
+    conn.stream.send(conn.encode([conn.segment(WRITE, stag=STAG, to=BASE, payload=b"x")]))
+    until = time.monotonic() + LINGER
+    while end.counter("tx_terminates") == before and time.monotonic() < until:
+        time.sleep(0.01)
+    used, limit = queued(conn.stream.sock)
+    was_full = end.counter("tx_terminates") > before and used >= limit
+    if was_full:
+        end.event(num, "DISCONNECTED")
+    to_the_end(conn)
+    conn.stream.close()
+    if not was_full:
+        end.event(num, "DISCONNECTED")
+    verbs_base.expect([c[:2] for c in end.completions(num, "send")], [(0, FLUSH)], "sent")
+    verbs_base.expect(end.async_events(), ["QP_ACCESS_ERR"], "events")
+    end.close(num)
+    return was_full
+
+
+def stalled(end, addr, netns, memory):
+    wmem = WMEM.read_text(encoding="ascii")
+    WMEM.write_text("4096 16384 16384", encoding="ascii")
+    try:
+        with contextlib.closing(listen(addr, netns, STALLED_PORT, mss=STEP,
+                                       room=8192)) as listener:
+            found = any(stall(end, listener, addr, memory) for _ in range(ATTEMPTS))
+    finally:
+        WMEM.write_text(wmem, encoding="ascii")
+    verbs_base.expect(found, True, "TCP had room for a Terminate, and none after it")
+
+
+def tried(name, case, *args):
+    """Whether CASE has passed; says so."""
+    try:
+        case(*args)
+    except (verbs_base.Failed, OSError, EOFError, mpa.MpaError, rdmap.RdmapError, rdmap.Terminated):
+        traceback.print_exc(file=sys.stdout)
+        print(f"not ok {name}", flush=True)
+        return False
+    print(f"ok {name}", flush=True)
+    return True
+
+
 def main(device, addr, netns):
     end, count = verbs.End(device), 0
     memory = end.mr(LONG)
-    with contextlib.closing(listen(addr, netns)) as listener:
-        for case in (*codes(), *headers(), *work()):
-            count += 1
-            try:
-                run(end, listener, addr, memory, case)
-                print(f"ok {case.name}", flush=True)
-            except (verbs_base.Failed, OSError, mpa.MpaError, rdmap.RdmapError, rdmap.Terminated):
-                traceback.print_exc(file=sys.stdout)
-                print(f"not ok {case.name}", flush=True)
+    with contextlib.closing(listen(addr, netns, PORT)) as listener:
+        for count, case in enumerate((*codes(), *headers(), *work()), 1):
+            if not tried(case.name, run, end, listener, addr, memory, case):
                 end.async_events()
-    print(count)
+    tried("one of ours takes the last room", stalled, end, addr, netns, memory)
+    print(count + 1)
 
 
 main(*sys.argv[1:])

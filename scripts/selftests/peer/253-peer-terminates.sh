@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: each Terminate that a peer can send, and the work requests that it ends
-# TIMEOUT: 60
+# TIMEOUT: 120
 # KERNELS: uml uml-debug
 # CHECK-KERNELS: uml-debug
 # shellcheck source=scripts/selftests/lib/rc

@@ -15,8 +15,8 @@
  *   FLUSH        with the socket lock held if there is a socket, so that no engine runs: complete
  *                work as flushed
  *   EVENT_FATAL  raise the consumer's asynchronous event
- *   DROP         with REPORT: reset the stream instead of closing it in order, if a batch or a
- *                message is unfinished
+ *   DROP         with REPORT: reset the stream instead of closing it in order, if a batch is
+ *                unfinished, or a message that no Terminate has ended
  *   REPORT       release the stream and call the connection's last callback, closed()
  *
  * qp_act() executes the actions with the QP's mutex held, for the work item or for
@@ -171,12 +171,12 @@ static bool qp_flush_queues(struct kiw_qp *qp)
 	return more;
 }
 
-/* Return: true if a batch or a message remains unfinished. */
+/* Return: true if a batch remains unfinished, or a message that no Terminate has ended. */
 static bool qp_flush(struct kiw_qp *qp)
 {
 	bool locked = qp->ks && kiw_sock_lock(qp->ks);
-	bool was_cut = !qp->tx.is_finished &&
-		       (qp->tx.buf.len || qp->tx.kind != KIW_TX_NONE);
+	bool was_cut = qp->tx.buf.len ||
+		       (qp->tx.kind != KIW_TX_NONE && !qp->tx.has_terminated);
 	bool more = qp_flush_queues(qp);
 
 	if (locked)

@@ -53,6 +53,7 @@ static bool tx_add_terminate(struct kiw_qp *qp)
 	if (!kiw_tx_add_untagged(qp, KIW_RDMAP_TERMINATE, tx->term, tx->term_len))
 		return false;
 	tx->term_len = 0;
+	tx->has_terminated = true;
 	kiw_count(qp->stats, KIW_STAT_TX_TERMINATES);
 	return true;
 }
@@ -690,11 +691,20 @@ static bool tx_is_drained(struct kiw_qp *qp)
 		return false;
 	if (kiw_qp_state(qp) == KIW_QPS_TERMINATE || tx->awaits_first_fpdu)
 		return true;
-	if (tx->kind != KIW_TX_NONE || kiw_inq_oldest(&tx->inq))
+	if (tx->rtr || tx->kind != KIW_TX_NONE || kiw_inq_oldest(&tx->inq))
 		return false;
 	if (qp->rx.has_ended && !kiw_orq_is_empty(&tx->orq))
 		return true;
 	return kiw_orq_is_empty(&tx->orq) && !tx->has_wqe && !kiw_sq_has(&qp->sq, 1);
+}
+
+/* Return: true: the stream is being closed, and all is sent; the QP has been told. */
+static bool tx_ends(struct kiw_qp *qp)
+{
+	if (kiw_qp_state(qp) == KIW_QPS_RTS || !tx_is_drained(qp))
+		return false;
+	kiw_qp_handle_event(qp, KIW_QPE_DRAINED);
+	return true;
 }
 
 static bool tx_may_run(const struct kiw_qp *qp)
@@ -734,19 +744,18 @@ void kiw_tx_run(struct kiw_qp *qp)
 			return;
 		}
 		if (!kiw_sock_has_room(qp->ks)) {
-			kiw_count(qp->stats, KIW_STAT_TX_BLOCKED);
+			/* If TCP has all of it already, there is nothing to wait for. */
+			if (!tx_ends(qp))
+				kiw_count(qp->stats, KIW_STAT_TX_BLOCKED);
 			return;
 		}
 		tx_build(qp);
 		if (!qp->tx.buf.len)
 			break;
 	}
-	if (!tx_may_run(qp))
+	if (!tx_may_run(qp) || tx_ends(qp))
 		return;
-	if (kiw_qp_state(qp) != KIW_QPS_RTS && tx_is_drained(qp))
-		kiw_qp_handle_event(qp, KIW_QPE_DRAINED);
-	else if (qp->tx.kind != KIW_TX_NONE || qp->tx.term_len || qp->tx.rtr ||
-		 qp->tx.announces)
+	if (qp->tx.kind != KIW_TX_NONE || qp->tx.term_len || qp->tx.rtr || qp->tx.announces)
 		kiw_qp_retry_later(qp);
 }
 
@@ -772,7 +781,7 @@ void kiw_tx_finish(struct kiw_qp *qp)
 	if (tx->term_len)
 		tx_add_terminate(qp);
 	kiw_mr_leave(&tx->section);
-	tx->is_finished = !tx_push(qp, true) && !tx->term_len;
+	tx_push(qp, true);
 }
 
 static int tx_init_queues(struct kiw_qp *qp)

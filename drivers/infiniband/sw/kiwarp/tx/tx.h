@@ -58,7 +58,7 @@ enum kiw_tx_kind {
  * @has_wqe: @wqe is current, or waits: see tx_wqe_waits()
  * @has_source: @source has been set up for the current message and the batch being built
  * @is_running: kiw_qp_start() has started the engine, and it was not stopped since
- * @is_finished: kiw_tx_finish() has run, and TCP has the Terminate
+ * @has_terminated: the Terminate was built; it is in @buf or with TCP
  * @awaits_first_fpdu: responder: no valid FPDU of the peer has arrived (RFC 5044 7.1.2), so nothing
  *	but a Terminate is sent
  * @is_large: FPDUs may be larger than segments
@@ -84,7 +84,7 @@ struct kiw_tx {
 	bool has_wqe;
 	bool has_source;
 	bool is_running;
-	bool is_finished;
+	bool has_terminated;
 	bool awaits_first_fpdu;
 	bool is_large;
 	bool owes_announcement;
