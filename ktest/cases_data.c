@@ -412,12 +412,42 @@ static void bad_wr(struct ktest_pair *p)
 	bad_in_chain(p, &bad, -EOPNOTSUPP);
 }
 
+/*
+ * The peer answers a Read in a softirq, which cannot run meanwhile, and what is posted behind the
+ * Read completes after it. The queue takes as many work requests as it has entries, although they
+ * have been sent, and no more: a CQ of that size has room for all completions.
+ */
+static void full_queue(struct ktest_pair *p)
+{
+	struct ib_rdma_wr wr = { .rkey = 1 };
+	struct ktest_end *end = &p->end[0];
+	const u32 count = p->opts->sends;
+	struct ktest_wr *excess;
+	u32 i, round;
+
+	for (round = 0; round < 3 && !READ_ONCE(p->has_failed); round++) {
+		excess = ktest_spare(end);
+		ktest_wr_init(end, excess);
+		local_bh_disable();
+		for (i = 0; i < count; i++) {
+			wr.wr.opcode = i ? IB_WR_RDMA_WRITE : IB_WR_RDMA_READ;
+			ktest_post(end, &end->sends[i], &wr.wr);
+		}
+		wr.wr.wr_cqe = &excess->cqe;
+		ktest_expect_eq(p, ib_post_send(end->qp, &wr.wr, NULL), -ENOMEM);
+		local_bh_enable();
+		for (i = 0; i < count; i++)
+			ktest_wait(&end->sends[i], IB_WC_SUCCESS);
+	}
+}
+
 const struct ktest_case ktest_cases_data[] = {
 	{ "data-softirq", data, { .poll = IB_POLL_SOFTIRQ } },
 	{ "data-workqueue", data, { .poll = IB_POLL_WORKQUEUE } },
 	{ "data-direct", data, { .poll = IB_POLL_DIRECT } },
 	{ "many-sges", many, { .poll = IB_POLL_SOFTIRQ } },
 	{ "many-sges-granted", many_granted, { .poll = IB_POLL_SOFTIRQ } },
+	{ "full-queue", full_queue, { .poll = IB_POLL_SOFTIRQ, .sends = 64 } },
 	{ "inline", inline_data, { .poll = IB_POLL_SOFTIRQ } },
 	{ "bad-wr", bad_wr, { .poll = IB_POLL_SOFTIRQ } },
 	{}

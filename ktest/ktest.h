@@ -89,6 +89,7 @@ struct ktest_end {
  * struct ktest_opts - options of a case's pair
  * @poll: context in which the CQs are polled
  * @cqe: entries of the CQ of end 0; 0: enough
+ * @sends: entries of the send queue of end 0, a power of two; 0: enough
  * @with_srq: receives are posted to shared receive queues
  * @with_rw: the core's rdma_rw posts work requests, too, not all of them signaled
  * @before_accept: called for end 1 just before it accepts the connection, or NULL
@@ -96,6 +97,7 @@ struct ktest_end {
 struct ktest_opts {
 	enum ib_poll_context poll;
 	u32 cqe;
+	u32 sends;
 	bool with_srq;
 	bool with_rw;
 	void (*before_accept)(struct ktest_end *end);

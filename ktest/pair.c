@@ -196,6 +196,11 @@ static int make_qp(struct ktest_end *end)
 	attr.send_cq = end->cq;
 	attr.recv_cq = end->cq;
 	attr.srq = end->srq;
+	/* For rdma_rw the core would ask for more entries. */
+	if (end->pair->opts->sends && end == &end->pair->end[0]) {
+		attr.cap.max_send_wr = end->pair->opts->sends;
+		attr.cap.max_rdma_ctxs = 0;
+	}
 	attr.sq_sig_type = end->pair->opts->with_rw ? IB_SIGNAL_REQ_WR : IB_SIGNAL_ALL_WR;
 	ret = rdma_create_qp(end->id, end->pd, &attr);
 	if (!ret)

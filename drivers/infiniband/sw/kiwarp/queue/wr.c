@@ -8,9 +8,8 @@
  * checked when the work request is executed.
  *
  * An entry has room for KIW_MAX_SGE SGEs. If a send ring allows more, an array after the entries
- * holds the SGEs of work requests that have more: one row for each slot, and one more row for the
- * entry that was fetched last. That entry needs a row besides that of its slot, because the slot
- * may be posted to again while the entry is executed.
+ * holds the SGEs of work requests that have more: one row for each slot. The engine reads them
+ * there. A slot is not posted to again before its work request is done, and neither is its row.
  *
  * Contexts: any; consumers may post from hard interrupts, too. Locks: the queue's lock, which is
  * innermost. Only the allocation of rings sleeps.
@@ -175,7 +174,7 @@ static int wr_translate_inline(struct kiw_swqe *wqe, const struct ib_send_wr *wr
 	return total;
 }
 
-/* Row @slot of the array after the entries; row @sq->size is that of the entry fetched last */
+/* Row @slot of the array after the entries */
 static struct kiw_sge *wr_many_sges(const struct kiw_sq *sq, u32 slot)
 {
 	const struct kiw_swqe *ring = sq->ring;
@@ -236,7 +235,7 @@ void *kiw_sq_kernel_ring(u32 size, u8 max_sge)
 	size_t bytes = array_size(size, sizeof(struct kiw_swqe));
 
 	if (max_sge > KIW_MAX_SGE)
-		bytes = size_add(bytes, array3_size(size + 1, max_sge, sizeof(struct kiw_sge)));
+		bytes = size_add(bytes, array3_size(size, max_sge, sizeof(struct kiw_sge)));
 	return kvzalloc(bytes, GFP_KERNEL);
 }
 
@@ -258,10 +257,12 @@ void *kiw_rq_kernel_ring(u32 size)
  * @wr: the work request; its @next is ignored
  *
  * The work request is translated in the free slot after the last entry, so a bad one does not
- * change the queue.
+ * change the queue. The queue is full if as many work requests as it has slots are not done, no
+ * matter how many of them were fetched. So a completion queue of that size has room for the
+ * completions of all of them.
  *
  * Context: any; takes @sq->lock.
- * Return: 0; -ENOMEM: the ring is full; -EOPNOTSUPP: the operation is not offered, or not on this
+ * Return: 0; -ENOMEM: the queue is full; -EOPNOTSUPP: the operation is not offered, or not on this
  * connection; -EINVAL: flags, SGEs or length out of bounds, or a malformed registration.
  */
 int kiw_sq_post(struct kiw_sq *sq, const struct ib_send_wr *wr)
@@ -271,7 +272,8 @@ int kiw_sq_post(struct kiw_sq *sq, const struct ib_send_wr *wr)
 	int ret = -ENOMEM;
 
 	spin_lock_irqsave(&sq->lock, flags);
-	if (!kiw_ring_full(sq->put, sq->get, sq->size))
+	/* Pairs with the release in kiw_sq_done(): the engine no longer reads the slot's row. */
+	if (!kiw_ring_full(sq->put, smp_load_acquire(&sq->done), sq->size))
 		ret = wr_translate_send(sq, &ring[kiw_ring_slot(sq->put, sq->size)], wr);
 	/* wr_sq_has() reads it without the lock. */
 	if (!ret)
@@ -365,11 +367,6 @@ static int wr_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
 	if (kiw_ring_empty(sq->put, sq->get))
 		return 0;
 	*wqe = ring[kiw_ring_slot(sq->get, sq->size)];
-	if (wqe->num_sge > KIW_MAX_SGE) {
-		wqe->many_sges = wr_many_sges(sq, sq->size);
-		memcpy(wqe->many_sges, wr_many_sges(sq, kiw_ring_slot(sq->get, sq->size)),
-		       wqe->num_sge * sizeof(*wqe->many_sges));
-	}
 	WRITE_ONCE(sq->get, sq->get + 1);
 	return 1;
 }

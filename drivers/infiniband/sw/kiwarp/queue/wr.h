@@ -125,8 +125,8 @@ struct kiw_bind {
  * @flags: %KIW_WRF_ bits
  * @imm: Write with immediate: the immediate data
  * @sge: local memory unless %KIW_WRF_INLINE; see kiw_swqe_sges()
- * @many_sges: the same if @num_sge exceeds %KIW_MAX_SGE; part of the ring, and valid until the
- *	next entry is fetched
+ * @many_sges: the same if @num_sge exceeds %KIW_MAX_SGE; part of the ring, and valid until
+ *	kiw_sq_done() is called for the entry
  * @atomic_sink: Atomic Operation: the only entry of @sge, where the original value goes; 8 bytes
  * @atomic: Atomic Operation: its operands
  * @access: registration: enum ib_access_flags granted
@@ -219,8 +219,8 @@ struct kiw_rq_move {
  *	completion
  * @has: are there at least @n entries; @n is 1 or 2; any context. May take one entry in a ring of
  *	one slot for two
- * @done: return the slot of the oldest entry that was fetched and has not completed; serialised by
- *	the caller; NULL: @fetch returns slots
+ * @done: tell the poster that the slots before &struct kiw_sq.done are free; serialised by the
+ *	caller; NULL: @fetch returns slots, or the poster reads &struct kiw_sq.done
  */
 struct kiw_sq_ops {
 	int (*fetch)(struct kiw_sq *sq, struct kiw_swqe *wqe);
@@ -251,8 +251,8 @@ struct kiw_rq_ops {
  * @size: slots, a power of two
  * @put: free-running: next slot to post to (kernel format only)
  * @get: free-running: next slot to fetch
- * @done: free-running: next slot to return, not after @get; only if @ops has a function for that;
- *	protected by the socket lock or, if there is no socket, the QP's mutex
+ * @done: free-running: next slot to return, not after @get: as many entries as were fetched and are
+ *	done; changes are protected by the socket lock or, if there is no socket, the QP's mutex
  * @max_sge: maximum number of SGEs of a work request
  * @max_inline: maximum size of inline data, in bytes
  * @is_extended: the connection has the messages of RFC 7306; set with each connection
@@ -317,6 +317,8 @@ static inline bool kiw_sq_has(const struct kiw_sq *sq, u32 n)
  */
 static inline void kiw_sq_done(struct kiw_sq *sq)
 {
+	/* Pairs with the acquire in kiw_sq_post(). */
+	smp_store_release(&sq->done, sq->done + 1);
 	if (sq->ops->done)
 		sq->ops->done(sq);
 }

@@ -277,7 +277,6 @@ static int rxe_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
  */
 static void rxe_sq_done(struct kiw_sq *sq)
 {
-	sq->done++;
 	rxe_taken(sq->ring, sq->done, sq->size);
 }
 
