@@ -38,32 +38,52 @@
 /* Maximum number of streams accepted in one run of a listener's work item */
 #define LISTEN_BUDGET 64
 
-/* Add a child to both lists. Return: false: the listener is stopped. */
-static bool listen_join(struct kiw_ep *ep, struct kiw_ep *listener)
+static unsigned int listen_max_half_open(const struct kiw_device *dev)
+{
+	return kiw_policy_get(&dev->policy, KIW_POLICY_MAX_HALF_OPEN_TOTAL);
+}
+
+/* Add a child to the device's list. Return: false: the device is at its limit. */
+static bool listen_join_half_open(struct kiw_ep *ep, struct kiw_ep *listener)
 {
 	struct kiw_device *dev = ep->dev;
-	bool is_welcome;
+	bool has_room;
+
+	spin_lock(&dev->half_open_lock);
+	has_room = dev->num_half_open < listen_max_half_open(dev);
+	if (has_room) {
+		kiw_ep_get(ep);
+		kiw_ep_get(listener);
+		ep->half_listener = listener;
+		list_add_tail(&ep->half_link, &dev->half_open);
+		WRITE_ONCE(dev->num_half_open, dev->num_half_open + 1);
+		if (!listener->num_half_open++)
+			dev->num_half_listeners++;
+	}
+	spin_unlock(&dev->half_open_lock);
+	return has_room;
+}
+
+/*
+ * Add a child to both lists. Return: 0; -ESHUTDOWN: the listener is stopped; -EAGAIN: other
+ * listeners have used the room that this one has made on the device.
+ */
+static int listen_join(struct kiw_ep *ep, struct kiw_ep *listener)
+{
+	int ret = -ESHUTDOWN;
 
 	spin_lock(&listener->children_lock);
-	is_welcome = !listener->is_stopped;
-	if (is_welcome) {
+	if (!listener->is_stopped)
+		ret = listen_join_half_open(ep, listener) ? 0 : -EAGAIN;
+	if (!ret) {
 		kiw_ep_get(listener);
 		ep->listener = listener;
 		kiw_ep_get(ep);
 		list_add_tail(&ep->link, &listener->children);
 		WRITE_ONCE(listener->num_children, listener->num_children + 1);
-		kiw_ep_get(ep);
-		kiw_ep_get(listener);
-		ep->half_listener = listener;
-		spin_lock(&dev->half_open_lock);
-		list_add_tail(&ep->half_link, &dev->half_open);
-		WRITE_ONCE(dev->num_half_open, dev->num_half_open + 1);
-		if (!listener->num_half_open++)
-			dev->num_half_listeners++;
-		spin_unlock(&dev->half_open_lock);
 	}
 	spin_unlock(&listener->children_lock);
-	return is_welcome;
+	return ret;
 }
 
 /* The first child, referenced, or NULL. */
@@ -155,7 +175,6 @@ static void listen_evict(struct kiw_ep *ep, void (*evict)(struct kiw_ep *ep))
 static void listen_make_room(struct kiw_ep *listener)
 {
 	struct kiw_device *dev = listener->dev;
-	unsigned int max;
 	struct kiw_ep *ep;
 
 	lockdep_assert_held(&listener->lock);
@@ -165,8 +184,7 @@ static void listen_make_room(struct kiw_ep *listener)
 			break;
 		listen_evict(ep, listen_evict_silent);
 	}
-	max = kiw_policy_get(&dev->policy, KIW_POLICY_MAX_HALF_OPEN_TOTAL);
-	while (READ_ONCE(dev->num_half_open) >= max) {
+	while (READ_ONCE(dev->num_half_open) >= listen_max_half_open(dev)) {
 		ep = listen_next_victim(dev);
 		if (!ep)
 			break;
@@ -188,11 +206,29 @@ static void listen_unmap_address(struct sockaddr_storage *addr)
 	memcpy(addr, &in, sizeof(in));
 }
 
+/*
+ * Make room for a child, and add it to both lists. Nobody else knows it yet, so its lock can be
+ * dropped to take those of others.
+ * Return: false: the listener is stopped.
+ */
+static bool listen_admit(struct kiw_ep *ep, struct kiw_ep *listener)
+{
+	int ret;
+
+	lockdep_assert_held(&ep->lock);
+	do {
+		mutex_unlock(&ep->lock);
+		listen_make_room(listener);
+		mutex_lock_nested(&ep->lock, SINGLE_DEPTH_NESTING);
+		ret = listen_join(ep, listener);
+	} while (ret == -EAGAIN);
+	return !ret;
+}
+
 static void listen_take_stream(struct kiw_ep *listener, struct kiw_sock *ks)
 {
 	struct kiw_ep *ep;
 
-	listen_make_room(listener);
 	ep = kiw_ep_new(listener->dev);
 	if (!ep) {
 		kiw_count(&listener->dev->stats, KIW_STAT_CONN_FAILED);
@@ -203,7 +239,7 @@ static void listen_take_stream(struct kiw_ep *listener, struct kiw_sock *ks)
 	mutex_lock_nested(&ep->lock, SINGLE_DEPTH_NESTING);
 	ep->ks = ks;
 	kiw_ep_step(ep, KIW_CME_INCOMING, 0);
-	if (!listen_join(ep, listener)) {
+	if (!listen_admit(ep, listener)) {
 		kiw_ep_step(ep, KIW_CME_DESTROY, 0);
 	} else if (kiw_sock_names(ks, &ep->startup->local, &ep->startup->remote)) {
 		kiw_ep_step(ep, KIW_CME_LOST, 0);
