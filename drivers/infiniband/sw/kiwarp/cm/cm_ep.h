@@ -71,7 +71,7 @@ struct kiw_ep_startup {
 	const void *pdata;
 	void *own_pdata;
 	u8 pdata_len;
-	u8 own_pdata_len;
+	u16 own_pdata_len;
 	u8 buf[KIW_MPA_FRAME_MAX];
 };
 
