@@ -480,10 +480,42 @@ static void late_abort(struct ktest_pair *p)
 	inside_accepting(p, inside_late_abort);
 }
 
+/* The tasklet of a QP runs late */
+
+static bool inside_has_no_sock(void *arg)
+{
+	struct kiw_qp *qp = arg;
+
+	return !READ_ONCE(qp->ks->sock);
+}
+
+/*
+ * The tasklet runs when the stream has ended and its socket is gone, and leaves it to the work item
+ * to run the engines. That finds no socket, either.
+ */
+static void run_late(struct ktest_pair *p)
+{
+	struct ktest_end *end = &p->end[0];
+	struct kiw_qp *qp;
+
+	if (!inside_is_kiwarp(end->id->device))
+		return;
+	qp = to_kiw_qp(end->qp);
+	ktest_expect_eq(p, inside_modify(qp, IB_QPS_ERR), 0);
+	if (!inside_wait(p, inside_has_no_sock, qp))
+		return;
+	tasklet_schedule(&qp->bh);
+	tasklet_kill(&qp->bh);
+	flush_work(&qp->work);
+	ktest_expect_eq(p, kiw_qp_state(qp), KIW_QPS_ERROR);
+	ktest_expect_eq(p, READ_ONCE(qp->todo), 0);
+}
+
 const struct ktest_case ktest_cases_inside[] = {
 	{ "cq-free-late", cq_free_late, { .poll = IB_POLL_WORKQUEUE } },
 	{ "fast-offset", fast_offset, { .poll = IB_POLL_SOFTIRQ } },
 	{ "reset-report", reset_report, { .poll = IB_POLL_SOFTIRQ } },
+	{ "run-late", run_late, { .poll = IB_POLL_SOFTIRQ } },
 	{ "late-abort", late_abort, { .poll = IB_POLL_SOFTIRQ } },
 	{}
 };

@@ -438,10 +438,9 @@ static void qp_start(struct kiw_qp *qp)
 {
 	if (kiw_qp_state(qp) == KIW_QPS_IDLE)
 		return;
-	if (!kiw_sock_lock(qp->ks)) {
-		kiw_qp_handle_event(qp, KIW_QPE_LLP_LOST);
+	/* Only qp_report() releases the socket of a stream that a QP has: the QP has ended. */
+	if (!kiw_sock_lock(qp->ks))
 		return;
-	}
 	qp->rx.is_running = true;
 	qp->tx.is_running = true;
 	kiw_sock_unlock(qp->ks);
