@@ -202,6 +202,55 @@ static void pieces(struct ktest_pair *p)
 	ib_dereg_mr(mr);
 }
 
+/* Mapping ends where the region has no page left, and what was mapped can be used. */
+static void map_full(struct ktest_pair *p)
+{
+	struct ktest_end *own = &p->end[1], *peer = &p->end[0];
+	struct ib_mr *mr = region(own);
+	struct scatterlist sg[PAGES + 1];
+	unsigned int next = 0;
+	int i;
+
+	if (!mr)
+		return;
+	sg_init_table(sg, PAGES + 1);
+	for (i = 0; i <= PAGES; i++)
+		sg_set_buf(&sg[i], own->mem + 2 * i * PAGE_SIZE, PAGE_SIZE);
+	ktest_expect_eq(p, ib_dma_map_sg(own->qp->device, sg, PAGES + 1, DMA_BIDIRECTIONAL),
+			PAGES + 1);
+	ktest_expect_eq(p, ib_map_mr_sg(mr, sg, PAGES + 1, &next, PAGE_SIZE), PAGES);
+	ktest_expect_eq(p, next, 0);
+	ktest_expect_eq(p, mr->length, PAGES * PAGE_SIZE);
+	register_done(own, mr, RIGHTS, IB_WC_SUCCESS);
+	write_and_read(peer, PAGES * PAGE_SIZE, mr->rkey, mr->iova);
+	for (i = 0; i < PAGES; i++) {
+		ktest_expect(p, !memcmp(peer->mem + i * PAGE_SIZE, sg_virt(&sg[i]), PAGE_SIZE));
+		ktest_expect(p, !memchr_inv(sg_virt(&sg[i]) + PAGE_SIZE, 0, PAGE_SIZE));
+	}
+	ktest_expect(p, !memchr_inv(sg_virt(&sg[PAGES]), 0, PAGE_SIZE));
+	ib_dereg_mr(mr);
+}
+
+/* Not even the first entry fits: this is an error. */
+static void map_larger(struct ktest_pair *p)
+{
+	struct ktest_end *own = &p->end[1];
+	struct scatterlist sg;
+	struct ib_mr *mr;
+
+	mr = ib_alloc_mr(own->pd, IB_MR_TYPE_MEM_REG, 1);
+	if (IS_ERR(mr)) {
+		ktest_fail(p, __func__, __LINE__, "ib_alloc_mr", PTR_ERR(mr));
+		return;
+	}
+	sg_init_one(&sg, own->mem, 2 * PAGE_SIZE);
+	ktest_expect_eq(p, ib_dma_map_sg(own->qp->device, &sg, 1, DMA_BIDIRECTIONAL), 1);
+	ktest_expect_eq(p, ib_map_mr_sg(mr, &sg, 1, NULL, PAGE_SIZE), -ENOMEM);
+	map_one(own, mr, 0, PAGE_SIZE);
+	register_done(own, mr, RIGHTS, IB_WC_SUCCESS);
+	ib_dereg_mr(mr);
+}
+
 /* Posts LOCAL_INV, REG_MR with the next key, and a SEND in one call */
 static void register_again(struct ktest_end *end, struct ib_mr *mr)
 {
@@ -475,6 +524,8 @@ const struct ktest_case ktest_cases_mem[] = {
 	{ "zero-based", zero_based, SOFT },
 	{ "once", once, SOFT },
 	{ "pieces", pieces, SOFT },
+	{ "map-full", map_full, SOFT },
+	{ "map-larger", map_larger, SOFT },
 	{ "chain", chain, SOFT },
 	{ "read-inv", read_inv, SOFT },
 	{ "peer-invalidates", peer_invalidates, SOFT },
