@@ -196,6 +196,123 @@ static void names_terminate(struct ktest_pair *p)
 	ktest_expect_eq(p, end[1].recvs[0].wc.vendor_err, 0x1000100);
 }
 
+/* A QP is destroyed whose completions, among those of others, are in its CQs */
+
+#define FORGET_QPS	3
+#define FORGET_ROUNDS	6
+#define FORGET_WRS	15
+
+/**
+ * struct forget - QPs that share two CQs
+ * @cqs: the CQs
+ * @qps: the QPs; the sends of one complete to the CQ to which the receives of the next do
+ * @left: for each CQ, the work requests whose completions must be in it, in their order
+ * @count: for each CQ, number of @left
+ */
+struct forget {
+	struct ib_cq *cqs[2];
+	struct ib_qp *qps[FORGET_QPS];
+	struct ib_cqe *left[2][2 * FORGET_WRS];
+	u32 count[2];
+};
+
+static void forget_open(struct ktest_end *end, struct forget *f, u32 i)
+{
+	struct ib_qp_attr error = { .qp_state = IB_QPS_ERR };
+	struct ib_qp_init_attr attr = {
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1 },
+		.qp_type = IB_QPT_RC,
+		.send_cq = f->cqs[i % 2],
+		.recv_cq = f->cqs[!(i % 2)],
+	};
+
+	f->qps[i] = ib_create_qp(end->pd, &attr);
+	ktest_expect(end->pair, !IS_ERR(f->qps[i]));
+	if (!IS_ERR(f->qps[i]))
+		ktest_expect_eq(end->pair, ib_modify_qp(f->qps[i], &error, IB_QP_STATE), 0);
+}
+
+/* A send and a receive of a QP in ERROR, whose completions are in the CQs when this returns */
+static void forget_flush(struct ktest_end *end, struct forget *f, u32 i, u32 wr)
+{
+	struct ib_qp_attr error = { .qp_state = IB_QPS_ERR };
+	struct ib_send_wr send = { .opcode = IB_WR_SEND };
+	struct ib_recv_wr recv = {};
+
+	ktest_wr_init(end, &end->sends[wr]);
+	ktest_wr_init(end, &end->recvs[wr]);
+	send.wr_cqe = &end->sends[wr].cqe;
+	send.send_flags = IB_SEND_SIGNALED;
+	recv.wr_cqe = &end->recvs[wr].cqe;
+	ktest_expect_eq(end->pair, ib_post_send(f->qps[i], &send, NULL), 0);
+	ktest_expect_eq(end->pair, ib_post_recv(f->qps[i], &recv, NULL), 0);
+	ktest_expect_eq(end->pair, ib_modify_qp(f->qps[i], &error, IB_QP_STATE), 0);
+}
+
+static void forget_expect(struct forget *f, u32 cq, struct ktest_wr *w)
+{
+	f->left[cq][f->count[cq]++] = &w->cqe;
+}
+
+static void forget_poll(struct ktest_pair *p, struct forget *f, u32 cq)
+{
+	struct ib_wc wc;
+	u32 n;
+
+	for (n = 0; n < f->count[cq]; n++) {
+		ktest_expect_eq(p, ib_poll_cq(f->cqs[cq], 1, &wc), 1);
+		if (READ_ONCE(p->has_failed))
+			return;
+		ktest_expect(p, wc.wr_cqe == f->left[cq][n]);
+		ktest_expect_eq(p, wc.status, IB_WC_WR_FLUSH_ERR);
+	}
+	ktest_expect_eq(p, ib_poll_cq(f->cqs[cq], 1, &wc), 0);
+}
+
+/* In each round another QP is destroyed; the CQs have more slots than are used in a round. */
+static void forget_round(struct ktest_end *end, struct forget *f, u32 round)
+{
+	u32 gone = round % FORGET_QPS;
+	u32 i, wr;
+
+	memset(f->count, 0, sizeof(f->count));
+	for (wr = 0; wr < FORGET_WRS && !READ_ONCE(end->pair->has_failed); wr++) {
+		i = wr * (1 + round) * 5 / 4 % FORGET_QPS;
+		forget_flush(end, f, i, wr);
+		if (i == gone)
+			continue;
+		forget_expect(f, i % 2, &end->sends[wr]);
+		forget_expect(f, !(i % 2), &end->recvs[wr]);
+	}
+	ib_destroy_qp(f->qps[gone]);
+	for (i = 0; i < 2; i++)
+		forget_poll(end->pair, f, i);
+	forget_open(end, f, gone);
+}
+
+static void forget(struct ktest_pair *p)
+{
+	struct ktest_end *end = &p->end[0];
+	struct forget f = { .cqs[0] = end->cq };
+	struct ib_cq *cq;
+	u32 i;
+
+	cq = ib_alloc_cq(end->id->device, end, 32, 0, IB_POLL_DIRECT);
+	if (IS_ERR(cq)) {
+		ktest_fail(p, __func__, __LINE__, "ib_alloc_cq", PTR_ERR(cq));
+		return;
+	}
+	f.cqs[1] = cq;
+	for (i = 0; i < FORGET_QPS; i++)
+		forget_open(end, &f, i);
+	for (i = 0; i < FORGET_ROUNDS && !READ_ONCE(p->has_failed); i++)
+		forget_round(end, &f, i);
+	for (i = 0; i < FORGET_QPS; i++)
+		if (!IS_ERR(f.qps[i]))
+			ib_destroy_qp(f.qps[i]);
+	ib_free_cq(cq);
+}
+
 /* Since 7.2 consumers in the kernel cannot resize a CQ */
 #ifdef KIW_HAS_RESIZE_CQ
 /* Resizes the CQs under load: no completion is lost */
@@ -250,6 +367,7 @@ const struct ktest_case ktest_cases_end[] = {
 #endif
 	{ "srq-resize-loaded", resize_srq_loaded, { .poll = IB_POLL_SOFTIRQ, .with_srq = true } },
 	{ "srq-resize-filled", resize_srq_filled, { .poll = IB_POLL_SOFTIRQ, .with_srq = true } },
+	{ "cq-forget", forget, { .poll = IB_POLL_DIRECT, .cqe = 32 } },
 	{ "cq-overflow", overflow, { .poll = IB_POLL_DIRECT, .cqe = 4 } },
 	{ "names-terminate", names_terminate, { .poll = IB_POLL_SOFTIRQ } },
 	{}

@@ -312,6 +312,34 @@ def overrun_destroyed(l, r, addr):
         r.listen_end()
 
 
+def destroyed_with_completions(l, r, addr):
+    """Completions of a QP that is destroyed stay in its CQ, in their order among the others."""
+    count = 12
+    with buffers(l, r, PAGE) as (lmr, rmr):
+        r.listen(addr)
+        pairs = [connect(l, r, addr, {}, {"one_cq": True, "cqe": 2 * count})]
+        pairs += [connect(l, r, addr, {}, {"cq_of": pairs[0].rc}) for _ in range(2)]
+        for i in range(count):
+            p = pairs[i % 3]
+            r.post_recv(p.rc, i, (rmr[1], 8, rmr[2]))
+            with counted(r, rx_sends=1):
+                send(p, lmr, i)
+                p.send_done(i)
+        for p in pairs[1:]:
+            r.destroy_qp(p.rc)
+            l.event(p.lc, "DISCONNECTED")
+        expect(r.complete(pairs[0].rc, "recv", count), [(i, "SUCCESS", 1) for i in range(count)],
+               "completions")
+        r.post_recv(pairs[0].rc, 99, (rmr[1], 8, rmr[2]))
+        send(pairs[0], lmr, 99)
+        pairs[0].send_done(99)
+        pairs[0].recv_done(99, 1)
+        for p in reversed(pairs[1:]):
+            l.close(p.lc)
+            r.close(p.rc)
+        disconnect(pairs[0])
+
+
 # Arming
 
 def arm_race(l, r, addr):

@@ -11,9 +11,10 @@
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 verbs_cases overrun_receives overrun_sends overrun_by_flush overrun_by_fault overrun_shared \
-	overrun_fenced overrun_destroyed arm_race arm_late advertised srq_modify srq_full srq_flush srq_partial \
-	reconnect states_starting states_closing close_deadline half_closed states_ended masks \
-	counts_refusals counts_udata counts_blocked counts_failures
+	overrun_fenced overrun_destroyed destroyed_with_completions arm_race arm_late advertised \
+	srq_modify srq_full srq_flush srq_partial reconnect states_starting states_closing \
+	close_deadline half_closed states_ended masks counts_refusals counts_udata counts_blocked \
+	counts_failures
 rdma_down
 topo_down
 t_run "unload" unload_kiwarp
