@@ -146,6 +146,7 @@ extern const struct ktest_case ktest_cases_race[];
 extern const struct ktest_case ktest_cases_rights[];
 /* Cases that need outside help, before or while they run; they are not listed in "cases" */
 extern const struct ktest_case ktest_cases_more[];
+extern const struct ktest_case ktest_cases_nomem[];
 extern const struct ktest_case ktest_cases_policy[];
 
 /* Duration in seconds of cases that can run for any time; 0: the default duration */

@@ -22,7 +22,8 @@
 
 static const struct ktest_case *const tables[] = {
 	ktest_cases_data, ktest_cases_end, ktest_cases_ext, ktest_cases_fast, ktest_cases_inside,
-	ktest_cases_mem, ktest_cases_race, ktest_cases_rights, ktest_cases_more, ktest_cases_policy,
+	ktest_cases_mem, ktest_cases_race, ktest_cases_rights, ktest_cases_more, ktest_cases_nomem,
+	ktest_cases_policy,
 };
 
 unsigned int ktest_soak;
@@ -149,8 +150,8 @@ static int cases_show(struct seq_file *seq, void *unused)
 	const struct ktest_case *c;
 	int i;
 
-	/* All tables except the last two, ktest_cases_more and ktest_cases_policy: see ktest.h. */
-	for (i = 0; i < ARRAY_SIZE(tables) - 2; i++)
+	/* All tables except the last three: see ktest.h. */
+	for (i = 0; i < ARRAY_SIZE(tables) - 3; i++)
 		for (c = tables[i]; c->name; c++)
 			seq_printf(seq, "%s\n", c->name);
 	return 0;

@@ -62,6 +62,14 @@ startup_is() {
 	done
 }
 
+# queues_of_the_kernel: the case itself lets allocations fail.
+queues_of_the_kernel() {
+	local ktest=/sys/kernel/debug/kiwarp_ktest
+	{ echo "8 9 no-memory" >"$ktest/run"; } 8</run/netns/a 9</run/netns/b && return
+	cat "$ktest/log"
+	return 1
+}
+
 # work_items CASE: iw_cm ignores a request that it has no memory for, so that its caller has to
 # wait for the end of the startup. What is left of a failure is undone for what follows.
 work_items() {
@@ -148,6 +156,7 @@ t_run "objects of a process on kiwarp-ext" ext_objects
 t_run "accepting" failing 1 accept
 t_run "connections" failing 7 connect
 t_run "kernel consumer" failing 17 kernel
+t_run "queues of the kernel consumer" queues_of_the_kernel
 t_run "interfaces of kiwarp_ip" failing 11 ip
 t_run "work items" work_items once
 t_run "callers wait for memory" callers_wait
