@@ -45,6 +45,8 @@ struct single_wr {
  * @listener: listening cm_id, or NULL
  * @param: of the connection
  * @user: region of the program's memory, or NULL
+ * @lkey: work requests refer to the granted memory by this STag, at @base; 0: to all memory
+ * @base: tagged offset of the memory for @lkey
  * @lock: serialises commands
  * @log_lock: protects @log, @len and @is_full
  * @len: length of @log
@@ -59,6 +61,8 @@ struct single {
 	struct rdma_cm_id *listener;
 	struct rdma_conn_param param;
 	struct ib_mr *user;
+	u32 lkey;
+	u64 base;
 	struct mutex lock;
 	spinlock_t log_lock;
 	size_t len;
@@ -343,7 +347,30 @@ static int do_changed(struct single *s, const char *args)
 	return 0;
 }
 
+/* From now on the memory of work requests is the granted one, whose STag may become invalid. */
+static int do_through(struct single *s, const char *args)
+{
+	const struct ib_mr *mr = s->user ? s->user : end_of(s)->mr;
+
+	if (!mr)
+		return -EINVAL;
+	s->lkey = mr->lkey;
+	s->base = mr->iova;
+	return 0;
+}
+
 /* Work */
+
+static struct ib_sge sge_of(struct single *s, u32 offset, u32 len)
+{
+	struct ib_sge sge = ktest_sge(end_of(s), offset, len);
+
+	if (s->lkey) {
+		sge.addr = s->base + offset;
+		sge.lkey = s->lkey;
+	}
+	return sge;
+}
 
 /* "ID OFFSET LENGTH": a receive into this part of the memory */
 static int do_recv(struct single *s, const char *args)
@@ -355,7 +382,7 @@ static int do_recv(struct single *s, const char *args)
 	if (sscanf(args, "%u %u %u", &id, &offset, &len) != 3 || offset > KTEST_MEM ||
 	    len > KTEST_MEM - offset)
 		return -EINVAL;
-	sge = ktest_sge(end_of(s), offset, len);
+	sge = sge_of(s, offset, len);
 	wr.wr_cqe = next_wr(s, id);
 	return wr.wr_cqe ? ib_post_recv(end_of(s)->qp, &wr, NULL) : -ENOSPC;
 }
@@ -381,7 +408,7 @@ static int do_post(struct single *s, const char *args)
 		return -EINVAL;
 	if (offset > KTEST_MEM || len > KTEST_MEM - offset)
 		return -EINVAL;
-	sge = ktest_sge(end_of(s), offset, len);
+	sge = sge_of(s, offset, len);
 	if (opcode <= IB_WR_RDMA_READ && opcode != IB_WR_SEND) {
 		u.rdma.remote_addr = raddr;
 		u.rdma.rkey = rkey;
@@ -430,6 +457,7 @@ static const struct {
 	{ "unsafe", do_unsafe, true },
 	{ "access", do_access, true },
 	{ "dereg", do_dereg, true },
+	{ "through", do_through, true },
 	{ "poke", do_poke, true },
 	{ "peek", do_peek, true },
 	{ "changed", do_changed, true },

@@ -821,6 +821,79 @@ def going(place, how):
         end.close()
 
 
+def sink(place, kind):
+    """A connection, and a region for what the consumer asks for: of a process, or a fast one."""
+    end, conn = place.pair()
+    mine = Mine(end, single.LOCAL) if kind == "process" else None
+    if not mine:
+        end.expose("expose", single.LOCAL)
+    end.command("through")
+    served(conn)
+    conn.answer_reads = False
+    return end, conn, mine
+
+
+def withdrawn(end, conn, how):
+    """The region is gone. An invalidation completes behind what is outstanding, and has been executed
+    when a Send after it arrives."""
+    if how == "inv":
+        end.command("inv", 900)
+        end.post(single.SEND, size=0)
+        expect(conn.receive().opcode, rdmap.SEND, "opcode")
+    else:
+        end.command(how)
+
+
+SINKS = (("fast", "dereg", "deregistered"), ("fast", "inv", "invalidated"),
+         ("process", "dereg", "deregistered, of a process"))
+
+
+def read_sink(place, kind, how):
+    """The middle of the Response has been placed; nothing of the rest is."""
+    end, conn, mine = sink(place, kind)
+    numbers = [end.post(RD, BASE, SERVED, at=WORD, size=size) for size in (200, 8)]
+    asked = [conn.receive() and conn.asked for _ in numbers]
+    octets = bytes(range(1, 201))
+    parts = [conn.segment(rdmap.READ_RESPONSE, stag=asked[0].sink_stag, to=asked[0].sink_to + at,
+                          payload=octets[at:at + 50], last=at == 150) for at in range(0, 200, 50)]
+    conn.stream.send(conn.encode(parts[:2]))
+    placed = struct.unpack("<Q", octets[92:100])[0]
+    end.until(lambda: (mine.word(WORD + 92) if mine else end.peek(WORD + 92)) == placed,
+              "the first half is not there")
+    withdrawn(end, conn, how)
+    conn.stream.send(conn.encode(parts[2:]))
+    terminated(conn, "0/0/00", [])
+    end.ended(FATAL)
+    expect(end.statuses(numbers), [single.PROT, FLUSHED], "statuses")
+    if mine:
+        expect(mine.room[WORD:WORD + 200], octets[:100] + bytes(100), "memory of the process")
+    else:
+        end.unchanged(WORD, WORD + 100)
+    end.close()
+
+
+def operation_sink(place, kind, how):
+    """The region for the original value goes before the Response arrives."""
+    end, conn, mine = sink(place, kind)
+    number = end.post(ADD, BASE, SERVED, (1, 0, 0, 0), WORD)
+    conn.receive()
+    withdrawn(end, conn, how)
+    conn.stream.send(conn.encode([answer(conn)]))
+    terminated(conn, "0/0/00", [])
+    end.ended(FATAL)
+    expect(end.completion(number)[0], single.PROT, "status")
+    if mine:
+        expect(sum(mine.room[:]), 0, "memory of the process")
+    else:
+        end.unchanged()
+    end.close()
+
+
+for kind, how, text in SINKS:
+    case("memory", f"the sink of a Read meanwhile: {text}", kind, how)(read_sink)
+    case("memory", f"the sink of an operation meanwhile: {text}", kind, how)(operation_sink)
+
+
 @case("memory", "the QP goes meanwhile", "kernel")
 @case("memory", "the QP and a process's memory go meanwhile", "process")
 def qp_goes(place, memory):

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# DESCRIPTION: immediate data and atomics between a kernel consumer and the wire peer
+# DESCRIPTION: immediates, atomics and sinks that go: a kernel consumer and the wire peer
 # TIMEOUT: 240
 # KERNELS: uml uml-debug 6.1 6.12
 # CHECK-KERNELS: uml-debug
