@@ -4,8 +4,9 @@
  * TYPE is the link type of the devices, which decides the format of the rings.
  *
  * refused: malformed entries, one connection each, must complete with LOC_QP_OP under their own
- * id, those that bind a window to what they may not, with MW_BIND_ERR; operations that the ABI has
- * no system call for are refused.
+ * id, those that bind a window to what they may not, with MW_BIND_ERR; so must malformed receives,
+ * and those whose memory is wrong with another error; operations that the ABI has no system call
+ * for are refused.
  *
  * SECONDS: a second thread writes random values at random times to the send, receive, shared
  * receive and completion rings, to the heads of rings, and to the arming words. Meanwhile the first
@@ -45,6 +46,7 @@
  * @mw: windows of side a and of side b, each fourth of another protection domain; or NULL
  * @stag: their STags, which the second thread reads
  * @other: protection domain of the memory OTHER_PD
+ * @receiver: which side the receive is for that is to be written
  * @busy: number of regions that could not be deregistered
  * @replaced: number of rings that another one of the same size has replaced
  * @events: number of events of completion queues
@@ -66,6 +68,7 @@ struct world {
 	struct ibv_mw *mw[2][WINDOWS];
 	__u32 stag[2][WINDOWS];
 	struct ibv_pd *other[2];
+	int receiver;
 	unsigned long busy;
 	unsigned long replaced;
 	unsigned long events;
@@ -389,6 +392,53 @@ void refuse(void (*put)(void *ring), const char *what)
 	refuse_as(put, what, IBV_WC_LOC_QP_OP_ERR);
 }
 
+/* What @from sends takes the first receive of the other end. The initiator has to send first. */
+static void send_to_receiver(int from)
+{
+	struct ibv_sge sge = { (unsigned long)w.room[OPEN], PAYLOAD, w.mr[from][OPEN]->lkey };
+	struct ibv_send_wr first = { .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 }, *bad;
+	struct ibv_wc wc;
+
+	MUST(!ibv_post_send(w.ends[0].id->qp, &first, &bad));
+	complete(w.queues[0].scq, &wc);
+	MUST(!wc.status);
+	MUST(!ibv_post_send(w.ends[from].id->qp, &wr, &bad));
+}
+
+static void refuse_recv_of(int who, void (*put)(void *ring), const char *what,
+			   enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+
+	begin();
+	w.receiver = who;
+	put(ring_of(who ? SRQ : RQ, 0)->at);
+	send_to_receiver(!who);
+	complete(w.queues[who].rcq, &wc);
+	if (wc.wr_id != ID || wc.status != status)
+		fail("%s, end %d: completion of %#llx, status %d", what, who,
+		     (unsigned long long)wc.wr_id, wc.status);
+	MUST(!ibv_poll_cq(w.queues[who].rcq, 1, &wc));
+	end_all();
+}
+
+/**
+ * refuse_recv() - post a bad receive on new connections; a Send must complete it with an error
+ * @put: writes it to the first slot of a receive ring
+ * @what: a description
+ * @status: the error
+ *
+ * Once it is in the receive ring of end 0, once in the shared one of end 1.
+ *
+ * Context: user space.
+ */
+void refuse_recv(void (*put)(void *ring), const char *what, enum ibv_wc_status status)
+{
+	refuse_recv_of(0, put, what, status);
+	refuse_recv_of(1, put, what, status);
+}
+
 /* The second thread: it has random numbers of its own */
 
 static __u64 random_state = 1;
@@ -508,6 +558,19 @@ __u64 open_room(__u32 *lkey, __u32 *rkey)
 {
 	*lkey = w.mr[0][OPEN]->lkey;
 	*rkey = w.mr[1][OPEN]->rkey;
+	return (unsigned long)w.room[OPEN];
+}
+
+/**
+ * receiver_room() - get memory that the end may access that a receive is for
+ * @lkey: set to its STag
+ *
+ * Context: user space.
+ * Return: its address.
+ */
+__u64 receiver_room(__u32 *lkey)
+{
+	*lkey = w.mr[w.receiver][OPEN]->lkey;
 	return (unsigned long)w.room[OPEN];
 }
 

@@ -14,6 +14,8 @@
 #define ROOM		(16 * PAGE)
 #define WINDOWS		8
 #define ID		0x1d1d1d1d1d1d1d1dULL
+/* Octets of the message for a receive */
+#define PAYLOAD		16
 
 enum ring_kind { SQ, RQ, SRQ, CQ, NO_RING };
 
@@ -37,7 +39,7 @@ enum room { OPEN, READ_ONLY, OTHER_PD, UNKNOWN, ROOMS };
  * @bytes: length of each kind of ring
  * @arms_by_call: REQ_NOTIFY_CQ is allowed
  * @has_windows: memory windows can be bound
- * @refuse_all: calls refuse() for all that is malformed
+ * @refuse_all: calls refuse() and refuse_recv() for all that is malformed
  * @spoil: writes something likely to a ring, in the second thread
  * @resize: replaces the ring of one of these queues, by a call of its own that the library does not
  *	know of; NULL if the ABI cannot
@@ -58,10 +60,12 @@ extern const struct format siw_format;
 extern const struct format rxe_format;
 
 void refuse(void (*put)(void *ring), const char *what);
+void refuse_recv(void (*put)(void *ring), const char *what, enum ibv_wc_status status);
 void refuse_as(void (*put)(void *ring), const char *what, enum ibv_wc_status status);
 __u32 window_stag(int number, bool is_foreign);
 __u32 region_stag(enum room room);
 __u64 open_room(__u32 *lkey, __u32 *rkey);
+__u64 receiver_room(__u32 *lkey);
 int command(struct ibv_context *ctx, void *cmd, __u32 number, size_t bytes, size_t answer_bytes);
 void another_ring(struct ibv_context *ctx, enum ring_kind kind, __u64 offset);
 
