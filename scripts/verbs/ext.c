@@ -20,7 +20,10 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_rxe.h>
 
 #define ROOM		(16 * PAGE)
 #define DEPTH		16
@@ -838,12 +841,45 @@ static void resize_often(struct ibv_cq *cq, int rounds, int most)
 		poll_number();
 }
 
+/* An address that cannot be written to, behind a page that can */
+static __u8 *no_page(void)
+{
+	__u8 *p = pages(2 * PAGE);
+
+	MUST(!mprotect(p + PAGE, PAGE, PROT_NONE));
+	return p + PAGE;
+}
+
+/* A process that cannot be told of a new ring: the kernel continues to use the old one. */
+static void resize_untold(struct ibv_cq *cq)
+{
+	const struct ib_uverbs_resize_cq_resp *core = (void *)no_page();
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_resize_cq core;
+	} call = {
+		{ IB_USER_VERBS_CMD_RESIZE_CQ, sizeof(call) / 4,
+		  (sizeof(*core) + sizeof(struct mminfo)) / 4 },
+		{ .response = (unsigned long)(core - 1), .cq_handle = cq->handle, .cqe = 100 },
+	};
+	int i;
+
+	for (i = 0; i < 3; i++)
+		number();
+	arrived();
+	MUST(write(cq->context->cmd_fd, &call, sizeof(call)) < 0 && errno == EFAULT);
+	number();
+	while (unread)
+		poll_number();
+}
+
 static void resize(void)
 {
 	struct ibv_cq *cq;
 
 	begin();
 	cq = w.queues[1].rcq;
+	resize_untold(cq);
 	resize_often(cq, 300, 14);
 	/* More than the kernel copies in one go */
 	resize_often(cq, 60, 300);
@@ -941,6 +977,28 @@ static void limits_of_srq(void)
 	MUST(!ibv_query_srq(srq, &attr) && attr.max_wr == 15 && attr.srq_limit == 15);
 }
 
+/* As for completion queues */
+static void resize_srq_untold(void)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_modify_srq core;
+		__u64 where;
+	} call = {
+		{ IB_USER_VERBS_CMD_MODIFY_SRQ, sizeof(call) / 4, 0 },
+		{ .srq_handle = srq->handle, .attr_mask = IBV_SRQ_MAX_WR, .max_wr = 100 },
+		(unsigned long)no_page(),
+	};
+	const __u32 size = srq_size();
+
+	post_shared();
+	MUST(write(srq->context->cmd_fd, &call, sizeof(call)) < 0 && errno == EFAULT);
+	MUST(srq_size() == size);
+	post_shared();
+	messages(2);
+	messages_are_done(2);
+}
+
 static void resize_srq(void)
 {
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = 4, .max_sge = 1 } };
@@ -954,6 +1012,7 @@ static void resize_srq(void)
 	w.queues[1].srq = srq;
 	limits_of_srq();
 	connect_both();
+	resize_srq_untold();
 	resize_srq_often(300, 14, DEPTH);
 	/* More than the kernel copies in one go */
 	resize_srq_often(100, 300, DEPTH);
