@@ -3,13 +3,14 @@
 # DESCRIPTION: where there is no memory, calls fail in order and traffic goes on
 # TIMEOUT: 120
 # KERNELS: uml-debug
-# DMESG-ALLOW: restrack_.*\[ib_core\]
+# DMESG-ALLOW: restrack_.*\[ib_core\]|ref_tracker: memory allocation failure
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-device
 . "$SELFTESTS/rc-device"
 
-# What is allowed: a line of the stacks that the kernel shows when vmalloc() finds no memory.
+# What is allowed: a line of the stacks that the kernel shows when vmalloc() finds no memory, and
+# what it says when the tracker of a netdev's references finds none.
 
 FAILSLAB=/sys/kernel/debug/failslab
 FAILPAGE=/sys/kernel/debug/fail_page_alloc
