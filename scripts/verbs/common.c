@@ -50,6 +50,27 @@ void fail(const char *format, ...)
 }
 
 /**
+ * run_case() - run the case that the command line names; fail if there is none of that name
+ * @cases: all cases of the program
+ * @count: number of @cases
+ * @name: the argument
+ *
+ * Context: user space.
+ */
+void run_case(const struct case_of *cases, size_t count, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (strcmp(name, cases[i].name))
+			continue;
+		cases[i].run();
+		return;
+	}
+	fail("no case %s", name);
+}
+
+/**
  * seed() - seed the random number generator
  * @value: seed; the same seed gives the same sequence
  *

@@ -81,7 +81,18 @@ struct end {
 	struct rdma_cm_id *id;
 };
 
+/**
+ * struct case_of - one of the cases of a program
+ * @name: its name on the command line
+ * @run: runs it; returns when all was right
+ */
+struct case_of {
+	const char *name;
+	void (*run)(void);
+};
+
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+void run_case(const struct case_of *cases, size_t count, const char *name);
 void seed(__u64 value);
 __u32 pick(__u32 count);
 double now(void);

@@ -872,10 +872,7 @@ static void bound_attributes(void)
  */
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = {
+	static const struct case_of cases[] = {
 		{ "reject-connecting", reject_connecting },
 		{ "accept-connecting", accept_connecting },
 		{ "reject-accepted", reject_accepted },
@@ -894,14 +891,9 @@ int main(int argc, char **argv)
 		{ "mapper-stall", mapper_stall },
 		{ "mapper-memory", mapper_memory },
 	};
-	size_t i;
 
+	MUST(argc > 1);
 	setlinebuf(stdout);
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		if (argc > 1 && !strcmp(argv[1], cases[i].name)) {
-			cases[i].run();
-			return 0;
-		}
-	}
-	fail("which case?");
+	run_case(cases, ARRAY_SIZE(cases), argv[1]);
+	return 0;
 }

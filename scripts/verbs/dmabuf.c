@@ -298,21 +298,12 @@ static void windows(void)
  */
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = {
+	static const struct case_of cases[] = {
 		{ "atomic", atomics }, { "sum", sum }, { "windows", windows },
 	};
-	size_t i;
 
 	MUST(argc == 2);
 	open_world();
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		if (strcmp(argv[1], cases[i].name))
-			continue;
-		cases[i].run();
-		return 0;
-	}
-	fail("no case %s", argv[1]);
+	run_case(cases, ARRAY_SIZE(cases), argv[1]);
+	return 0;
 }

@@ -1031,23 +1031,14 @@ static void resize_srq(void)
  */
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = {
+	static const struct case_of cases[] = {
 		{ "limits", limits }, { "immediate", immediate }, { "atomic", atomics },
 		{ "policy", policy }, { "sum", sum }, { "builder", builder }, { "poller", poller },
 		{ "events", events }, { "resize", resize }, { "resize-srq", resize_srq },
 	};
-	size_t i;
 
 	MUST(argc == 2);
 	open_world();
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		if (strcmp(argv[1], cases[i].name))
-			continue;
-		cases[i].run();
-		return 0;
-	}
-	fail("no case %s", argv[1]);
+	run_case(cases, ARRAY_SIZE(cases), argv[1]);
+	return 0;
 }

@@ -921,24 +921,16 @@ static void open_world(void)
  */
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} parts[] = {
+	static const struct case_of cases[] = {
 		{ "responses", responses }, { "mappings", mappings },
 		{ "mmap-destroy", mmap_destroy }, { "numbers", numbers },
 		{ "accept-destroy", accept_destroy }, { "memlock", memlock }, { "files", files },
 		{ "limits", limits },
 	};
-	size_t i;
 
+	MUST(argc > 1);
 	setlinebuf(stdout);
 	open_world();
-	for (i = 0; i < ARRAY_SIZE(parts); i++) {
-		if (argc > 1 && !strcmp(argv[1], parts[i].name)) {
-			parts[i].run();
-			return 0;
-		}
-	}
-	fail("which part?");
+	run_case(cases, ARRAY_SIZE(cases), argv[1]);
+	return 0;
 }

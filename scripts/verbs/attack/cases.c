@@ -19,7 +19,7 @@ static void child_ended(int signal, siginfo_t *info, void *context)
 		atomic_store(&w->has_failed, true);
 }
 
-static bool run_case(const struct directed *d)
+static bool run_directed(const struct directed *d)
 {
 	struct sigaction sa = { .sa_sigaction = child_ended, .sa_flags = SA_SIGINFO | SA_RESTART };
 	double until = now() + 6 * patience();
@@ -81,6 +81,6 @@ int run_cases(char **names, int count)
 	int wrong = 0, i;
 
 	for (i = 0; i < count; i++)
-		wrong += !run_case(case_named(names[i]));
+		wrong += !run_directed(case_named(names[i]));
 	return !!wrong;
 }

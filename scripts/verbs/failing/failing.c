@@ -161,7 +161,7 @@ void walk(const struct op *op)
 
 static const char *ktest_case = "once";
 
-static int run_case(void)
+static int run_ktest(void)
 {
 	char text[128];
 	int fd = open(KTEST_RUN, O_WRONLY);
@@ -199,7 +199,7 @@ static void kernel(void)
 
 	for (nth = 1; nth < NTH_MAX; nth = after(nth)) {
 		inject(nth);
-		err = run_case();
+		err = run_ktest();
 		hit = has_failed();
 		if (err == EIO)
 			check_log(nth, hit);
@@ -272,7 +272,7 @@ static int run_failing_work(int octets, bool *hit)
 	set_file(FAILSLAB "space", text);
 	set_file(FAILSLAB "times", "1");
 	set_file(FAILSLAB "probability", "100");
-	err = run_case();
+	err = run_ktest();
 	set_file(FAILSLAB "probability", "0");
 	*hit = worker_has_failed();
 	return err;
@@ -301,7 +301,7 @@ static void work_items(void)
 	set_file(FAILSLAB "times", "-1");
 	if (!runs || hit)
 		fail("%s: %s", ktest_case, runs ? "no end of allocations" : "no allocation");
-	err = run_case();
+	err = run_ktest();
 	if (err)
 		fail("%s, with memory again: %s", ktest_case, strerror(err));
 	printf("%s: memory was short in work items of %d runs, %d failed\n", ktest_case, runs, bad);
@@ -394,16 +394,13 @@ static void traffic(void)
  */
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} parts[] = {
+	static const struct case_of cases[] = {
 		{ "verbs", verbs }, { "connect", connections }, { "accept", accepts },
 		{ "link", links }, { "ip", ip_links }, { "kernel", kernel },
 		{ "work", work_items }, { "traffic", traffic },
 	};
-	size_t i;
 
+	MUST(argc > 1);
 	setlinebuf(stdout);
 	w.fail_nth = open("/proc/thread-self/fail-nth", O_RDWR);
 	MUST(w.fail_nth >= 0);
@@ -413,11 +410,6 @@ int main(int argc, char **argv)
 	side_open(&w.sides[1], "b", "10.77.0.2", PORT);
 	if (argc > 2)
 		ktest_case = argv[2];
-	for (i = 0; i < ARRAY_SIZE(parts); i++) {
-		if (argc > 1 && !strcmp(argv[1], parts[i].name)) {
-			parts[i].run();
-			return 0;
-		}
-	}
-	fail("which part?");
+	run_case(cases, ARRAY_SIZE(cases), argv[1]);
+	return 0;
 }

@@ -850,15 +850,11 @@ static void race(double seconds)
  */
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = {
+	static const struct case_of cases[] = {
 		{ "limits", limits }, { "matrix", matrix }, { "rights", rights },
 		{ "binds", binds }, { "inval", inval }, { "local", local }, { "busy", busy },
 		{ "many", many },
 	};
-	size_t i;
 
 	if (argc == 2 && !strcmp(argv[1], "exit")) {
 		at_exit();
@@ -869,12 +865,7 @@ int main(int argc, char **argv)
 		race(atof(argv[2]));
 		return 0;
 	}
-	for (i = 0; argc == 2 && i < ARRAY_SIZE(cases); i++) {
-		if (strcmp(argv[1], cases[i].name))
-			continue;
-		cases[i].run();
-		return 0;
-	}
-	fprintf(stderr, "usage: windows CASE\n");
-	return 1;
+	MUST(argc == 2);
+	run_case(cases, ARRAY_SIZE(cases), argv[1]);
+	return 0;
 }
