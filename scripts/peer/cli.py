@@ -122,6 +122,7 @@ class Case:
         self.octets = 0             # of the stream, since a fault
         self.queued = 0             # of them, those that TCP had when the fault was found
         self.whole = 0              # Sends and Writes that ended since a fault
+        self.stray = b""            # what came without a connection
         self.conn = self.stream = self.child = None
         self.listener = None
         opt.blame = []
@@ -257,13 +258,15 @@ class Case:
             except OSError as err:
                 return self._lost(err)
             if not data:
+                if reader and reader.buf:
+                    raise mpa.MpaError("the stream ends inside of an FPDU")
                 return "close"
             self.octets += len(data)
             if reader:
                 reader.feed(data)
                 self._look(reader)
             else:
-                self.log("unexpected", octets=data[:64].hex())
+                self.stray += data
 
     def _look(self, reader):
         """Takes a Terminate from the reader, and ignores other messages."""
@@ -294,8 +297,8 @@ class Case:
             self.queued = int(file.read() or 0)
         self.queued += self.stream.waiting()
 
-    def _after(self):
-        """Waits for the reaction to a fault."""
+    def _after(self, answer=None):
+        """Waits for the reaction to a fault. ANSWER: see startup.Stopped."""
         if self.stream.sock.fileno() < 0:
             return "reset"
         self._hold()
@@ -303,6 +306,7 @@ class Case:
         end = self._observe()
         took = time.monotonic() - began
         self.log(end, seconds=round(took, 3), octets=self.octets, queued=self.queued)
+        startup.check_stray(self.stray, answer)
         if self.opt.within is not None and took > self.opt.within:
             raise TimeoutError(f"it took {took:.1f} seconds")
         return end
@@ -314,17 +318,20 @@ class Case:
             return "ok"
         except startup.Rejected as rejected:
             self.log("rejected", pdata=rejected.args[0].pdata.hex())
-            self._after()
+            if self._after() == "timeout":
+                raise TimeoutError("no end after the rejection") from None
             return "reject"
         except startup.Stopped as stopped:
             self.conn = stopped.conn
-            self.end = self._after()
+            self.end = self._after(stopped.answer)
         except rdmap.Terminated as terminated:
             self.term = terminated.args[0]
             self.log("terminate", **self.term)
             self.end = self._after()
         except EOFError as eof:
-            self.log("close", where=str(eof))
+            if str(eof):
+                raise mpa.MpaError(f"the stream ends {eof}") from None
+            self.log("close")
             self.end = "close"
         except (ConnectionError, BrokenPipeError) as err:
             self.log("reset", error=str(err))

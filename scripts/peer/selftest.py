@@ -4,6 +4,7 @@
 python3 -m peer.selftest. Needs no network and no privileges."""
 
 import itertools
+import json
 import random
 import socket
 import struct
@@ -389,6 +390,64 @@ class Itself(unittest.TestCase):
         there.close()
         thread.join()
         self.assertIn("after the Terminate: reset", said[-1])
+
+    def heard(self, words, *parts, stays=False):
+        """Runs a case whose other end sends PARTS, and then FIN unless it STAYS; returns why the case
+        fails, or None."""
+        socks, said = socket.socketpair(), []
+        case = cli.Case(cli.parser().parse_args(words.split()), said.append, socks[0])
+        socks[1].sendall(b"".join(parts))
+        if not stays:
+            socks[1].shutdown(socket.SHUT_WR)
+        case.run()
+        socks[1].close()
+        return json.loads(said[-1])["why"]
+
+    def test_octets_that_nobody_was_to_send(self):
+        """Without a connection to decode them, octets are not ignored."""
+        request = mpa.Frame(ird=1, ord=1).encode()
+        reply = mpa.Frame(mpa.KEY_REPLY, ird=1, ord=1, pdata=b"xy").encode()
+        fpdu = mpa.Writer(True, False).encode(send_ulpdu(1, 0))
+        waits = "client - --timeout 0.3 --fault stall-after-reply --expect timeout"
+        self.assertIsNone(self.heard(waits, reply, stays=True))
+        self.assertIn("nobody was to send", self.heard(waits, reply, fpdu, stays=True))
+        self.assertIn("nobody was to send", self.heard(waits, reply, b"M", stays=True))
+        ends = "client - --fault fin-after --expect close"
+        for parts in ((), (reply,)):
+            self.assertIsNone(self.heard(ends, *parts))
+        for parts in ((reply, fpdu), (reply[:-1],), (b"M",), (request,), (reply, reply)):
+            self.assertIsNotNone(self.heard(ends, *parts), parts)
+        for point in ("before", "in-frame", "in-pdata"):
+            words = f"client - --pdata 00 --fault fin-{point} --expect close"
+            self.assertIsNone(self.heard(words))
+            self.assertIn("nobody was to send", self.heard(words, reply))
+        for words in ("server - --fault fin-in-frame --expect close",
+                      "server - --reject --expect close"):
+            self.assertIsNone(self.heard(words, request))
+            self.assertIn("nobody was to send", self.heard(words, request, fpdu))
+        rejected = "client - --expect reject --timeout 0.3"
+        refusal = mpa.Frame(mpa.KEY_REPLY, ird=1, ord=1, reject=True).encode()
+        self.assertIsNone(self.heard(rejected, refusal))
+        self.assertIn("nobody was to send", self.heard(rejected, refusal, fpdu))
+        self.assertIn("no end", self.heard(rejected, refusal, stays=True))
+
+    def test_an_initiator_may_go_on(self):
+        """After a whole Reply, what the initiator sends is decoded."""
+        request = mpa.Frame(ird=1, ord=1).encode()
+        fpdu = mpa.Writer(True, False).encode(send_ulpdu(1, 0))
+        for point in ("after", "after-reply"):
+            words = f"server - --fault fin-{point} --expect close"
+            self.assertIsNone(self.heard(words, request))
+            self.assertIsNone(self.heard(words, request, fpdu))
+            for octets in (fpdu[:-1], fpdu + b"M", fpdu[:-1] + b"M"):
+                self.assertIn("MpaError", self.heard(words, request, octets))
+
+    def test_frames_are_whole(self):
+        reply = mpa.Frame(mpa.KEY_REPLY, ird=1, ord=1, pdata=b"xy").encode()
+        ends = "client - --expect close"
+        self.assertIsNone(self.heard(ends))
+        for size in (1, 19, 20, len(reply) - 1):
+            self.assertIn("the stream ends after", self.heard(ends, reply[:size]), size)
 
     def test_every_fault_is_made(self):
         """Each fault returns octets, and the reader decodes the ULPDU to blame from them."""

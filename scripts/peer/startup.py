@@ -14,11 +14,12 @@ class Rejected(Exception):
 
 
 class Stopped(Exception):
-    """A fault was committed. CONN, if any, is the connection on which to observe the reaction."""
+    """A fault was committed. CONN, if any, is the connection on which to observe the reaction. Without
+    one, nothing may come but the end of the stream, or before it one frame with the key ANSWER."""
 
-    def __init__(self, what, conn=None):
+    def __init__(self, what, conn=None, answer=None):
         super().__init__(what)
-        self.conn = conn
+        self.conn, self.answer = conn, answer
 
 
 def _flip_key(frame):
@@ -79,8 +80,8 @@ OTHERS = ("extra", "rtr-crc", "rtr-payload", "rtr-invalidate", "rtr-send", *DRIB
 NAMES = (*FRAME, *ENDS, *OTHERS)
 
 
-def _end(stream, fault, point):
-    """Ends or stalls the stream if the fault does so at POINT."""
+def _end(stream, fault, point, conn=None, answer=None):
+    """Ends or stalls the stream if the fault does so at POINT. CONN, ANSWER: see Stopped."""
     how, where = ENDS.get(fault, (None, None))
     if where != point:
         return
@@ -88,7 +89,7 @@ def _end(stream, fault, point):
         stream.finish()
     elif how == "reset":
         stream.reset()
-    raise Stopped(fault)
+    raise Stopped(fault, conn, answer)
 
 
 def _send_frame(stream, frame, fault, log, more=b""):
@@ -105,16 +106,32 @@ def _send_frame(stream, frame, fault, log, more=b""):
             time.sleep(DRIBBLE[fault])
     else:
         stream.send(octets + more)
-    _end(stream, fault, "after")
+
+
+def _check_key(frame, key):
+    if frame.key != key:
+        raise mpa.MpaError(f"key {frame.key!r}")
 
 
 def _receive_frame(stream, key, log):
     frame, length = mpa.decode_head(stream.exactly(mpa.HEAD.size))
-    mpa.decode_body(frame, stream.exactly(length) if length else b"")
+    mpa.decode_body(frame, stream.exactly(length, begun=True) if length else b"")
     log("received", **frame.describe())
-    if frame.key != key:
-        raise mpa.MpaError(f"key {frame.key!r}")
+    _check_key(frame, key)
     return frame
+
+
+def check_stray(octets, answer):
+    """Checks what has come without a connection: nothing, or all of one frame with the key ANSWER."""
+    if not octets:
+        return
+    if not answer or len(octets) < mpa.HEAD.size:
+        raise mpa.MpaError(f"{len(octets)} octets came that nobody was to send: {octets[:64].hex()}")
+    frame, length = mpa.decode_head(octets[:mpa.HEAD.size])
+    _check_key(frame, answer)
+    if len(octets) != mpa.HEAD.size + length:
+        raise mpa.MpaError(f"{len(octets)} octets came, not a frame of {mpa.HEAD.size + length}")
+    mpa.decode_body(frame, octets[mpa.HEAD.size:])
 
 
 def _check_markers(opt, asked):
@@ -189,6 +206,7 @@ def initiator(stream, opt, log, early=None):
         conn = rdmap.Connection(stream, crc=True, rx_markers=request.markers, ulpdu=opt.fpdu)
         more = early(conn)
     _send_frame(stream, request, opt.fault, log, more)
+    _end(stream, opt.fault, "after", answer=mpa.KEY_REPLY)
     reply = _receive_frame(stream, mpa.KEY_REPLY, log)
     if reply.reject:
         raise Rejected(reply)
@@ -237,8 +255,10 @@ def responder(stream, opt, log):
     if reply.reject:
         stream.finish()
         raise Stopped("rejected")
-    _end(stream, opt.fault, "after-reply")
     conn = _connection(stream, opt, reply, request, log, p2p=reply.p2p, rtr=sorted(reply.rtr),
                        ird=reply.ird, ord=reply.ord)
+    # The initiator may go on: its first FPDU is due.
+    for point in ("after", "after-reply"):
+        _end(stream, opt.fault, point, conn)
     conn.expect_rtr = reply.rtr if reply.p2p else frozenset()
     return conn

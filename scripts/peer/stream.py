@@ -77,12 +77,14 @@ class Stream:
             self._arm()
             time.sleep(0.001)
 
-    def exactly(self, size):
+    def exactly(self, size, begun=False):
+        """Receives SIZE octets. Raises EOFError at the end of the stream: with a text if some octets
+        have come, or if they go on with something that has BEGUN."""
         data = b""
         while len(data) < size:
             part = self.receive()
             if not part:
-                raise EOFError(f"after {len(data)} of {size} octets")
+                raise EOFError(f"after {len(data)} of {size} octets" if data or begun else "")
             data += part
         self.kept = data[size:]
         return data[:size]
