@@ -123,21 +123,23 @@ check:
 # The system tests on all kernels that they support, with the exceptions that
 # Documentation/testing.rst, Kernels, lists: hours
 check-all:
-	scripts/selftests/check --all
+	scripts/selftests/check --all --plan scripts/selftests/plan-all
 
 # The system tests of one guest on devices of the type kiwarp-ext, on these kernels as far as they
 # support them, with the same exceptions: hours
 check-ext:
 	KIW_LINK_TYPE=kiwarp-ext scripts/selftests/check --kernel 6.12:2 --kernel uml-debug \
-		--kernel 6.1 --kernel uml
+		--kernel 6.1 --kernel uml --plan scripts/selftests/plan-ext
 
 # The kernel's own users of RDMA: NFS, iSER, NVMe and so on, on more kernels than 'make check' runs
 # them on, and on pairs of guests of the three kernels without detectors.
 ULP_TESTS = 31 32 33 34 35
 
 check-ulp:
-	scripts/selftests/check --kernel 6.12:2 --kernel 6.1 --kernel uml-debug --kernel uml $(ULP_TESTS)
-	scripts/selftests/check --pair --kernel 6.12 --kernel 6.1 --kernel uml $(ULP_TESTS)
+	scripts/selftests/check --kernel 6.12:2 --kernel 6.1 --kernel uml-debug --kernel uml \
+		--plan scripts/selftests/plan-all $(ULP_TESTS)
+	scripts/selftests/check --pair --kernel 6.12 --kernel 6.1 --kernel uml \
+		--plan scripts/selftests/plan-all $(ULP_TESTS)
 
 # FUZZ_SECONDS=n for each harness
 fuzz:

@@ -131,7 +131,7 @@ main() {
 	at_last count
 	part system "$HERE/selftests/check" --totals "$TMP/totals"
 	part kiwarp-ext env KIW_LINK_TYPE=kiwarp-ext "$HERE/selftests/check" --kernel uml \
-		--totals "$TMP/totals" 120 121 123 127
+		--plan "$HERE/selftests/plan-ext" --totals "$TMP/totals" 120 121 123 127
 	[ ! -f "$TMP/failed" ] || cat "$TMP/failed"
 	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
 	[ "$FAILED" = 0 ] && [ "$PASSED" != 0 ]

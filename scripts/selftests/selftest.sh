@@ -15,6 +15,8 @@ mkdir "$T_DIR"
 . "$HERE/lib/rc"
 # shellcheck source=scripts/vm/lib.sh
 . "$HERE/../vm/lib.sh"
+# shellcheck source=scripts/selftests/lib/plan.sh
+. "$HERE/lib/plan.sh"
 
 # --- a tree with two tests, and a fake kernel ------------------------------------------
 
@@ -59,7 +61,8 @@ fake_guest() {
 
 fake_tree() {
 	local name
-	mkdir -p "$WORK/scripts/selftests/group" "$WORK/scripts/vm"
+	mkdir -p "$WORK/scripts/selftests/group" "$WORK/scripts/selftests/lib" "$WORK/scripts/vm"
+	cp "$HERE/lib/plan.sh" "$WORK/scripts/selftests/lib"
 	sed '/^DEFAULT_KERNELS=/,/)$/c DEFAULT_KERNELS=(uml)' "$HERE/check" >"$WORK/scripts/selftests/check"
 	chmod +x "$WORK/scripts/selftests/check"
 	cp "$KIW_VM/lib.sh" "$KIW_VM/ktap.py" "$WORK/scripts/vm"
@@ -102,19 +105,58 @@ again_on_ext() {
 }
 
 # planned PASSED FAILED LINE...: with that plan, every test passes, and the totals are these.
-planned() {
-	local passed=$1 failed=$2 status=0
-	shift 2
+planned() { planned_with "" "$@"; }
+
+# planned_with OPTIONS PASSED FAILED LINE...: likewise, of a check with these options
+planned_with() {
+	local options=$1 passed=$2 failed=$3 status=0
+	shift 3
 	printf '%s\n' "$@" >"$WORK/scripts/selftests/plan"
+	cp "$WORK/scripts/selftests/plan" "$WORK/recorded"
 	echo 0 >"$WORK/boots"
-	SCENARIO=good "$WORK/scripts/selftests/check" --totals "$WORK/totals" --record "$WORK/recorded"
+	# shellcheck disable=SC2086 # words
+	SCENARIO=${SCENARIO:-good} "$WORK/scripts/selftests/check" $options --totals "$WORK/totals" \
+		--record "$WORK/recorded" >"$WORK/said"
+	cat "$WORK/said"
 	grep -x "$passed $failed 0" "$WORK/totals" || status=1
-	rm "$WORK/scripts/selftests/plan"
+	mv "$WORK/scripts/selftests/plan" "$WORK/plan"
 	grep -v '^#' "$WORK/recorded"
 	return "$status"
 }
 
+# The rows of another kernel, of a test that was not asked for, and of one that failed are as they
+# were; kernels with the same numbers share a line.
+records() {
+	local -x SCENARIO=bad
+	planned_with "--kernel uml" 2 1 "6.1,6.12 001-first.sh 1 0" "uml 002-second.sh 7 1" \
+		"uml 003-third.sh 1 0" || return
+	diff <(grep -v '^#' "$WORK/recorded") - <<-'END' || return
+		6.1,6.12,uml 001-first.sh 1 0
+		uml 002-second.sh 7 1
+	END
+	SCENARIO=good planned_with "--kernel uml 002" 1 0 "uml 001-first.sh 7 0" "uml 003-third.sh 1 0" ||
+		return
+	diff <(grep -v '^#' "$WORK/recorded") - <<-'END'
+		uml 001-first.sh 7 0
+		uml 002-second.sh 1 0
+		uml 003-third.sh 1 0
+	END
+}
+
 plan_is_written() { planned 2 0 "$@" && diff <(grep -v '^#' "$WORK/recorded") <(printf '%s\n' "$@"); }
+
+# by_plan OPTIONS PASSED FAILED LINE...: of a check that is given a plan
+by_plan() {
+	planned_with "--plan $WORK/scripts/selftests/plan $1" "${@:2}"
+}
+
+not_recorded() { by_plan "--kernel uml" 2 0 "uml 001-first.sh - -" "uml 002-second.sh 1 0" &&
+	grep -q '001-first.sh: .* not recorded' "$WORK/said"; }
+
+no_plan() {
+	! "$WORK/scripts/selftests/check" --kernel uml --plan "$WORK/nowhere" >"$WORK/said" 2>&1 &&
+		grep -q "no plan $WORK/nowhere" "$WORK/said"
+}
 
 # soak_only PASSED KERNEL: of two tests, the first is for soaks only on 6.12.
 soak_only() {
@@ -157,12 +199,41 @@ planned_rows() {
 	local file name
 	for file in "$HERE"/*/[0-9][0-9][0-9]-*.sh; do
 		name=$(basename "$file" .sh)
-		awk -v t="$name" '$2 == t ".sh" { print t, $1; some = 1 }
-			END { if (!some) print t, "none" }' "$HERE/plan"
+		plan_rows "$HERE/plan" | awk -v t="$name" '$2 == t ".sh" { print t, $1; some = 1 }
+			END { if (!some) print t, "none" }'
 	done | sort
 }
 
 table_is_plan() { diff <(rows) <(planned_rows); }
+
+# plan_is_of FILE CHECK...: the plan has the tests that this run has according to their heads.
+plan_is_of() {
+	diff <(plan_rows "$HERE/$1" | cut -d' ' -f1,2 | LC_ALL=C sort) <("${@:2}" --list)
+}
+
+# made FILE TARGET: likewise, of what make runs
+made() {
+	local -a cmd
+	# A variable of make in the environment would be for another one.
+	read -r -a cmd < <(cd "$HERE/../.." && env -u MAKEFLAGS -u MAKELEVEL make -s -n "$2" | tr -d '\\\n')
+	(cd "$HERE/../.." && plan_is_of "$1" env "${cmd[@]}")
+}
+
+# What "make check" runs has been recorded: a row without numbers is compared with nothing.
+all_numbers() {
+	! plan_rows "$HERE/plan" | grep -- - | grep -E ' -( |$)'
+}
+
+# The part of "make check" on devices of the type kiwarp-ext: its plan has numbers for it.
+ext_numbers() {
+	local tests t
+	tests=$(sed -n '/KIW_LINK_TYPE=kiwarp-ext/,/[0-9]$/p' "$HERE/../check.sh" |
+		grep -o -E '[0-9]{3}( [0-9]{3})*$')
+	[ -n "$tests" ] || return 1
+	for t in $tests; do
+		plan_rows "$HERE/plan-ext" | grep -E "^uml $t-[^ ]* [0-9]+ [0-9]+$" || return 1
+	done
+}
 
 # cleaning STATUS COMMANDS: what run-tests says if restoring the host runs these commands.
 cleaning() {
@@ -369,6 +440,11 @@ t_run "a test without a case" said_by 'no case' nothing 1 1
 t_run "a case that is skipped" check_says skipped 1 0 1
 t_run "a case that is skipped for another reason" said_by 'not in selftests/skips' excused 1 1 1
 t_run "the table of testing.rst is that of the plan" table_is_plan
+t_run "the plan is that of the tests' heads" plan_is_of plan "$HERE/check"
+t_run "the plan of make check-all is that of the tests' heads" made plan-all check-all
+t_run "the plan of make check-ext is that of the tests' heads" made plan-ext check-ext
+t_run "the plan of make check has numbers" all_numbers
+t_run "the plan of its part on kiwarp-ext has numbers" ext_numbers
 t_run "the reasons to skip are those of the tests" reasons_are_listed
 t_run "a kernel report" said_by 'kernel log has reports' bad 2 1
 t_run "a test that leaves objects" said_by 'it left behind: a kiwarp$' untidy 2 1
@@ -391,6 +467,21 @@ t_run "a case is skipped no more" planned 2 1 "uml 001-first.sh 1 0" "uml 002-se
 t_run "a test that nobody planned" planned 2 1 "uml 001-first.sh 1 0"
 t_run "a test that did not run" planned 2 1 "uml 001-first.sh 1 0" "uml 002-second.sh 1 0" \
 	"uml 003-third.sh 1 0"
+t_run "a plan that is given" by_plan "--kernel uml" 2 0 "6.1,uml 001-first.sh 1 0" \
+	"uml 002-second.sh 1 0" "6.1 003-third.sh 1 0"
+t_run "a plan that is given: a case is missing" by_plan "--kernel uml" 2 1 \
+	"6.1,uml 001-first.sh 2 0" "uml 002-second.sh 1 0"
+t_run "a plan that is given: a test that nobody planned" by_plan "--kernel uml" 2 1 \
+	"6.1 001-first.sh 1 0" "uml 002-second.sh 1 0"
+t_run "a plan that is given: a test that did not run" by_plan "--kernel uml" 2 1 \
+	"uml 001-first.sh 1 0" "uml 002-second.sh 1 0" "6.1,uml 003-third.sh 1 0"
+t_run "a plan that is given: some tests" by_plan "--kernel uml 002" 1 0 \
+	"uml 001-first.sh 1 0" "uml 002-second.sh 1 0"
+t_run "a plan that is given: one of some tests did not run" by_plan "--kernel uml 002 003" 1 1 \
+	"uml 001-first.sh 1 0" "uml 002-second.sh 1 0" "uml 003-third.sh 1 0"
+t_run "a row without numbers" not_recorded
+t_run "a plan that is not there" no_plan
+t_run "recording keeps what has not passed" records
 
 t_run "a race of the driver" race_found "@kiw_one two" "other"
 t_run "a race below the driver" race_found "one two @kiw_three" "other"
