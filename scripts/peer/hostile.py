@@ -3,7 +3,8 @@
 
 Uses every fault in turn, on several connections at a time, each in a random variation. The
 reactions of the other end are counted. They are not judged, except that what it sends must be
-well-formed; the caller has to check the other end.
+well-formed and that some are Terminates: an end that answers nothing has not seen the faults. The
+caller has to check the other end.
 """
 
 import argparse
@@ -75,6 +76,8 @@ def main(argv):
     p.add_argument("--seed", type=int, default=1)
     storm = Storm(p.parse_args(argv))
     cli.in_threads(storm.work, storm.opt.threads)
+    if not any(outcome.startswith("term:") for outcome in storm.outcomes):
+        storm.broken.append("no Terminate")
     print(json.dumps({"event": "hostile", "rounds": storm.opt.rounds,
                       "outcomes": dict(storm.outcomes), "broken": storm.broken[:10]}))
     return 1 if storm.broken else 0

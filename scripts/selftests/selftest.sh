@@ -180,7 +180,7 @@ unjudged() {
 
 # given_reasons: for which tests skip a case
 given_reasons() {
-	(cd "$HERE/.." && cat selftests/*/[0-9]*.sh selftests/lib/rc* verbs/*.c verbs/*/*.c) | sed -n -E \
+	(cd "$HERE/.." && cat selftests/*/[0-9]*.sh selftests/lib/* verbs/*.c verbs/*/*.c ../ktest/*.c) | sed -n -E \
 		-e 's/.*skip_this "([^"]*)".*/\1/p' -e 's/.*\<skip "[^"]*" "([^"$]*)".*/\1/p' \
 		-e 's/.*ok .*# SKIP ([^*"$\}]+).*/\1/p' | sort -u
 }

@@ -27,7 +27,11 @@ suites() {
 	[ "$all" = "$seen" ] || not_ok "all suites" "$seen of $all"
 }
 
+# A suite in which a case is skipped is good for KUnit.
+no_case_is_skipped() { ! said | grep -E '^ +ok .* # SKIP'; }
+
 t_run "load" modprobe kiwarp_kunit
 suites
+t_run "no case is skipped" no_case_is_skipped
 t_run "unload" modprobe -r kiwarp_kunit
 done_testing
