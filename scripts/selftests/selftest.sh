@@ -72,7 +72,10 @@ fake_tree() {
 	# shellcheck disable=SC2016 # for the script itself
 	printf '#!/bin/bash\n[ "$SCENARIO" != unbuilt ] && echo /nowhere\n' |
 		tee "$WORK/scripts/vm/build.sh" >"$WORK/scripts/vm/siw.sh"
-	chmod +x "$WORK"/scripts/vm/*.sh
+	mkdir "$WORK/scripts/verbs"
+	# shellcheck disable=SC2016 # for the script itself
+	printf '#!/bin/bash\n[ "$SCENARIO" != no-programs ]\n' >"$WORK/scripts/verbs/build.sh"
+	chmod +x "$WORK"/scripts/vm/*.sh "$WORK/scripts/verbs/build.sh"
 	export WORK
 }
 
@@ -83,6 +86,9 @@ check_says() {
 	SCENARIO=$1 "$WORK/scripts/selftests/check" --kernel uml --totals "$WORK/totals" 2>&1 || status=1
 	grep -x "$2 $3 ${4:-0}" "$WORK/totals" && [ "$status" = "$((${3} > 0))" ]
 }
+
+# no_boot SCENARIO: every test fails, and no guest is tried.
+no_boot() { check_says "$1" 0 2 && [ "$(cat "$WORK/boots")" = 0 ]; }
 
 # said_by REGEX SCENARIO PASSED FAILED [SKIPPED]
 said_by() { check_says "${@:2}" >"$WORK/said" && cat "$WORK/said" && grep -q -E "$1" "$WORK/said"; }
@@ -452,7 +458,8 @@ t_run "a host is restored" cleaning 0 true
 t_run "a host is not as it was" cleaning 3 "return 3"
 t_run "restoring a host hangs" never_clean
 t_run "a process that was not reaped does not run" zombie_is_gone
-t_run "modules that do not build" check_says unbuilt 0 2
+t_run "modules that do not build" no_boot unbuilt
+t_run "programs that do not build" no_boot no-programs
 t_run "nothing that judges" unjudged
 t_run "a seed is fixed" seeded 5040 -u KIW_SEED -u KIW_SOAK
 t_run "a seed is given" seeded 77 KIW_SEED=77 KIW_SOAK=1
