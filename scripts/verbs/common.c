@@ -331,8 +331,18 @@ static void make_qp(struct end *end, const struct side *side, const struct queue
 	MUST(!rdma_create_qp_ex(end->id, &attr));
 }
 
+/* Give an end a new QP with @queues or, if it is not NULL, @qp. */
+static void set_qp(struct end *end, const struct side *side, const struct queues *queues,
+		   struct ibv_qp *qp, struct rdma_conn_param *param)
+{
+	if (!qp)
+		make_qp(end, side, queues);
+	else
+		param->qp_num = qp->qp_num;
+}
+
 static bool ask(struct end *end, const struct side *from, const struct side *to,
-		const struct queues *queues)
+		const struct queues *queues, struct ibv_qp *qp)
 {
 	struct rdma_conn_param param = { .responder_resources = 16, .initiator_depth = 16 };
 	struct sockaddr_in sin = address(to->addr, to->port);
@@ -345,11 +355,12 @@ static bool ask(struct end *end, const struct side *from, const struct side *to,
 	if (rdma_resolve_route(end->id, RESOLVE_MS) ||
 	    !expect(end, RDMA_CM_EVENT_ROUTE_RESOLVED))
 		return false;
-	make_qp(end, from, queues);
+	set_qp(end, from, queues, qp, &param);
 	return !rdma_connect(end->id, &param);
 }
 
-static bool answer(struct end *end, const struct side *side, const struct queues *queues)
+static bool answer(struct end *end, const struct side *side, const struct queues *queues,
+		   struct ibv_qp *qp)
 {
 	struct rdma_conn_param param = { .responder_resources = 16, .initiator_depth = 16 };
 	struct rdma_cm_event *event = event_of(side->chan, patience());
@@ -361,7 +372,7 @@ static bool answer(struct end *end, const struct side *side, const struct queues
 	enter(side);
 	end->chan = rdma_create_event_channel();
 	MUST(end->chan && !rdma_migrate_id(end->id, end->chan));
-	make_qp(end, side, queues);
+	set_qp(end, side, queues, qp, &param);
 	return !rdma_accept(end->id, &param);
 }
 
@@ -379,9 +390,45 @@ bool conn_open(struct end *ends, const struct side *from, const struct side *to,
 	       const struct queues *queues)
 {
 	memset(ends, 0, 2 * sizeof(*ends));
-	return ask(&ends[0], from, to, &queues[0]) && answer(&ends[1], to, &queues[1]) &&
+	return ask(&ends[0], from, to, &queues[0], NULL) &&
+	       answer(&ends[1], to, &queues[1], NULL) &&
 	       expect(&ends[0], RDMA_CM_EVENT_ESTABLISHED) &&
 	       expect(&ends[1], RDMA_CM_EVENT_ESTABLISHED);
+}
+
+/**
+ * conn_again() - end a connection, and connect the same QPs once more
+ * @ends: both ends, from conn_open(); they get new identifiers
+ * @from: the side that connects
+ * @to: the other side
+ *
+ * Context: user space.
+ * Return: whether the connection is established.
+ */
+bool conn_again(struct end *ends, const struct side *from, const struct side *to)
+{
+	static const enum ibv_qp_state states[] = { IBV_QPS_RESET, IBV_QPS_INIT };
+	struct ibv_qp *qps[2];
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		qps[i] = ends[i].id->qp;
+		ends[i].id->qp = NULL;
+		end_close(&ends[i]);
+	}
+	for (i = 0; i < 4; i++) {
+		struct ibv_qp_attr attr = { .qp_state = states[i / 2] };
+
+		MUST(!ibv_modify_qp(qps[i % 2], &attr, IBV_QP_STATE));
+	}
+	memset(ends, 0, 2 * sizeof(*ends));
+	if (!ask(&ends[0], from, to, NULL, qps[0]) || !answer(&ends[1], to, NULL, qps[1]) ||
+	    !expect(&ends[0], RDMA_CM_EVENT_ESTABLISHED) ||
+	    !expect(&ends[1], RDMA_CM_EVENT_ESTABLISHED))
+		return false;
+	for (i = 0; i < 2; i++)
+		ends[i].id->qp = qps[i];
+	return true;
 }
 
 /**

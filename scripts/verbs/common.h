@@ -106,6 +106,7 @@ struct queues queues_of(const struct side *side, __u32 depth);
 void queues_close(struct queues *queues);
 bool conn_open(struct end *ends, const struct side *from, const struct side *to,
 	       const struct queues *queues);
+bool conn_again(struct end *ends, const struct side *from, const struct side *to);
 void end_close(struct end *end);
 int end_event(const struct end *end, double seconds);
 void rest(void);

@@ -9,6 +9,8 @@
  *   binds    bindings that are refused, each of which ends the connection
  *   inval    which STags can be invalidated, and by whom
  *   local    a window is no lkey
+ *   edges    windows at both ends of regions, and of all offsets
+ *   reconnected  QPs that are reset and connected again
  *   busy     a region with a window can neither be deregistered nor re-registered
  *   many     1000 windows of one region, bound and left to the end of the process
  *   exit     a process that is killed leaves no right behind
@@ -27,12 +29,8 @@
 #include <unistd.h>
 
 #define DEPTH		64
-#define AT		(PAGE - 24)	/* where a window begins: it crosses a border of pages */
 #define MOVED		(2 * PAGE - 40)	/* where it is after it was bound again */
-#define BYTES		64
 #define PORT		7804
-#define REMOTE \
-	(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
 enum user { OWN_QP, OTHER_QP, OTHER_PD, USERS };
 
@@ -75,7 +73,14 @@ static void open_world(__u8 *room, __u16 port)
 	w.mr[1] = reg(w.sides[1].pd, w.room[1], ROOM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
 }
 
-static void link_to(struct link *link, const struct side *to)
+/**
+ * link_to() - connect side a
+ * @link: set to the connection
+ * @to: side b, with one of its protection domains
+ *
+ * Context: user space.
+ */
+void link_to(struct link *link, const struct side *to)
 {
 	const struct side *sides[2] = { &w.sides[0], to };
 	int i;
@@ -85,7 +90,13 @@ static void link_to(struct link *link, const struct side *to)
 	MUST(conn_open(link->ends, sides[0], sides[1], link->queues));
 }
 
-static void unlink_all(struct link *link)
+/**
+ * unlink_all() - end a connection, and destroy its queues
+ * @link: from link_to(), or all 0
+ *
+ * Context: user space.
+ */
+void unlink_all(struct link *link)
 {
 	int i;
 
@@ -166,12 +177,44 @@ static enum ibv_wc_status bind_to(const struct link *link, struct window *window
 	return status;
 }
 
-static void bind_at(const struct link *link, struct window *window, __u32 at, int access)
+/**
+ * bind_next() - bind a window with the next key
+ * @link: connection of the QP that binds it
+ * @window: the window; gets its STag, and its place if the offsets of the region are addresses
+ * @info: memory and rights
+ *
+ * Context: user space.
+ * Return: status of the completion.
+ */
+enum ibv_wc_status bind_next(const struct link *link, struct window *window,
+			     struct ibv_mw_bind_info info)
 {
-	MUST(!bind_to(link, window, next_key(window->rkey), place(at, BYTES, access)));
+	return bind_to(link, window, next_key(window->rkey), info);
 }
 
-static struct window window_of(const struct side *side, enum ibv_mw_type type)
+/**
+ * bind_at() - bind a window to memory of side b
+ * @link: connection of the QP that binds it
+ * @window: the window
+ * @at: where in the memory it begins
+ * @access: rights
+ *
+ * Context: user space.
+ */
+void bind_at(const struct link *link, struct window *window, __u32 at, int access)
+{
+	MUST(!bind_next(link, window, place(at, BYTES, access)));
+}
+
+/**
+ * window_of() - allocate a window
+ * @side: side b, with one of its protection domains
+ * @type: its type
+ *
+ * Context: user space.
+ * Return: the window, with the place that bind_at() would give it at AT.
+ */
+struct window window_of(const struct side *side, enum ibv_mw_type type)
 {
 	struct window window = { .mw = ibv_alloc_mw(side->pd, type) };
 
@@ -182,15 +225,30 @@ static struct window window_of(const struct side *side, enum ibv_mw_type type)
 	return window;
 }
 
-static enum ibv_wc_status local_inv(const struct link *link, __u32 rkey)
+/**
+ * local_inv() - let side b invalidate an STag
+ * @link: connection
+ * @rkey: the STag
+ *
+ * Context: user space.
+ * Return: status of the completion.
+ */
+enum ibv_wc_status local_inv(const struct link *link, __u32 rkey)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_LOCAL_INV, .invalidate_rkey = rkey };
 
 	return run(link, 1, &wr);
 }
 
-/* A Send with Invalidate from side a. Return: status of the receive. */
-static enum ibv_wc_status peer_inv(const struct link *link, __u32 rkey)
+/**
+ * peer_inv() - let side a invalidate an STag of side b by a Send
+ * @link: connection
+ * @rkey: the STag
+ *
+ * Context: user space.
+ * Return: status of the receive.
+ */
+enum ibv_wc_status peer_inv(const struct link *link, __u32 rkey)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_INV, .invalidate_rkey = rkey };
 	struct ibv_recv_wr recv = { .wr_id = 8 }, *bad;
@@ -853,7 +911,7 @@ int main(int argc, char **argv)
 	static const struct case_of cases[] = {
 		{ "limits", limits }, { "matrix", matrix }, { "rights", rights },
 		{ "binds", binds }, { "inval", inval }, { "local", local }, { "busy", busy },
-		{ "many", many },
+		{ "many", many }, { "edges", edges }, { "reconnected", reconnected },
 	};
 
 	if (argc == 2 && !strcmp(argv[1], "exit")) {

@@ -8,7 +8,11 @@
 #include "../common.h"
 
 #define ROOM		(4 * PAGE)
+#define AT		(PAGE - 24)	/* where a window begins: it crosses a border of pages */
+#define BYTES		64
 #define SIZE		32		/* what a Write or Read moves */
+#define REMOTE \
+	(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
 enum use { RDMA_WRITE, RDMA_READ, ATOMIC, USES };
 
@@ -52,6 +56,16 @@ struct world {
 
 extern struct world w;
 
+void link_to(struct link *link, const struct side *to);
+void unlink_all(struct link *link);
+struct window window_of(const struct side *side, enum ibv_mw_type type);
+enum ibv_wc_status bind_next(const struct link *link, struct window *window,
+			     struct ibv_mw_bind_info info);
+void bind_at(const struct link *link, struct window *window, __u32 at, int access);
+enum ibv_wc_status local_inv(const struct link *link, __u32 rkey);
+enum ibv_wc_status peer_inv(const struct link *link, __u32 rkey);
+void edges(void);
+void reconnected(void);
 enum ibv_wc_status run(const struct link *link, int who, struct ibv_send_wr *wr);
 const char *wrong(const struct link *link, const struct window *window, enum use use, int off,
 		  bool is_granted);
