@@ -373,6 +373,9 @@ static void armed(void)
 	begin(NULL, channel, 50);
 	for (i = 0; i < 200; i++) {
 		MUST(!ibv_req_notify_cq(w.queues[1].rcq, 0));
+		/* That does not narrow it. */
+		if (pick(2))
+			MUST(!ibv_req_notify_cq(w.queues[1].rcq, 1));
 		MUST(!ibv_resize_cq(w.queues[1].rcq, 10 + pick(200)));
 		post_recv(i);
 		message();
