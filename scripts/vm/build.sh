@@ -8,6 +8,8 @@
 # the tree that was built last. For uml-gcov the directory also has gcno/, the compiler's notes,
 # which the counts of the same modules can be read with. Kernels of other releases of Debian, or
 # for other machines, are built for with the compilers of that release (debian.sh).
+#
+# KIW_COVER=1 in the environment: the modules tell which of their code runs (ktest/cover.c).
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -44,7 +46,7 @@ compile() {
 		return
 	fi
 	run_logged "$1.log" make -C "$K_BUILD" "M=$1" "ARCH=$K_ARCH" \
-		-j"$(build_jobs)" ${GCOV:+GCOV_PROFILE=y} modules || return 1
+		-j"$(build_jobs)" ${GCOV:+GCOV_PROFILE=y} ${KIW_COVER:+KIWARP_COVER=y} modules || return 1
 	grep -A5 -E 'warning:' "$1.log" >&2
 	return 0
 }
@@ -69,17 +71,17 @@ collect() {
 }
 
 main() {
-	local clone GCOV=
+	local clone GCOV='' kind=build-${1:-}${KIW_COVER:+-cover}
 	local -a modules
 	load_kernel "${1:-}"
 	case $1 in *-gcov) GCOV=1 ;; esac
 	need_packages rsync build-essential || die "packages missing"
-	clone=$KIW_CACHE/build-$1-$(content_key "$K_DIR" "$KIW_TOP")
+	clone=$KIW_CACHE/$kind-$(content_key "$K_DIR" "$KIW_TOP")
 	mkdir -p "$KIW_CACHE/locks"
 	exec 9>"$KIW_CACHE/locks/${clone##*/}"
 	flock -w 1200 9 || die "timeout waiting for another build"
-	prune "build-$1"
-	seed_build "$clone" "$K_DIR" "build-$1"
+	prune "$kind"
+	seed_build "$clone" "$K_DIR" "$kind"
 	copy_tree "$clone" >&2 || die "cannot copy the tree"
 	compile "$clone" || die "the build for $1 failed"
 	mapfile -t modules < <(find "$clone" -name '*.ko' | sort)
