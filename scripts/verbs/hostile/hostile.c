@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * hostile TYPE refused | hostile TYPE SECONDS: a process that misuses its mapped rings on purpose.
- * TYPE is the link type of the devices, which decides the format of the rings.
+ * hostile TYPE refused | hostile TYPE SECONDS | hostile TYPE inputs: a process that misuses its
+ * mapped rings on purpose. TYPE is the link type of the devices, which decides the format of the
+ * rings.
  *
  * refused: malformed entries, one connection each, must complete with LOC_QP_OP under their own
  * id, those that bind a window to what they may not, with MW_BIND_ERR; so must malformed receives,
@@ -15,6 +16,10 @@
  * them. There must be events in spite of all that. Memory without granted rights
  * must not change, whatever STags and addresses are in the rings. The caller checks that the kernel
  * log is clean and that others are not disturbed.
+ *
+ * inputs: executes what standard input says (scripts/fuzz/rings.py), each input on a new
+ * connection, and answers each with "done". The "random" choices of a line are those that its
+ * octets say.
  *
  * The program finds the rings by their lengths among the mappings of the device file, so each
  * kind of ring has a different length.
@@ -30,6 +35,8 @@
 #include <unistd.h>
 
 #define RINGS		16
+/* Octets of a line of an input */
+#define LINE		256
 
 /**
  * struct world - state of the program
@@ -439,9 +446,37 @@ void refuse_recv(void (*put)(void *ring), const char *what, enum ibv_wc_status s
 	refuse_recv_of(1, put, what, status);
 }
 
-/* The second thread: it has random numbers of its own */
+/* The second thread: it has random numbers of its own, or the octets of a line */
 
 static __u64 random_state = 1;
+
+/**
+ * struct choices - the octets of a line, from which choices are made
+ * @is_in_use: choices are made from here
+ * @count: number of octets
+ * @next: number of octets that were used
+ * @octets: the octets
+ */
+static struct choices {
+	bool is_in_use;
+	size_t count;
+	size_t next;
+	__u8 octets[LINE];
+} choices;
+
+/* One octet for each choice of few, more for others; zeros when there are no more */
+static __u64 choose(__u64 count)
+{
+	__u64 value = 0, range = 1;
+
+	while (range < count && range < 1ULL << 56) {
+		value = value << 8;
+		if (choices.next < choices.count)
+			value |= choices.octets[choices.next++];
+		range <<= 8;
+	}
+	return value;
+}
 
 /**
  * any() - choose a random number, in the second thread
@@ -452,8 +487,15 @@ static __u64 random_state = 1;
  */
 __u32 any(__u32 count)
 {
+	if (choices.is_in_use)
+		return choose(count) % count;
 	random_state = random_state * 6364136223846793005ULL + 1442695040888963407ULL;
 	return (__u32)(random_state >> 33) % count;
+}
+
+static __u64 any_word(void)
+{
+	return choices.is_in_use ? choose(~0ULL) : random_state;
 }
 
 /**
@@ -465,7 +507,7 @@ __u32 any(__u32 count)
 __u64 bad_number(void)
 {
 	const __u64 numbers[] = {
-		0, ~0ULL, 1ULL << any(64), (1ULL << any(64)) - 1, random_state,
+		0, ~0ULL, 1ULL << any(64), (1ULL << any(64)) - 1, any_word(),
 		(unsigned long)w.room[any(ROOMS)] + any(ROOM),
 		0xffff888000000000ULL + any(1 << 30),
 		w.mr[any(2)][any(UNKNOWN)]->rkey + (any(4) ? 0 : any(256)),
@@ -700,6 +742,83 @@ static void attack(double seconds)
 		fail("there was no event");
 }
 
+/* Inputs */
+
+static int octet(const char *digits)
+{
+	unsigned int value;
+
+	return sscanf(digits, "%2x", &value) == 1 ? (int)value : -1;
+}
+
+static void take_octets(const char *digits)
+{
+	size_t count = strspn(digits, "0123456789abcdef") / 2, i;
+
+	MUST(count <= LINE);
+	for (i = 0; i < count; i++)
+		choices.octets[i] = octet(digits + 2 * i);
+	choices.count = count;
+	choices.next = 0;
+}
+
+static void again(void)
+{
+	end_all();
+	begin();
+}
+
+/* Executes a line. The connection may have ended: then what is written has no effect. */
+static void execute(const char *line)
+{
+	int end;
+
+	if (!strncmp(line, "ring ", 5)) {
+		take_octets(line + 5);
+		spoil();
+	} else if (sscanf(line, "bell %1d", &end) == 1) {
+		doorbell(w.ends[!!end].id->qp, 0);
+	} else if (sscanf(line, "post %1d", &end) == 1) {
+		take_octets(line + 7);
+		seed(choose(1 << 24));
+		post(!!end);
+	} else if (!strcmp(line, "again\n")) {
+		again();
+	} else {
+		fail("no such line: %s", line);
+	}
+}
+
+/* The driver works off what was begun, or waits for the other end, before this returns. */
+static void ring_all(void)
+{
+	is_dead(0);
+	doorbell(w.ends[0].id->qp, 0);
+	doorbell(w.ends[1].id->qp, 0);
+	is_dead(1);
+}
+
+static void run_inputs(void)
+{
+	char line[2 * LINE + 16];
+
+	choices.is_in_use = true;
+	begin();
+	while (fgets(line, sizeof(line), stdin)) {
+		if (strcmp(line, "end\n")) {
+			execute(line);
+			continue;
+		}
+		ring_all();
+		untouched();
+		puts("done");
+		fflush(stdout);
+		again();
+	}
+	end_all();
+	untouched();
+}
+
 /**
  * main() - see the head of the file
  * @argc: number of arguments
@@ -722,6 +841,8 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[2], "refused")) {
 		calls_are_refused();
 		w.format->refuse_all();
+	} else if (!strcmp(argv[2], "inputs")) {
+		run_inputs();
 	} else {
 		attack(atof(argv[2]));
 	}
