@@ -159,11 +159,12 @@ class Session:
         if event == "received":
             self.grant = GRANT.unpack(bytes.fromhex(fields["pdata"]))
 
+    def _stream(self, sock):
+        return stream.Stream(sock, stream.Segments(self.opt.segments), self.opt.timeout)
+
     def _begin(self, sock):
         """Connects, and runs the session up to the Read of the other end."""
-        conn = startup.initiator(
-            stream.Stream(sock, stream.Segments(self.opt.segments), self.opt.timeout), self.opt,
-            self._log)
+        conn = startup.initiator(self._stream(sock), self.opt, self._log)
         conn.answer_reads = False
         conn.regions[rping.SOURCE] = rdmap.Region(rping.SOURCE, rping.BASE, 2000)
         conn.regions[rping.SINK] = rdmap.Region(rping.SINK, rping.BASE, 3000)

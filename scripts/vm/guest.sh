@@ -147,6 +147,7 @@ guest_dir() {
 	mkdir -p "$in/job" "$W/$1/out"
 	cp "$KIW_VM"/guest/* "$in"
 	cp -r "$KIW_TOP/scripts/selftests" "$KIW_TOP/scripts/peer" "$KIW_TOP/scripts/pyverbs" \
+		"$KIW_TOP/scripts/fuzz" \
 		"$KIW_TOP/Documentation/counters.rst" "$KIW_TOP/packaging" "$in"
 	cp -r "$V_DIR" "$in/verbs"
 	[ -z "$G_JOB" ] || cp -r "$G_JOB/." "$in/job"

@@ -13,8 +13,8 @@
 #                   gcov/, with a directory of counts for each guest
 #
 # KIW_ROOT=trixie in the environment: the guest has the rdma-core of Debian 13 (root.sh).
-# In the guest /host holds scripts/selftests, scripts/peer, scripts/pyverbs, packaging and the
-# documentation of the counters; /host/verbs holds the compiled programs of scripts/verbs.
+# In the guest /host holds scripts/selftests, scripts/peer, scripts/fuzz, scripts/pyverbs, packaging
+# and the documentation of the counters; /host/verbs holds the compiled programs of scripts/verbs.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
