@@ -152,6 +152,15 @@ fuzz-forever:
 fuzz-wire:
 	KIW_SOAK=$(or $(FUZZ_SECONDS),600) scripts/selftests/check --kernel uml-debug 255
 
+# Calls of uverbs and rdma_cm in random order against a model, for FUZZ_SECONDS=n
+fuzz-calls:
+	KIW_SOAK=$(or $(FUZZ_SECONDS),600) scripts/selftests/check --kernel uml-debug 131
+
+# Inputs on the wire, in the rings and calls, guided by the code that they run; FUZZ_SECONDS=n for
+# the first two together and for the last. FUZZ="--record": options, see the head of the script
+fuzz-guided:
+	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) scripts/fuzz/guided.sh $(FUZZ)
+
 # What races, with two CPUs: under KASAN and lockdep, and under KCSAN
 RACE_TESTS = 035 036 123 127 128 129 245 300
 
@@ -231,6 +240,8 @@ help:
 	@echo 'make fuzz          the parsers under libFuzzer, a few seconds each'
 	@echo 'make fuzz-forever HARNESS=mpa   one of them until it finds something'
 	@echo 'make fuzz-wire     changed sessions on the wire, for FUZZ_SECONDS (600)'
+	@echo 'make fuzz-calls    random system calls against a model, FUZZ_SECONDS=600 of them'
+	@echo 'make fuzz-guided   wire, rings and calls, guided by the code that they reach'
 	@echo 'make coverage      lines and branches that the tests execute, as HTML too: hours'
 	@echo 'make mutants N=20 SEED=1 PART=1/1   are changes to the drivers noticed by the tests?'
 	@echo 'make pyverbs       the tests of rdma-core itself, on siw, kiwarp, kiwarp-ext'
@@ -245,4 +256,4 @@ $(KERNELDIR)/Makefile:
 	@echo 'On Debian: apt install linux-headers-$(KERNELRELEASE)' >&2
 	@false
 
-.PHONY: all modules clean install uninstall sign install-dkms install-tools dist deb check-release docs lint kunit check check-all check-ext check-ulp check-races fuzz fuzz-forever fuzz-wire coverage mutants check-kernels check-machines pyverbs check-trixie soak bench demo help
+.PHONY: all modules clean install uninstall sign install-dkms install-tools dist deb check-release docs lint kunit check check-all check-ext check-ulp check-races fuzz fuzz-forever fuzz-wire fuzz-calls fuzz-guided coverage mutants check-kernels check-machines pyverbs check-trixie soak bench demo help
