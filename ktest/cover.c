@@ -19,6 +19,7 @@
 #include <linux/hash.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 /* All blocks of the drivers fit several times, so that a free slot is found soon */
@@ -36,11 +37,14 @@ struct cover_hit {
 };
 
 static struct cover_hit cover_slots[COVER_SLOTS];
-/* Slots whose count is not 0, in the order in which that began */
+/* Slots that are taken, in that order */
 static u32 cover_list[COVER_SLOTS];
 static atomic_t cover_listed;
 
-/* A slot is taken for good, so the search ends at the slot of @pc or at a free one. */
+/*
+ * A slot is taken until cover_reset(), which leaves all free. So the search ends at the slot of @pc
+ * or at a free one: between two resets fewer blocks run than there are slots.
+ */
 static u32 cover_slot(u64 pc)
 {
 	u32 slot = hash_64(pc, COVER_BITS);
@@ -76,15 +80,14 @@ void __sanitizer_cov_trace_pc(void)
 }
 EXPORT_SYMBOL(__sanitizer_cov_trace_pc);
 
+/* All slots, since modules may be loaded at other addresses than before */
 static void cover_reset(void)
 {
 	unsigned long flags;
-	u32 count, i;
 
 	local_irq_save(flags);
-	count = min_t(u32, atomic_xchg(&cover_listed, 0), COVER_SLOTS);
-	for (i = 0; i < count; i++)
-		cover_slots[cover_list[i]].count = 0;
+	memset(cover_slots, 0, sizeof(cover_slots));
+	atomic_set(&cover_listed, 0);
 	local_irq_restore(flags);
 }
 
