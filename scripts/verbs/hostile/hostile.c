@@ -18,8 +18,8 @@
  * log is clean and that others are not disturbed.
  *
  * inputs: executes what standard input says (scripts/fuzz/rings.py), each input on a new
- * connection, and answers each with "done". The "random" choices of a line are those that its
- * octets say.
+ * connection with new windows, and answers each with "done". The "random" choices of a line are
+ * those that its octets say.
  *
  * The program finds the rings by their lengths among the mappings of the device file, so each
  * kind of ring has a different length.
@@ -161,7 +161,8 @@ static void end_all(void)
 static void register_room(int who, enum room room)
 {
 	const int rights[ROOMS] = {
-		[OPEN] = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+		[OPEN] = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+			 IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 		[READ_ONLY] = IBV_ACCESS_REMOTE_READ,
 		[OTHER_PD] = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
 	};
@@ -493,6 +494,19 @@ __u32 any(__u32 count)
 	return (__u32)(random_state >> 33) % count;
 }
 
+/**
+ * any_slot() - choose a slot of a ring
+ * @next: the slot that is most likely to be the next one that the kernel takes
+ * @count: number of slots
+ *
+ * Context: user space.
+ * Return: in the inputs, which are short, mostly @next; else any.
+ */
+__u32 any_slot(__u32 next, __u32 count)
+{
+	return choices.is_in_use && any(4) ? next % count : any(count);
+}
+
 static __u64 any_word(void)
 {
 	return choices.is_in_use ? choose(~0ULL) : random_state;
@@ -762,10 +776,40 @@ static void take_octets(const char *digits)
 	choices.next = 0;
 }
 
+/*
+ * Makes memory, windows and connection as they were at the beginning. A region to which a window is
+ * bound cannot be replaced, so windows come first.
+ */
 static void again(void)
 {
+	int i;
+
 	end_all();
+	for (i = 0; w.format->has_windows && i < 2 * WINDOWS; i++)
+		replace_window(i % 2, i / 2);
+	for (i = 0; i < 2; i++)
+		replace_region(i);
+	memset(w.room[OPEN], 0x60 + OPEN, ROOM);
 	begin();
+}
+
+/* Only with windows or resizing: nothing else calls it. */
+static bool execute_more(const char *line)
+{
+	int end, number;
+
+	if (sscanf(line, "window %1d %1d", &end, &number) == 2) {
+		replace_window(!!end, number % WINDOWS);
+	} else if (sscanf(line, "region %1d", &end) == 1) {
+		replace_region(!!end);
+	} else if (sscanf(line, "size %1d", &end) == 1) {
+		take_octets(line + 7);
+		seed(choose(1 << 24));
+		w.format->resize(&w.queues[!!end]);
+	} else {
+		return false;
+	}
+	return true;
 }
 
 /* Executes a line. The connection may have ended: then what is written has no effect. */
@@ -781,10 +825,10 @@ static void execute(const char *line)
 	} else if (sscanf(line, "post %1d", &end) == 1) {
 		take_octets(line + 7);
 		seed(choose(1 << 24));
-		post(!!end);
+		post_and_arm(!!end);
 	} else if (!strcmp(line, "again\n")) {
 		again();
-	} else {
+	} else if (!w.format->has_windows || !w.format->resize || !execute_more(line)) {
 		fail("no such line: %s", line);
 	}
 }
@@ -811,9 +855,9 @@ static void run_inputs(void)
 		}
 		ring_all();
 		untouched();
+		again();
 		puts("done");
 		fflush(stdout);
-		again();
 	}
 	end_all();
 	untouched();

@@ -71,6 +71,7 @@ void another_ring(struct ibv_context *ctx, enum ring_kind kind, __u64 offset);
 
 /* In the second thread */
 __u32 any(__u32 count);
+__u32 any_slot(__u32 next, __u32 count);
 __u64 bad_number(void);
 struct ibv_sge likely_sge(void);
 __u64 likely_target(__u32 *rkey);

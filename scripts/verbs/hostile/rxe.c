@@ -216,6 +216,7 @@ static void refuse_all(void)
 
 static __u32 likely_sges(struct rxe_sge *to)
 {
+	__u32 count = any(8) ? any(7) : bad_number();
 	struct ibv_sge from;
 	int i;
 
@@ -223,7 +224,7 @@ static __u32 likely_sges(struct rxe_sge *to)
 		from = likely_sge();
 		to[i] = (struct rxe_sge) { from.addr, any(8) ? from.length : 8, from.lkey };
 	}
-	return any(8) ? any(7) : bad_number();
+	return count;
 }
 
 static void likely_bind(struct rxe_send_wqe *wqe)
@@ -289,6 +290,11 @@ static void spoil_head(struct rxe_queue_buf *buf, enum ring_kind kind)
 	__atomic_store_n(words[any(ARRAY_SIZE(words))], (__u32)bad_number(), __ATOMIC_RELAXED);
 }
 
+static __u32 slot_of(const struct rxe_queue_buf *buf, __u32 slots)
+{
+	return any_slot(buf->producer_index, slots);
+}
+
 static void spoil(struct ring *ring)
 {
 	struct rxe_queue_buf *buf = (void *)ring->at;
@@ -296,13 +302,13 @@ static void spoil(struct ring *ring)
 	if (!any(64)) {
 		spoil_head(buf, ring->kind);
 	} else if (ring->kind == SQ) {
-		likely_send(buf->data + any(2 * SQ_DEPTH) * SQE_BYTES);
+		likely_send(buf->data + slot_of(buf, 2 * SQ_DEPTH) * SQE_BYTES);
 		advance(&buf->producer_index, 2 * SQ_DEPTH);
 	} else if (ring->kind == RQ) {
-		likely_recv(buf->data + any(2 * RQ_DEPTH) * RQE_BYTES);
+		likely_recv(buf->data + slot_of(buf, 2 * RQ_DEPTH) * RQE_BYTES);
 		advance(&buf->producer_index, 2 * RQ_DEPTH);
 	} else if (ring->kind == SRQ) {
-		likely_recv(buf->data + any(2 * SRQ_DEPTH) * RQE_BYTES);
+		likely_recv(buf->data + slot_of(buf, 2 * SRQ_DEPTH) * RQE_BYTES);
 		advance(&buf->producer_index, 2 * SRQ_DEPTH);
 	} else {
 		/* Acts as a process that mostly takes its completions, but sometimes leaves them */

@@ -164,11 +164,11 @@ static void spoil_cq(struct ring *ring)
 static void spoil(struct ring *ring)
 {
 	if (ring->kind == SQ)
-		likely_sqe((struct kiwarp_sqe *)ring->at + any(SQ_DEPTH));
+		likely_sqe((struct kiwarp_sqe *)ring->at + any_slot(any(4), SQ_DEPTH));
 	else if (ring->kind == RQ)
-		likely_rqe((struct kiwarp_rqe *)ring->at + any(RQ_DEPTH));
+		likely_rqe((struct kiwarp_rqe *)ring->at + any_slot(any(4), RQ_DEPTH));
 	else if (ring->kind == SRQ)
-		likely_rqe((struct kiwarp_rqe *)ring->at + any(SRQ_DEPTH));
+		likely_rqe((struct kiwarp_rqe *)ring->at + any_slot(any(4), SRQ_DEPTH));
 	else
 		spoil_cq(ring);
 }
