@@ -19,9 +19,10 @@ import time
 
 from peer import cli, ddp, rdmap, rping, startup, stream
 
-GRANT = struct.Struct(">QII")           # as in mutated.py
+GRANT = struct.Struct(">QII?")          # as in mutated.py
 OPTIONS = ("--rev 2", "--rev 1", "--rev 2 --crc off", "--rev 2 --segments 1-90",
            "--rev 2 --markers rx --segments 7-300", "--rev 1 --markers rx")
+READS = ("--ird", "2", "--ord", "2")    # the other end may have a Read and an atomic operation
 VALID_EVERY = 10                        # sessions
 NUMBERS = (0, 1, 2, 3, 17, 0x7f, 0xff, 0x7fffffff, 0x80000000, 0xffffffff)
 # How a modified session may end. What the other end sends must be well-formed in any case.
@@ -46,6 +47,8 @@ def conversation(conn, grant, asked):
     request = rdmap.ReadRequest(rping.OWN, rping.BASE, size, stag, to)
     conn.reads.append([request, 0])
     segments += conn.untagged(rdmap.READ_REQUEST, rdmap.encode_read(request))
+    for operation in conn.atomics:      # they came before the Read Request
+        segments += conn.answer(operation, 1)
     answer = conn.regions[asked.src_stag].data[:asked.size]
     segments += conn.tagged(rdmap.READ_RESPONSE, asked.sink_stag, asked.sink_to, bytes(answer))
     segments += conn.untagged(rdmap.SEND_SOLICITED, b"e" * 900)
@@ -150,14 +153,14 @@ class Session:
         self.rand = random.Random(opt.seed * 1000003 + number)
         self.is_valid = number % VALID_EVERY == 0
         words = ["client", opt.address, "--port", str(opt.port), "--any-markers", "--size", "1000",
-                 "--timeout", str(opt.timeout), *self.rand.choice(OPTIONS).split()]
+                 "--timeout", str(opt.timeout), *READS, *self.rand.choice(OPTIONS).split()]
         self.opt = cli.parser().parse_args(words)
-        self.grant = None
+        self.grant, self.is_extended = None, False
         self.went_well = False
 
     def _log(self, event, **fields):
         if event == "received":
-            self.grant = GRANT.unpack(bytes.fromhex(fields["pdata"]))
+            *self.grant, self.is_extended = GRANT.unpack(bytes.fromhex(fields["pdata"]))
 
     def _stream(self, sock):
         return stream.Stream(sock, stream.Segments(self.opt.segments), self.opt.timeout)
@@ -165,7 +168,7 @@ class Session:
     def _begin(self, sock):
         """Connects, and runs the session up to the Read of the other end."""
         conn = startup.initiator(self._stream(sock), self.opt, self._log)
-        conn.answer_reads = False
+        conn.answer_reads, conn.extended = False, self.is_extended
         conn.regions[rping.SOURCE] = rdmap.Region(rping.SOURCE, rping.BASE, 2000)
         conn.regions[rping.SINK] = rdmap.Region(rping.SINK, rping.BASE, 3000)
         conn.regions[rping.OWN] = rdmap.Region(rping.OWN, rping.BASE, self.grant[2])
