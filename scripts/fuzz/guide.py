@@ -2,18 +2,23 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """guide.py [OPTIONS] -- TARGET [ARGUMENTS...]: fuzzes the whole driver, in a guest.
 
-TARGET is a module beside this one: wire, rings, calls. An input is a list of text lines, which the
-target executes; `Target` below says what a target has. First the inputs of the corpus run. Then
-inputs are changed at random and run, for --seconds or --runs. With kiwarp_cover (ktest/cover.c) an
-input that runs code in a way that no input did before is kept, and changed further. Without it, or
-with --unguided, each input is made anew.
+TARGET is a module beside this one (wire, rings or calls) and the link type of the devices, such as
+wire-kiwarp. An input is a list of text lines, which the target executes; `Target` below says what a
+target has. First the inputs of the corpus run. Then inputs are changed at random and run, for
+--seconds or --runs. With kiwarp_cover (ktest/cover.c) an input that runs code in a way that no
+input did before is kept, and changed further. Without it, or with --unguided, each input is made
+anew.
 
 A run fails if the target says so or if the kernel log has a report (--bad, a regular expression).
-The input is then made as short as possible, unless the kernel is broken, and printed in a form that
---input takes. --out DIR gets the last input, in case the guest dies, the failed one, and the corpus.
+If the input fails again, alone or after some of those before it, lines are left out as long as it
+still does. It is printed in a form that --input takes: lines with ';' between them, inputs with
+';;'. --out DIR gets the last inputs in the same form, in case the guest dies, those that failed,
+and the corpus.
 """
 
 import argparse
+import collections
+import contextlib
 import importlib
 import itertools
 import json
@@ -27,7 +32,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 HITS = "/sys/kernel/debug/kiwarp_cover/hits"
 RECENT = 20                     # inputs of the corpus that are changed more often than others
-TRIES = 400                     # runs for making a failed input shorter
+HISTORY = 20                    # inputs that are tried together if the last one does not fail alone
+SHORTEN = 60 * int(os.environ.get("KIW_SLOW", "1"))     # seconds for making a failed input shorter
 REPORTS = 15                    # lines of the kernel log
 
 
@@ -36,7 +42,7 @@ class Failed(Exception):
 
 
 class Target:
-    """What a target has. Failed, raised by run(), is a finding."""
+    """What a target has. Failed, raised by run() or close(), is a finding."""
 
     MAX_LINES = 12
 
@@ -57,7 +63,8 @@ class Target:
         raise NotImplementedError
 
     def close(self):
-        """Ends what was started; raises Failed if anything is left or has changed."""
+        """Ends what was started, also after Failed, so that run() begins anew; raises Failed if
+        anything is left or has changed."""
 
 
 class Cover:
@@ -85,9 +92,10 @@ class Log:
     """Reports in the kernel log."""
 
     def __init__(self, bad):
-        self.bad = re.compile(bad) if bad else None
-        self.fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
-        os.lseek(self.fd, 0, os.SEEK_END)
+        self.bad, self.fd = bad and re.compile(bad), None
+        if bad:
+            self.fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+            os.lseek(self.fd, 0, os.SEEK_END)
 
     def _records(self):
         while True:
@@ -100,8 +108,8 @@ class Log:
 
     def reports(self):
         """What follows the first report, if there is any."""
-        said = list(self._records())
-        first = next((i for i, text in enumerate(said) if self.bad and self.bad.search(text)), None)
+        said = list(self._records()) if self.bad else []
+        first = next((i for i, text in enumerate(said) if self.bad.search(text)), None)
         return [] if first is None else said[first:first + REPORTS]
 
 
@@ -121,28 +129,58 @@ def write_corpus(path, inputs):
         file.write("\n\n".join("\n".join(lines) for lines in inputs) + "\n")
 
 
-def shorten(lines, fails):
-    """LINES without those that are not needed for FAILS(lines): first halves, then single lines."""
-    size = max(1, len(lines) // 2)
+def as_text(inputs):
+    """INPUTS as --input takes them."""
+    return ";; ".join("; ".join(lines) for lines in inputs)
+
+
+def from_text(text):
+    inputs = [[line.strip() for line in one.split(";") if line.strip()] for one in text.split(";;")]
+    return [lines for lines in inputs if lines]
+
+
+def shorten(some, fails):
+    """The list SOME without what is not needed for FAILS(some): first halves, then single ones."""
+    size = max(1, len(some) // 2)
     while True:
         at = 0
-        while at < len(lines):
-            shorter = lines[:at] + lines[at + size:]
+        while at < len(some):
+            shorter = some[:at] + some[at + size:]
             if shorter and fails(shorter):
-                lines = shorter
+                some = shorter
             else:
                 at += size
         if size == 1:
-            return lines
+            return some
         size //= 2
 
 
+def shorten_all(inputs, fails):
+    """INPUTS without those, and without lines, that are not needed for FAILS(inputs)."""
+    inputs = shorten(inputs, fails)
+    for at in range(len(inputs)):
+        before, after = inputs[:at], inputs[at + 1:]
+        lines = shorten(inputs[at], lambda some, b=before, a=after: fails([*b, some, *a]))
+        inputs = [*before, lines, *after]
+    return inputs
+
+
+def smallest(inputs, fails):
+    """What fails of INPUTS, of which the last one did, without what is not needed; None: they do
+    not fail again."""
+    counts = [n for n in (1, 4) if n < len(inputs)] + [len(inputs)]
+    found = next((inputs[-n:] for n in counts if fails(inputs[-n:])), None)
+    return found and shorten_all(found, fails)
+
+
 def cover_set(kept):
-    """A small part of KEPT, (lines, features), that has all of the features."""
-    left, chosen = set().union(*(found for _, found in kept)), []
+    """A small part of KEPT, (lines, features), that has all of the features. Features: bits."""
+    left, chosen = 0, []
+    for _, found in kept:
+        left |= found
     while left:
-        lines, found = max(kept, key=lambda one: (len(one[1] & left), -len(one[0])))
-        left -= found
+        lines, found = max(kept, key=lambda one: ((one[1] & left).bit_count(), -len(one[0])))
+        left &= ~found
         chosen.append(lines)
     return chosen
 
@@ -156,23 +194,44 @@ class Guide:
         self.guided = self.cover.fd is not None and not opt.unguided
         self.seen, self.blocks, self.kept = set(), set(), []
         self.runs, self.began, self.curve = 0, time.monotonic(), {}
+        self.history = collections.deque(maxlen=HISTORY)
+        self.numbers = {}       # of features
 
-    def _save(self, name, lines):
+    def _save(self, name, inputs):
         if self.opt.out:
             with open(f"{self.opt.out}/{self.opt.target}.{name}", "w", encoding="ascii") as file:
-                file.write("\n".join(lines) + "\n")
+                file.write(f"{self.opt.target}: {as_text(inputs)}\n")
+
+    def _check_log(self):
+        reports = self.log.reports()
+        if reports:
+            raise Failed("kernel log: " + " | ".join(text.strip() for text in reports))
+
+    def _bits(self, features):
+        """A set of features as bits of a number: hours of them have to fit into memory."""
+        numbers = [self.numbers.setdefault(one, len(self.numbers)) for one in features]
+        octets = bytearray(len(self.numbers) // 8 + 1)
+        for number in numbers:
+            octets[number // 8] |= 1 << number % 8
+        return int.from_bytes(octets, "little")
+
+    def _execute(self, lines):
+        try:
+            self.target.run(lines)
+        except Failed:
+            raise
+        except Exception as err:    # pylint: disable=broad-except
+            raise Failed(f"{type(err).__name__}: {err}") from err
+        self._check_log()
 
     def run(self, lines):
         """Runs an input; returns its features."""
         self.runs += 1
-        self._save("last", lines)
+        self.history.append(lines)
+        self._save("last", self.history)
         self.cover.reset()
-        self.target.run(lines)
-        found = self.cover.features()
-        reports = self.log.reports()
-        if reports:
-            raise Failed("kernel log: " + " | ".join(text.strip() for text in reports))
-        return found
+        self._execute(lines)
+        return self.cover.features()
 
     def learn(self, lines):
         """Runs an input, again if it seems to be new, and keeps it if it is."""
@@ -185,7 +244,7 @@ class Guide:
         new &= again
         self.seen |= found
         if new and self.guided:
-            self.kept.append((lines, found & again))
+            self.kept.append((lines, self._bits(found & again)))
 
     def _changed(self, lines):
         """LINES with one change."""
@@ -224,7 +283,7 @@ class Guide:
     def _inputs(self):
         """All inputs."""
         if self.opt.input:
-            yield [line.strip() for line in self.opt.input.split(";") if line.strip()]
+            yield from from_text(self.opt.input)
             return
         yield from read_corpus(self.opt.corpus) if not self.opt.unguided else ()
         self.began, first = time.monotonic(), self.runs
@@ -234,28 +293,44 @@ class Guide:
             seconds = int(time.monotonic() - self.began)
             self.curve[seconds - seconds % 60 + 60] = len(self.blocks)
 
-    def _fails(self, failure):
-        """A function that tells whether an input fails as FAILURE did."""
-        kind, left = str(failure).split(":", 1)[0], itertools.repeat(None, TRIES)
+    def _run_all(self, inputs):
+        for lines in inputs:
+            self._execute(lines)
+        self.target.close()
+        self._check_log()
 
-        def fails(lines):
-            if next(left, 0) == 0:
-                return False
-            try:
-                self.run(lines)
-            except Failed as err:
-                return str(err).split(":", 1)[0] == kind
-            return False
-        return fails
+    def _fails(self, failure, inputs):
+        """Whether INPUTS fail as FAILURE did."""
+        with contextlib.suppress(Failed):
+            self.target.close()
+        self.log.reports()
+        try:
+            self._run_all(inputs)
+        except Failed as err:
+            return str(err).split(":", 1)[0] == str(failure).split(":", 1)[0]
+        return False
 
-    def _report(self, lines, failure):
-        print(f"failed: {failure}", flush=True)
-        self._save("failed", lines)
-        if not str(failure).startswith("kernel log"):
-            lines = shorten(lines, self._fails(failure))
-            self._save("failed", lines)
-        print(f"again: KIW_INPUT='{self.opt.target}: {'; '.join(lines)}' {self.opt.again}",
+    def _again(self, inputs):
+        self._save("failed", inputs)
+        print(f"again: KIW_INPUT='{self.opt.target}: {as_text(inputs)}' {self.opt.again}",
               flush=True)
+
+    def _report(self, failure):
+        print(f"failed: {failure}", flush=True)
+        past, end = list(self.history), time.monotonic() + SHORTEN
+        self._again(past[-1:])
+
+        def fails(inputs):
+            return time.monotonic() < end and self._fails(failure, inputs)
+        inputs = smallest(past, fails)
+        if inputs:
+            print("it fails again; shortened:")
+            self._again(inputs)
+        else:
+            print(f"it does not fail again, nor after the {len(past) - 1} inputs before it:")
+            self._again(past)
+        with contextlib.suppress(Failed):
+            self.target.close()
 
     def tell(self):
         print(json.dumps({"event": "fuzz", "target": self.opt.target, "seed": self.opt.seed,
@@ -265,13 +340,13 @@ class Guide:
 
     def work(self):
         """Everything; returns the exit status."""
-        lines = []
         try:
             for lines in self._inputs():
                 self.learn(lines)
             self.target.close()
+            self._check_log()
         except Failed as failure:
-            self._report(lines, failure)
+            self._report(failure)
             self.tell()
             return 1
         self.tell()
@@ -291,7 +366,7 @@ def main(argv):
     p.add_argument("--corpus", help="a file; default: that of the target")
     p.add_argument("--unguided", action="store_true")
     p.add_argument("--no-cover", action="store_true", help="do not even count")
-    p.add_argument("--input", help="run this one only: lines with ';' between them")
+    p.add_argument("--input", help="run only these: lines with ';' between them")
     p.add_argument("--bad", help="lines of the kernel log that are a failure")
     p.add_argument("--out", help="a directory")
     p.add_argument("--again", default="", help="the end of the command that is printed")

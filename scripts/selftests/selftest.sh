@@ -417,8 +417,88 @@ leaked() {
 no_object() { : >"$WORK/kmemleak" && ! KMEMLEAK=$WORK/kmemleak _leaked ''; }
 any_object() { leaked 0 576 && KMEMLEAK=$WORK/kmemleak _leaked ''; }
 
+# --- the guided fuzzer, with targets that fail ------------------------------------------
+
+fake_target() {
+	cat >"$WORK/fake.py" <<-'END'
+	import guide
+
+	class Fake(guide.Target):
+	    """Lines are numbers. fake-together fails if 3 and 7 are in an input; fake-after if 3 is in
+	    an input after one that had 7; fake-end at the end if 5 was in one; fake-once at its fifth
+	    input."""
+
+	    def __init__(self, name):
+	        self.name, self.had, self.runs = name, set(), 0
+
+	    def line(self, rand):
+	        return str(rand.randrange(40))
+
+	    def change(self, line, rand):
+	        return self.line(rand)
+
+	    def run(self, lines):
+	        has, self.runs = set(lines), self.runs + 1
+	        if self.name == "fake-together" and {"3", "7"} <= has or \
+	                self.name == "fake-after" and "3" in has and "7" in self.had or \
+	                self.name == "fake-once" and self.runs == 5:
+	            raise guide.Failed("fake: it fails")
+	        self.had |= has
+
+	    def close(self):
+	        had, self.had = self.had, set()
+	        if self.name == "fake-end" and "5" in had:
+	            raise guide.Failed("fake: it has changed")
+
+	def make(name, _):
+	    return Fake(name)
+	END
+}
+
+guide() {
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$WORK python3 "$HERE/../fuzz/guide.py" --seed 2 --again more \
+		"$@" >"$WORK/guided"
+}
+
+# shortened TARGET INPUT: its failure is found, and needs no more than this.
+shortened() {
+	guide --runs 200 -- "$1" && return 1
+	grep -q -x -E "again: KIW_INPUT='$1: ($2)' more" "$WORK/guided" ||
+		{ cat "$WORK/guided"; return 1; }
+}
+
+not_repeated() {
+	guide --runs 200 -- fake-once && return 1
+	grep 'does not fail again' "$WORK/guided"
+}
+
+# A guest that dies of 3 after 7
+fake_check() {
+	cat >"$WORK/fake-check" <<-'END'
+	#!/bin/bash
+	case $KIW_INPUT in *7*\;\;*3*) exit 1 ;; esac
+	END
+	chmod +x "$WORK/fake-check"
+}
+
+shortened_outside() {
+	fake_check
+	echo 'fake: 1; 2;; 7; 8;; 4;; 5; 6;; 9;; 3; 1' >"$WORK/fake.last"
+	PYTHONDONTWRITEBYTECODE=1 "$HERE/../fuzz/shorten.py" "$WORK/fake.last" "$WORK/fake-check" |
+		tee "$WORK/guided"
+	grep -q -x "again: KIW_INPUT='fake: 7;; 3' $WORK/fake-check" "$WORK/guided"
+}
+
+# replayed STATUS TARGET INPUT
+replayed() {
+	local status=0
+	guide --input "$3" -- "$2" || status=$?
+	[ "$status" = "$1" ] || { cat "$WORK/guided"; return 1; }
+}
+
 fake_tree
 fake_bed
+fake_target
 # zombie_is_gone: a process that has ended does not run, though its parent has not reaped it.
 zombie_is_gone() {
 	local zombie status=0
@@ -516,6 +596,13 @@ t_run "kmemleak has no object" no_object
 t_run "nothing is allowed" any_object
 t_run "an object" leaked 1 5760
 t_run "an object that is allowed" leaked 0 576
+t_run "the fuzzer shortens an input" shortened fake-together '3; 7|7; 3'
+t_run "the fuzzer shortens several inputs" shortened fake-after '7;; 3'
+t_run "the fuzzer shortens what fails at the end" shortened fake-end 5
+t_run "the fuzzer finds what does not fail again" not_repeated
+t_run "what kills a guest is shortened outside" shortened_outside
+t_run "the fuzzer runs a failure again" replayed 1 fake-after '2; 7;; 3; 4'
+t_run "the fuzzer runs an input that is good" replayed 0 fake-after '3;; 7'
 t_run "objects among those that are allowed" leaked 2 576 64 576 576 1576
 
 t_run "the command's status" verdict_is 3 0 "bye" 3
