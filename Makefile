@@ -152,12 +152,12 @@ fuzz-forever:
 fuzz-wire:
 	KIW_SOAK=$(or $(FUZZ_SECONDS),600) scripts/selftests/check --kernel uml-debug 255
 
-# Calls of uverbs and rdma_cm in random order against a model, for FUZZ_SECONDS=n
+# Calls of uverbs and rdma_cm in random order against a model, for FUZZ_SECONDS=n, without coverage
 fuzz-calls:
 	KIW_SOAK=$(or $(FUZZ_SECONDS),600) scripts/selftests/check --kernel uml-debug 131
 
-# Inputs on the wire, in the rings and calls, guided by the code that they run; FUZZ_SECONDS=n for
-# the first two together and for the last. FUZZ="--record": options, see the head of the script
+# Inputs on the wire, in the rings, and calls, guided by the code that they run, on both link types:
+# FUZZ_SECONDS=n for each of the six. FUZZ="--kernel uml wire": options, see the head of the script
 fuzz-guided:
 	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) scripts/fuzz/guided.sh $(FUZZ)
 
@@ -240,8 +240,8 @@ help:
 	@echo 'make fuzz          the parsers under libFuzzer, a few seconds each'
 	@echo 'make fuzz-forever HARNESS=mpa   one of them until it finds something'
 	@echo 'make fuzz-wire     changed sessions on the wire, for FUZZ_SECONDS (600)'
-	@echo 'make fuzz-calls    random system calls against a model, FUZZ_SECONDS=600 of them'
-	@echo 'make fuzz-guided   wire, rings and calls, guided by the code that they reach'
+	@echo 'make fuzz-calls    random system calls against a model, for FUZZ_SECONDS (600)'
+	@echo 'make fuzz-guided   wire, rings and calls, guided by coverage, for FUZZ_SECONDS (600) each'
 	@echo 'make coverage      lines and branches that the tests execute, as HTML too: hours'
 	@echo 'make mutants N=20 SEED=1 PART=1/1   are changes to the drivers noticed by the tests?'
 	@echo 'make pyverbs       the tests of rdma-core itself, on siw, kiwarp, kiwarp-ext'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Sequences of system calls against a model: guide.py calls DEVICE_A ADDRESS_A DEVICE_B ADDRESS_B
-TYPE.
+"""Sequences of system calls against a model: guide.py calls-TYPE DEVICE_A ADDRESS_A DEVICE_B
+ADDRESS_B TYPE.
 
 The model knows which call must succeed, with which errors others fail, what each queue pair's state
 is, and which events follow. It is compared with the driver after each call, and with what `rdma
@@ -11,12 +11,14 @@ it may be destroyed. P is a process that lives. A line that has no object to act
 
     context P SIDE          opens the device of side 0 or 1
     close P N               closes it, in one process
-    pd N | mr N SIZE RIGHTS | cq N COUNT | srq N COUNT | mw N | ah N
+    pd N | mr N SIZE RIGHTS | cq N COUNT | srq N COUNT | mw N KIND | ah N
     qp PD SCQ RCQ SRQ COUNT SHARED KIND
     free KIND N             destroys it
     state N STATE           modifies a QP
     query N                 compares a QP's state
     limit N COUNT           modifies an SRQ, and queries it
+    size KIND N COUNT       resizes a CQ or an SRQ
+    arm N                   arms a CQ
     channel P               opens rdma_cm
     id N SIDE               makes an identifier on a channel
     bind N PORT | listen N | resolve N PORT | route N | connect N QP | accept N QP | reject N
@@ -26,6 +28,7 @@ it may be destroyed. P is a process that lives. A line that has no object to act
     count
 """
 
+import contextlib
 import errno
 import glob
 import subprocess
@@ -35,11 +38,14 @@ import guide
 from calls_world import PATIENCE, Process
 
 SIDES = "ab"
-KINDS = ("pd", "mr", "cq", "srq", "qp")
+COUNTED = ("pd", "mr", "cq", "srq", "qp")     # by ib_core
+KINDS = (*COUNTED, "mw")
 GONE = {errno.EINVAL, errno.ENOENT}
 # The core keeps the handles of objects of a deleted device until they are destroyed.
 ENDED = GONE | {0, errno.EIO}
 NO_SUCH = GONE | {errno.EOPNOTSUPP, errno.EIO}
+MAX_CQE, MAX_SRQ_WR, MAX_SEND_WR = 1 << 20, 32768, 32768
+LOCAL_WRITE, WRITING = 1, 2 | 8     # access flags: REMOTE_WRITE, REMOTE_ATOMIC
 PORTS = 3
 FIRST_PORT, LAST_PORT = 20000, 30000
 MAX_PROCESSES = 3
@@ -53,6 +59,7 @@ class Thing:
         self.kind, self.context, self.handle = kind, context, handle
         self.uses, self.users = uses, 0
         self.state, self.number, self.end = "INIT", None, None      # of a QP
+        self.size, self.limit = 0, 0                                # of a CQ or an SRQ
         for other in uses:
             other.users += 1
 
@@ -91,6 +98,8 @@ class World:
 
     def __init__(self, hosts, first_port):
         self.hosts, self.first_port = hosts, first_port
+        # A slot of each ring stays empty
+        self.is_ext = self.spare = hosts["a"][2] == "kiwarp-ext"
         self.processes = [Process.first({s: f"/run/netns/{s}" for s in SIDES})]
         self.contexts, self.channels, self.ends = [], [], []
         self.made = {kind: [] for kind in KINDS}
@@ -199,8 +208,7 @@ class World:
         context = parent.context
         pd, = self._found(context, ("pd", parent.handle))
         good, made = self._on(context, wanted if pd else GONE, function, parent.handle, *args)
-        if good:
-            self._add(kind, context, made, (pd,))
+        return self._add(kind, context, made, (pd,)) if good else None
 
     def do_pd(self, number):
         context = self._context(number)
@@ -210,36 +218,85 @@ class World:
                 self._add("pd", context, made)
 
     def do_mr(self, number, size, rights):
-        pd, size, rights = self._thing("pd", number), size % 8192, rights % 8
+        pd, size, rights = self._thing("pd", number), size % 8192, rights % 32
         if pd:
-            is_good = size and (rights & 1 or not rights & 2)
+            is_good = size and (rights & LOCAL_WRITE or not rights & WRITING)
             self._make("mr", pd, {0} if is_good else {errno.EINVAL}, "reg_mr", size, rights)
 
-    def do_mw(self, number):
+    def do_mw(self, number, kind):
         pd = self._thing("pd", number)
-        if pd:
-            self._call(pd.context, NO_SUCH, "alloc_mw", pd.handle)
+        if pd and self.is_ext:
+            self._make("mw", pd, {0}, "alloc_mw", 1 + kind % 2)
+        elif pd:
+            self._call(pd.context, NO_SUCH, "alloc_mw", pd.handle, 1 + kind % 2)
 
     def do_ah(self, number):
         pd = self._thing("pd", number)
         if pd:
             self._call(pd.context, NO_SUCH, "create_ah", pd.handle)
 
+    def _fits(self, count, most):
+        return {0} if 0 < count <= most - self.spare else {errno.EINVAL}
+
+    def _size(self, count):
+        """Of a queue for COUNT entries: rings have a power of two of slots."""
+        return (1 << (count + self.spare - 1).bit_length()) - self.spare
+
     @staticmethod
-    def _fits(count, most):
-        return {0} if 0 < count <= most else {errno.EINVAL}
+    def _same(what, has, wants):
+        if has != wants:
+            raise guide.Failed(f"{what}: {has} instead of {wants}")
 
     def do_cq(self, number, count):
         context = self._context(number)
         if context:
-            good, made = self._on(context, self._fits(count, 1 << 20), "create_cq", count)
+            good, made = self._on(context, self._fits(count, MAX_CQE), "create_cq", count)
             if good:
-                self._add("cq", context, made)
+                self._add("cq", context, made).size = self._size(count)
+                self._same("create_cq", made[1], self._size(count))
 
     def do_srq(self, number, count):
         pd = self._thing("pd", number)
-        if pd:
-            self._make("srq", pd, self._fits(count, 32768), "create_srq", count)
+        made = pd and self._make("srq", pd, self._fits(count, MAX_SRQ_WR), "create_srq", count)
+        if made:
+            made.size = self._size(count)
+            self._compare_srq(made)
+
+    def _compare_srq(self, srq):
+        _, has = self._on(srq.context, {0}, "query_srq", srq.handle)
+        if has:
+            self._same("query_srq", has, (srq.size, srq.limit))
+
+    def do_size(self, kind, number, count):
+        kind = ("cq", "srq")[kind % 2]
+        queue = self._thing(kind, number)
+        if not queue:
+            return
+        found, = self._found(queue.context, (kind, queue.handle))
+        wanted = self._fits(count, MAX_CQE if kind == "cq" else MAX_SRQ_WR)
+        size = self._size(count)
+        if not found:
+            wanted = GONE
+        elif wanted == {0} and found.limit > size:
+            wanted = {errno.EINVAL}
+        elif wanted == {0} and not self.is_ext:
+            wanted = {errno.EOPNOTSUPP}
+        good, has = self._on(queue.context, wanted, f"resize_{kind}", queue.handle, count)
+        if not good:
+            return
+        found.size = size
+        if kind == "cq":
+            self._same("resize_cq", has, size)
+        else:
+            self._compare_srq(found)
+
+    def do_arm(self, number):
+        cq = self._thing("cq", number)
+        if cq and self.is_ext:
+            found, = self._found(cq.context, ("cq", cq.handle))
+            self._on(cq.context, {0} if found else GONE, "arm_cq", cq.handle)
+        elif cq:
+            self._call(cq.context, NO_SUCH, "arm_cq", cq.handle)
 
     def do_qp(self, pd, scq, rcq, srq, count, shared, kind):
         pd, scq, rcq = self._thing("pd", pd), self._thing("cq", scq), self._thing("cq", rcq)
@@ -249,7 +306,7 @@ class World:
         context, kind = pd.context, calls_abi.UD if kind % 8 == 7 else calls_abi.RC
         uses = [("pd", pd.handle), ("cq", scq.handle), ("cq", rcq.handle)]
         uses += [("srq", srq.handle)] if srq else []
-        found, wanted = self._found(context, *uses), self._fits(count + 1, 32769)
+        found, wanted = self._found(context, *uses), self._fits(count + 1, MAX_SEND_WR + 1)
         if kind == calls_abi.UD:
             wanted = {errno.EOPNOTSUPP}
         if None in found:
@@ -316,13 +373,11 @@ class World:
         if not srq:
             return
         found, = self._found(srq.context, ("srq", srq.handle))
-        good, _ = self._on(srq.context, {0, errno.EINVAL} if found else GONE, "modify_srq",
-                           srq.handle, limit % 64)
+        wanted = GONE if not found else {0} if limit % 64 <= found.size else {errno.EINVAL}
+        good, _ = self._on(srq.context, wanted, "modify_srq", srq.handle, limit % 64)
         if good:
-            # It is raised at once if there are fewer receives, and is 0 then.
-            _, has = self._on(srq.context, {0}, "query_srq", srq.handle)
-            if has not in (0, limit % 64):
-                raise guide.Failed(f"query_srq: limit {has} instead of {limit % 64}")
+            found.limit = limit % 64
+            self._compare_srq(found)
 
     # rdma_cm
 
@@ -622,12 +677,13 @@ class World:
 
     def counted(self):
         """What `rdma resource show` must say, by side."""
-        want = {side: dict.fromkeys((*KINDS, "ctx"), 0) for side in SIDES}
+        want = {side: dict.fromkeys((*COUNTED, "ctx"), 0) for side in SIDES}
         for context in self.contexts:
             if context.holders and not context.is_dead:
                 want[context.side]["ctx"] += 1
                 for thing in context.things.values():
-                    want[context.side][thing.kind] += 1
+                    if thing.kind in COUNTED:
+                        want[context.side][thing.kind] += 1
         return want
 
     def do_count(self):
@@ -652,26 +708,27 @@ class World:
     def abandon(self):
         """After a failure: ends all processes."""
         for process in list(self.processes):
-            process.end("kill")
+            with contextlib.suppress(guide.Failed):
+                process.end("kill")
 
 
 # How often a line is made, and the numbers of its arguments
 MAKES = {
-    "context": (3, 3, 2), "pd": (3, 8), "mr": (2, 8, 9000, 8), "cq": (3, 8, "cq"),
-    "srq": (1, 8, "srq"), "mw": (1, 8), "ah": (1, 8), "qp": (4, 8, 8, 8, 8, "qp", 4, 8),
-    "free": (5, 5, 12), "state": (3, 12, 7), "query": (2, 12), "limit": (1, 8, 64),
+    "context": (3, 3, 2), "pd": (3, 8), "mr": (2, 8, 9000, 32), "cq": (3, 8, "cq"),
+    "srq": (1, 8, "srq"), "mw": (2, 8, 2), "ah": (1, 8), "qp": (4, 8, 8, 8, 8, "qp", 4, 8),
+    "free": (5, 6, 12), "state": (3, 12, 7), "query": (2, 12), "limit": (1, 8, 64),
+    "size": (2, 2, 8, "size"), "arm": (1, 8),
     "close": (1, 3, 8), "channel": (2, 3), "id": (4, 8, 2), "bind": (4, 12, 3), "listen": (4, 12),
     "resolve": (4, 12, 3), "route": (4, 12), "connect": (4, 12, 12), "accept": (4, 12, 12),
     "reject": (2, 12), "disconnect": (1, 12), "migrate": (1, 12, 8), "destroy": (2, 12),
     "fork": (1, 3), "exit": (1, 3), "kill": (1, 3), "exec": (1, 3), "unplug": (1, 2), "count": (1,),
 }
-COUNTS = {"cq": (1, 16, 100, 0, 1 << 21), "srq": (1, 16, 100, 0, 40000),
+COUNTS = {"size": (0, 1, 2, 5, 31, 32, 33, 32767, 32768, 1 << 20, 1 << 21),
+          "cq": (1, 16, 100, 0, 1 << 21), "srq": (1, 16, 100, 0, 40000),
           "qp": (0, 1, 16, 16, 40000)}
 WORDS = [word for word, (often, *_) in MAKES.items() for _ in range(often)]
 
-
-# What leads to a connection: random lines alone seldom do. Numbers are too large for any list, so
-# that modulo does not matter: -1 is the last.
+# What leads to a connection: random lines alone seldom do.
 LADDER = ("context 0 0", "context 0 1", "pd 0", "pd 1", "cq 0 16", "cq 1 16",
           "qp 0 0 0 0 16 0 0", "qp 1 1 1 0 16 0 0", "channel 0", "channel 0", "id 0 0", "id 1 1",
           "bind 0 0", "listen 0", "resolve 1 0", "route 1", "connect 1 1", "accept 2 0")
@@ -714,7 +771,7 @@ class Calls(guide.Target):
                 world.do(line)
             world.do_count()
             world.end()
-        except guide.Failed:
+        except Exception:
             world.abandon()
             raise
 

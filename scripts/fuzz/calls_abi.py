@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """System calls of uverbs and rdma_cm as a process makes them, without libraries, which would refuse
 many of them or keep objects of their own. Each function takes a file descriptor first, and raises
-OSError. Layouts: ib_user_verbs.h, rdma_user_cm.h, and siw's user ABI behind them."""
+OSError. Layouts: ib_user_verbs.h and rdma_user_cm.h, with room for the responses of both user ABIs
+behind them (Documentation/uapi.rst)."""
 
 import ctypes
 import mmap
@@ -10,8 +11,9 @@ import select
 import socket
 import struct
 
-GET_CONTEXT, ALLOC_PD, DEALLOC_PD, REG_MR, DEREG_MR, ALLOC_MW = 0, 3, 4, 9, 13, 14
-CREATE_CQ, DESTROY_CQ, CREATE_QP, QUERY_QP, MODIFY_QP, DESTROY_QP = 18, 20, 24, 25, 26, 27
+GET_CONTEXT, ALLOC_PD, DEALLOC_PD, REG_MR, DEREG_MR, ALLOC_MW, DEALLOC_MW = 0, 3, 4, 9, 13, 14, 16
+CREATE_CQ, RESIZE_CQ, DESTROY_CQ, ARM_CQ = 18, 19, 20, 23
+CREATE_QP, QUERY_QP, MODIFY_QP, DESTROY_QP = 24, 25, 26, 27
 CREATE_AH, CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ, DESTROY_SRQ = 5, 32, 33, 34, 35
 (CREATE_ID, DESTROY_ID, RESOLVE_ROUTE, CONNECT, LISTEN, ACCEPT, REJECT, DISCONNECT, GET_EVENT,
  MIGRATE_ID, BIND, RESOLVE_ADDR) = 0, 1, 4, 6, 7, 8, 9, 10, 12, 18, 20, 21
@@ -19,7 +21,7 @@ CREATE_AH, CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ, DESTROY_SRQ = 5, 32, 33, 34, 35
 RC, UD = 2, 4
 STATE_MASK = 1
 STATES = ("RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR")
-SRQ_LIMIT = 2
+SRQ_SIZE, SRQ_LIMIT = 1, 2
 PS_TCP = 0x106
 RESOLVE_MS = 3000
 UID = 1                 # rdma_cm tells nothing of identifiers with 0
@@ -75,8 +77,12 @@ def dereg_mr(fd, handle):
     _write(fd, DEREG_MR, struct.pack("=I", handle))
 
 
-def alloc_mw(fd, pd):
-    return _first(_write(fd, ALLOC_MW, struct.pack("=IB3x", pd, 1), 8))
+def alloc_mw(fd, pd, kind):
+    return _first(_write(fd, ALLOC_MW, struct.pack("=IB3x", pd, kind), 8))
+
+
+def dealloc_mw(fd, handle):
+    _write(fd, DEALLOC_MW, struct.pack("=I", handle))
 
 
 def create_ah(fd, pd):
@@ -84,7 +90,18 @@ def create_ah(fd, pd):
 
 
 def create_cq(fd, count):
-    return _first(_write(fd, CREATE_CQ, struct.pack("=QIIiI", 0, count, 0, -1, 0), 24))
+    """Returns handle and size."""
+    octets = _write(fd, CREATE_CQ, struct.pack("=QIIiI", 0, count, 0, -1, 0), 24)
+    return struct.unpack_from("=II", octets)
+
+
+def resize_cq(fd, handle, count):
+    """Returns the size."""
+    return _first(_write(fd, RESIZE_CQ, struct.pack("=II", handle, count), 24))
+
+
+def arm_cq(fd, handle):
+    _write(fd, ARM_CQ, struct.pack("=II", handle, 0))
 
 
 def destroy_cq(fd, handle):
@@ -92,15 +109,25 @@ def destroy_cq(fd, handle):
 
 
 def create_srq(fd, pd, count):
-    return _first(_write(fd, CREATE_SRQ, struct.pack("=QIIII", 0, pd, count, 1, 0), 32))
+    """Returns handle and size."""
+    octets = _write(fd, CREATE_SRQ, struct.pack("=QIIII", 0, pd, count, 1, 0), 40)
+    return struct.unpack_from("=II", octets)
 
 
 def modify_srq(fd, handle, limit):
     _write(fd, MODIFY_SRQ, struct.pack("=IIII", handle, SRQ_LIMIT, 0, limit))
 
 
+def resize_srq(fd, handle, count):
+    # The driver writes where the new ring is
+    _write(fd, MODIFY_SRQ, struct.pack("=IIIIQ", handle, SRQ_SIZE, count, 0, MEMORY))
+
+
 def query_srq(fd, handle):
-    return struct.unpack_from("=III", _write(fd, QUERY_SRQ, struct.pack("=II", handle, 0), 16))[2]
+    """Returns size and limit."""
+    size, _, limit = struct.unpack_from(
+        "=III", _write(fd, QUERY_SRQ, struct.pack("=II", handle, 0), 16))
+    return size, limit
 
 
 def destroy_srq(fd, handle):
@@ -129,7 +156,7 @@ def destroy_qp(fd, handle):
 
 
 DESTROY = {"pd": dealloc_pd, "mr": dereg_mr, "cq": destroy_cq, "srq": destroy_srq,
-           "qp": destroy_qp}
+           "qp": destroy_qp, "mw": dealloc_mw}
 
 
 def _address(addr, port):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Inputs on the wire: guide.py wire ADDRESS [SECONDS].
+"""Inputs on the wire: guide.py wire-TYPE DEVICE ADDRESS SECONDS, in host b.
 
-The other end is mutated.py of the selftests. A session is that of scripts/peer/mutate.py, which has
-the changes of segments as well. Lines:
+The other end is mutated.py of the selftests, on host a. A session is that of scripts/peer/mutate.py
+with other messages; the changes of segments are those of that file as well. Lines:
 
     open OPTIONS         options of the peer for the startup; the last such line counts
     octet AT MASK        bits of an octet of the Request to invert
@@ -14,7 +14,11 @@ the changes of segments as well. Lines:
     reset                RST at the end, not FIN
 """
 
+import contextlib
+import os
 import random
+import selectors
+import subprocess
 
 import guide
 from peer import atomic, cli, mutate, rdmap, rping, startup, stream
@@ -37,6 +41,7 @@ SIZES = (0, 1, 4, 17, 40, 900, 1444, 3000, 5000, 20000)
 CHANGES = {function.__name__.strip("_").replace("_", "-"): function
            for function in mutate.CHANGES}
 MESSAGES = 20
+PATIENCE = 20 * int(os.environ.get("KIW_SLOW", "1"))    # seconds for the other end to begin or end
 
 
 def _some(plan, at):
@@ -48,6 +53,7 @@ class Session(mutate.Session):
 
     def __init__(self, lines, address, seconds):     # pylint: disable=super-init-not-called
         self.grant, self.is_valid, self.went_well = None, False, False
+        self.is_extended = False
         self.plan, self.flips = [(kind, 40) for kind in PLAN], {}
         self.after = []         # lines that change segments
         self.cut, self.ends_with_reset = None, False
@@ -59,8 +65,8 @@ class Session(mutate.Session):
             else:
                 self._line(word, rest.split())
         self.opt = cli.parser().parse_args(
-            ["client", address, "--any-markers", "--size", "1000", "--timeout", str(seconds),
-             *words.split()])
+            ["client", address, *mutate.READS, "--any-markers", "--size", "1000", "--timeout",
+             str(seconds), *words.split()])
 
     def _log(self, event, **fields):
         # Without a grant there is nothing to talk about.
@@ -102,7 +108,8 @@ class Session(mutate.Session):
         if kind == "atomic":
             return conn.ask(atomic.Request(stag, to & ~7, code=size % 4))
         if kind == "atomic-answer":
-            return conn.answer(atomic.Request(stag, to, id=size), size)
+            asked = conn.atomics[0] if conn.atomics else atomic.Request(stag, to, id=size)
+            return conn.answer(asked, size)
         opcode = {"solicited": rdmap.SEND_SOLICITED, "invalidate": rdmap.SEND_INVALIDATE,
                   "solicited-invalidate": rdmap.SEND_SOLICITED_INVALIDATE,
                   "terminate": rdmap.TERMINATE,
@@ -171,8 +178,10 @@ class _Spoiled(stream.Stream):
 class Wire(guide.Target):
     """Sessions with changes."""
 
-    def __init__(self, address, seconds="5"):
-        self.address, self.seconds = address, float(seconds)
+    def __init__(self, device, address, seconds):
+        self.address, self.seconds, self.server = address, float(seconds), None
+        self.words = ["nsenter", "--net=/run/netns/a", "--", "python3",
+                      f"{os.environ['SELFTESTS']}/mutated.py", device, address, str(cli.PORT)]
 
     def line(self, rand):
         kind = rand.randrange(20)
@@ -200,18 +209,45 @@ class Wire(guide.Target):
                                      rand.randrange(64), rand.randrange(1 << 20))))
         return " ".join(words)
 
+    def _start(self):
+        self.server = subprocess.Popen(  # pylint: disable=consider-using-with
+            self.words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.server.stdout, selectors.EVENT_READ)
+            if not selector.select(PATIENCE) or self.server.stdout.readline() != "listens\n":
+                raise guide.Failed("the other end does not listen")
+
     def run(self, lines):
+        if not self.server:
+            self._start()
         session = Session(lines, self.address, self.seconds)
         try:
             session.run()
+        except ConnectionRefusedError as err:
+            self.close()
+            raise guide.Failed("the other end does not answer") from err
         except cli.FAILURES as err:
             # Who has read another Request than was meant may send markers, for example.
             if not session.flips:
                 raise guide.Failed(f"{type(err).__name__}: {err}") from err
-        except ConnectionRefusedError as err:
-            raise guide.Failed("the other end has gone") from err
-        except Exception as err:    # pylint: disable=broad-except
-            raise guide.Failed(f"{type(err).__name__}: {err}") from err
+        if self.server.poll() is not None:
+            self.close()
+
+    def close(self):
+        """The other end tells whether memory has changed that the sessions had no right to."""
+        server, self.server = self.server, None
+        if not server:
+            return
+        server.terminate()
+        try:
+            said, _ = server.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired as err:
+            server.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                server.communicate(timeout=PATIENCE)
+            raise guide.Failed("the other end does not end") from err
+        if server.returncode:
+            raise guide.Failed(f"the other end: {said.strip()}")
 
 
 def make(_, arguments):

@@ -1,28 +1,40 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shellcheck shell=bash
 #
-# Sourced after rc: runs the guided fuzzer (scripts/fuzz/guide.py) in a test. KIW_INPUT and
-# KIW_FUZZ: see scripts/fuzz/guided.sh.
+# Sourced after rc: runs the guided fuzzer (scripts/fuzz/guide.py) in a test. In the environment:
+#
+#	KIW_INPUT="TARGET: LINE; LINE"	only this input of this target
+#	KIW_TARGETS="TARGET TARGET"	only these targets
+#	KIW_FUZZ			options of guide.py
 
 FUZZ=$SELFTESTS/../../fuzz
 
-# guided TARGET RUNS SHARE [CMD...] -- ARGUMENTS...: the corpus of TARGET, then RUNS inputs, or in a
-# soak inputs for one of SHARE parts of its time. CMD runs the fuzzer.
+# targets TARGET...: sets TARGETS to those that are to run.
+targets() {
+	local target only=${KIW_INPUT%%:*}
+	TARGETS=()
+	for target in "$@"; do
+		case " ${only:-${KIW_TARGETS:-$target}} " in *" $target "*) TARGETS+=("$target") ;; esac
+	done
+	[ "${#TARGETS[@]}" -gt 0 ] || bail "none of these: $*"
+}
+
+# guided TARGET RUNS [CMD...] -- ARGUMENTS...: the corpus of TARGET, then RUNS inputs, and in a soak
+# inputs for its share of the time. CMD runs the fuzzer.
 guided() {
-	local target=$1 runs=$2 share=$3 status=0 input='' only=${KIW_INPUT%%:*}
+	local target=$1 runs=$2 status=0
 	local -a cmd=() options
-	shift 3
+	shift 2
 	while [ "$1" != -- ]; do cmd+=("$1"); shift; done
 	shift
-	[ -z "$only" ] || [ "$only" = "$target" ] || return 0
-	[ -z "$only" ] || input=${KIW_INPUT#*: }
 	mkdir -p /out/fuzz
 	options=(--seed "$KIW_SEED" --bad "$DMESG_BAD" --out /out/fuzz --runs "$runs"
-		--again "KIW_SOAK=1 scripts/selftests/check --kernel $KIW_KERNEL ${0##*/}")
-	[ -z "${KIW_SOAK:-}" ] || options+=(--seconds $((KIW_SOAK / share)))
-	[ -z "$input" ] || options+=(--input "$input")
+		--again "scripts/selftests/check --kernel $KIW_KERNEL ${0##*/}")
+	[ -z "${KIW_SOAK:-}" ] || options+=(--seconds $((KIW_SOAK / ${#TARGETS[@]})))
+	[ -z "${KIW_INPUT:-}" ] || options+=(--input "${KIW_INPUT#*: }")
 	# shellcheck disable=SC2086 # options
-	env "PYTHONPATH=$FUZZ:$FUZZ/..:$SELFTESTS" PYTHONDONTWRITEBYTECODE=1 "${cmd[@]}" \
+	env "PYTHONPATH=$FUZZ:$FUZZ/..:$SELFTESTS" PYTHONDONTWRITEBYTECODE=1 "SELFTESTS=$SELFTESTS" \
+		"KIW_LINK_TYPE=$KIW_LINK_TYPE" "${cmd[@]}" \
 		python3 -P "$FUZZ/guide.py" "${options[@]}" ${KIW_FUZZ:-} -- "$target" "$@" \
 		>"$T_DIR/guided" 2>&1 || status=1
 	diag "$(grep '^{"event": "fuzz"' "$T_DIR/guided")" >>"$T_DIR/figures"
@@ -30,5 +42,5 @@ guided() {
 	return "$status"
 }
 
-# figures: shows what the fuzzer has reached, if the test is a soak
+# figures: shows what the fuzzer has reached, if the test is a soak.
 figures() { [ -z "${KIW_SOAK:-}" ] || cat "$T_DIR/figures"; }
