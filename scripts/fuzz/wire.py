@@ -36,7 +36,8 @@ STARTUPS = [name for name in startup.NAMES if not name.startswith("stall") and "
             and name not in ("extra", "dribble")]
 PLAN = ("send", "write", "read", "response", "solicited", "empty-write", "empty-send")
 KINDS = PLAN + ("invalidate", "solicited-invalidate", "terminate", "immediate", "atomic",
-                "atomic-answer", "large-write", "large-send", "read-nothing", "read-beyond")
+                "atomic-answer", "large-write", "large-send", "read-nothing", "read-beyond",
+                "write-beyond", "write-before")
 SIZES = (0, 1, 4, 17, 40, 900, 1444, 3000, 5000, 20000)
 CHANGES = {function.__name__.strip("_").replace("_", "-"): function
            for function in mutate.CHANGES}
@@ -96,6 +97,9 @@ class Session(mutate.Session):
         if kind in ("write", "large-write", "empty-write"):
             data = {"write": data, "large-write": b"w" * room}.get(kind, b"")
             return conn.tagged(rdmap.WRITE, stag, to, data)
+        if kind in ("write-beyond", "write-before"):    # by one octet
+            to += room - min(size, room) if kind == "write-beyond" else -1
+            return conn.tagged(rdmap.WRITE, stag, to, b"w" * (min(size, room) + 1))
         if kind in ("read", "read-nothing", "read-beyond"):
             count = {"read": size, "read-nothing": 0}.get(kind, room + size + 1)
             request = rdmap.ReadRequest(rping.OWN, rping.BASE, count, stag, to)
