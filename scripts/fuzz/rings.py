@@ -7,8 +7,7 @@ regions. Lines:
     ring OCTETS       writes to a ring; all choices, such as which entry and what, are drawn from
                       the octets, which are in hexadecimal
     bell END          rings the doorbell of end 0 or 1
-    post END OCTETS   posts a receive and a Send or Read as a program does, if the rings are such
-                      that this is possible, arms a queue, and rings
+    post END OCTETS   posts a receive and an operation as a program does, may arm a queue, rings
     again             ends the connection, if it has not ended, and makes a new one
 
 On kiwarp-ext only:

@@ -99,6 +99,7 @@ static enum ring_kind kind_of(size_t bytes)
 /* Adjacent mappings of rings are listed separately, because their offsets are not consecutive */
 static void find_rings(void)
 {
+	const char *first_device = w.sides[0].listener->verbs->device->dev_name;
 	FILE *maps = fopen("/proc/self/maps", "r");
 	unsigned long first, end;
 	char line[512];
@@ -110,8 +111,10 @@ static void find_rings(void)
 		if (!strstr(line, "uverbs") || sscanf(line, "%lx-%lx", &first, &end) != 2)
 			continue;
 		MUST(w.count < RINGS);
-		w.rings[w.count] = (struct ring) { kind_of(end - first), (void *)first,
-						   end - first };
+		w.rings[w.count] = (struct ring) {
+			kind_of(end - first), !strstr(line, first_device), (void *)first,
+			end - first,
+		};
 		seen[w.rings[w.count++].kind] = true;
 	}
 	fclose(maps);
@@ -345,7 +348,9 @@ void another_ring(struct ibv_context *ctx, enum ring_kind kind, __u64 offset)
 	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->cmd_fd, offset);
 	MUST(at != MAP_FAILED);
 	pthread_mutex_lock(&w.lock);
-	w.rings[w.count++] = (struct ring) { kind, at, bytes };
+	w.rings[w.count++] = (struct ring) {
+		kind, ctx != w.sides[0].listener->verbs, at, bytes,
+	};
 	pthread_mutex_unlock(&w.lock);
 }
 
@@ -359,6 +364,24 @@ static struct ring *ring_of(enum ring_kind kind, int number)
 		if (w.rings[i].kind == kind && !number--)
 			return &w.rings[i];
 	fail("no ring %d", kind);
+}
+
+/**
+ * ring_at() - find a ring of an end
+ * @kind: kind of ring; if there are several, the newest
+ * @qp: the QP of the end
+ *
+ * Context: user space; the first thread.
+ * Return: its address.
+ */
+void *ring_at(enum ring_kind kind, const struct ibv_qp *qp)
+{
+	int who = qp->context != w.sides[0].listener->verbs, i;
+
+	for (i = w.count - 1; i >= 0; i--)
+		if (w.rings[i].kind == kind && w.rings[i].who == who)
+			return w.rings[i].at;
+	fail("end %d has no ring %d", who, kind);
 }
 
 /**
@@ -530,6 +553,25 @@ __u64 bad_number(void)
 	return numbers[any(ARRAY_SIZE(numbers))];
 }
 
+/* The end whose ring is written to */
+static int owner;
+
+/* Mostly OPEN; what is UNKNOWN has no STag. */
+static enum room likely_room(void)
+{
+	return any(4) ? OPEN : any(ROOMS);
+}
+
+static const struct ibv_mr *likely_mr(int who, enum room room)
+{
+	return w.mr[any(8) ? who : !who][room == UNKNOWN ? OPEN : room];
+}
+
+static __u64 likely_address(enum room room)
+{
+	return (unsigned long)w.room[any(8) ? room : any(ROOMS)] + any(PAGE);
+}
+
 /**
  * likely_sge() - choose an SGE that is nearly valid
  *
@@ -539,10 +581,11 @@ __u64 bad_number(void)
 struct ibv_sge likely_sge(void)
 {
 	static const __u32 lengths[] = { 0, 1, 16, 1000, PAGE, 40000, ROOM, ROOM + 1, 0x7fffffff };
+	enum room room = likely_room();
 	struct ibv_sge sge = {
-		.addr = (unsigned long)w.room[any(ROOMS)] + any(PAGE),
+		.addr = likely_address(room),
 		.length = lengths[any(any(8) ? 6 : 9)],
-		.lkey = w.mr[any(2)][any(4) ? OPEN : any(UNKNOWN)]->lkey,
+		.lkey = likely_mr(owner, room)->lkey,
 	};
 
 	if (!any(16))
@@ -559,22 +602,27 @@ struct ibv_sge likely_sge(void)
  */
 __u64 likely_target(__u32 *rkey)
 {
+	enum room room = likely_room();
+
 	if (w.format->has_windows && !any(4))
-		*rkey = likely_window();
+		*rkey = likely_window(false);
 	else
-		*rkey = w.mr[any(2)][any(4) ? OPEN : any(UNKNOWN)]->rkey;
-	return (unsigned long)w.room[any(ROOMS)] + any(PAGE);
+		*rkey = likely_mr(!owner, room)->rkey;
+	return likely_address(room);
 }
 
 /**
- * likely_window() - choose a window of either end, with one of a few keys
+ * likely_window() - choose a window, with one of a few keys
+ * @is_own: mostly of the end whose ring is written to, not of the other one
  *
  * Context: user space.
  * Return: its STag; the window may be gone.
  */
-__u32 likely_window(void)
+__u32 likely_window(bool is_own)
 {
-	return __atomic_load_n(&w.stag[any(2)][any(WINDOWS)], __ATOMIC_RELAXED) ^ any(4);
+	int who = is_own == !!any(8) ? owner : !owner;
+
+	return __atomic_load_n(&w.stag[who][any(WINDOWS)], __ATOMIC_RELAXED) ^ any(4);
 }
 
 /**
@@ -636,6 +684,7 @@ static void spoil(void)
 	__u64 *words = (void *)ring->at;
 
 	w.writes++;
+	owner = ring->who;
 	if (!any(4)) {
 		__atomic_store_n(&words[any(ring->bytes / 8)], bad_number(), __ATOMIC_RELAXED);
 		return;
@@ -671,8 +720,7 @@ static void post(int who)
 {
 	struct ibv_sge sge = { (unsigned long)w.room[OPEN], 1 + pick(3000), w.mr[who][OPEN]->lkey };
 
-	if (w.format->post)
-		w.format->post(w.ends[who].id->qp, sge, w.mr[!who][OPEN]->rkey);
+	w.format->post(w.ends[who].id->qp, sge, w.mr[!who][OPEN]->rkey);
 	doorbell(w.ends[who].id->qp, 0);
 }
 

@@ -22,11 +22,13 @@ enum ring_kind { SQ, RQ, SRQ, CQ, NO_RING };
 /**
  * struct ring - a mapped ring
  * @kind: kind of ring
+ * @who: the end whose ring it is
  * @at: its address
  * @bytes: length of the mapping
  */
 struct ring {
 	enum ring_kind kind;
+	int who;
 	__u8 *at;
 	size_t bytes;
 };
@@ -43,8 +45,8 @@ enum room { OPEN, READ_ONLY, OTHER_PD, UNKNOWN, ROOMS };
  * @spoil: writes something likely to a ring, in the second thread
  * @resize: replaces the ring of one of these queues, by a call of its own that the library does not
  *	know of; NULL if the ABI cannot
- * @post: posts a receive and a Send or Read as a program would; NULL if its library would not
- *	survive what the second thread writes
+ * @post: posts a receive and an operation as a program would, but survives what the second thread
+ *	writes
  */
 struct format {
 	size_t bytes[NO_RING];
@@ -59,6 +61,7 @@ struct format {
 extern const struct format siw_format;
 extern const struct format rxe_format;
 
+void *ring_at(enum ring_kind kind, const struct ibv_qp *qp);
 void refuse(void (*put)(void *ring), const char *what);
 void refuse_recv(void (*put)(void *ring), const char *what, enum ibv_wc_status status);
 void refuse_as(void (*put)(void *ring), const char *what, enum ibv_wc_status status);
@@ -75,6 +78,6 @@ __u32 any_slot(__u32 next, __u32 count);
 __u64 bad_number(void);
 struct ibv_sge likely_sge(void);
 __u64 likely_target(__u32 *rkey);
-__u32 likely_window(void);
+__u32 likely_window(bool is_own);
 
 #endif /* KIW_HOSTILE_H */

@@ -230,14 +230,19 @@ static __u32 likely_sges(struct rxe_sge *to)
 static void likely_bind(struct rxe_send_wqe *wqe)
 {
 	const struct ibv_sge place = likely_sge();
-	__u32 window = likely_window();
+	__u32 window = likely_window(true);
 
 	wqe->wr.wr.mw.addr = place.addr;
 	wqe->wr.wr.mw.length = any(8) ? place.length : bad_number();
-	wqe->wr.wr.mw.mr_lkey = any(16) ? place.lkey : likely_window();
+	wqe->wr.wr.mw.mr_lkey = any(16) ? place.lkey : likely_window(true);
 	wqe->wr.wr.mw.mw_rkey = any(16) ? window : bad_number();
 	wqe->wr.wr.mw.rkey = any(16) ? window ^ any(4) : bad_number();
 	wqe->wr.wr.mw.access = any(8) ? any(8) << 1 : bad_number();
+}
+
+static __u32 likely_invalid(bool is_own)
+{
+	return any(16) ? likely_window(is_own) : bad_number();
 }
 
 static void likely_send(__u8 *slot)
@@ -258,7 +263,7 @@ static void likely_send(__u8 *slot)
 	if (wqe->wr.opcode == IBV_WR_BIND_MW)
 		likely_bind(wqe);
 	else if (wqe->wr.opcode >= IBV_WR_LOCAL_INV)
-		wqe->wr.ex.invalidate_rkey = any(16) ? likely_window() : bad_number();
+		wqe->wr.ex.invalidate_rkey = likely_invalid(wqe->wr.opcode == IBV_WR_LOCAL_INV);
 	wqe->dma.length = any(8) ? any(100) : bad_number();
 	wqe->dma.num_sge = likely_sges((struct rxe_sge *)(wqe + 1));
 }
@@ -314,6 +319,63 @@ static void spoil(struct ring *ring)
 		/* Acts as a process that mostly takes its completions, but sometimes leaves them */
 		buf->consumer_index = any(64) ? buf->producer_index : bad_number();
 	}
+}
+
+/* The provider would trust the head of the ring */
+static __u8 *next_slot(struct rxe_queue_buf *buf, __u32 slots, size_t bytes)
+{
+	return buf->data + buf->producer_index % slots * bytes;
+}
+
+static void done_slot(struct rxe_queue_buf *buf, __u32 slots)
+{
+	__atomic_store_n(&buf->producer_index, (buf->producer_index + 1) % slots, __ATOMIC_RELEASE);
+}
+
+static void post_recv(struct ibv_qp *qp, struct ibv_sge sge)
+{
+	struct rxe_queue_buf *buf = ring_at(qp->srq ? SRQ : RQ, qp);
+	__u32 slots = 2 * (qp->srq ? SRQ_DEPTH : RQ_DEPTH);
+	struct rxe_recv_wqe *wqe = (void *)next_slot(buf, slots, RQE_BYTES);
+
+	wqe->wr_id = ID;
+	wqe->dma.num_sge = 1;
+	*(struct rxe_sge *)(wqe + 1) = (struct rxe_sge) { sge.addr, sge.length, sge.lkey };
+	done_slot(buf, slots);
+}
+
+static void post_send(struct ibv_qp *qp, struct ibv_sge sge, __u32 rkey)
+{
+	static const __u32 opcodes[] = {
+		IBV_WR_SEND, IBV_WR_SEND, IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE,
+		IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,
+	};
+	struct rxe_queue_buf *buf = ring_at(SQ, qp);
+	struct rxe_send_wqe *wqe = (void *)next_slot(buf, 2 * SQ_DEPTH, SQE_BYTES);
+	__u32 opcode = opcodes[pick(ARRAY_SIZE(opcodes))];
+	bool is_atomic = opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
+			 opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
+
+	if (is_atomic)
+		sge.length = 8;
+	memset(wqe, 0, sizeof(*wqe));
+	wqe->wr.wr_id = ID;
+	wqe->wr.opcode = opcode;
+	wqe->wr.send_flags = IBV_SEND_SIGNALED | (pick(2) ? IBV_SEND_SOLICITED : 0);
+	wqe->wr.wr.rdma.remote_addr = sge.addr;
+	wqe->wr.wr.rdma.rkey = rkey;
+	if (is_atomic)
+		wqe->wr.wr.atomic.rkey = rkey;
+	wqe->dma.length = sge.length;
+	wqe->dma.num_sge = 1;
+	*(struct rxe_sge *)(wqe + 1) = (struct rxe_sge) { sge.addr, sge.length, sge.lkey };
+	done_slot(buf, 2 * SQ_DEPTH);
+}
+
+static void post(struct ibv_qp *qp, struct ibv_sge sge, __u32 rkey)
+{
+	post_recv(qp, sge);
+	post_send(qp, sge, rkey);
 }
 
 /* Most often the ring has the size that it had; another size is not mapped. */
@@ -378,4 +440,5 @@ const struct format rxe_format = {
 	.refuse_all = refuse_all,
 	.spoil = spoil,
 	.resize = resize,
+	.post = post,
 };
