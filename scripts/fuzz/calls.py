@@ -716,7 +716,7 @@ class World:
 MAKES = {
     "context": (3, 3, 2), "pd": (3, 8), "mr": (2, 8, 9000, 32), "cq": (3, 8, "cq"),
     "srq": (1, 8, "srq"), "mw": (2, 8, 2), "ah": (1, 8), "qp": (4, 8, 8, 8, 8, "qp", 4, 8),
-    "free": (5, 6, 12), "state": (3, 12, 7), "query": (2, 12), "limit": (1, 8, 64),
+    "free": (5, 6, 12), "state": (3, 12, 7), "query": (2, 12), "limit": (2, 8, 64),
     "size": (2, 2, 8, "size"), "arm": (1, 8),
     "close": (1, 3, 8), "channel": (2, 3), "id": (4, 8, 2), "bind": (4, 12, 3), "listen": (4, 12),
     "resolve": (4, 12, 3), "route": (4, 12), "connect": (4, 12, 12), "accept": (4, 12, 12),
@@ -728,10 +728,12 @@ COUNTS = {"size": (0, 1, 2, 5, 31, 32, 33, 32767, 32768, 1 << 20, 1 << 21),
           "qp": (0, 1, 16, 16, 40000)}
 WORDS = [word for word, (often, *_) in MAKES.items() for _ in range(often)]
 
-# What leads to a connection: random lines alone seldom do.
+# What leads to a connection: random lines alone seldom do. The first lines make the objects.
 LADDER = ("context 0 0", "context 0 1", "pd 0", "pd 1", "cq 0 16", "cq 1 16",
-          "qp 0 0 0 0 16 0 0", "qp 1 1 1 0 16 0 0", "channel 0", "channel 0", "id 0 0", "id 1 1",
-          "bind 0 0", "listen 0", "resolve 1 0", "route 1", "connect 1 1", "accept 2 0")
+          "qp 0 0 0 0 16 0 0", "qp 1 1 1 0 16 0 0", "srq 0 16", "channel 0", "channel 0",
+          "id 0 0", "id 1 1", "bind 0 0", "listen 0", "resolve 1 0", "route 1", "connect 1 1",
+          "accept 2 0")
+OBJECTS = 9
 
 
 class Calls(guide.Target):
@@ -749,7 +751,7 @@ class Calls(guide.Target):
         return rand.choice(COUNTS[limit]) if isinstance(limit, str) else rand.randrange(limit)
 
     def begin(self, rand):
-        return list(LADDER[:rand.choice((0, 8, *[len(LADDER)] * 6))])
+        return list(LADDER[:rand.choice((0, *[OBJECTS] * 3, *[len(LADDER)] * 4))])
 
     def line(self, rand):
         word = rand.choice(WORDS)
