@@ -112,8 +112,8 @@ static void find_rings(void)
 			continue;
 		MUST(w.count < RINGS);
 		w.rings[w.count] = (struct ring) {
-			kind_of(end - first), !strstr(line, first_device), (void *)first,
-			end - first,
+			.kind = kind_of(end - first), .who = !strstr(line, first_device),
+			.at = (void *)first, .bytes = end - first,
 		};
 		seen[w.rings[w.count++].kind] = true;
 	}
@@ -349,7 +349,7 @@ void another_ring(struct ibv_context *ctx, enum ring_kind kind, __u64 offset)
 	MUST(at != MAP_FAILED);
 	pthread_mutex_lock(&w.lock);
 	w.rings[w.count++] = (struct ring) {
-		kind, ctx != w.sides[0].listener->verbs, at, bytes,
+		.kind = kind, .who = ctx != w.sides[0].listener->verbs, .at = at, .bytes = bytes,
 	};
 	pthread_mutex_unlock(&w.lock);
 }
@@ -367,20 +367,20 @@ static struct ring *ring_of(enum ring_kind kind, int number)
 }
 
 /**
- * ring_at() - find a ring of an end
+ * ring_of_end() - find a ring of an end
  * @kind: kind of ring; if there are several, the newest
  * @qp: the QP of the end
  *
  * Context: user space; the first thread.
- * Return: its address.
+ * Return: the ring.
  */
-void *ring_at(enum ring_kind kind, const struct ibv_qp *qp)
+struct ring *ring_of_end(enum ring_kind kind, const struct ibv_qp *qp)
 {
 	int who = qp->context != w.sides[0].listener->verbs, i;
 
 	for (i = w.count - 1; i >= 0; i--)
 		if (w.rings[i].kind == kind && w.rings[i].who == who)
-			return w.rings[i].at;
+			return &w.rings[i];
 	fail("end %d has no ring %d", who, kind);
 }
 
@@ -678,9 +678,17 @@ __u64 receiver_room(__u32 *lkey)
 	return (unsigned long)w.room[OPEN];
 }
 
+/* In an input, mostly one of the rings whose entries say most */
+static struct ring *any_ring(void)
+{
+	if (choices.is_in_use && any(4))
+		return ring_of_end(SQ, w.ends[any(2)].id->qp);
+	return &w.rings[any(w.count)];
+}
+
 static void spoil(void)
 {
-	struct ring *ring = &w.rings[any(w.count)];
+	struct ring *ring = any_ring();
 	__u64 *words = (void *)ring->at;
 
 	w.writes++;

@@ -25,12 +25,14 @@ enum ring_kind { SQ, RQ, SRQ, CQ, NO_RING };
  * @who: the end whose ring it is
  * @at: its address
  * @bytes: length of the mapping
+ * @next: where the kernel takes the next entry, if the ring does not tell
  */
 struct ring {
 	enum ring_kind kind;
 	int who;
 	__u8 *at;
 	size_t bytes;
+	__u32 next;
 };
 
 /* Memory that the rings may refer to, by the access that is allowed */
@@ -61,7 +63,7 @@ struct format {
 extern const struct format siw_format;
 extern const struct format rxe_format;
 
-void *ring_at(enum ring_kind kind, const struct ibv_qp *qp);
+struct ring *ring_of_end(enum ring_kind kind, const struct ibv_qp *qp);
 void refuse(void (*put)(void *ring), const char *what);
 void refuse_recv(void (*put)(void *ring), const char *what, enum ibv_wc_status status);
 void refuse_as(void (*put)(void *ring), const char *what, enum ibv_wc_status status);

@@ -334,7 +334,7 @@ static void done_slot(struct rxe_queue_buf *buf, __u32 slots)
 
 static void post_recv(struct ibv_qp *qp, struct ibv_sge sge)
 {
-	struct rxe_queue_buf *buf = ring_at(qp->srq ? SRQ : RQ, qp);
+	struct rxe_queue_buf *buf = (void *)ring_of_end(qp->srq ? SRQ : RQ, qp)->at;
 	__u32 slots = 2 * (qp->srq ? SRQ_DEPTH : RQ_DEPTH);
 	struct rxe_recv_wqe *wqe = (void *)next_slot(buf, slots, RQE_BYTES);
 
@@ -350,7 +350,7 @@ static void post_send(struct ibv_qp *qp, struct ibv_sge sge, __u32 rkey)
 		IBV_WR_SEND, IBV_WR_SEND, IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE,
 		IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,
 	};
-	struct rxe_queue_buf *buf = ring_at(SQ, qp);
+	struct rxe_queue_buf *buf = (void *)ring_of_end(SQ, qp)->at;
 	struct rxe_send_wqe *wqe = (void *)next_slot(buf, 2 * SQ_DEPTH, SQE_BYTES);
 	__u32 opcode = opcodes[pick(ARRAY_SIZE(opcodes))];
 	bool is_atomic = opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||

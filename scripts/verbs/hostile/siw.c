@@ -161,32 +161,53 @@ static void spoil_cq(struct ring *ring)
 		cqe[any(CQ_DEPTH)].flags = any(256);
 }
 
+static void spoil_sq(struct ring *ring)
+{
+	__u32 slot = any_slot(ring->next, SQ_DEPTH);
+	struct kiwarp_sqe *sqe = (struct kiwarp_sqe *)ring->at + slot;
+
+	likely_sqe(sqe);
+	if (slot == ring->next % SQ_DEPTH && sqe->flags & KIWARP_WQE_VALID)
+		ring->next++;
+}
+
+static void spoil_rq(struct ring *ring, __u32 slots)
+{
+	__u32 slot = any_slot(ring->next, slots);
+	struct kiwarp_rqe *rqe = (struct kiwarp_rqe *)ring->at + slot;
+
+	likely_rqe(rqe);
+	if (slot == ring->next % slots && rqe->flags & KIWARP_WQE_VALID)
+		ring->next++;
+}
+
 static void spoil(struct ring *ring)
 {
 	if (ring->kind == SQ)
-		likely_sqe((struct kiwarp_sqe *)ring->at + any_slot(any(4), SQ_DEPTH));
+		spoil_sq(ring);
 	else if (ring->kind == RQ)
-		likely_rqe((struct kiwarp_rqe *)ring->at + any_slot(any(4), RQ_DEPTH));
+		spoil_rq(ring, RQ_DEPTH);
 	else if (ring->kind == SRQ)
-		likely_rqe((struct kiwarp_rqe *)ring->at + any_slot(any(4), SRQ_DEPTH));
+		spoil_rq(ring, SRQ_DEPTH);
 	else
 		spoil_cq(ring);
 }
 
-/* Posts at the position that the provider has recorded */
+/* The provider would post at a position of its own. */
 static void post(struct ibv_qp *qp, struct ibv_sge sge, __u32 rkey)
 {
-	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad_recv;
-	struct ibv_send_wr send = {
-		.opcode = pick(2) ? IBV_WR_SEND : IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1,
-		.wr.rdma = { sge.addr, rkey },
-	}, *bad_send;
+	struct ring *rq = ring_of_end(qp->srq ? SRQ : RQ, qp), *sq = ring_of_end(SQ, qp);
+	const __u32 receives = qp->srq ? SRQ_DEPTH : RQ_DEPTH;
+	const struct kiwarp_sge place = { sge.addr, sge.length, sge.lkey };
 
-	if (qp->srq)
-		ibv_post_srq_recv(qp->srq, &recv, &bad_recv);
-	else
-		ibv_post_recv(qp, &recv, &bad_recv);
-	ibv_post_send(qp, &send, &bad_send);
+	((struct kiwarp_rqe *)rq->at)[rq->next++ % receives] = (struct kiwarp_rqe) {
+		.id = ID, .flags = KIWARP_WQE_VALID, .num_sge = 1, .sge[0] = place,
+	};
+	((struct kiwarp_sqe *)sq->at)[sq->next++ % SQ_DEPTH] = (struct kiwarp_sqe) {
+		.id = ID, .flags = KIWARP_WQE_VALID | KIWARP_WQE_SIGNALED, .num_sge = 1,
+		.opcode = pick(2) ? KIWARP_OP_SEND : KIWARP_OP_READ, .rkey = rkey,
+		.raddr = sge.addr, .sge[0] = place,
+	};
 }
 
 const struct format siw_format = {
