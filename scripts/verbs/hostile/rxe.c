@@ -216,7 +216,7 @@ static void refuse_all(void)
 
 static __u32 likely_sges(struct rxe_sge *to)
 {
-	__u32 count = any(8) ? any(7) : bad_number();
+	__u32 count = any(2) ? 1 : any(8) ? any(7) : bad_number();
 	struct ibv_sge from;
 	int i;
 

@@ -123,12 +123,26 @@ static void likely_sges(struct kiwarp_sge *sge)
 	}
 }
 
+static __u16 likely_flags(void)
+{
+	__u16 flags = any(any(8) ? 32 : 65536);
+
+	if (any(4))
+		flags |= KIWARP_WQE_VALID;
+	return any(4) ? flags & ~KIWARP_WQE_INLINE : flags;
+}
+
+static __u8 likely_count(void)
+{
+	return any(2) ? 1 : any(any(8) ? 7 : 256);
+}
+
 static void likely_sqe(struct kiwarp_sqe *to)
 {
 	static const __u8 opcodes[] = { 0, 1, 3, 0, 1, 3, 5, 2, 4, 6, 7, 8, 9, 255 };
 	struct kiwarp_sqe sqe = {
-		.id = any(1 << 20), .flags = any(any(4) ? 32 : 65536),
-		.num_sge = any(any(8) ? 7 : 256), .opcode = opcodes[any(any(4) ? 7 : 14)],
+		.id = any(1 << 20), .flags = likely_flags(),
+		.num_sge = likely_count(), .opcode = opcodes[any(any(4) ? 7 : 14)],
 	};
 
 	sqe.raddr = likely_target(&sqe.rkey);
@@ -140,7 +154,7 @@ static void likely_rqe(struct kiwarp_rqe *to)
 {
 	struct kiwarp_rqe rqe = {
 		.id = any(1 << 20), .flags = any(8) ? KIWARP_WQE_VALID : any(65536),
-		.num_sge = any(any(8) ? 7 : 256),
+		.num_sge = likely_count(),
 	};
 
 	likely_sges(rqe.sge);
