@@ -687,10 +687,13 @@ class World:
         return want
 
     def do_count(self):
+        said = subprocess.run(["rdma", "resource", "show"], capture_output=True, text=True,
+                              check=True).stdout
+        # Such as "2: kiwa: pd 1 cq 2"
+        words = {line.split()[1]: line.split()[2:] for line in said.splitlines()}
         for side, want in self.counted().items():
-            said = subprocess.run(["rdma", "resource", "show", self.hosts[side][0]],
-                                  capture_output=True, text=True, check=True).stdout.split()
-            have = dict(zip(said[2::2], map(int, said[3::2])))
+            counts = words.get(f"{self.hosts[side][0]}:", ())
+            have = dict(zip(counts[::2], map(int, counts[1::2])))
             have = {kind: have.get(kind, 0) for kind in want}
             if have != want:
                 raise guide.Failed(f"count: {have} instead of {want}")
