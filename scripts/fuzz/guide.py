@@ -174,7 +174,7 @@ def smallest(inputs, fails):
 
 
 def cover_set(kept):
-    """A small part of KEPT, (lines, features), that has all of the features. Features: bits."""
+    """A small part of KEPT, (lines, blocks), that has all of the blocks. Blocks: bits."""
     left, chosen = 0, []
     for _, found in kept:
         left |= found
@@ -195,7 +195,7 @@ class Guide:
         self.seen, self.blocks, self.kept = set(), set(), []
         self.runs, self.began, self.curve = 0, time.monotonic(), {}
         self.history = collections.deque(maxlen=HISTORY)
-        self.numbers = {}       # of features
+        self.numbers = {}       # of blocks
 
     def _save(self, name, inputs):
         if self.opt.out:
@@ -208,8 +208,8 @@ class Guide:
             raise Failed("kernel log: " + " | ".join(text.strip() for text in reports))
 
     def _bits(self, features):
-        """A set of features as bits of a number: hours of them have to fit into memory."""
-        numbers = [self.numbers.setdefault(one, len(self.numbers)) for one in features]
+        """Their blocks as bits of a number: hours of inputs have to fit into memory."""
+        numbers = [self.numbers.setdefault(pc, len(self.numbers)) for pc, _ in features]
         octets = bytearray(len(self.numbers) // 8 + 1)
         for number in numbers:
             octets[number // 8] |= 1 << number % 8
