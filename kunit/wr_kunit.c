@@ -23,6 +23,7 @@ static struct kiw_sq *wr_open_sq(struct kunit *test, u8 max_sge)
 	/* Positions wrap in the middle of the ring. */
 	sq->put = U32_MAX - 1;
 	sq->get = sq->put;
+	sq->done = sq->put;
 	sq->ring = kiw_sq_kernel_ring(WR_SLOTS, max_sge);
 	KUNIT_ASSERT_NOT_NULL(test, sq->ring);
 	return sq;
@@ -70,14 +71,11 @@ static void each_write_keeps_its_sges(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, kiw_sq_post(sq, &wr.wr), -ENOMEM);
 		KUNIT_ASSERT_EQ(test, kiw_sq_fetch(sq, &wqe), 1);
 		KUNIT_EXPECT_EQ(test, wqe.wr_id, fetched);
-		/* The slot is used again while this one is executed. */
-		num = posted * 11 % (KIW_MAX_SEND_SGE + 1);
-		wr_fill(sge, num, posted << 32);
-		wr.wr.num_sge = num;
-		wr.wr.wr_id = posted++;
-		KUNIT_ASSERT_EQ(test, kiw_sq_post(sq, &wr.wr), 0);
+		/* The slot is free when its work request is done, not when it is fetched. */
+		KUNIT_EXPECT_EQ(test, kiw_sq_post(sq, &wr.wr), -ENOMEM);
 		num = fetched * 11 % (KIW_MAX_SEND_SGE + 1);
 		wr_expect_sges(test, &wqe, num, fetched << 32);
+		kiw_sq_done(sq);
 		fetched++;
 	}
 	kvfree(sq->ring);
@@ -184,6 +182,7 @@ static void inline_data_is_copied(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, wqe.length, num ? KIW_MAX_INLINE + 0U : 0U);
 		KUNIT_EXPECT_EQ(test, wqe.num_sge, 0);
 		KUNIT_EXPECT_MEMEQ(test, wqe.inline_data, data, wqe.length);
+		kiw_sq_done(sq);
 		if (num) {
 			sge[num - 1].length++;
 			wr_refuse(test, sq, &wr, -EINVAL);
