@@ -78,7 +78,7 @@ class Session(mutate.Session):
 
     def _line(self, word, args):
         if word == "octet":
-            self.flips[int(args[0])] = int(args[1])
+            self.flips[int(args[0])] = int(args[1]) % 256
         elif word == "add" and len(self.plan) < MESSAGES:
             self.plan.insert(int(args[1]) % (len(self.plan) + 1), (args[0], int(args[2])))
         elif word == "omit" and self.plan:
