@@ -58,13 +58,11 @@ static struct sgl_world *sgl_open(struct kunit *test)
 		.section = &world->section, .dma_lkey = SGL_LKEY, .is_kernel = true,
 		.num_sge = ARRAY_SIZE(sgl_lengths), .sge = world->sge,
 	};
-	kiw_mr_enter(&world->table, &world->section);
 	return world;
 }
 
 static void sgl_close(struct sgl_world *world)
 {
-	kiw_mr_leave(&world->section);
 	kiw_mr_table_uninit(&world->table);
 }
 
@@ -85,6 +83,7 @@ static void bytes_go_where_they_belong(struct kunit *test)
 	struct sgl_world *world = sgl_open(test);
 	u32 from, len, part, i;
 
+	kiw_mr_enter(&world->table, &world->section);
 	for (from = 0; from < SGL_BYTES; from++) {
 		for (len = 0; len <= SGL_BYTES - from; len++) {
 			for (part = 0; part <= len; part++) {
@@ -103,6 +102,7 @@ static void bytes_go_where_they_belong(struct kunit *test)
 			}
 		}
 	}
+	kiw_mr_leave(&world->section);
 	sgl_close(world);
 }
 
@@ -112,6 +112,7 @@ static void nothing_goes_behind_the_end(struct kunit *test)
 	struct sgl_world *world = sgl_open(test);
 	u32 from;
 
+	kiw_mr_enter(&world->table, &world->section);
 	for (from = 0; from <= SGL_BYTES + 3; from++) {
 		u32 left = from < SGL_BYTES ? SGL_BYTES - from : 0;
 
@@ -122,6 +123,7 @@ static void nothing_goes_behind_the_end(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, (int)kiw_sgl_put(&world->sgl, data, 1), (int)KIW_MEM_BOUNDS);
 		KUNIT_EXPECT_EQ(test, (int)kiw_sgl_put(&world->sgl, data, 0), (int)KIW_MEM_OK);
 	}
+	kiw_mr_leave(&world->section);
 	sgl_close(world);
 }
 
@@ -130,6 +132,7 @@ static void kernel_addresses_are_for_the_kernel(struct kunit *test)
 	struct sgl_world *world = sgl_open(test);
 	struct kiw_sgl *sgl = &world->sgl;
 
+	kiw_mr_enter(&world->table, &world->section);
 	KUNIT_EXPECT_EQ(test, (int)kiw_sgl_check(sgl, IB_ACCESS_LOCAL_WRITE), (int)KIW_MEM_OK);
 	/* Empty entries refer to nothing. */
 	world->sge[0].lkey = SGL_LKEY + 1;
@@ -141,6 +144,7 @@ static void kernel_addresses_are_for_the_kernel(struct kunit *test)
 	world->sge[5].lkey = SGL_LKEY;
 	sgl->is_kernel = false;
 	KUNIT_EXPECT_EQ(test, (int)kiw_sgl_check(sgl, IB_ACCESS_LOCAL_WRITE), (int)KIW_MEM_STAG);
+	kiw_mr_leave(&world->section);
 	sgl_close(world);
 }
 
@@ -152,9 +156,11 @@ static void entries_must_not_wrap(struct kunit *test)
 	struct kiw_mr *mr;
 	u32 offset;
 
+	kiw_mr_enter(&world->table, &world->section);
 	for (offset = 0; offset < 8; offset++)
 		KUNIT_EXPECT_EQ(test, (int)kiw_sgl_find(&world->sgl, &sge, 0, offset, 1, &mr),
 				(int)(offset < 4 ? KIW_MEM_OK : KIW_MEM_WRAP));
+	kiw_mr_leave(&world->section);
 	sgl_close(world);
 }
 
