@@ -63,9 +63,11 @@ unusable_address() {
 		on_a ip link set kip1 up && on_a ip link set kd0 up || return 1
 	on_a ip addr add 240.0.0.7/24 dev kd0 && on_a ip addr add 64:ff9b:1::7/64 dev kd0 nodad &&
 		on_a ip addr add fd99::7/64 dev kd0 nodad || bad=1
-	wait_for 5 kip1_is_fd99 || { on_a ip link show kip1; bad=1; }
+	wait_for 5 kip1_is_fd99 || bad=1
+	on_a ip link show kip1
 	on_a ip addr add 10.99.0.7/24 dev kd0 && on_a ip addr del fd99::7/64 dev kd0 &&
-		wait_for 5 kip1_is 0a:63:00:07 || { on_a ip link show kip1; bad=1; }
+		wait_for 5 kip1_is 0a:63:00:07 || bad=1
+	on_a ip link show kip1
 	on_a ip link del kd0
 	wait_gone 5 on_a ip link show kip1 || bad=1
 	return "$bad"
@@ -485,10 +487,12 @@ s.send(b + b"\x08\0\0\0" + ip + bytes([10, 77, 0, 1, 10, 77, 0, 2]) +
 # that of the interface.
 ports_of_peers() {
 	local status=0
-	speaks 64756 fc:f4 && hears || { echo "learned"; status=1; }
-	speaks 64755 fc:f3 && hears || { echo "learned at its next port"; status=1; }
-	speaks 64756 fc:f4 && kip_set b port 64755 && kip_set a peers +10.77.0.2 && hears ||
-		{ echo "listed"; status=1; }
+	if ! { speaks 64756 fc:f4 && hears; }; then echo "learned"; status=1; fi
+	if ! { speaks 64755 fc:f3 && hears; }; then echo "learned at its next port"; status=1; fi
+	if ! { speaks 64756 fc:f4 && kip_set b port 64755 && kip_set a peers +10.77.0.2 && hears; }; then
+		echo "listed"
+		status=1
+	fi
 	kip_get a peers
 	kip_set a peers -10.77.0.2
 	on_a ip neigh del "$KB4" dev kip0
