@@ -462,7 +462,7 @@ guide() {
 
 # shortened TARGET INPUT: its failure is found, and needs no more than this.
 shortened() {
-	guide --runs 200 -- "$1" && return 1
+	guide --runs 2000 -- "$1" && return 1
 	grep -q -x -E "again: KIW_INPUT='$1: ($2)' more" "$WORK/guided" ||
 		{ cat "$WORK/guided"; return 1; }
 }
