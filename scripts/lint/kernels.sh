@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # The checks that build against a kernel, for check.sh, whose $root and $work they
-# use. Each kernel has its copy of the tree in $work. A build without warnings is kept, so that
-# only files that changed since then are compiled again.
+# use. Each kernel has its copy of the tree in $work. It begins with the newest build of
+# vm/build.sh or of an earlier check, and is kept as one of them if there was no warning. So only
+# files that changed since then are compiled, and those of the guests' modules not once more.
 
 # Remarks of the kernel's build system about its own tree, not about our code.
 build_noise='the compiler differs from the one used to build the kernel|Skipping BTF generation'
@@ -18,7 +19,7 @@ make_copy() {
 	# shellcheck source=/dev/null
 	. "$dir/info"
 	if ! [ -d "$copy" ]; then
-		seed_build "$copy" "$dir" "checked-$1"
+		seed_build "$copy" "$dir" "build-$1"
 		rsync -rlpc --from0 --files-from="$work/files" "$root/" "$copy"
 		remove_others "$copy"
 	fi
@@ -35,12 +36,12 @@ remove_others() {
 		(cd "$1" && xargs -0 -r rm -f)
 }
 
-# keep_build NAME - keeps a build, with which the next one begins
+# keep_build NAME - keeps a build, with which the next one begins, here and in vm/build.sh
 keep_build() {
 	local kept dir
 
 	dir=$("$KIW_VM/kernel.sh" "$1") || return
-	kept=checked-$1-$(content_key "$dir")
+	kept=build-$1-$(content_key "$dir" lint)
 	(flock -n 9 && copy_build "$work/build-$1" "$KIW_CACHE/$kept") 9>"$KIW_CACHE/locks/$kept" || true
 }
 

@@ -28,7 +28,7 @@ prepare() {
 
 compile() {
 	: >"$1/log"
-	make -C "$K_BUILD" "M=$1/build" "ARCH=$K_ARCH" -j"$(build_jobs)" modules >>"$1/log" 2>&1 ||
+	make -C "$K_BUILD" "M=$1/build" "ARCH=$K_ARCH" W=1 -j"$(build_jobs)" modules >>"$1/log" 2>&1 ||
 		return 1
 	rm -rf "$1/modules"
 	mkdir "$1/modules"

@@ -45,7 +45,8 @@ compile() {
 		compile_in "$1"
 		return
 	fi
-	run_logged "$1.log" make -C "$K_BUILD" "M=$1" "ARCH=$K_ARCH" \
+	# W=1 as in lint/kernels.sh: what was compiled there is not compiled again.
+	run_logged "$1.log" make -C "$K_BUILD" "M=$1" "ARCH=$K_ARCH" W=1 \
 		-j"$(build_jobs)" ${GCOV:+GCOV_PROFILE=y} ${KIW_COVER:+KIWARP_COVER=y} modules || return 1
 	grep -A5 -E 'warning:' "$1.log" >&2
 	return 0
