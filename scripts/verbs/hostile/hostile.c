@@ -390,7 +390,8 @@ struct ring *ring_of_end(enum ring_kind kind, const struct ibv_qp *qp)
  * @what: a description
  * @status: the error
  *
- * Which of the two send rings is that of end 0: the one whose entry is taken.
+ * Which of the two send rings is that of end 0: the one whose entry is taken. The entry in the other
+ * one must be flushed.
  *
  * Context: user space.
  */
@@ -408,6 +409,11 @@ void refuse_as(void (*put)(void *ring), const char *what, enum ibv_wc_status sta
 		fail("%s: completion of %#llx, status %d", what, (unsigned long long)wc.wr_id,
 		     wc.status);
 	MUST(!ibv_poll_cq(w.queues[0].scq, 1, &wc));
+	/* The other end, if it is closed before it has the Terminate, executes its entry, too. */
+	complete(w.queues[1].scq, &wc);
+	if (wc.wr_id != ID || wc.status != IBV_WC_WR_FLUSH_ERR)
+		fail("%s: completion of %#llx at the other end, status %d", what,
+		     (unsigned long long)wc.wr_id, wc.status);
 	end_all();
 }
 
