@@ -480,10 +480,87 @@ static void late_abort(struct ktest_pair *p)
 	inside_accepting(p, inside_late_abort);
 }
 
+/* A QP is destroyed while a startup for it begins */
+
+/* The number by which rdma_cm knows the QP of the attempt below */
+static u32 inside_number;
+
+/* No lookup finds a QP under the number 0. rdma_cm passes the number that it has noted before. */
+static void inside_hide(struct ktest_end *end)
+{
+	inside_number = end->qp->qp_num;
+	end->qp->qp_num = 0;
+}
+
+static const struct ktest_opts inside_hide_opts = {
+	.poll = IB_POLL_SOFTIRQ,
+	.before_connect = inside_hide,
+};
+
+/*
+ * kiw_destroy_qp() hides a QP, and ends the startups that it finds. A startup that has found the QP
+ * before, and joins it afterwards, is not among them: it has to end by itself. For this startup the
+ * QP is there when it is looked up by rdma_cm's number, and hidden when it is looked up by its own.
+ */
+static void connect_destroyed(struct ktest_pair *p)
+{
+	struct ktest_pair *late;
+	struct ktest_end *end;
+
+	if (!inside_is_kiwarp(p->end[0].id->device))
+		return;
+	late = kvzalloc(sizeof(*late), GFP_KERNEL);
+	if (!late) {
+		ktest_fail(p, __func__, __LINE__, "kvzalloc", -ENOMEM);
+		return;
+	}
+	memcpy(late->net, p->net, sizeof(p->net));
+	late->opts = &inside_hide_opts;
+	end = &late->end[0];
+	ktest_expect_eq(p, ktest_pair_open(late), -ETIMEDOUT);
+	ktest_expect_eq(p, end->cm_events & ~(BIT(RDMA_CM_EVENT_ADDR_RESOLVED) |
+					      BIT(RDMA_CM_EVENT_ROUTE_RESOLVED)),
+			BIT(RDMA_CM_EVENT_CONNECT_ERROR));
+	ktest_expect_eq(p, late->end[1].cm_events, 0);
+	if (end->qp) {
+		ktest_expect(p, list_empty(&to_kiw_qp(end->qp)->startups));
+		end->qp->qp_num = inside_number;
+	}
+	ktest_pair_close(late);
+	kvfree(late);
+}
+
 const struct ktest_case ktest_cases_inside[] = {
 	{ "cq-free-late", cq_free_late, { .poll = IB_POLL_WORKQUEUE } },
 	{ "fast-offset", fast_offset, { .poll = IB_POLL_SOFTIRQ } },
 	{ "reset-report", reset_report, { .poll = IB_POLL_SOFTIRQ } },
 	{ "late-abort", late_abort, { .poll = IB_POLL_SOFTIRQ } },
+	{ "connect-destroyed", connect_destroyed, { .poll = IB_POLL_SOFTIRQ } },
+	{}
+};
+
+/* A device that ends with more objects made than destroyed */
+
+#define INSIDE_LOST	1000003
+
+/* For each kind, as if some had been lost. The test looks for the warnings when the device ends. */
+static void unbalanced(struct ktest_pair *p)
+{
+	static const enum kiw_stat made[] = {
+		KIW_STAT_QP_CREATED, KIW_STAT_CQ_CREATED, KIW_STAT_SRQ_CREATED,
+		KIW_STAT_MR_CREATED, KIW_STAT_EP_CREATED, KIW_STAT_SOCK_CREATED,
+	};
+	struct kiw_device *dev = to_kiw_device(p->end[0].id->device);
+	int i;
+
+	if (!inside_is_kiwarp(&dev->ib))
+		return;
+	for (i = 0; i < ARRAY_SIZE(made); i++)
+		kiw_count_add(&dev->stats, made[i], INSIDE_LOST);
+	atomic_add(INSIDE_LOST, &dev->num_pd);
+}
+
+const struct ktest_case ktest_cases_lost[] = {
+	{ "unbalanced", unbalanced, { .poll = IB_POLL_SOFTIRQ } },
 	{}
 };

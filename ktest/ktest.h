@@ -91,6 +91,7 @@ struct ktest_end {
  * @cqe: entries of the CQ of end 0; 0: enough
  * @with_srq: receives are posted to shared receive queues
  * @with_rw: the core's rdma_rw posts work requests, too, not all of them signaled
+ * @before_connect: called for end 0 just before it connects, or NULL
  * @before_accept: called for end 1 just before it accepts the connection, or NULL
  */
 struct ktest_opts {
@@ -98,6 +99,7 @@ struct ktest_opts {
 	u32 cqe;
 	bool with_srq;
 	bool with_rw;
+	void (*before_connect)(struct ktest_end *end);
 	void (*before_accept)(struct ktest_end *end);
 };
 
@@ -142,7 +144,8 @@ extern const struct ktest_case ktest_cases_inside[];
 extern const struct ktest_case ktest_cases_mem[];
 extern const struct ktest_case ktest_cases_race[];
 extern const struct ktest_case ktest_cases_rights[];
-/* Cases that need outside help, before or while they run; they are not listed in "cases" */
+/* Cases that need outside help, before, while or after they run; not listed in "cases" */
+extern const struct ktest_case ktest_cases_lost[];
 extern const struct ktest_case ktest_cases_more[];
 extern const struct ktest_case ktest_cases_policy[];
 
@@ -173,6 +176,10 @@ void ktest_pair_close(struct ktest_pair *p);
 int ktest_pair_reopen(struct ktest_pair *p);
 void ktest_wait_qp_event(struct ktest_end *end, enum ib_event_type event);
 void ktest_wait_cm_event(struct ktest_end *end, enum rdma_cm_event_type event);
+
+/* hold.c */
+extern const struct file_operations ktest_hold_fops;
+void ktest_hold_exit(void);
 
 /* single.c */
 extern const struct file_operations ktest_single_fops;

@@ -250,6 +250,8 @@ static int connect(struct ktest_pair *p)
 	int ret;
 
 	ret = ktest_end_make(&p->end[0]);
+	if (!ret && p->opts->before_connect)
+		p->opts->before_connect(&p->end[0]);
 	if (!ret)
 		ret = rdma_connect(p->end[0].id, &param);
 	if (!ret)

@@ -19,6 +19,7 @@ The expected result is set by --expect; alternatives are separated by commas:
 """
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -88,6 +89,8 @@ def parser():
     p.add_argument("--expect", default="ok")
     p.add_argument("--only-rev-1", action="store_true",
                    help="close when a Request of another revision comes, and listen again")
+    p.add_argument("--mistake", action="store_true", help="with --only-rev-1: first accept such a "
+                   "Request with revision 0, which takes the depths for private data")
     p.add_argument("--want-rev", type=_number, help="of the Request that comes")
     p.add_argument("--want-crc", type=_on_off)
     p.add_argument("--want-p2p", type=_on_off)
@@ -146,7 +149,17 @@ class Case:
                 return sock
             self.log("closed", revision=mpa.HEAD.unpack(head)[2])
             sock.recv(65536)
+            if self.opt.mistake:
+                self._mistake(sock)
             sock.close()
+
+    def _mistake(self, sock):
+        """Accepts a Request as if its depths were private data, and expects that the other end
+        gives up this stream."""
+        sock.sendall(mpa.Frame(mpa.KEY_REPLY, rev=0, markers=True, crc=True).encode())
+        with contextlib.suppress(ConnectionError):
+            if sock.recv(1):
+                raise mpa.MpaError("the other end goes on after a Reply of revision 0")
 
     def _open(self):
         opt, sock = self.opt, self.sock

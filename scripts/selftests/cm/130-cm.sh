@@ -58,6 +58,7 @@ t_run "a deadline of one second" with_parameters
 verbs_cases peer_silent peer_garbage peer_closes answered_too_late callers_garbage \
 	callers_reset never_answered callers_many answered_twice accepted_in_vain qp_in_use \
 	route_lost address_lost nothing_left
+verbs_between a b "$B6" "over IPv6: " peer_closes route_lost nothing_left
 t_run "no objects are left" no_objects
 rdma_down
 echo 64 >"$PARAMETERS/max_half_open"

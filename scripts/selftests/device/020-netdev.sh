@@ -132,6 +132,42 @@ comes_again() {
 	done
 }
 
+KTEST_HOLD=/sys/kernel/debug/kiwarp_ktest/hold
+
+is_held() { [ "$(<"$KTEST_HOLD")" = 1 ]; }
+
+# waits_inside PID: the process waits in the kernel, and no signal could wake it up.
+waits_inside() {
+	local stat
+	read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
+	case ${stat##*) } in D*) ;; *) return 1 ;; esac
+}
+
+# The registration of kiwh is held up, and so is that of kiw1, whose netdev has it already. The
+# netdev tells only once that it leaves its namespace.
+leaves_while_added() {
+	local held added status=0
+	log_mark
+	ip netns add c && ip link add d0 type dummy && ip link add d1 type dummy &&
+		echo kiwh >"$KTEST_HOLD" || return 1
+	rdma link add kiwh type "$KIW_LINK_TYPE" netdev d0 &
+	held=$!
+	wait_for 10 is_held || status=1
+	rdma link add kiw1 type "$KIW_LINK_TYPE" netdev d1 &
+	added=$!
+	wait_for 10 waits_inside "$added" || status=1
+	ip link set d1 netns c || status=1
+	waits_inside "$added" || status=1
+	echo >"$KTEST_HOLD"
+	wait "$held" && wait "$added" && link_exists kiwh || status=1
+	log_says 'kiw1: kiwarp [0-9.]* on d1' || status=1
+	wait_for 5 gone kiw1 || status=1
+	rdma link delete kiwh
+	ip link del d0
+	ip netns del c
+	return "$status"
+}
+
 # --- a listener that was there before -------------------------------------------
 
 PORT=7010
@@ -172,7 +208,7 @@ listener_in_the_way() {
 
 # ------------------------------------------------------------------------------
 
-if ! load_kiwarp || ! topo_up || ! rdma_up; then bail "no devices"; fi
+if ! load_kiwarp || ! topo_up || ! rdma_up || ! modprobe kiwarp_ktest; then bail "no devices"; fi
 watch || bail "ibv_asyncwatch does not start"
 t_run "netdev down and up" follows_admin_state
 t_run "carrier lost and found" follows_carrier
@@ -184,6 +220,8 @@ t_run "the watching program can go" spawn_stop watch
 t_run "a new device, and a listener whose port TCP has" listener_in_the_way
 t_run "removed with its netdev" removed_with_netdev
 t_run "three times the same again" comes_again
+t_run "moved to another namespace while its device is being added" leaves_while_added
+t_run "unload the consumer" modprobe -r kiwarp_ktest
 rdma_del b
 topo_down
 t_run "unload" unload_kiwarp

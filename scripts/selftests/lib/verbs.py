@@ -26,6 +26,7 @@ import verbs_count_cases
 import verbs_data_cases
 import verbs_memory_cases
 import verbs_queue_cases
+import verbs_short_cases
 import verbs_state_cases
 from verbs_base import ASYNC_EVENT, CASE_SECONDS, CONTROL_PORT, PATIENCE, Failed, Watched, expect
 from verbs_conns import Connections
@@ -34,7 +35,7 @@ from verbs_queues import Queues
 from verbs_tcp import PlainTcp
 
 MODULES = (verbs_data_cases, verbs_memory_cases, verbs_queue_cases, verbs_state_cases,
-           verbs_count_cases, verbs_cm_cases)
+           verbs_count_cases, verbs_cm_cases, verbs_short_cases)
 
 
 class End(Memory, Connections, Queues, PlainTcp):

@@ -449,12 +449,13 @@ def ip(*words):
 @contextlib.contextmanager
 def unreachable(addr, port):
     """TCP finds no route there; rdma_cm, which does not ask for a port, does."""
+    family = "-6" if ":" in addr else "-4"
     rule = ("pref", "100", "to", addr, "ipproto", "tcp", "dport", str(port), "unreachable")
-    ip("rule", "add", *rule)
+    ip(family, "rule", "add", *rule)
     try:
         yield
     finally:
-        ip("rule", "del", *rule)
+        ip(family, "rule", "del", *rule)
 
 
 @contextlib.contextmanager

@@ -38,6 +38,8 @@ frames_to_client() {
 	for name in bad-key wrong-role rev-3 rev-255 pd-513 pd-65535 short-s; do
 		to_client "Reply with $name" 1 64 --fault $name --expect reset --status fail "$AT_ONCE"
 	done
+	to_client "Reply of revision 0" 1 64 --fault rev-0-reply --expect reset --status fail \
+		"$AT_ONCE"
 	to_client "Reply without S" 1 64 --fault no-s --expect term:2/0/05 --status fail "$AT_ONCE"
 	to_client "Reply that is not enhanced" 1 64 --fault no-s --expect term:2/0/05 --status fail \
 		"$AT_ONCE"

@@ -80,6 +80,10 @@ rdma_consortium() {
 				--segments $segments
 		done
 	done
+	to_client "revision 0 in answer to revision 2" 3 5000 --rev 0 --only-rev-1 --mistake \
+		--want-rev 1
+	to_client "a rejection of revision 0 in answer to revision 2" 1 64 --rev 0 --reject \
+		--expect ended --status fail "$WITHIN"
 	to_server "revision 0, bad version" --rev 0 --fault ddp-version-3 --expect term:1/2/06
 	to_server "revision 0, the IETF's version" --rev 0 --fault ddp-version-1 \
 		--expect term:1/2/06

@@ -4,9 +4,12 @@
 # TIMEOUT: 90
 # KERNELS: uml uml-debug 6.12 smp-kcsan
 # CHECK-KERNELS: uml-debug 6.12
+# DMESG-ALLOW: kiw[ab]: leaked 1000003
 # shellcheck disable=SC2119 # no arguments meant
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
+# shellcheck source=scripts/selftests/lib/rc-device
+. "$SELFTESTS/rc-device"
 
 KTEST=/sys/kernel/debug/kiwarp_ktest
 TRACING=/sys/kernel/tracing
@@ -77,6 +80,20 @@ removal() {
 	wait $! && [ "$status" = 0 ] && rdma_add "$1" && wait_for 5 rdma_is_active "$1"
 }
 
+# lost a|b: a device that seems to have lost objects of all kinds says so at its end.
+lost() {
+	local dev what
+	dev=$(dev_of "$1")
+	log_mark
+	run unbalanced && rdma_del "$1" || return
+	for what in 'queue pairs' 'completion queues' 'receive queues' 'regions or windows' \
+		endpoints sockets 'protection domains'; do
+		log_says "$dev: leaked 1000003 $what" >"$T_DIR/log" ||
+			{ cat "$T_DIR/log"; echo "nothing of lost $what"; return 1; }
+	done
+	rdma_add "$1" && wait_for 5 rdma_is_active "$1"
+}
+
 if ! load_kiwarp || ! topo_up || ! rdma_up || ! modprobe kiwarp_ktest soak="${KIW_SOAK:-0}"; then
 	bail "no two hosts"
 fi
@@ -92,6 +109,7 @@ t_run "a peer without RFC 7306" without ext-unknown b
 for host in a b; do
 	t_run "$(dev_of $host) is removed" removal $host
 done
+t_run "objects that seem to be lost" lost a
 exec 8<&- 9<&-
 t_run "unload the consumer" modprobe -r kiwarp_ktest
 rdma_down

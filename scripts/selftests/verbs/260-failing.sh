@@ -8,6 +8,8 @@
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-device
 . "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/lib/verbs.sh
+. "$SELFTESTS/verbs.sh"
 
 # What is allowed: a line of the stacks that the kernel shows when vmalloc() finds no memory.
 
@@ -63,11 +65,15 @@ startup_is() {
 }
 
 # work_items CASE: iw_cm ignores a request that it has no memory for, so that its caller has to
-# wait for the end of the startup. What is left of a failure is undone for what follows.
+# wait for the end of the startup. In some runs the QP of a caller whose Request was accepted has no
+# memory for its queues. What is left of a failure is undone for what follows.
 work_items() {
-	local status=0 before
+	local status=0 before disagreed
 	before=$(cat "/sys/class/infiniband/$DEV_A/policy/startup_ms")
+	disagreed=$(counter "$DEV_A" conn_disagreed)
 	startup_is $((1000 * KIW_SLOW)) && failing 16 work "$1" || status=1
+	[ "$(counter "$DEV_A" conn_disagreed)" -gt "$disagreed" ] ||
+		{ echo "conn_disagreed stays $disagreed"; status=1; }
 	echo 0 >"$FAILSLAB/probability"
 	echo N >"$FAILSLAB/task-filter"
 	echo -1 >"$FAILSLAB/times"
@@ -151,6 +157,7 @@ t_run "kernel consumer" failing 17 kernel
 t_run "interfaces of kiwarp_ip" failing 11 ip
 t_run "work items" work_items once
 t_run "callers wait for memory" callers_wait
+verbs_cases request_unheard reply_unheard rejection_unheard stream_unwanted nothing_left
 t_run "what cannot be sent is tried again after a while" tries_again
 t_run "traffic" traffic
 t_run "unload the consumer" modprobe -r kiwarp_ktest
