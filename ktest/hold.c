@@ -4,14 +4,16 @@
  * lock meanwhile: something can happen to a device that is about to be registered.
  *
  * Writing the name of a device to /sys/kernel/debug/kiwarp_ktest/hold arms this: when that device
- * is registered, the task that does so waits. Writing an empty line lets it go on, and disarms.
- * Reading tells whether a task waits: 1 or 0.
+ * is registered, the task that does so waits; with "rtnl" behind the name, it holds the RTNL
+ * meanwhile. Writing an empty line lets it go on, and disarms. Reading tells whether a task waits:
+ * 1 or 0.
  *
  * Contexts: process. Lock: hold_lock serialises writers; the callback of ib_core does not take it.
  */
 #include <linux/completion.h>
 #include <linux/fs.h>
 #include <linux/mutex.h>
+#include <linux/rtnetlink.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
@@ -19,6 +21,7 @@
 
 static DEFINE_MUTEX(hold_lock);
 static char hold_name[IB_DEVICE_NAME_MAX];
+static bool hold_has_rtnl;
 static bool hold_is_armed;
 static bool hold_is_waiting;
 static struct completion hold_go;
@@ -28,9 +31,13 @@ static int hold_add(struct ib_device *ibdev)
 {
 	if (strcmp(dev_name(&ibdev->dev), hold_name))
 		return -EOPNOTSUPP;
+	if (hold_has_rtnl)
+		rtnl_lock();
 	WRITE_ONCE(hold_is_waiting, true);
 	wait_for_completion(&hold_go);
 	WRITE_ONCE(hold_is_waiting, false);
+	if (hold_has_rtnl)
+		rtnl_unlock();
 	return -EOPNOTSUPP;
 }
 
@@ -39,7 +46,7 @@ static struct ib_client hold_client = {
 	.add = hold_add,
 };
 
-static int hold_arm(const char *name)
+static int hold_arm(const char *name, const char *lock)
 {
 	int ret;
 
@@ -47,6 +54,7 @@ static int hold_arm(const char *name)
 	if (hold_is_armed)
 		return -EBUSY;
 	strscpy(hold_name, name, sizeof(hold_name));
+	hold_has_rtnl = !strcmp(lock, "rtnl");
 	init_completion(&hold_go);
 	ret = ib_register_client(&hold_client);
 	hold_is_armed = !ret;
@@ -65,8 +73,8 @@ static void hold_disarm(void)
 
 static ssize_t hold_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
-	char line[IB_DEVICE_NAME_MAX];
-	const char *name;
+	char line[32], name[32], lock[32] = "";
+	bool is_named;
 	int ret = 0;
 
 	if (len >= sizeof(line))
@@ -74,10 +82,11 @@ static ssize_t hold_write(struct file *file, const char __user *buf, size_t len,
 	if (copy_from_user(line, buf, len))
 		return -EFAULT;
 	line[len] = 0;
-	name = strim(line);
+	/* An empty line has an empty word. */
+	is_named = sscanf(line, "%31s %31s", name, lock) > 0 && *name;
 	mutex_lock(&hold_lock);
-	if (*name)
-		ret = hold_arm(name);
+	if (is_named)
+		ret = hold_arm(name, lock);
 	else
 		hold_disarm();
 	mutex_unlock(&hold_lock);

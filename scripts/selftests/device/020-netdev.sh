@@ -168,6 +168,31 @@ leaves_while_added() {
 	return "$status"
 }
 
+# The core has found the netdev for the new device before it was deleted.
+deleted_before_added() {
+	local held deleted added status=0
+	ip link add d0 type dummy && ip link add d1 group 77 type dummy &&
+		echo kiwh rtnl >"$KTEST_HOLD" || return 1
+	rdma link add kiwh type "$KIW_LINK_TYPE" netdev d0 &
+	held=$!
+	wait_for 10 is_held || status=1
+	# By the group: a name would have to be looked up first.
+	ip link del group 77 &
+	deleted=$!
+	wait_for 10 waits_inside "$deleted" || status=1
+	LC_ALL=C rdma link add kiw1 type "$KIW_LINK_TYPE" netdev d1 >"$T_DIR/added" 2>&1 &
+	added=$!
+	wait_for 10 waits_inside "$added" || status=1
+	echo >"$KTEST_HOLD"
+	wait "$held" && wait "$deleted" || status=1
+	! wait "$added" || status=1
+	cat "$T_DIR/added"
+	grep -q 'No such device' "$T_DIR/added" && gone kiw1 && ! ip link show d1 || status=1
+	rdma link delete kiwh
+	ip link del d0
+	return "$status"
+}
+
 # --- a listener that was there before -------------------------------------------
 
 PORT=7010
@@ -221,6 +246,7 @@ t_run "a new device, and a listener whose port TCP has" listener_in_the_way
 t_run "removed with its netdev" removed_with_netdev
 t_run "three times the same again" comes_again
 t_run "moved to another namespace while its device is being added" leaves_while_added
+t_run "deleted before its device is added" deleted_before_added
 t_run "unload the consumer" modprobe -r kiwarp_ktest
 rdma_del b
 topo_down
