@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Fragments that the CPU cannot read, such as those of devmem TCP: a stream ends there, and
- * nothing after them is taken for data. The socket is a fake: only its receive queue and the
- * TCP fields that tell how much is queued are set up.
+ * Buffers that the network stack rarely makes: they overlap, or their frag_lists are nested. And
+ * data that cannot be read, such as the fragments of devmem TCP: a stream ends there, and nothing
+ * after them is taken for data. The socket is a fake: only its receive queue and the TCP fields
+ * that tell how much is queued are set up.
  */
 #include "sock/sock_rx.c"
 
@@ -12,8 +13,6 @@
 #define HEAD_BYTES	16
 #define FRAG_BYTES	100
 #define FIRST_SEQ	0xfffffff0U
-
-#ifdef NET_IOV
 
 /**
  * struct fake_stream - a stream that is not connected
@@ -28,7 +27,9 @@ struct fake_stream {
 	struct kiw_sock_pool pool;
 	struct kiw_stats stats;
 	struct kiw_sock ks;
+#ifdef NET_IOV
 	struct net_iov niov;
+#endif
 };
 
 static struct fake_stream *make_stream(struct kunit *test)
@@ -75,6 +76,7 @@ static void add_frag(struct kunit *test, struct sk_buff *skb, u32 at)
 	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, 0, FRAG_BYTES, PAGE_SIZE);
 }
 
+#ifdef NET_IOV
 /* Makes the last fragment unreadable. */
 static void spoil(struct fake_stream *s, struct sk_buff *skb)
 {
@@ -94,6 +96,7 @@ static void unspoil(struct sk_buff *skb)
 	for (part = skb_shinfo(skb)->frag_list; part; part = part->next)
 		unspoil(part);
 }
+#endif
 
 static void hang_behind(struct sk_buff *skb, struct sk_buff *part)
 {
@@ -102,12 +105,18 @@ static void hang_behind(struct sk_buff *skb, struct sk_buff *part)
 	skb->data_len += part->len;
 }
 
+/* @at: the first byte that the buffer has */
+static void arrive_at(struct fake_stream *s, struct sk_buff *skb, u32 at)
+{
+	TCP_SKB_CB(skb)->seq = FIRST_SEQ + at;
+	TCP_SKB_CB(skb)->end_seq = FIRST_SEQ + at + skb->len;
+	s->tp.rcv_nxt = TCP_SKB_CB(skb)->end_seq;
+	__skb_queue_tail(&s->ks.sk->sk_receive_queue, skb);
+}
+
 static void arrive(struct fake_stream *s, struct sk_buff *skb)
 {
-	TCP_SKB_CB(skb)->seq = FIRST_SEQ;
-	TCP_SKB_CB(skb)->end_seq = FIRST_SEQ + skb->len;
-	s->tp.rcv_nxt += skb->len;
-	__skb_queue_tail(&s->ks.sk->sk_receive_queue, skb);
+	arrive_at(s, skb, 0);
 }
 
 static u64 counted(const struct fake_stream *s)
@@ -146,12 +155,98 @@ static void expect_end(struct kunit *test, struct fake_stream *s, u32 good)
 	KUNIT_EXPECT_EQ(test, counted(s), 1);
 }
 
-static void end_stream(struct fake_stream *s, struct sk_buff *skb)
+/* Reads @len bytes, which is all: they are there. */
+static void expect_all(struct kunit *test, struct fake_stream *s, u32 len)
 {
-	unspoil(skb);
+	struct kiw_rx_cursor cur;
+	u8 want[256], got[256];
+
+	kiw_sock_rx_start(&s->ks, &cur);
+	KUNIT_ASSERT_EQ(test, cur.avail, len);
+	KUNIT_ASSERT_LE(test, len, (u32)sizeof(got));
+	fill(want, 0, len);
+	kiw_sock_rx_peek(&s->ks, &cur, got, len);
+	KUNIT_EXPECT_MEMEQ(test, got, want, len);
+	KUNIT_EXPECT_FALSE(test, kiw_sock_is_unreadable(&s->ks));
+	KUNIT_EXPECT_EQ(test, counted(s), 0);
+}
+
+static void end_stream(struct fake_stream *s)
+{
 	__skb_queue_purge(&s->ks.sk->sk_receive_queue);
 	free_percpu(s->stats.pcpu);
 }
+
+/* A retransmission can begin before its predecessor ends. */
+static void overlapping_buffers_are_read_once(struct kunit *test)
+{
+	struct fake_stream *s = make_stream(test);
+
+	arrive(s, make_head(test, 0));
+	arrive_at(s, make_head(test, HEAD_BYTES / 2), HEAD_BYTES / 2);
+	arrive_at(s, make_head(test, HEAD_BYTES), HEAD_BYTES);
+	expect_all(test, s, 2 * HEAD_BYTES);
+	end_stream(s);
+}
+
+/* Fragments next to each other in memory are taken as one, others are not. */
+static void adjacent_fragments_are_one_place(struct kunit *test)
+{
+	struct fake_stream *s = make_stream(test);
+	struct sk_buff *skb = make_head(test, 0);
+	struct kiw_rx_cursor cur;
+	struct page *page;
+	u32 num;
+
+	add_frag(test, skb, HEAD_BYTES);
+	page = skb_frag_page(&skb_shinfo(skb)->frags[0]);
+	get_page(page);
+	fill(page_address(page) + FRAG_BYTES, HEAD_BYTES + FRAG_BYTES, FRAG_BYTES);
+	skb_add_rx_frag(skb, 1, page, FRAG_BYTES, FRAG_BYTES, PAGE_SIZE);
+	add_frag(test, skb, HEAD_BYTES + 2 * FRAG_BYTES);
+	arrive(s, skb);
+	kiw_sock_rx_start(&s->ks, &cur);
+	kiw_sock_rx_skip(&s->ks, &cur, HEAD_BYTES + 1);
+	KUNIT_EXPECT_NOT_NULL(test, kiw_sock_rx_take(&s->ks, &cur, cur.avail, &num));
+	KUNIT_EXPECT_EQ(test, num, (u32)(2 * FRAG_BYTES - 1));
+	KUNIT_EXPECT_NOT_NULL(test, kiw_sock_rx_take(&s->ks, &cur, cur.avail, &num));
+	KUNIT_EXPECT_EQ(test, num, (u32)FRAG_BYTES);
+	KUNIT_EXPECT_EQ(test, cur.avail, 0U);
+	end_stream(s);
+}
+
+/* A buffer with @levels nested frag_lists, each behind a linear part */
+static struct sk_buff *make_nested(struct kunit *test, unsigned int levels)
+{
+	struct sk_buff *skb, *part = make_head(test, levels * HEAD_BYTES);
+
+	while (levels--) {
+		skb = make_head(test, levels * HEAD_BYTES);
+		hang_behind(skb, part);
+		part = skb;
+	}
+	return part;
+}
+
+static void nested_fragments_are_read(struct kunit *test)
+{
+	struct fake_stream *s = make_stream(test);
+
+	arrive(s, make_nested(test, SOCK_RX_NESTED));
+	expect_all(test, s, (SOCK_RX_NESTED + 1) * HEAD_BYTES);
+	end_stream(s);
+}
+
+static void fragments_nested_too_deeply_end_the_stream(struct kunit *test)
+{
+	struct fake_stream *s = make_stream(test);
+
+	arrive(s, make_nested(test, SOCK_RX_NESTED + 1));
+	expect_end(test, s, (SOCK_RX_NESTED + 1) * HEAD_BYTES);
+	end_stream(s);
+}
+
+#ifdef NET_IOV
 
 static void unreadable_fragment_ends_the_stream(struct kunit *test)
 {
@@ -163,7 +258,8 @@ static void unreadable_fragment_ends_the_stream(struct kunit *test)
 	spoil(s, skb);
 	arrive(s, skb);
 	expect_end(test, s, HEAD_BYTES + FRAG_BYTES);
-	end_stream(s, skb);
+	unspoil(skb);
+	end_stream(s);
 }
 
 static void unreadable_fragment_of_fragments_ends_the_stream(struct kunit *test)
@@ -179,7 +275,8 @@ static void unreadable_fragment_of_fragments_ends_the_stream(struct kunit *test)
 	hang_behind(skb, part);
 	arrive(s, skb);
 	expect_end(test, s, 3 * HEAD_BYTES);
-	end_stream(s, skb);
+	unspoil(skb);
+	end_stream(s);
 }
 
 #else /* Kernels whose fragments are all pages */
@@ -197,6 +294,10 @@ static void unreadable_fragment_of_fragments_ends_the_stream(struct kunit *test)
 #endif
 
 static struct kunit_case sock_rx_cases[] = {
+	KUNIT_CASE(overlapping_buffers_are_read_once),
+	KUNIT_CASE(adjacent_fragments_are_one_place),
+	KUNIT_CASE(nested_fragments_are_read),
+	KUNIT_CASE(fragments_nested_too_deeply_end_the_stream),
 	KUNIT_CASE(unreadable_fragment_ends_the_stream),
 	KUNIT_CASE(unreadable_fragment_of_fragments_ends_the_stream),
 	{}
