@@ -53,8 +53,6 @@ static int cm_start_connect(struct kiw_ep *ep)
 	lockdep_assert_held(&ep->lock);
 	if (!kiw_ep_is_at_home(ep))
 		return kiw_ep_refuse_foreigner(ep);
-	if (ep->startup->local.ss_family != ep->startup->remote.ss_family)
-		return -EAFNOSUPPORT;
 	ret = cm_open_stream(ep);
 	if (ret)
 		return ret;
