@@ -14,8 +14,8 @@ FAILSLAB = "/sys/kernel/debug/failslab/"
 PAUSE, TRIES = PATIENCE / 100, 100
 # Private data for which iw_cm needs memory of a cache that nothing else asks in these cases
 DATA, DATA_CACHE = bytes(range(200)), "kmalloc-256"
-# What an endpoint is made of
-ENDPOINT_CACHE = "kmalloc-1k"
+# What an endpoint is made of, which is charged to a cgroup
+ENDPOINT_CACHE = "kmalloc-cg-1k"
 PD_LENGTH = (4 + len(DATA)).to_bytes(2, "big")
 # Enhanced, with CRC, depths of 1; the Replies agree to every kind of RTR
 REQUEST = b"MPA ID Req Frame\x50\x02" + PD_LENGTH + b"\x00\x01\x00\x01" + DATA

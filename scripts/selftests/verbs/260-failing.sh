@@ -93,9 +93,9 @@ any_of() {
 	echo 0 >"/sys/kernel/slab/$1/failslab"
 }
 
-# Of what a listener needs for a caller. Nothing else is asked for between the lines of the
-# caller, which starts no process.
-STREAM_CACHE=kmalloc-512
+# Of what a listener needs for a caller: the stream, which is charged to a cgroup. Nothing else is
+# asked for between the lines of the caller, which starts no process.
+STREAM_CACHE=kmalloc-cg-512
 caller() {
 	# shellcheck disable=SC2016 # for the inner shell to expand
 	on_a bash -c "$(declare -f only_of); FAILSLAB=$FAILSLAB"'
