@@ -117,23 +117,32 @@ static bool udp_listed_is_connected(struct kip_dev *dev, const struct kip_listed
 	return is_up;
 }
 
-/* A datagram's source may be forged, so a learned node must be heard from, or be connected */
-static void udp_listed_expire(struct kip_dev *dev)
+/*
+ * A datagram's source may be forged, so a learned node must be heard from, or be connected.
+ * Return: whether this one was forgotten.
+ */
+static bool udp_listed_lapse(struct kip_dev *dev, struct kip_listed *listed)
 {
 	const unsigned long time = (unsigned long)READ_ONCE(dev->settings.learn_s) * HZ;
-	struct kip_udp *udp = &dev->udp;
+
+	lockdep_assert_held(&dev->udp.lock);
+	if (!listed->is_learned || time_before(jiffies, listed->heard_at + time))
+		return false;
+	if (time && udp_listed_is_connected(dev, listed)) {
+		listed->heard_at = jiffies;
+		return false;
+	}
+	udp_listed_drop(dev, listed);
+	return true;
+}
+
+static void udp_listed_expire(struct kip_dev *dev)
+{
 	struct kip_listed *listed, *next;
 
-	lockdep_assert_held(&udp->lock);
-	list_for_each_entry_safe(listed, next, &udp->listed, entry) {
-		if (!listed->is_learned || time_before(jiffies, listed->heard_at + time))
-			continue;
-		if (time && udp_listed_is_connected(dev, listed)) {
-			listed->heard_at = jiffies;
-			continue;
-		}
-		udp_listed_drop(dev, listed);
-	}
+	lockdep_assert_held(&dev->udp.lock);
+	list_for_each_entry_safe(listed, next, &dev->udp.listed, entry)
+		udp_listed_lapse(dev, listed);
 }
 
 /**
@@ -286,7 +295,7 @@ void kip_udp_new_port(struct kip_dev *dev)
  * @addr: its address
  *
  * Restarts the time after which the node is forgotten if it was learned, and uses the port from
- * which it was heard last. One whose time has passed is forgotten first.
+ * which it was heard last. If its time has passed, it is forgotten.
  *
  * Context: any with interrupts enabled.
  * Return: whether it is listed.
@@ -297,8 +306,9 @@ bool kip_udp_is_listed(struct kip_dev *dev, const union kip_sockaddr *addr)
 	struct kip_listed *listed;
 
 	spin_lock_bh(&udp->lock);
-	udp_listed_expire(dev);
 	listed = udp_listed_find(udp, addr);
+	if (listed && udp_listed_lapse(dev, listed))
+		listed = NULL;
 	if (listed) {
 		listed->heard_at = jiffies;
 		if (listed->is_learned)
