@@ -390,8 +390,8 @@ struct ring *ring_of_end(enum ring_kind kind, const struct ibv_qp *qp)
  * @what: a description
  * @status: the error
  *
- * Which of the two send rings is that of end 0: the one whose entry is taken. The entry in the other
- * one must be flushed.
+ * Which of the two send rings is that of end 0: the one whose entry is taken. The entry in the
+ * other one must be flushed.
  *
  * Context: user space.
  */
@@ -460,20 +460,48 @@ static void refuse_recv_of(int who, void (*put)(void *ring), const char *what,
 	end_all();
 }
 
-/**
- * refuse_recv() - post a bad receive on new connections; a Send must complete it with an error
- * @put: writes it to the first slot of a receive ring
- * @what: a description
- * @status: the error
- *
- * Once it is in the receive ring of end 0, once in the shared one of end 1.
- *
- * Context: user space.
+/*
+ * A Send must complete the bad receive with this error. Once the receive is in the receive ring of
+ * end 0, once in the shared one of end 1.
  */
-void refuse_recv(void (*put)(void *ring), const char *what, enum ibv_wc_status status)
+static void refuse_recv(void (*put)(void *ring), const char *what, enum ibv_wc_status status)
 {
 	refuse_recv_of(0, put, what, status);
 	refuse_recv_of(1, put, what, status);
+}
+
+struct wrong_recv wrong_recv;
+
+/**
+ * refuse_recvs() - post bad receives, each on new connections
+ * @put: writes a receive to the first slot of a receive ring, as @wrong_recv says
+ * @counts: numbers of SGEs that are too large
+ *
+ * The last one is good.
+ *
+ * Context: user space.
+ */
+void refuse_recvs(void (*put)(void *ring), const __u32 counts[BAD_COUNTS])
+{
+	struct wrong_recv *wrong = &wrong_recv;
+	int i;
+
+	for (i = 0; i < BAD_COUNTS; i++) {
+		*wrong = (struct wrong_recv) { .num_sge = counts[i], .length = PAYLOAD };
+		refuse_recv(put, "too many SGEs", IBV_WC_LOC_QP_OP_ERR);
+	}
+	*wrong = (struct wrong_recv) { .num_sge = 2, .length = 0xffffffff };
+	refuse_recv(put, "lengths that wrap", IBV_WC_LOC_QP_OP_ERR);
+	*wrong = (struct wrong_recv) { .num_sge = 1, .length = PAYLOAD, .lkey = 1 };
+	refuse_recv(put, "the wrong key", IBV_WC_LOC_PROT_ERR);
+	*wrong = (struct wrong_recv) {
+		.num_sge = 1, .length = PAYLOAD, .after = ROOM - PAYLOAD + 1,
+	};
+	refuse_recv(put, "beyond the region", IBV_WC_LOC_PROT_ERR);
+	*wrong = (struct wrong_recv) { .num_sge = 1, .length = PAYLOAD - 1 };
+	refuse_recv(put, "too short", IBV_WC_LOC_LEN_ERR);
+	*wrong = (struct wrong_recv) { .num_sge = 1, .length = PAYLOAD };
+	refuse_recv(put, "none", IBV_WC_SUCCESS);
 }
 
 /* The second thread: it has random numbers of its own, or the octets of a line */

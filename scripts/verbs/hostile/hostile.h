@@ -43,7 +43,7 @@ enum room { OPEN, READ_ONLY, OTHER_PD, UNKNOWN, ROOMS };
  * @bytes: length of each kind of ring
  * @arms_by_call: REQ_NOTIFY_CQ is allowed
  * @has_windows: memory windows can be bound
- * @refuse_all: calls refuse() and refuse_recv() for all that is malformed
+ * @refuse_all: calls refuse() and refuse_recvs() for all that is malformed
  * @spoil: writes something likely to a ring, in the second thread
  * @resize: replaces the ring of one of these queues, by a call of its own that the library does not
  *	know of; NULL if the ABI cannot
@@ -60,12 +60,30 @@ struct format {
 	void (*post)(struct ibv_qp *qp, struct ibv_sge sge, __u32 rkey);
 };
 
+/**
+ * struct wrong_recv - what is wrong with the receive that a format writes
+ * @num_sge: number of SGEs
+ * @length: length of each, in bytes
+ * @lkey: bits of the STag to flip
+ * @after: bytes by which it begins after the start of the region
+ */
+struct wrong_recv {
+	__u32 num_sge;
+	__u32 length;
+	__u32 lkey;
+	__u64 after;
+};
+
+/* Numbers of SGEs that refuse_recvs() tries */
+#define BAD_COUNTS 3
+
+extern struct wrong_recv wrong_recv;
 extern const struct format siw_format;
 extern const struct format rxe_format;
 
 struct ring *ring_of_end(enum ring_kind kind, const struct ibv_qp *qp);
 void refuse(void (*put)(void *ring), const char *what);
-void refuse_recv(void (*put)(void *ring), const char *what, enum ibv_wc_status status);
+void refuse_recvs(void (*put)(void *ring), const __u32 counts[BAD_COUNTS]);
 void refuse_as(void (*put)(void *ring), const char *what, enum ibv_wc_status status);
 __u32 window_stag(int number, bool is_foreign);
 __u32 region_stag(enum room room);

@@ -134,62 +134,29 @@ static void refuse_binds(int number)
 	refuse_bind("invalidating a window of another domain");
 }
 
-/* What is wrong with the receive that put_receive() writes */
-static struct {
-	__u32 num_sge;
-	__u32 length;
-	__u32 lkey;
-	__u64 after;
-} wrong;
-
 /* As above: the sum of the lengths is not read. */
 static void put_receive(void *ring)
 {
 	struct rxe_queue_buf *buf = ring;
 	struct rxe_recv_wqe *wqe = (void *)buf->data;
 	__u32 lkey;
-	__u64 addr = receiver_room(&lkey) + wrong.after;
+	__u64 addr = receiver_room(&lkey) + wrong_recv.after;
 	int i;
 
 	memset(wqe, 0xa5, sizeof(*wqe));
 	wqe->wr_id = ID;
-	wqe->dma.num_sge = wrong.num_sge;
+	wqe->dma.num_sge = wrong_recv.num_sge;
 	for (i = 0; i < MAX_SGE; i++)
 		((struct rxe_sge *)(wqe + 1))[i] = (struct rxe_sge) {
-			addr, wrong.length, lkey ^ wrong.lkey,
+			addr, wrong_recv.length, lkey ^ wrong_recv.lkey,
 		};
 	__atomic_store_n(&buf->producer_index, 1, __ATOMIC_RELEASE);
 }
 
-static void refuse_recvs(void)
-{
-	static const __u32 counts[] = { MAX_SGE + 1, 256, ~0u };
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(counts); i++) {
-		wrong.num_sge = counts[i];
-		wrong.length = PAYLOAD;
-		refuse_recv(put_receive, "too many SGEs", IBV_WC_LOC_QP_OP_ERR);
-	}
-	wrong.num_sge = 2;
-	wrong.length = 0xffffffff;
-	refuse_recv(put_receive, "lengths that wrap", IBV_WC_LOC_QP_OP_ERR);
-	wrong.num_sge = 1;
-	wrong.length = PAYLOAD;
-	wrong.lkey = 1;
-	refuse_recv(put_receive, "the wrong key", IBV_WC_LOC_PROT_ERR);
-	wrong.lkey = 0;
-	wrong.after = ROOM - PAYLOAD + 1;
-	refuse_recv(put_receive, "beyond the region", IBV_WC_LOC_PROT_ERR);
-	wrong.after = 0;
-	wrong.length = PAYLOAD - 1;
-	refuse_recv(put_receive, "too short", IBV_WC_LOC_LEN_ERR);
-	wrong.length = PAYLOAD;
-	refuse_recv(put_receive, "none", IBV_WC_SUCCESS);
-}
-
 static void refuse_all(void)
 {
+	static const __u32 counts[BAD_COUNTS] = { MAX_SGE + 1, 256, ~0u };
+
 	refuse_opcodes();
 	refuse_flags();
 	refuse_binds(1);
@@ -211,7 +178,7 @@ static void refuse_all(void)
 	refuse_inline(IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_SEND_INLINE, 1, 8, "an inline FetchAdd");
 	plain(IBV_WR_ATOMIC_CMP_AND_SWP);
 	refuse(put_entry, "an atomic operation of 16 octets");
-	refuse_recvs();
+	refuse_recvs(put_receive, counts);
 }
 
 static __u32 likely_sges(struct rxe_sge *to)

@@ -26,56 +26,24 @@ static void plain(void)
 	};
 }
 
-/* What is wrong with the receive that put_receive() writes */
-static struct {
-	__u8 num_sge;
-	__u32 length;
-	__u32 lkey;
-	__u64 after;
-} wrong;
-
 static void put_receive(void *ring)
 {
-	struct kiwarp_rqe rqe = { .id = ID, .num_sge = wrong.num_sge };
+	struct kiwarp_rqe rqe = { .id = ID, .num_sge = wrong_recv.num_sge };
 	__u32 lkey;
-	__u64 addr = receiver_room(&lkey) + wrong.after;
+	__u64 addr = receiver_room(&lkey) + wrong_recv.after;
 	int i;
 
 	for (i = 0; i < MAX_SGE; i++)
-		rqe.sge[i] = (struct kiwarp_sge) { addr, wrong.length, lkey ^ wrong.lkey };
+		rqe.sge[i] = (struct kiwarp_sge) {
+			addr, wrong_recv.length, lkey ^ wrong_recv.lkey,
+		};
 	memcpy(ring, &rqe, sizeof(rqe));
 	__atomic_store_n(&((struct kiwarp_rqe *)ring)->flags, KIWARP_WQE_VALID, __ATOMIC_RELEASE);
 }
 
-static void refuse_recvs(void)
-{
-	static const __u8 counts[] = { MAX_SGE + 1, 128, 255 };
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(counts); i++) {
-		wrong.num_sge = counts[i];
-		wrong.length = PAYLOAD;
-		refuse_recv(put_receive, "too many SGEs", IBV_WC_LOC_QP_OP_ERR);
-	}
-	wrong.num_sge = 2;
-	wrong.length = 0xffffffff;
-	refuse_recv(put_receive, "lengths that wrap", IBV_WC_LOC_QP_OP_ERR);
-	wrong.num_sge = 1;
-	wrong.length = PAYLOAD;
-	wrong.lkey = 1;
-	refuse_recv(put_receive, "the wrong key", IBV_WC_LOC_PROT_ERR);
-	wrong.lkey = 0;
-	wrong.after = ROOM - PAYLOAD + 1;
-	refuse_recv(put_receive, "beyond the region", IBV_WC_LOC_PROT_ERR);
-	wrong.after = 0;
-	wrong.length = PAYLOAD - 1;
-	refuse_recv(put_receive, "too short", IBV_WC_LOC_LEN_ERR);
-	wrong.length = PAYLOAD;
-	refuse_recv(put_receive, "none", IBV_WC_SUCCESS);
-}
-
 static void refuse_all(void)
 {
+	static const __u32 counts[BAD_COUNTS] = { MAX_SGE + 1, 128, 255 };
 	static const __u8 opcodes[] = { 2, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 127, 128, 255 };
 	char name[32];
 	size_t i;
@@ -109,7 +77,7 @@ static void refuse_all(void)
 	entry.sge[0].length = 4;
 	entry.opcode = KIWARP_OP_READ;
 	refuse(put_entry, "an inline Read");
-	refuse_recvs();
+	refuse_recvs(put_receive, counts);
 }
 
 static void likely_sges(struct kiwarp_sge *sge)
