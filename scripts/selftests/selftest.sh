@@ -252,9 +252,12 @@ cleaning() {
 
 # What hangs is left alone: the guest goes away with it.
 never_clean() {
-	cleaning 1 "echo \$BASHPID >'$WORK/hung'; exec sleep 600" >"$WORK/said" 2>&1 || return
+	local status=0
+	cleaning 1 "echo \$BASHPID >'$WORK/hung'; exec sleep 600" >"$WORK/said" 2>&1 || status=1
 	cat "$WORK/said"
-	grep -q 'does not end: clean_host' "$WORK/said" && kill "$(cat "$WORK/hung")"
+	grep -q 'does not end: clean_host' "$WORK/said" || status=1
+	kill "$(cat "$WORK/hung")" || status=1
+	return "$status"
 }
 
 # --- guests that are killed ----------------------------------------------------------------
@@ -502,7 +505,9 @@ fake_target
 # zombie_is_gone: a process that has ended does not run, though its parent has not reaped it.
 zombie_is_gone() {
 	local zombie status=0
-	exec {HELD}< <(bash -c 'sleep 0.5 & echo $!; exec sleep 60')
+	# It ends when its parent is no longer a shell, which would reap it.
+	exec {HELD}< <(bash -c 'until grep -qx sleep /proc/$$/comm; do sleep 0.05; done &
+		echo $!; exec sleep 60')
 	local parent=$!
 	read -r zombie <&"$HELD"
 	wait_for 10 grep -q '^State:.Z' "/proc/$zombie/status" && kill -0 "$zombie" || status=1
