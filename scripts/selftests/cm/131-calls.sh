@@ -25,12 +25,7 @@ on_target() {
 
 targets calls-kiwarp calls-kiwarp-ext
 { load_kiwarp && hurry && topo_up 1500; } || bail "no two hosts"
-for target in "${TARGETS[@]}"; do
-	t_run "$target" on_target "$target"
-	t_run "nothing is left" nothing_left "$DEV_A" "$DEV_B"
-	rdma_down
-done
-figures
+run_targets
 topo_down
 t_run "unload" unload_kiwarp
 done_testing

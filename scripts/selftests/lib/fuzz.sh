@@ -44,3 +44,14 @@ guided() {
 
 # figures: shows what the fuzzer has reached, if the test is a soak.
 figures() { [ -z "${KIW_SOAK:-}" ] || cat "$T_DIR/figures"; }
+
+# run_targets: a case for each of TARGETS, by on_target TARGET, which begins with rdma_up
+run_targets() {
+	local target
+	for target in "${TARGETS[@]}"; do
+		t_run "$target" on_target "$target"
+		t_run "nothing is left" nothing_left "$DEV_A" "$DEV_B"
+		rdma_down
+	done
+	figures
+}

@@ -29,12 +29,7 @@ on_target() {
 
 targets wire-kiwarp wire-kiwarp-ext rings-kiwarp rings-kiwarp-ext
 { load_kiwarp && topo_up 1500; } || bail "no two hosts"
-for target in "${TARGETS[@]}"; do
-	t_run "$target" on_target "$target"
-	t_run "nothing is left" nothing_left "$DEV_A" "$DEV_B"
-	rdma_down
-done
-figures
+run_targets
 topo_down
 t_run "unload" unload_kiwarp
 done_testing
