@@ -15,7 +15,9 @@
 #include <linux/scatterlist.h>
 #include <linux/string.h>
 #include <net/sock.h>
+#include <rdma/iw_cm.h>
 
+#include "cm/cm_ep.h"
 #include "queue/cq.h"
 #include "device.h"
 #include "ktest.h"
@@ -561,6 +563,36 @@ static void connect_destroyed(struct ktest_pair *p)
 	kvfree(late);
 }
 
+/* A request is rejected after it was accepted */
+
+#define INSIDE_SENDS	8
+
+/*
+ * iw_cm rejects what it does not know to be established yet, such as a request that a kernel
+ * consumer has just accepted. rdma_reject() at that moment would crash iw_cm as soon as it hears of
+ * the connection (kernel-faults.rst), so this calls the driver as iw_cm does. The driver refuses,
+ * and the connection goes on.
+ */
+static void reject_accepted(struct ktest_pair *p)
+{
+	struct iw_cm_id *id;
+	struct kiw_ep *ep;
+	int i, e;
+
+	if (!inside_is_kiwarp(p->end[1].id->device))
+		return;
+	ep = to_kiw_qp(p->end[1].qp)->conn.conn;
+	id = ep->cm_id;
+	ktest_expect_eq(p, id->device->ops.iw_reject(id, "no", 2), -EINVAL);
+	ktest_post_both(p, INSIDE_SENDS, 128 * PAGE_SIZE, 0, PAGE_SIZE);
+	for (i = 0; i < INSIDE_SENDS; i++) {
+		for (e = 0; e < 2; e++) {
+			ktest_wait(&p->end[e].recvs[i], IB_WC_SUCCESS);
+			ktest_wait(&p->end[e].sends[i], IB_WC_SUCCESS);
+		}
+	}
+}
+
 const struct ktest_case ktest_cases_inside[] = {
 	{ "cq-free-late", cq_free_late, { .poll = IB_POLL_WORKQUEUE } },
 	{ "fast-offset", fast_offset, { .poll = IB_POLL_SOFTIRQ } },
@@ -568,6 +600,7 @@ const struct ktest_case ktest_cases_inside[] = {
 	{ "run-late", run_late, { .poll = IB_POLL_SOFTIRQ } },
 	{ "late-abort", late_abort, { .poll = IB_POLL_SOFTIRQ } },
 	{ "connect-destroyed", connect_destroyed, { .poll = IB_POLL_SOFTIRQ } },
+	{ "reject-accepted", reject_accepted, { .poll = IB_POLL_SOFTIRQ } },
 	{}
 };
 
