@@ -4,7 +4,6 @@
 # TIMEOUT: 100
 # KERNELS: uml 6.1 6.12
 # CHECK-KERNELS: uml
-# DMESG-ALLOW: traps: ib_
 #
 # Not on kernels with lockdep: siw takes sk_callback_lock with softirqs enabled. lockdep reports
 # that, and is disabled by its first report.

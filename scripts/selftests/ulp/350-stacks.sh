@@ -10,6 +10,8 @@
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-device
 . "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/lib/perftest.sh
+. "$SELFTESTS/perftest.sh"
 # shellcheck source=scripts/selftests/lib/rc-ulp
 . "$SELFTESTS/rc-ulp"
 
@@ -134,25 +136,6 @@ storm() {
 
 # --- measuring tools ---------------------------------------------------------------------
 
-# qperf TEST...: its server tells the client the port before it listens there, so the client is
-# sometimes refused, and may try again. A result that says "failed" is a failure, too.
-qperf_of() {
-	local t try status=0
-	SERVER=(qperf)
-	serve 19765 || return 1
-	for t in "$@"; do
-		for ((try = 0; try < 20; try++)); do
-			on_a timeout 60 qperf "$B4" -t 1 -cm1 "$t" >"$T_DIR/qperf" 2>&1 && break
-			grep -q -E 'Event rejected|rdma_connect failed' "$T_DIR/qperf" || try=20
-			_pause
-		done
-		cat "$T_DIR/qperf"
-		grep -q -E '(bw|latency) *=' "$T_DIR/qperf" || status=1
-	done
-	spawn_stop stack
-	return $status
-}
-
 # fio_rdma VERB
 fio_rdma() {
 	local common=(--ioengine=rdma --port=18000 --bs=16k --size=2m --iodepth=8)
@@ -241,7 +224,7 @@ t_run "a TCP program over rsockets, unchanged" preloaded
 t_run "ucmatose: 20 connections at once" cmatose
 t_run "rdma_server, rdma_xserver over RC" simple
 t_run "cmtime: each of many connections is made" storm
-t_run "qperf: RDMA Reads" qperf_of rc_rdma_read_bw
+t_run "qperf: RDMA Reads" qperf_to_b rc_rdma_read_bw
 t_run "fio, RDMA Write" fio_rdma write
 t_run "fio, RDMA Read" fio_rdma read
 t_run "libfabric finds the device" providers
@@ -249,7 +232,7 @@ t_run "libfabric, messages: verified" pingpong verbs msg
 t_run "MPI, two ranks: all kinds of messages, verified" mpi 2
 if [ -n "${KIW_SOAK:-}" ]; then
 	t_run "rstream, riostream: small and large" sizes
-	t_run "qperf: Sends, latencies" qperf_of rc_bw rc_lat rc_rdma_read_lat rc_rdma_write_poll_lat
+	t_run "qperf: Sends, latencies" qperf_to_b rc_bw rc_lat rc_rdma_read_lat rc_rdma_write_poll_lat
 	t_run "libfabric, reliable datagrams: verified" datagram_pingpong
 	t_run "MPI, four ranks" mpi 4
 fi

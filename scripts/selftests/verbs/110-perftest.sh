@@ -5,7 +5,6 @@
 # CHECK-KERNELS: uml-debug
 # CHECK-PAIRS: 6.1
 # TOPOLOGY: any
-# DMESG-ALLOW: traps: ib_
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/perftest.sh

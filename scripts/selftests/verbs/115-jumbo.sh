@@ -3,7 +3,6 @@
 # DESCRIPTION: large segments: MTU 9000 and 65535, where an FPDU is as long as one can be
 # TIMEOUT: 60
 # CHECK-KERNELS: uml-debug
-# DMESG-ALLOW: traps: ib_
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/perftest.sh

@@ -3,7 +3,6 @@
 # DESCRIPTION: the link type kiwarp-ext: immediates, atomics and extended queues of processes
 # TIMEOUT: 120
 # CHECK-KERNELS: uml-debug
-# DMESG-ALLOW: traps: ib_
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-device
@@ -17,22 +16,6 @@ to_b() {
 	local tool=$1
 	shift
 	perf b "$tool" "$B4" "$@"
-}
-
-# qperf_to_b TEST: its server tells the client the port before it listens there, so the client is
-# sometimes refused, and may try again.
-qperf_to_b() {
-	local try
-	spawn qperf b qperf
-	wait_listen b 19765 10 || { spawn_stop qperf; return 1; }
-	for ((try = 0; try < 20; try++)); do
-		on_a timeout 60 qperf "$B4" -t 1 -cm1 "$1" >"$T_DIR/qperf" 2>&1 && break
-		grep -q -E 'Event rejected|rdma_connect failed' "$T_DIR/qperf" || try=20
-		_pause
-	done
-	spawn_stop qperf
-	cat "$T_DIR/qperf"
-	grep -q -E '(bw|latency|msg_rate) *=' "$T_DIR/qperf"
 }
 
 # Each atomic operation of libfabric, between two programs
