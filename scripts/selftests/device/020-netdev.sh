@@ -86,7 +86,7 @@ follows_address() {
 	ip -n a neigh flush all
 	ip -n b neigh flush all
 	wait_for 10 on_a ping -q -c 1 -W 1 "$B4" || return 1
-	wait_for 5 rping_to b "$B4" -C 2 && rping_to a "$A4" -C 2
+	rping_to b "$B4" -C 2 && rping_to a "$A4" -C 2
 }
 
 # --- name ---------------------------------------------------------------------
