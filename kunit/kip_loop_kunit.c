@@ -372,6 +372,43 @@ static void behind_a_tunnel_the_socket_tells_another_port(struct kunit *test)
 	}
 }
 
+/* The port mapper may have chosen both ports of a connection: those of any socket without a file */
+static void with_the_port_mapper_sockets_of_the_kernel_count(struct kunit *test)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	const struct packet p = tunnelled();
+	unsigned int i;
+
+	for (i = 0; i < (IS_ENABLED(CONFIG_IPV6) ? 2 : 1); i++) {
+		struct socket *sock = kunit_kzalloc(test, sizeof(*sock), GFP_KERNEL);
+		struct sock *sk = make_sock(test, families[i]);
+		struct kip_loop_end end = { };
+
+		KUNIT_ASSERT_NOT_NULL(test, sock);
+		sk->sk_num = OTHER_PORT;
+		sk->sk_dport = htons(OTHER_PORT);
+		add_peer(&end, NET, families[i] == AF_INET ? NULL : other_gid6);
+		/* Accepted by nobody yet, or closed */
+		KUNIT_EXPECT_FALSE(test, is_own(test, &p, sk));
+		sk->sk_socket = sock;
+		KUNIT_EXPECT_TRUE(test, is_own(test, &p, sk));
+		/* Not looked into */
+		sock->file = (struct file *)sock;
+		KUNIT_EXPECT_FALSE(test, is_own(test, &p, sk));
+		sock->file = NULL;
+		KUNIT_EXPECT_TRUE(test, is_own(test, &p, sk));
+		kip_loop_del(&end);
+		KUNIT_EXPECT_FALSE(test, is_own(test, &p, sk));
+		/* In another namespace, and to another node */
+		add_peer(&end, NULL, families[i] == AF_INET ? NULL : other_gid6);
+		KUNIT_EXPECT_FALSE(test, is_own(test, &p, sk));
+		kip_loop_del(&end);
+		add_peer(&end, NET, own_gid6);
+		KUNIT_EXPECT_FALSE(test, is_own(test, &p, sk));
+		kip_loop_del(&end);
+	}
+}
+
 static struct kunit_case kip_loop_cases[] = {
 	KUNIT_CASE(either_port_tells),
 	KUNIT_CASE(only_the_own_address_counts),
@@ -388,6 +425,7 @@ static struct kunit_case kip_loop_cases[] = {
 	KUNIT_CASE(connections_of_other_namespaces_do_not_count),
 	KUNIT_CASE(connections_over_ipv6_count),
 	KUNIT_CASE(behind_a_tunnel_the_socket_tells_another_port),
+	KUNIT_CASE(with_the_port_mapper_sockets_of_the_kernel_count),
 	{}
 };
 

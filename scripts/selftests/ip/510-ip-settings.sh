@@ -460,6 +460,9 @@ other_port() {
 	kip_set b port 64756 && wait_for 5 b_listens 64756 || return 1
 	{ neighbours 80 fc:f4 && kip_pings a "$KB4" -s 50000; } || { echo "by connection"; bad=1; }
 	if ! loops 64756 || ! loops 64755 || loops 64757; then echo "segments"; bad=1; fi
+	# A change of the depth ends connections. b makes the next one.
+	{ kip_set a rx_depth 33 && wait_for 10 must_fail loops 64756 && kip_set a rx_depth 32 &&
+		wait_for 10 kip_pings b "$KA4" -s 50000 && loops 64756; } || { echo "accepted"; bad=1; }
 	before=$(messages)
 	{ neighbours 00 fc:f4 && kip_pings a "$KB4" -s 1000 && [ "$(messages)" = "$before" ]; } ||
 		{ echo "by datagram"; bad=1; }

@@ -115,7 +115,7 @@ struct kip_tx_control {
  * @entry: entry in the interface's list of connections
  * @event_entry: entry in the interface's list of events
  * @events: pending %KIP_CE_ bits
- * @far: the far end, if this one has made the connection
+ * @far: the far end, unless it is a Request that has not been accepted
  * @rcu: frees the structure after a grace period
  * @reap: work item that frees everything
  * @pdata: private data of the peer's last message; the rdma_cm event handler writes it before it

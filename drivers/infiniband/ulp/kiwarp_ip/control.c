@@ -155,6 +155,7 @@ static void control_accept(struct kip_dev *dev, struct kip_peer *peer, struct ki
 	peer->instance = pdata.instance;
 	peer->serial = pdata.serial;
 	control_pdata(dev, conn, &wire, KIP_REASON_NONE);
+	kip_loop_add(&conn->far, dev->net, peer->lladdr);
 	ret = kip_conn_accept(conn, &wire);
 	if (ret) {
 		kip_count(dev, KIP_STAT_CONN_FAILED);

@@ -7,10 +7,12 @@
  * lock the same socket to post, so such a segment must not be posted. It is recognised by its
  * addresses and ports, or by those of the socket that sent it, as a tunnel may have wrapped the
  * segment. It comes from the interface's address below, and either one of its ports is that of the
- * interface, or it goes to a node to which this end has made a connection: that node may listen on
- * another port. A segment from another socket, such as TCP's control socket, or from none is not
- * recognised inside a tunnel, in a later fragment, or behind IPv6 extension headers. Nor is one of
- * a connection whose ports the port mapper has chosen.
+ * interface, or it goes to a node to which there is a connection, as that node may use another
+ * port. The port mapper may have chosen both ports, and nobody here knows these. So of a socket of
+ * the kernel's own, which has no file, every segment to the address of such a node counts. A
+ * segment from another socket, such as TCP's control socket, or from none is not recognised inside
+ * a tunnel, in a later fragment, or behind IPv6 extension headers, nor with ports of the port
+ * mapper.
  *
  * Owns: the table of these nodes, common to all interfaces. A connection is in it until it is
  * freed, because TCP also sends when the interface has given the connection up.
@@ -21,6 +23,7 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/jhash.h>
+#include <linux/net.h>
 #include <linux/rculist.h>
 #include <linux/spinlock.h>
 #include <net/inet_sock.h>
@@ -30,7 +33,7 @@
 #include "proto/msg.h"
 #include "sockaddr.h"
 
-/* Far ends of connections that this end has made; read under RCU */
+/* Far ends of connections; read under RCU */
 static DEFINE_HASHTABLE(loop_ends, 8);
 static DEFINE_SPINLOCK(loop_lock);
 
@@ -48,9 +51,10 @@ struct loop_flow {
 	__be16 dport;
 };
 
+/* By the GID: the ports of a node may differ from that of its link-layer address */
 static u32 loop_hash(const u8 *lladdr)
 {
-	return jhash(lladdr + 1, KIP_ADDR_LEN - 1, 0);
+	return jhash(lladdr + KIP_ADDR_LEN - sizeof(struct in6_addr), sizeof(struct in6_addr), 0);
 }
 
 /**
@@ -83,19 +87,33 @@ void kip_loop_del(struct kip_loop_end *end)
 	spin_unlock_bh(&loop_lock);
 }
 
-static bool loop_is_end(const struct net *net, const u8 *lladdr)
+static bool loop_is_end(const struct net *net, const u8 *lladdr, bool any_port)
 {
 	const struct kip_loop_end *end;
 	bool found = false;
 
 	rcu_read_lock();
 	hash_for_each_possible_rcu(loop_ends, end, node, loop_hash(lladdr)) {
-		found = end->net == net && kip_addr_same(end->lladdr, lladdr);
+		found = end->net == net && kip_addr_same_gid(end->lladdr, lladdr) &&
+			(any_port || kip_addr_same(end->lladdr, lladdr));
 		if (found)
 			break;
 	}
 	rcu_read_unlock();
 	return found;
+}
+
+/* A process's socket has a file. A struct socket is freed after a grace period. */
+static bool loop_is_of_kernel(const struct sock *sk)
+{
+	const struct socket *sock;
+	bool ret;
+
+	rcu_read_lock();
+	sock = READ_ONCE(sk->sk_socket);
+	ret = sock && !READ_ONCE(sock->file);
+	rcu_read_unlock();
+	return ret;
 }
 
 static bool loop_flow_of_sock(struct loop_flow *flow, const struct sock *sk)
@@ -164,7 +182,8 @@ static bool loop_flow_of_packet(struct loop_flow *flow, const struct sk_buff *sk
 	}
 }
 
-static bool loop_flow_is_own(struct loop_flow *flow, const u8 *own, const struct net *net)
+static bool loop_flow_is_own(struct loop_flow *flow, const u8 *own, const struct net *net,
+			     bool any_port)
 {
 	const u16 port = kip_addr_qpn(own);
 	union kip_sockaddr local;
@@ -177,7 +196,8 @@ static bool loop_flow_is_own(struct loop_flow *flow, const u8 *own, const struct
 		return true;
 	/* In both address families the port directly follows the family */
 	flow->to.v4.sin_port = flow->dport;
-	return kip_sockaddr_lladdr(lladdr, &flow->to.sa, 0) && loop_is_end(net, lladdr);
+	return kip_sockaddr_lladdr(lladdr, &flow->to.sa, 0) &&
+	       loop_is_end(net, lladdr, any_port);
 }
 
 /**
@@ -188,14 +208,16 @@ static bool loop_flow_is_own(struct loop_flow *flow, const u8 *own, const struct
  *
  * Context: any with interrupts enabled.
  * Return: whether it is recognised as a TCP segment from the interface's address below, either from
- * or to its port, or to a node for which kip_loop_add() was called.
+ * or to its port, or to a node for which kip_loop_add() was called, on any port if the kernel's own
+ * socket has sent it.
  */
 bool kip_loop_is_own(const struct sk_buff *skb, const u8 *own, const struct net *net)
 {
 	struct loop_flow flow = { };
 
-	if (loop_flow_of_sock(&flow, skb->sk) && loop_flow_is_own(&flow, own, net))
+	if (loop_flow_of_sock(&flow, skb->sk) &&
+	    loop_flow_is_own(&flow, own, net, loop_is_of_kernel(skb->sk)))
 		return true;
 	flow = (struct loop_flow) { };
-	return loop_flow_of_packet(&flow, skb) && loop_flow_is_own(&flow, own, net);
+	return loop_flow_of_packet(&flow, skb) && loop_flow_is_own(&flow, own, net, false);
 }

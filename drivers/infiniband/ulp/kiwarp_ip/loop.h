@@ -11,7 +11,7 @@
 struct net;
 
 /**
- * struct kip_loop_end - the far end of a connection that this end has made
+ * struct kip_loop_end - the far end of a connection
  * @node: entry in the table; RCU
  * @net: network namespace of the connection; only compared
  * @lladdr: link-layer address, flags zeroed
