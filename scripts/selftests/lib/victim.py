@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """victim.py DEVICE ADDRESS PORT MEMORY [--file FILE] [--load send|write|mixed|tiny]
-          [--ask] [--abort destroy|error]
+          [--ask] [--abort destroy|error|late]
 
 Connects as rping's client does, advertises memory that its peer may not use in full, and
 waits for the connection to end. Status 0 when that memory is as it was. MEMORY is
@@ -16,7 +16,8 @@ longer ones such that segments of 1448 octets are full and follow each other in 
 What has completed must be what was posted first, without a gap, and all else was flushed; it
 says how many have completed. With --ask there is a Read before them, which is answered badly.
 When a fault was found, FILE gets the octets that TCP had at that time or soon after. With --abort
-the QP is destroyed, or set to ERR, before FILE is there.
+the QP is destroyed, or set to ERR, before FILE is there; late: the driver has ended it, because TCP
+has had no room for too long.
 """
 
 import argparse
@@ -95,8 +96,10 @@ def tell_queue(end, conn, args):
     queued = queue_of(int(args.port))
     if args.abort == "destroy":
         end.destroy_qp(conn)
-    elif args.abort:
+    elif args.abort == "error":
         end.to_error(conn)
+    elif args.abort == "late":
+        end.event(conn, "DISCONNECTED")
     file = args.file
     pathlib.Path(file + ".new").write_text(str(queued), encoding="ascii")
     os.rename(file + ".new", file)
@@ -140,7 +143,7 @@ def main():
     parser.add_argument("--file")
     parser.add_argument("--load", choices=tuple(LOADS))
     parser.add_argument("--ask", action="store_true")
-    parser.add_argument("--abort", choices=("destroy", "error"))
+    parser.add_argument("--abort", choices=("destroy", "error", "late"))
     args = parser.parse_args()
     end = verbs.End(args.device)
     conn = end.connect(args.addr, {"ird": 1, "ord": 1, "depth": 4096}, port=int(args.port))
@@ -162,7 +165,8 @@ def main():
     elif args.file:
         wait_for(lambda: faults(end.device) > found, "no fault")
         tell_queue(end, conn, args)
-    end.event(conn, "DISCONNECTED")
+    if args.abort != "late":
+        end.event(conn, "DISCONNECTED")
     if args.load:
         check_load(end, conn, args)
     verbs_base.expect(room[:SIZE], b"\xff" * SIZE, "memory")

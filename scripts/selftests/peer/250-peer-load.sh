@@ -93,7 +93,8 @@ own() {
 	END
 }
 
-# Whose consumer aborts the connection while the Terminate waits for room in TCP.
+# Whose consumer aborts the connection while the Terminate waits for room in TCP; and one that waits
+# so long that the driver does not wait any more.
 aborted() {
 	local how
 	for how in destroy error; do
@@ -102,6 +103,7 @@ aborted() {
 			term:1/2/06 ddp-version-2 plain --load write --abort $how
 		END
 	done
+	echo "term:2/0/02 crc-payload plain --load send --abort late"
 }
 
 # tiny BEFORE: a Terminate takes the place of Sends of its length, which must not complete with

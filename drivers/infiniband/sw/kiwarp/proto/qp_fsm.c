@@ -27,13 +27,13 @@
  * the buffers of flushed work requests.
  *
  * Only the first fault is reported to the peer (RFC 5040 7.1 rule 4): a second one in
- * TERMINATE is ignored, and a valid Terminate is not answered. On an ABORT in TERMINATE, FINISH
- * makes TCP take the Terminate, unless memory is short or the stream has broken. CLOSE in IDLE
- * is refused: in the verbs, SQD (our CLOSING) is reached from RTS only. A QP can be reset only in
- * IDLE or ERROR; to reset it in another state, abort it first. In ERROR the stream may not have
- * ended yet, so its events are legal there. If there is a stream on which a Terminate can be sent,
- * FAULT is raised before FATAL, and in TERMINATE FATAL changes nothing. Otherwise FATAL ends the
- * QP.
+ * TERMINATE is ignored, and a valid Terminate is not answered. An ABORT comes from the consumer,
+ * or after the time limit of SHUTDOWN. In TERMINATE, FINISH makes TCP take the Terminate then,
+ * unless memory is short or the stream has broken. CLOSE in IDLE is refused: in the verbs, SQD
+ * (our CLOSING) is reached from RTS only. A QP can be reset only in IDLE or ERROR; to reset it in
+ * another state, abort it first. In ERROR the stream may not have ended yet, so its events are
+ * legal there. If there is a stream on which a Terminate can be sent, FAULT is raised before FATAL,
+ * and in TERMINATE FATAL changes nothing. Otherwise FATAL ends the QP.
  */
 #include "qp_fsm.h"
 

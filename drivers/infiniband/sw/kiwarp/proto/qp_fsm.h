@@ -32,8 +32,8 @@ enum kiw_qp_state {
  * enum kiw_qp_event - what happens to a QP
  * @KIW_QPE_CONNECT: the connection manager hands over an established stream
  * @KIW_QPE_CLOSE: the consumer closes in order (modify to SQD)
- * @KIW_QPE_ABORT: the consumer aborts (modify to ERR) or resets the QP, the QP is destroyed, or the
- *	connection manager aborts the connection
+ * @KIW_QPE_ABORT: the consumer aborts (modify to ERR) or resets the QP, the QP is destroyed, the
+ *	connection manager aborts the connection, or an orderly close takes too long
  * @KIW_QPE_RESET: the consumer resets the QP to its initial state
  * @KIW_QPE_FAULT: a fault to report to the peer with a Terminate
  * @KIW_QPE_PEER_TERMINATE: the peer sent a Terminate

@@ -10,8 +10,8 @@
  *
  *   CLEAN        forget the stream, drop posted work requests
  *   SHUTDOWN     start the timer of an orderly close and let the engines finish
- *   FINISH       the QP was aborted in TERMINATE: give TCP the rest of the batch and the Terminate,
- *                unless it has them, even if it has no room
+ *   FINISH       the QP was aborted in TERMINATE, or TCP has had no room for too long: give it the
+ *                rest of the batch and the Terminate, unless it has them
  *   FLUSH        with the socket lock held if there is a socket, so that no engine runs: complete
  *                work as flushed
  *   EVENT_FATAL  raise the consumer's asynchronous event
@@ -40,7 +40,7 @@
 
 #include "qp/qp.h"
 
-/* Time limit for an orderly close; then the QP ends, and an unfinished stream is reset */
+/* Time limit for an orderly close; then the QP is aborted, and an unfinished stream is reset */
 #define QP_CLOSE_MS	5000
 
 /* Interval at which a process's rings are checked in ERROR; doubles up to the maximum */
@@ -334,7 +334,7 @@ static void qp_close_timer(struct work_struct *work)
 {
 	struct kiw_qp *qp = container_of(to_delayed_work(work), struct kiw_qp, close_timer);
 
-	kiw_qp_handle_event(qp, KIW_QPE_LLP_LOST);
+	kiw_qp_handle_event(qp, KIW_QPE_ABORT);
 }
 
 /*

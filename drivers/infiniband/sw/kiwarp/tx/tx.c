@@ -763,9 +763,10 @@ void kiw_tx_run(struct kiw_qp *qp)
  * kiw_tx_finish() - give TCP the rest of the batch and the Terminate
  * @qp: the QP, in ERROR after an abort in TERMINATE
  *
- * Otherwise the peer would not learn the reason if the consumer ends the QP before TCP has room.
- * TCP takes them even if its send buffer is full. That is at most one batch and the Terminate, for
- * at most the time that a closed stream may linger. If memory is short, the Terminate is lost.
+ * Otherwise the peer would not learn the reason if the consumer ends the QP before TCP has room, or
+ * if TCP has none within the time of an orderly close. TCP takes them even if its send buffer is
+ * full. That is at most one batch and the Terminate, for at most the time that a closed stream may
+ * linger. If memory is short, the Terminate is lost.
  *
  * Context: socket lock held, BHs off. Never sleeps.
  */
