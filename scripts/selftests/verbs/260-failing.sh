@@ -177,7 +177,10 @@ t_run "unload" unload_kiwarp
 t_run "leaks" leaks
 
 # Separately, because ib_uverbs loses something then: the nodes of its tree of methods that it was
-# adding when it ran out of memory (kernel-faults.rst). They have the size of all nodes of xarrays.
+# adding when it ran out of memory (kernel-faults.rst). It has no memory for the node below them,
+# so none of them is a leaf: the first octet, the shift, is not 0. Of an xarray that loses an entry,
+# such as those of the driver, a leaf is lost, too.
+NODES='^[^\n]*[(]size 576[)][^\n]*\n[^\n]*\n[^\n]*\n *(0[1-9a-f]|[1-9a-f][0-9a-f]) '
 { load_kiwarp && rdma_up && settings; } || bail "no devices"
 ip -n b link add dummyx type dummy || bail "no dummy"
 t_run "devices" failing 151 link
@@ -185,5 +188,5 @@ ip -n b link del dummyx
 rdma_down
 topo_down
 t_run "unload after devices" unload_kiwarp
-t_run "leaks of devices" leaks '[(]size 576[)]'
+t_run "leaks of devices" leaks "$NODES"
 done_testing
