@@ -47,6 +47,7 @@ judge() {
 		p=0 f=1 s=0
 	fi
 	[ "$f" = 0 ] || { echo "== failed in $name"; failures; } >>"$TMP/failed"
+	grep -a ': not judged: ' "$TMP/log" >>"$TMP/failed"
 	add "$p" "$f" "$s"
 	echo "== $name: $p passed, $f failed, $s skipped, $((SECONDS - start)) s"
 }

@@ -85,7 +85,8 @@ def main():
     if show:
         passed, failed, skipped = 0, 0, len(result)
     elif build != baseline["build"]:
-        print(f"count: not judged: {build} here, the baseline is of {baseline['build']}")
+        print(f"count: not judged: {build} here, the baseline is of {baseline['build']}, and there "
+              "is no history to count it anew")
         passed, failed, skipped = 0, len(baseline["rows"].keys() - result.keys()), len(result)
     elif failed:
         print("count: when that is what it has to cost: scripts/bench/count.sh --renew")

@@ -9,7 +9,8 @@
 # which the counts of the same modules can be read with. Kernels of other releases of Debian, or
 # for other machines, are built for with the compilers of that release (debian.sh).
 #
-# KIW_COVER=1 in the environment: the modules tell which of their code runs (ktest/cover.c).
+# In the environment: KIW_COVER=1: the modules tell which of their code runs (ktest/cover.c).
+# KIW_TREE=DIR: builds the modules of that tree.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -75,6 +76,7 @@ main() {
 	local clone GCOV='' kind=build-${1:-}${KIW_COVER:+-cover}
 	local -a modules
 	load_kernel "${1:-}"
+	KIW_TOP=${KIW_TREE:-$KIW_TOP}
 	case $1 in *-gcov) GCOV=1 ;; esac
 	need_packages rsync build-essential || die "packages missing"
 	clone=$KIW_CACHE/$kind-$(content_key "$K_DIR" "$KIW_TOP")
