@@ -336,6 +336,22 @@ static void read_inv(struct ktest_pair *p)
 	ib_dereg_mr(mr);
 }
 
+/* An RDMA Read whose sink is no region that can be invalidated: its data arrive, and it fails */
+static void read_inv_all(struct ktest_pair *p)
+{
+	struct ktest_end *own = &p->end[1], *peer = &p->end[0];
+	struct ktest_wr *w = &peer->sends[0];
+
+	ktest_expose(own, RIGHTS);
+	get_random_bytes(own->mem, PAGE_SIZE);
+	post_rdma(peer, w, IB_WR_RDMA_READ_WITH_INV, ktest_sge(peer, 50, PAGE_SIZE), own->mr->rkey,
+		  own->mr->iova);
+	ktest_wait(w, IB_WC_MW_BIND_ERR);
+	ktest_expect(p, !memcmp(peer->mem + 50, own->mem, PAGE_SIZE));
+	ktest_wait_qp_event(peer, IB_EVENT_QP_FATAL);
+	ktest_wait_qp_event(own, IB_EVENT_QP_FATAL);
+}
+
 static void send_inv(struct ktest_end *end, struct ktest_wr *w, u32 stag)
 {
 	struct ib_sge sge = ktest_sge(end, 0, 8);
@@ -528,6 +544,7 @@ const struct ktest_case ktest_cases_mem[] = {
 	{ "map-larger", map_larger, SOFT },
 	{ "chain", chain, SOFT },
 	{ "read-inv", read_inv, SOFT },
+	{ "read-inv-all", read_inv_all, SOFT },
 	{ "peer-invalidates", peer_invalidates, SOFT },
 	{ "peer-local-only", peer_local_only, SOFT },
 	{ "peer-wrong-key", peer_wrong_key, SOFT },
