@@ -64,7 +64,8 @@ static int dev_begin(struct kip_dev *dev)
 		return ret;
 	}
 	kip_control_start(dev);
-	netif_tx_start_all_queues(dev->netdev);
+	/* Also sends what was queued since dev_end(), if this is a restart */
+	netif_tx_wake_all_queues(dev->netdev);
 	dev_update_carrier(dev);
 	return 0;
 }
