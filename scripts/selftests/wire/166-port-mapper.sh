@@ -15,6 +15,8 @@
 . "$SELFTESTS/rc-ulp"
 # shellcheck source=scripts/selftests/lib/rc-iwpm
 . "$SELFTESTS/rc-iwpm"
+# shellcheck source=scripts/selftests/lib/rc-ip
+. "$SELFTESTS/rc-ip"
 
 # rping's
 PORT=7174
@@ -200,6 +202,55 @@ elsewhere() {
 
 c_listens() { nsenter --net=/run/netns/c ss -Hltn | grep -q "10.79.0.1:$PORT "; }
 
+# 10.77.0.99, a node that takes datagrams only, and does not exist
+NOBODY=00:00:fc:f3:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:4d:00:63
+
+# hung SETTING VALUE [CMD...]: writes a setting of kip0 while its work item waits for a port mapper
+# that hangs; the kernel does so for 10 seconds. CMD runs while the write waits for the work item. It
+# must not need the RTNL, for which it would wait, too.
+hung() {
+	local status=0 writer
+	pkill -STOP -x iwpmd
+	{ on_a ip link set kip0 up && wait_for 5 asks_mapper &&
+		on_a ip neigh replace "$KB4" dev kip0 nud permanent lladdr "$NOBODY"; } ||
+		{ echo "the mapper is not asked"; status=1; }
+	kip_set a "$1" "$2" &
+	writer=$!
+	wait_for 5 is_waiting $writer || { echo "the setting does not wait"; status=1; }
+	"${@:3}" || status=1
+	is_waiting $writer || { echo "the setting did not wait for long"; status=1; }
+	pkill -CONT -x iwpmd
+	wait $writer || status=1
+	[ "$(kip_get a "$1")" = "$2" ] || { kip_get a "$1"; status=1; }
+	wait_for 15 listens_ip || { kernel_listens a; status=1; }
+	return $status
+}
+
+# kiwarp_ip changes the depth when its work item, which posts receives and tells their number, has
+# stopped. A packet that is sent while the interface restarts leaves afterwards.
+settings_wait() {
+	local status=0 before
+	mappings n n && load_module kiwarp_ip && kip_add a &&
+		on_a sysctl -qw net.ipv6.conf.kip0.disable_ipv6=1 &&
+		on_a ip addr add "$KA4/24" dev kip0 || return 1
+	hung rx_depth 7 has_depth 32 || { echo "depth"; status=1; }
+	on_a ip link set kip0 down || status=1
+	before=$(kip_count a tx_datagrams)
+	hung group 239.77.0.9 sends_one || { echo "group"; status=1; }
+	wait_for 5 has_sent "$before" || { echo "packet: $before"; status=1; }
+	kip_counts a
+	on_a ip link del kip0
+	unload_module kiwarp_ip && return $status
+}
+
+asks_mapper() { cat /proc/[0-9]*/stat 2>/dev/null | grep -q 'kworker[^)]*+kiwarp_ip) D'; }
+# Of a process or of its only child; while it tries to get the RTNL, it does not sleep.
+is_waiting() { cat "/proc/$1/stat" "/proc/$(pgrep -P "$1")/stat" 2>/dev/null | grep -q ') D '; }
+has_depth() { kip_get a rx_depth && [ "$(kip_get a rx_depth)" = "$1" ]; }
+sends_one() { ! on_a ping -q -c 1 -W 0.2 "$KB4"; }
+has_sent() { [ "$(kip_count a tx_datagrams)" -gt "$1" ]; }
+listens_ip() { kernel_listens a | grep -q "$A4:64755\$"; }
+
 is_kiwarp || bail "this is about a policy of kiwarp"
 ulp_up || bail "no two hosts"
 t_run "policy off, no port mapper" as_ever
@@ -213,6 +264,7 @@ t_run "all addresses" any_address
 t_run "IPv6" version6
 t_run "the policy changes while there are connections" changes
 is_pair || t_run "a device in another namespace keeps its ports" elsewhere
+is_pair || t_run "settings of kiwarp_ip, with a port mapper that hangs" settings_wait
 t_run "the port mapper ends" mapper_down
 t_run "policy on, after the port mapper" wanted_in_vain
 ulp_down
