@@ -148,7 +148,7 @@ guest_dir() {
 	cp "$KIW_VM"/guest/* "$in"
 	cp -r "$KIW_TOP/scripts/selftests" "$KIW_TOP/scripts/peer" "$KIW_TOP/scripts/pyverbs" \
 		"$KIW_TOP/scripts/fuzz" \
-		"$KIW_TOP/Documentation/counters.rst" "$KIW_TOP/packaging" "$in"
+		"$KIW_TOP"/Documentation/{counters,security}.rst "$KIW_TOP/packaging" "$in"
 	cp -r "$V_DIR" "$in/verbs"
 	[ -z "$G_JOB" ] || cp -r "$G_JOB/." "$in/job"
 	[ "${#G_MODULES[@]}" = 0 ] || pack_extra_modules "$in/modules.tar" "${G_MODULES[@]}"
