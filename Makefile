@@ -93,9 +93,10 @@ dist:
 deb:
 	scripts/release/deb.sh
 
-# What takes too long for "make check": packages installed, used and purged in guests
+# What takes too long for "make check": packages installed, used and purged in guests.
+# DEBIAN=bookworm, PARTS="packages units", CASES=REGEX are a part of it.
 check-release:
-	scripts/release/check.sh
+	scripts/release/check.sh $(if $(DEBIAN),--debian $(DEBIAN)) $(if $(CASES),--cases '$(CASES)') $(PARTS)
 
 # The documents as HTML, in docs-out/
 docs:

@@ -10,11 +10,13 @@
 #   units     these hosts after a reboot into a kernel of that Debian: kiwarp@.service, and NFS over
 #             RDMA in /etc/fstab
 #
-# check.sh [--debian NAME] [--units KERNEL] [PART...]: these parts (all), in guests with Debian NAME
-# only (bookworm, trixie), the last part on KERNEL: 6.1, 6.12, 7.3, or uml for those who change the
-# unit: it boots in seconds, and gets its modules from build.sh.
+# check.sh [--debian NAME] [--units KERNEL] [--cases REGEX] [PART...]: these parts (all), in guests
+# with Debian NAME only (bookworm, trixie), the last part on KERNEL: 6.1, 6.12, 7.3, or uml for those
+# who change the unit: it boots in seconds, and gets its modules from build.sh. With --cases, only the
+# cases whose names match, and those that they need.
 # Needs root for the guests' root file system, like all guests. KIW_RELEASE_OUT: a directory that keeps
-# what the guests left.
+# what the guests left. With it, "units" needs no "packages" before it: it takes the host that an
+# earlier run has left there.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -28,12 +30,17 @@ RELEASES=(bookworm trixie)
 declare -A LINES=([bookworm]="6.1 6.12" [trixie]="6.12 7.3")
 declare -A BOOTED=([bookworm]=6.1 [trixie]=7.3)
 KERNEL=
+CASES=
 WORK=
+OUT=
 PASSED=0
 FAILED=0
 
-# case_of NAME CMD...: runs CMD as one test
-case_of() {
+# case_of NAME CMD...: runs CMD as one test, if it is one of CASES
+case_of() { ! [[ $1 =~ $CASES ]] || step_of "$@"; }
+
+# step_of NAME CMD...: the same, of a case that others need
+step_of() {
 	local name=$1
 	shift
 	if "$@" >"$WORK/case.log" 2>&1; then
@@ -116,7 +123,7 @@ signed() {
 
 sources() {
 	need_packages git rpm makepkg libarchive-tools fakeroot openssl || die "packages missing"
-	case_of "a tarball is the same twice" same_twice
+	step_of "a tarball is the same twice" same_twice
 	case_of "RPM packages of the tarball" rpms
 	case_of "Arch package of the tarball" arch_package
 	case_of "make sign" signed
@@ -131,7 +138,7 @@ root_of() { case $1 in bookworm) echo host ;; *) echo "host-$1" ;; esac; }
 
 # guest DEBIAN PART KERNEL [OPTIONS...]: its KTAP, counted
 guest() {
-	local name=$1-$2 root part=$2 kernel=$3 slow=1 out=${KIW_RELEASE_OUT:-$WORK}/$1-$2 start=$SECONDS p f
+	local name=$1-$2 root part=$2 kernel=$3 slow=1 out=$OUT/$1-$2 start=$SECONDS p f
 	root=$(root_of "$1")
 	shift 3
 	case $kernel in uml) ;; *) slow=3 ;; esac
@@ -140,7 +147,8 @@ guest() {
 	cp "$KIW_TOP/Documentation/tracing.rst" "$WORK/$name"
 	rm -rf "$out"
 	KIW_ROOT=$root "$KIW_VM/run.sh" --kernel "$kernel" --mem 3072 --timeout $((2400 * slow)) \
-		--job "$WORK/$name" --env KIW_INIT=systemd --env "KIW_SLOW=$slow" --out "$out" "$@" \
+		--job "$WORK/$name" --env KIW_INIT=systemd --env "KIW_SLOW=$slow" \
+		--env "CASES=$CASES" --out "$out" "$@" \
 		-- bash /host/job/installed "$part" 2>&1 | tee "$WORK/$name.log"
 	p=$(grep -c -a '^ok ' "$WORK/$name.log")
 	f=$(grep -c -a '^not ok ' "$WORK/$name.log")
@@ -148,7 +156,6 @@ guest() {
 	grep -q -a '^1\.\.[1-9]' "$WORK/$name.log" || f=$((f + 1))
 	PASSED=$((PASSED + p)) FAILED=$((FAILED + f))
 	echo "# $name: $((SECONDS - start)) s"
-	OUT=$out
 }
 
 # headers_of DEBIAN LINE DIR: those of the newest kernel of a line go to DIR
@@ -162,27 +169,28 @@ headers_of() {
 
 packages() {
 	local debian line dir
-	case_of "make deb, and lintian" "$HERE/deb.sh" "$WORK/debs"
+	step_of "make deb, and lintian" "$HERE/deb.sh" "$WORK/debs"
 	[ "$FAILED" = 0 ] || return
 	for debian in "${RELEASES[@]}"; do
 		dir=$WORK/$debian-packages
-		mkdir -p "$dir" "$WORK/$debian-units"
+		mkdir -p "$dir"
 		cp "$WORK"/debs/*.deb "$dir"
 		for line in ${LINES[$debian]}; do
 			headers_of "$debian" "$line" "$dir" || die "no headers of $line in $debian"
 		done
 		guest "$debian" packages uml
 		rm -rf "$dir"
-		mv "$OUT/state.tar" "$WORK/$debian-units"
 	done
 }
 
 units() {
-	local debian kernel mods options=()
+	local debian kernel state mods options=()
 	for debian in "${RELEASES[@]}"; do
 		kernel=${KERNEL:-${BOOTED[$debian]}}
-		[ -f "$WORK/$debian-units/state.tar" ] ||
-			die "the units need the host that 'packages' leaves"
+		state=$OUT/$debian-packages/state.tar
+		[ -f "$state" ] || die "the units need the host that 'packages' leaves"
+		mkdir -p "$WORK/$debian-units"
+		cp "$state" "$WORK/$debian-units"
 		if [ "$kernel" = uml ]; then
 			mods=$("$KIW_VM/build.sh" uml) || die "no modules"
 			options=(--modules "$mods")
@@ -197,14 +205,17 @@ main() {
 		case $1 in
 		--units) KERNEL=${2:?}; shift ;;
 		--debian) RELEASES=("${2:?}"); shift ;;
+		--cases) CASES=${2?}; shift ;;
 		sources | packages | units) break ;;
-		*) die "usage: check.sh [--debian NAME] [--units KERNEL] [sources|packages|units]..." ;;
+		*) die "usage: check.sh [--debian NAME] [--units KERNEL] [--cases REGEX] [PART...]" ;;
 		esac
 		shift
 	done
 	[ $# -gt 0 ] || set -- sources packages units
 	WORK=$(mktemp -d "${TMPDIR:-/tmp}/kiwarp-release.XXXXXX")
 	trap 'rm -rf "$WORK"' EXIT
+	OUT=${KIW_RELEASE_OUT:-$WORK/out}
+	mkdir -p "$OUT"
 	for part in "$@"; do
 		echo "== $part"
 		"$part"
