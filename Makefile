@@ -83,7 +83,7 @@ install-tools:
 	install -D -m 0644 -t $(DESTDIR)$(UNIT_DIR) packaging/systemd/kiwarp@.service
 	install -D -m 0644 -t $(DESTDIR)/usr/share/man/man7 man/kiwarp.7 man/kiwarp_ip.7
 	install -D -m 0644 -t $(DESTDIR)/usr/share/doc/$(DOC_NAME)/samples packaging/samples/*.conf \
-		packaging/samples/*.py
+		packaging/samples/*.py packaging/samples/*.yaml
 	install -d $(DESTDIR)/etc/kiwarp
 
 # Tarball and sums, and the packages, in dist/

@@ -4,7 +4,7 @@
 # make check-release: tests the packages as users install them; too long for "make check".
 #
 #   sources   a tarball is the same twice; the RPM spec and the PKGBUILD make packages of it;
-#             the documents can be rendered
+#             the documents can be rendered; kubectl reads the sample for Kubernetes
 #   packages  in guests with Debian 12 and 13 and systemd: apt installs the Debian packages, DKMS
 #             builds for two kernels of that Debian, skips other kernels; purge leaves nothing
 #   units     these hosts after a reboot into a kernel of that Debian: kiwarp@.service, and NFS over
@@ -121,6 +121,13 @@ signed() {
 		[ "$(modinfo -F signer "$dir/drivers/infiniband/sw/kiwarp/kiwarp.ko")" = 'kiwarp test' ]
 }
 
+# Debian has an old kubectl. A newer one that is there serves as well.
+kubernetes() {
+	command -v kubectl || need_packages kubernetes-client || return 1
+	kubectl version --client
+	"$HERE/kubernetes.py" "$KIW_TOP/packaging/samples/kubernetes.yaml"
+}
+
 sources() {
 	need_packages git rpm makepkg libarchive-tools fakeroot openssl || die "packages missing"
 	step_of "a tarball is the same twice" same_twice
@@ -128,6 +135,7 @@ sources() {
 	case_of "Arch package of the tarball" arch_package
 	case_of "make sign" signed
 	case_of "make install, make uninstall" installed_and_removed
+	case_of "Kubernetes knows the fields of the sample" kubernetes
 	case_of "make docs" "$KIW_TOP/scripts/docs/build.sh" "$WORK/docs"
 }
 

@@ -57,11 +57,11 @@ contained() {
 		grep -q -E "^ *0 +$USER_ID +1\$" "$T_DIR/found"
 }
 
-# A server in the container, a client on the other host, and the other way round
+# serves COMMAND COUNT: a server in the container, a client on the other host
 serves() {
 	local status=0
-	spawn_inside server a "exec timeout 60 rping -s -a $A4 -C 5 -V" && wait_listen a 7174 || status=1
-	on_b timeout 60 rping -c -a "$A4" -C 5 -V >"$T_DIR/client.log" 2>&1
+	spawn_inside server a "$1" && wait_listen a 7174 || status=1
+	on_b timeout 60 rping -c -a "$A4" -C "$2" -V >"$T_DIR/client.log" 2>&1
 	rping_ended $? "$T_DIR/client.log" || { cat "$T_DIR/client.log"; status=1; }
 	spawn_wait server 20 || { spawn_log server; status=1; }
 	return $status
@@ -75,6 +75,7 @@ spawn_inside() {
 	echo $! >"$T_DIR/$name.pid"
 }
 
+# The other way round
 connects() {
 	local status=0
 	spawn server b timeout 60 rping -s -a "$B4" -C 5 -V && wait_listen b 7174 || return 1
@@ -122,11 +123,25 @@ not_given() {
 	return $status
 }
 
+# by_plugin: as Kubernetes does: the plugin of the sample offers the files of each device on the host, a
+# pod asks for one, and its command runs with these files
+by_plugin() {
+	local sample=/host/packaging/samples/kubernetes.yaml uverbs resource count files asked wanted command
+	uverbs=$(uverbs_of "$DEV_A")
+	python3 "$SELFTESTS/device_plugin.py" $sample >"$T_DIR/offers" && cat "$T_DIR/offers" || return 1
+	[ "$(grep -c '^offer ' "$T_DIR/offers")" = 2 ] || return 1
+	read -r _ resource count files < <(grep "/$uverbs " "$T_DIR/offers")
+	read -r _ asked wanted command < <(grep '^pod ' "$T_DIR/offers")
+	[ "$asked" = "$resource" ] && [ "$wanted" -le "$count" ] &&
+		[ "$files" = "rw:/dev/infiniband/$uverbs rw:/dev/infiniband/rdma_cm" ] || return 1
+	root ${files//rw:\/dev\//} && serves "exec timeout 60 ${command/192.0.2.2/$A4} -V" 10
+}
+
 { load_kiwarp && topo_up && rdma_up; } || bail "no two hosts"
 chmod 666 /dev/infiniband/rdma_cm /dev/infiniband/uverbs*
 root $(needed "$DEV_A") || bail "no container"
 t_run "the container has no other files" contained
-t_run "a server in the container" serves
+t_run "a server in the container" serves "exec timeout 60 rping -s -a $A4 -C 5 -V" 5
 t_run "a client in the container" connects
 t_run "no other device" no_other_device
 t_run "the limit of locked memory" memlock
@@ -134,6 +149,7 @@ t_run "root of the container is no administrator" no_administrator
 t_run "without rdma_cm" without "infiniband/$(uverbs_of "$DEV_A")" 'rdma_cm|event channel'
 t_run "without uverbs" without infiniband/rdma_cm 'No RDMA devices'
 t_run "no permission for the files" not_given
+t_run "what the device plugin for Kubernetes offers" by_plugin
 t_run "nothing is left" nothing_left "$DEV_A" "$DEV_B"
 rdma_down
 topo_down
