@@ -95,9 +95,11 @@ def commands(path, text):
 def is_where(tree, where):
     if where in ("a", "both", "server", "no"):
         return True
-    if where.startswith("release, "):
-        case = f'"{where.removeprefix("release, ")}"'
-        return any(case in tree.text(path) for path in RELEASE)
+    for kind, call in (("release", r"documented {}(?!\w)"), ("same", r"\b(?:case_of|t_run) {}")):
+        if where.startswith(kind + ", "):
+            label = where.removeprefix(kind + ", ")
+            called = call.format(f'(?:"{re.escape(label)}"|{re.escape(label)})')
+            return any(re.search(called, tree.text(path)) for path in RELEASE)
     return any(re.fullmatch(re.escape(TESTS) + r"\w+/" + re.escape(where) + r"\.sh", path)
                for path in tree.files)
 

@@ -25,6 +25,9 @@ set -u
 . "$KIW_VM/debian.sh"
 
 HERE=$KIW_TOP/scripts/release
+# shellcheck source=scripts/release/documented
+. "$HERE/documented"
+COMMANDS=$KIW_TOP/scripts/selftests/commands
 RELEASES=(bookworm trixie)
 # Of each: two lines of kernels, of which the second comes later, and the kernel of the units
 declare -A LINES=([bookworm]="6.1 6.12" [trixie]="6.12 7.3")
@@ -43,7 +46,7 @@ case_of() { ! [[ $1 =~ $CASES ]] || step_of "$@"; }
 step_of() {
 	local name=$1
 	shift
-	if "$@" >"$WORK/case.log" 2>&1; then
+	if (cd "$KIW_TOP" && "$@") >"$WORK/case.log" 2>&1; then
 		echo "ok - $name"
 		PASSED=$((PASSED + 1))
 	else
@@ -55,28 +58,37 @@ step_of() {
 
 # --- sources --------------------------------------------------------------------------
 
+# As users have the sources: the last commit, and nothing that was built
+clone() { git clone -q "$KIW_TOP" "$WORK/clone"; }
+
 same_twice() {
-	"$HERE/dist.sh" "$WORK/dist" && sleep 1 && (umask 077 && "$HERE/dist.sh" "$WORK/again") &&
-		cmp "$WORK"/dist/*.tar.gz "$WORK"/again/*.tar.gz &&
-		(cd "$WORK/dist" && sha256sum -c SHA256SUMS)
+	clone && (cd "$WORK/clone" && documented "make dist") && sleep 1 && (umask 077 && "$HERE/dist.sh" "$WORK/again") &&
+		cmp "$WORK"/clone/dist/*.tar.gz "$WORK"/again/*.tar.gz &&
+		(cd "$WORK/clone/dist" && sha256sum -c SHA256SUMS)
 }
 
 rpms() {
+	local DOCUMENTED_SHELL="rpmbuild() { command rpmbuild --nodeps --define '_topdir $WORK/rpm' \"\$@\"; }"
 	rpmspec -P "$KIW_TOP/packaging/rpm/kiwarp.spec" >"$WORK/spec" &&
-		rpmbuild -tb --nodeps --define "_topdir $WORK/rpm" "$WORK"/dist/*.tar.gz || return 1
+		(cd "$WORK/clone" && documented "rpmbuild") || return 1
 	rpm -qpl "$WORK"/rpm/RPMS/noarch/*.rpm | sort >"$WORK/rpm.files"
 	grep -q '^/usr/src/kiwarp-.*/dkms.conf$' "$WORK/rpm.files" &&
 		grep -q '/kiwarp@.service$' "$WORK/rpm.files" && ! grep -E '/k(test|unit)/' "$WORK/rpm.files"
 }
 
-# makepkg asks pacman about dependencies, and refuses to run as root.
+# makepkg asks pacman about dependencies and has it install the package, and refuses to run as root.
 arch_package() {
 	local dir=$WORK/arch
-	mkdir -p "$dir" && cp "$KIW_TOP/packaging/arch/PKGBUILD" "$WORK"/dist/*.tar.gz "$dir" &&
-		chmod 755 "$WORK" && chown -R nobody "$dir" || return 1
-	as_root runuser -u nobody -- env "HOME=$dir" PACMAN=true \
-		bash -c "cd '$dir' && makepkg -d" || return 1
-	bsdtar -tf "$dir"/*.pkg.tar* | grep -q '^usr/src/kiwarp-.*/dkms.conf$'
+	mkdir -p "$dir/bin" && cp "$KIW_TOP/packaging/arch/PKGBUILD" "$WORK"/clone/dist/*.tar.gz "$dir" &&
+		cp "$HERE/documented" "$COMMANDS" "$dir" && chmod 755 "$WORK" || return 1
+	printf '#!/bin/sh\nexec "$@"\n' >"$dir/bin/sudo"
+	printf '#!/bin/sh\necho "$@" >>%s/pacman.log\n' "$dir" >"$dir/bin/pacman"
+	chmod 755 "$dir"/bin/* && chown -R nobody "$dir" || return 1
+	as_root runuser -u nobody -- env "HOME=$dir" "PATH=$dir/bin:$PATH" bash -c "cd '$dir' &&
+		COMMANDS=commands && . ./documented && DOCUMENTED_SHELL='makepkg() { command makepkg -d \"\$@\"; }' &&
+		documented makepkg" || return 1
+	grep -E '^-U .*/kiwarp-dkms-.*\.pkg\.tar' "$dir/pacman.log" &&
+		bsdtar -tf "$dir"/*.pkg.tar* | grep -q '^usr/src/kiwarp-.*/dkms.conf$'
 }
 
 # built DIR: makes DIR look like a tree in which "make" has built the modules for 6.1; sets HEADERS
@@ -100,25 +112,23 @@ modules_in() {
 # installed.
 installed_and_removed() {
 	local HEADERS dir=$WORK/install root=$WORK/root
-	local -a how
-	built "$dir" || return 1
-	how=(make -C "$dir" "KERNELDIR=$HEADERS" "INSTALL_MOD_PATH=$root")
-	"${how[@]}" install && modules_in "$root" && [ "$(modules_in "$root" | wc -l)" = 4 ] &&
+	built "$dir" && cd "$dir" || return 1
+	export "KERNELDIR=$HEADERS" "INSTALL_MOD_PATH=$root"
+	documented "make install" && modules_in "$root" && [ "$(modules_in "$root" | wc -l)" = 4 ] &&
 		[ "$(modules_in "$root" | grep -c '/updates/kiwarp')" = 2 ] || return 1
-	"${how[@]}" uninstall && [ -z "$(modules_in "$root")" ] || return 1
+	documented "make uninstall" && [ -z "$(modules_in "$root")" ] || return 1
 	mkdir -p "$dir/other/include/generated" && : >"$dir/other/Makefile" &&
 		echo '#define UTS_RELEASE "6.1.0-other"' >"$dir/other/include/generated/utsrelease.h" || return 1
-	! "${how[@]}" "KERNELDIR=$dir/other" install && [ ! -e "$root/lib/modules/6.1.0-other" ]
+	! make "KERNELDIR=$dir/other" install && [ ! -e "$root/lib/modules/6.1.0-other" ]
 }
 
 # Makes a key, signs the module with it by "make sign", and checks the signature
 signed() {
 	local HEADERS dir=$WORK/sign
-	built "$dir" || return 1
-	openssl req -new -x509 -newkey rsa:2048 -nodes -days 2 -subj '/CN=kiwarp test/' \
-		-outform DER -keyout "$dir/key" -out "$dir/cert" &&
-		make -C "$dir" sign "KERNELDIR=$HEADERS" "SIGN_KEY=$dir/key" "SIGN_CERT=$dir/cert" &&
-		[ "$(modinfo -F signer "$dir/drivers/infiniband/sw/kiwarp/kiwarp.ko")" = 'kiwarp test' ]
+	built "$dir" && cd "$dir" || return 1
+	export "KERNELDIR=$HEADERS"
+	documented "a key of one's own" &&
+		[ "$(modinfo -F signer drivers/infiniband/sw/kiwarp/kiwarp.ko)" = 'kiwarp modules' ]
 }
 
 # Debian has an old kubectl. A newer one that is there serves as well.
@@ -135,6 +145,7 @@ sources() {
 	case_of "Arch package of the tarball" arch_package
 	case_of "make sign" signed
 	case_of "make install, make uninstall" installed_and_removed
+	case_of "make help" documented "make help"
 	case_of "Kubernetes knows the fields of the sample" kubernetes
 	case_of "make docs" "$KIW_TOP/scripts/docs/build.sh" "$WORK/docs"
 }
@@ -150,7 +161,7 @@ guest() {
 	root=$(root_of "$1")
 	shift 3
 	case $kernel in uml) ;; *) slow=3 ;; esac
-	cp "$HERE/installed" "$WORK/$name"
+	cp "$HERE/installed" "$HERE/documented" "$WORK/$name"
 	cat "$KIW_TOP/VERSION" >"$WORK/$name/version"
 	cp "$KIW_TOP/Documentation/tracing.rst" "$WORK/$name"
 	rm -rf "$out"
@@ -175,14 +186,19 @@ headers_of() {
 	cp -r "$dir" "$3/headers-$release"
 }
 
+debs() {
+	[ -d "$WORK/clone" ] || clone || return 1
+	cd "$WORK/clone" && documented "make deb" && documented "make dist"
+}
+
 packages() {
 	local debian line dir
-	step_of "make deb, and lintian" "$HERE/deb.sh" "$WORK/debs"
+	step_of "make deb, and lintian" debs
 	[ "$FAILED" = 0 ] || return
 	for debian in "${RELEASES[@]}"; do
 		dir=$WORK/$debian-packages
 		mkdir -p "$dir"
-		cp "$WORK"/debs/*.deb "$dir"
+		cp -r "$WORK/clone/dist" "$dir"
 		for line in ${LINES[$debian]}; do
 			headers_of "$debian" "$line" "$dir" || die "no headers of $line in $debian"
 		done
