@@ -14,12 +14,12 @@ import source
 TABLE = "scripts/selftests/commands"
 TESTS = "scripts/selftests/"
 RELEASE = ["scripts/release/check.sh", "scripts/release/installed"]
-DOCUMENTS = ["README.md", "Documentation/operations.rst", "man/kiwarp.7"]
+DOCUMENTS = ["README.md", "Documentation/operations.rst", "man/kiwarp.7", "man/kiwarp_ip.7"]
 
 PROGRAMS = {
     "apt", "cat", "dkms", "dmesg", "echo", "grep", "ibv_devices", "ibv_devinfo", "ib_write_bw", "ip",
-    "make", "makepkg", "modinfo", "modprobe", "mokutil", "openssl", "perf", "ping", "printf", "rdma",
-    "reboot", "rpmbuild", "rping", "ss", "systemctl", "sudo", "ulimit",
+    "make", "makepkg", "man", "modinfo", "modprobe", "mokutil", "openssl", "perf", "ping", "printf",
+    "rdma", "reboot", "rpmbuild", "rping", "ss", "systemctl", "sudo", "ulimit", "uname",
     "/usr/lib/kiwarp/kiwarp-link",
 }
 # Programs that are commands without a second word, too

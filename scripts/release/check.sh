@@ -131,6 +131,18 @@ signed() {
 		[ "$(modinfo -F signer drivers/infiniband/sw/kiwarp/kiwarp.ko)" = 'kiwarp modules' ]
 }
 
+# Installed below another root; groff has nothing to say about them
+manuals() {
+	local DOCUMENTED_SHELL='man() { command man --warnings -P cat "$@"; }' root=$WORK/tools page
+	need_packages man-db groff-base && make install-tools "DESTDIR=$root" || return 1
+	export "MANPATH=$root/usr/share/man" MANWIDTH=100
+	for page in kiwarp kiwarp_ip; do
+		DOCUMENTED_SED="s/kiwarp\$/$page/"
+		documented "man" >"$WORK/$page.txt" 2>"$WORK/man.err" && cat "$WORK/man.err" &&
+			grep -q '^SYNOPSIS' "$WORK/$page.txt" && [ ! -s "$WORK/man.err" ] || return 1
+	done
+}
+
 # Debian has an old kubectl. A newer one that is there serves as well.
 kubernetes() {
 	command -v kubectl || need_packages kubernetes-client || return 1
@@ -146,6 +158,7 @@ sources() {
 	case_of "make sign" signed
 	case_of "make install, make uninstall" installed_and_removed
 	case_of "make help" documented "make help"
+	case_of "man kiwarp" manuals
 	case_of "Kubernetes knows the fields of the sample" kubernetes
 	case_of "make docs" "$KIW_TOP/scripts/docs/build.sh" "$WORK/docs"
 }

@@ -26,11 +26,19 @@ prepare() {
 
 # command_of LINE: without the prompt, with names in place of what a user would fill in
 command_of() {
-	printf '%s\n' "$1" | sed -E 's/^(server|client)\$ //; s/\<NAME\>/kiw0/; s/\<INTERFACE\>/eth0/'
+	printf '%s\n' "$1" | sed -E 's/^(server|client)\$ //; /kiwarp_ip/s/\<NAME\>/kip0/
+		s/\<NAME\>/kiw0/; s/\<INTERFACE\>/eth0/'
 }
 
+# before a|b LINE: a document that adds an IP interface begins without one
+before() {
+	case $2 in *"ip link add "*) ! ip_of "$1" || on "$1" ip link del kip0 ;; esac
+}
+
+ip_of() { on "$1" ip link show kip0 >/dev/null 2>&1; }
+
 # run_on a|b LINE
-run_on() { on "$1" timeout 60 bash -c "$SHELL_OF_USER"$'\n'"$(command_of "$2")"; }
+run_on() { before "$@" && on "$1" timeout 60 bash -c "$SHELL_OF_USER"$'\n'"$(command_of "$2")"; }
 
 b_listens() {
 	local port
