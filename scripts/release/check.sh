@@ -178,7 +178,7 @@ guest() {
 	cat "$KIW_TOP/VERSION" >"$WORK/$name/version"
 	cp "$KIW_TOP/Documentation/tracing.rst" "$WORK/$name"
 	rm -rf "$out"
-	KIW_ROOT=$root "$KIW_VM/run.sh" --kernel "$kernel" --mem 3072 --timeout $((2400 * slow)) \
+	KIW_ROOT=$root "$KIW_VM/run.sh" --kernel "$kernel" --mem 3072 --timeout 7200 \
 		--job "$WORK/$name" --env KIW_INIT=systemd --env "KIW_SLOW=$slow" \
 		--env "CASES=$CASES" --out "$out" "$@" \
 		-- bash /host/job/installed "$part" 2>&1 | tee "$WORK/$name.log"
