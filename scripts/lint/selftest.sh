@@ -461,22 +461,33 @@ passes() {
 
 # tested LINE... - of the table of commands; the documents have one command
 tested() {
-	mkdir -p "$work/tree"/{Documentation,man,scripts/selftests/group}
+	mkdir -p "$work/tree"/{Documentation,man,scripts/{release,selftests/group}}
 	add_to README.md "<!-- $licence -->" '' "    rdma link show"
 	add_to Documentation/operations.rst ".. $licence"
 	add_to man/kiwarp.7 ".\\\" $licence"
+	add_to man/kiwarp_ip.7 ".\\\" $licence"
+	add_to scripts/release/check.sh "# $licence" 'case_of "a case" documented "links"'
+	add_to scripts/release/installed "# $licence"
 	add_to scripts/selftests/group/100-one.sh "# $licence"
 	add_to scripts/selftests/commands "# $licence" "$@"
 }
 
 tested "100-one: rdma link show"
 passes "commands of" "one that has its test"
+tested "release, links: rdma link show"
+passes "commands of" "one that a release's case runs"
+tested "same, a case: rdma link show"
+passes "commands of" "one that a release's case resembles"
 tested
 bad "commands of" "README.md:1: not in .*commands: rdma link show" "one that is not in the table"
 tested "a: rdma link show" "a: rdma link gone"
 bad "commands of" "commands:3: in no document: rdma link gone" "one that is in no document"
 tested "101-gone: rdma link show"
 bad "commands of" "commands:2: there is no 101-gone" "one whose test is gone"
+tested "release, a case: rdma link show"
+bad "commands of" "commands:2: there is no release, a case" "one that no release's case runs"
+tested "same, links: rdma link show"
+bad "commands of" "commands:2: there is no same, links" "one that no release's case resembles"
 tested "a: rdma link show" "no: rdma link show"
 bad "commands of" "commands:3: twice: rdma link show" "one that is there twice"
 
