@@ -32,6 +32,8 @@
 	X(TX_BYTES,		"tx_bytes") \
 	X(TX_FPDUS,		"tx_fpdus") \
 	X(TX_BATCHES,		"tx_batches") \
+	X(TX_LENT_BYTES,	"tx_lent_bytes") \
+	X(TX_LENT_COPIED,	"tx_lent_copied") \
 	X(DOORBELLS_LATE,	"doorbells_late") \
 	X(TX_BLOCKED,		"tx_blocked") \
 	X(RUN_YIELDS,		"run_yields") \

@@ -14,8 +14,15 @@
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
 
 #include "compat/verbs.h"
+
+/* How long a deregistration waits for lent pages before it revokes them */
+#define UMEM_RETURN_MS	200
+
+/* Lent pages of some memory were returned. */
+static DECLARE_WAIT_QUEUE_HEAD(umem_returned);
 
 static void umem_list_pages(struct kiw_umem *umem)
 {
@@ -62,6 +69,8 @@ struct kiw_umem *kiw_umem_pin(struct ib_device *ibdev, u64 start, u64 length, in
 	}
 	umem->ib = ib;
 	refcount_set(&umem->users, 1);
+	spin_lock_init(&umem->lock);
+	INIT_LIST_HEAD(&umem->leases);
 	umem->first_offset = ib_umem_offset(ib);
 	umem->num_pages = num;
 	umem_list_pages(umem);
@@ -82,9 +91,70 @@ struct kiw_umem *kiw_umem_share(struct kiw_umem *umem)
 }
 
 /**
+ * kiw_umem_lend() - note that pages are lent
+ * @umem: the memory
+ * @lease: to add; its @revoke has been set
+ *
+ * Context: any, inside the section of the MR table in which the region was found.
+ */
+void kiw_umem_lend(struct kiw_umem *umem, struct kiw_lease *lease)
+{
+	unsigned long flags;
+
+	lease->umem = umem;
+	spin_lock_irqsave(&umem->lock, flags);
+	list_add_tail(&lease->link, &umem->leases);
+	spin_unlock_irqrestore(&umem->lock, flags);
+}
+
+/**
+ * kiw_umem_return() - note that lent pages are not used any more
+ * @lease: from kiw_umem_lend()
+ *
+ * Context: any. The memory may be unpinned before this returns.
+ */
+void kiw_umem_return(struct kiw_lease *lease)
+{
+	struct kiw_umem *umem = lease->umem;
+	unsigned long flags;
+
+	spin_lock_irqsave(&umem->lock, flags);
+	list_del(&lease->link);
+	spin_unlock_irqrestore(&umem->lock, flags);
+	/* Not in @umem, which a waiter may have freed by now */
+	wake_up_all(&umem_returned);
+}
+
+/* Under the lock: whoever returned the last lease has finished with @umem. */
+static bool umem_is_returned(struct kiw_umem *umem)
+{
+	unsigned long flags;
+	bool is_empty;
+
+	spin_lock_irqsave(&umem->lock, flags);
+	is_empty = list_empty(&umem->leases);
+	spin_unlock_irqrestore(&umem->lock, flags);
+	return is_empty;
+}
+
+static void umem_revoke(struct kiw_umem *umem)
+{
+	struct kiw_lease *lease;
+	unsigned long flags;
+
+	spin_lock_irqsave(&umem->lock, flags);
+	list_for_each_entry(lease, &umem->leases, link)
+		lease->revoke(lease);
+	spin_unlock_irqrestore(&umem->lock, flags);
+}
+
+/**
  * kiw_umem_unpin() - drop a reference to pinned memory, unpin it with the last one
  * @umem: from kiw_umem_pin() or kiw_umem_share(); the caller no longer copies to or from it;
  *	NULL is fine
+ *
+ * Nobody can borrow pages any more. If some are lent, gives the borrower a moment, as it may be
+ * about to return them, and then revokes them.
  *
  * Context: process, may sleep.
  */
@@ -92,6 +162,11 @@ void kiw_umem_unpin(struct kiw_umem *umem)
 {
 	if (!umem || !refcount_dec_and_test(&umem->users))
 		return;
+	if (!wait_event_timeout(umem_returned, umem_is_returned(umem),
+				msecs_to_jiffies(UMEM_RETURN_MS))) {
+		umem_revoke(umem);
+		wait_event(umem_returned, umem_is_returned(umem));
+	}
 	ib_umem_release(umem->ib);
 	kvfree(umem);
 }
@@ -144,4 +219,21 @@ void kiw_umem_copy_from(const struct kiw_umem *umem, u64 offset, void *dst, u32 
 		n = umem_in_page(pos, len);
 		memcpy_from_page(dst, umem->pages[pos >> PAGE_SHIFT], offset_in_page(pos), n);
 	}
+}
+
+/**
+ * kiw_umem_page() - get the page of a byte
+ * @umem: the memory
+ * @offset: bytes from the start of the region; checked by the caller
+ * @in_page: set to the offset of the byte in the page
+ *
+ * Context: any.
+ * Return: the page.
+ */
+struct page *kiw_umem_page(const struct kiw_umem *umem, u64 offset, u32 *in_page)
+{
+	u64 pos = umem->first_offset + offset;
+
+	*in_page = offset_in_page(pos);
+	return umem->pages[pos >> PAGE_SHIFT];
 }

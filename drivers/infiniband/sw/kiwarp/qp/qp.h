@@ -20,6 +20,7 @@
 
 #include "caller.h"
 #include "mem/mr.h"
+#include "policy.h"
 #include "proto/large.h"
 #include "proto/qp_fsm.h"
 #include "queue/cq.h"
@@ -60,6 +61,7 @@ struct kiw_conn_ops {
  * @expect_rtr: the peer's first FPDU may be an empty Send as RTR, which the consumer does not
  *	see (responder)
  * @fpdus: the policy about large FPDUs
+ * @zero_copy: the policy about lending pages to TCP
  * @ops: the connection's callbacks
  * @conn: passed to @ops
  */
@@ -76,6 +78,7 @@ struct kiw_conn_params {
 	u8 rtr;
 	bool expect_rtr;
 	enum kiw_fpdus fpdus;
+	enum kiw_zero_copy zero_copy;
 	const struct kiw_conn_ops *ops;
 	void *conn;
 };
@@ -104,9 +107,10 @@ struct kiw_conn_params {
  * @sig_all: every send WR is signaled
  * @idle_state: RESET, INIT or RTR; all three are %KIW_QPS_IDLE and differ only for the consumer
  * @access: enum ib_access_flags of the QP, which limit what the peer may access
- * @lock: protects @state and @todo; irq-safe; may be taken under the socket lock
+ * @lock: protects @state, @todo and @num_loans; irq-safe; may be taken under the socket lock
  * @state: &enum kiw_qp_state
  * @todo: %KIW_QPA_ and %KIW_QP_TODO_ bits for @work to execute
+ * @num_loans: loans of pages to TCP that are not over
  * @work: executes @todo, flushes, reports; process context; never runs concurrently with itself
  * @again: queues @work again after a delay, because memory was short or to look for receives
  *	posted in ERROR
@@ -166,6 +170,7 @@ struct kiw_qp {
 	spinlock_t lock;
 	enum kiw_qp_state state;
 	unsigned long todo;
+	unsigned int num_loans;
 
 	/* These execute the actions and run the engines: set up once, no lock */
 	struct work_struct work;

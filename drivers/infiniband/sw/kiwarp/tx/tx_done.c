@@ -4,9 +4,10 @@
  * or rx.c has marked them as done.
  *
  * A work request counts as sent when TCP has its last byte. The payload of a Send or Write was
- * copied, so at that moment its buffers belong to the consumer again. An RDMA Read or an Atomic
- * Operation is done when its Response has been placed. Completions are posted in the order of
- * posting, regardless of the order in which work requests end (RFC 5040 5.5).
+ * copied, so at that moment its buffers belong to the consumer again. If pages were lent instead,
+ * TCP must also have returned them. An RDMA Read or an Atomic Operation is done when its Response
+ * has been placed. Completions are posted in the order of posting, regardless of the order in which
+ * work requests end (RFC 5040 5.5).
  *
  * Context: socket lock held, BHs off; kiw_tx_flush() also runs without a socket.
  */
@@ -54,11 +55,17 @@ void kiw_tx_complete(struct kiw_qp *qp)
 	}
 }
 
+/* Were pages lent that have not been returned? */
+static bool tx_is_lent(const struct kiw_qp *qp, const struct kiw_pend *pend)
+{
+	return !pend->is_done && pend->is_lent && (s32)(qp->tx.returned - pend->loan) < 0;
+}
+
 /**
  * kiw_tx_taken() - account for what TCP has taken
  * @qp: the QP
  *
- * A work request counts as sent when TCP has its last byte.
+ * A work request counts as sent when TCP has its last byte and has returned its pages.
  *
  * Context: socket lock held, BHs off.
  */
@@ -71,7 +78,7 @@ void kiw_tx_taken(struct kiw_qp *qp)
 	kiw_sock_assert_held(qp->ks);
 	for (; ring->taken != ring->put; ring->taken++) {
 		pend = kiw_pend_at(ring, ring->taken);
-		if (!kiw_pend_is_sent(pend, end))
+		if (!kiw_pend_is_sent(pend, end) || tx_is_lent(qp, pend))
 			break;
 		if (!kiw_wr_has_response(pend->op))
 			pend->is_done = true;
