@@ -95,7 +95,8 @@ class End(Memory, Connections, Queues, PlainTcp):
         return found
 
     def counter(self, name):
-        path = f"/sys/class/infiniband/{self.device}/ports/1/hw_counters/{name}"
+        group = "zero_copy" if name.startswith("lent_") else "hw_counters"
+        path = f"/sys/class/infiniband/{self.device}/ports/1/{group}/{name}"
         with open(path, encoding="ascii") as file:
             return int(file.read())
 

@@ -99,10 +99,10 @@ def unacked(l, r, addr, hold):
         p = connect(l, r, addr, {}, {})
         p.sync(lmr, rmr)
         l.poke(lmr[1], bytes([GOOD]) * LONG)
-        lent = l.counter("tx_lent_bytes")
+        lent = l.counter("lent_bytes")
         with hold():
             l.post_send(p.lc, write(lmr, rmr, LONG))
-            l.counter_above("tx_lent_bytes", lent)
+            l.counter_above("lent_bytes", lent)
             yield p, lmr, rmr
         only_of(r.peek(rmr[1], LONG), GOOD, "what has arrived")
 
@@ -139,7 +139,7 @@ def zc_rewritten(l, r, addr):
     garbage = bytes([LATER]) * LONG
     end = time.monotonic() + SOAK
     with buffers(l, r, room) as (lmr, rmr), pair(l, r, addr) as p:
-        before = l.counter("tx_lent_bytes")
+        before = l.counter("lent_bytes")
         rounds = 0
         while rounds < 4 or time.monotonic() < end:
             sent = []
@@ -159,7 +159,7 @@ def zc_rewritten(l, r, addr):
             for at, data in sent:
                 expect(r.peek(rmr[1] + at, len(data)) == data, True, f"{len(data)} octets")
             rounds += 1
-        l.counter_above("tx_lent_bytes", before + rounds * SLOTS * min(sizes) // 2)
+        l.counter_above("lent_bytes", before + rounds * SLOTS * min(sizes) // 2)
 
 
 def zc_unaligned(l, r, addr):
@@ -199,7 +199,7 @@ def zc_small(l, r, addr):
     with buffers(l, r, LONG) as (lmr, rmr):
         p = connect(l, r, addr, {}, {})
         p.sync(lmr, rmr)
-        with counted(l, tx_lent_bytes=0), deaf():
+        with counted(l, lent_bytes=0), deaf():
             l.post_send(p.lc, write(lmr, rmr, 16384))
             p.send_done()
         p.sync(lmr, rmr)
@@ -272,7 +272,7 @@ def zc_unsignaled(l, r, addr):
 
 def zc_read(l, r, addr):
     """Responses to Reads are copied: nobody waits for their acknowledgment."""
-    with buffers(l, r, MIB) as (lmr, rmr), pair(l, r, addr) as p, counted(r, tx_lent_bytes=0):
+    with buffers(l, r, MIB) as (lmr, rmr), pair(l, r, addr) as p, counted(r, lent_bytes=0):
         data = rng.randbytes(MIB)
         r.poke(rmr[1], data)
         l.post_send(p.lc, wr("RDMA_READ", [(lmr[1], MIB, lmr[2])], raddr=rmr[1], rkey=rmr[3]))
@@ -282,7 +282,7 @@ def zc_read(l, r, addr):
 
 def zc_off(l, r, addr):
     """With zero_copy=off nothing is lent."""
-    with buffers(l, r, MIB) as (lmr, rmr), pair(l, r, addr) as p, counted(l, tx_lent_bytes=0):
+    with buffers(l, r, MIB) as (lmr, rmr), pair(l, r, addr) as p, counted(l, lent_bytes=0):
         l.post_send(p.lc, write(lmr, rmr, MIB))
         p.send_done()
 
@@ -290,9 +290,9 @@ def zc_off(l, r, addr):
 def zc_auto(l, r, addr):
     """With zero_copy=auto, lending stops where the host copies; both hosts are namespaces."""
     with buffers(l, r, MIB) as (lmr, rmr), pair(l, r, addr) as p:
-        lent, copied = l.counter("tx_lent_bytes"), l.counter("tx_lent_copied")
+        lent, copied = l.counter("lent_bytes"), l.counter("lent_copied")
         for _ in range(16):
             l.post_send(p.lc, write(lmr, rmr, MIB))
             p.send_done()
-        l.counter_above("tx_lent_copied", copied)
-        expect(0 < l.counter("tx_lent_bytes") - lent < 4 * MIB, True, "bytes lent")
+        l.counter_above("lent_copied", copied)
+        expect(0 < l.counter("lent_bytes") - lent < 4 * MIB, True, "bytes lent")

@@ -34,7 +34,7 @@ policies_are() {
 	[ "$got" = "$2" ] || { echo "$1: $got instead of $2"; return 1; }
 }
 
-DEFAULTS="Y N Y write read send 2 N 10000 256 4096 1024 Y auto auto N"
+DEFAULTS="Y N Y write read send 2 N 10000 256 4096 1024 Y auto off N"
 
 # --- the files ------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ parameters_are_defaults() {
 	echo 1 >"$PARAMS/mpa_rev" && echo y >"$PARAMS/markers" && echo read >"$PARAMS/rtr" &&
 		echo 33 >"$PARAMS/max_half_open_total" || return 1
 	policies_are "$DEV_B" "$DEFAULTS" || return 1
-	rdma_down && rdma_up && policies_are "$DEV_A" "Y Y Y read 1 N 10000 256 33 1024 Y auto auto N" || return 1
+	rdma_down && rdma_up && policies_are "$DEV_A" "Y Y Y read 1 N 10000 256 33 1024 Y auto off N" || return 1
 	echo 2 >"$PARAMS/mpa_rev" && echo n >"$PARAMS/markers" &&
 		echo write,read,send >"$PARAMS/rtr" && echo 4096 >"$PARAMS/max_half_open_total" &&
 		rdma_down && rdma_up && policies_are "$DEV_A" "$DEFAULTS"

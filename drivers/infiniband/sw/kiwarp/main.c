@@ -10,6 +10,7 @@
 #include <rdma/rdma_netlink.h>
 
 #include "device.h"
+#include "mem/umem.h"
 #include "netlink.h"
 #include "tx/tx_loan.h"
 #include "tx/txbuf.h"
@@ -32,6 +33,7 @@ static void __exit kiw_exit(void)
 	/* All QPs are gone, so the transmit engine no longer uses its pages */
 	kiw_txbuf_module_exit();
 	kiw_loan_module_exit();
+	kiw_umem_module_exit();
 }
 
 module_init(kiw_init);

@@ -81,7 +81,7 @@ static struct kiw_policy defaults = {
 		[KIW_POLICY_MAX_LINGERING]	= 1024,
 		[KIW_POLICY_RFC7306]		= true,
 		[KIW_POLICY_FPDU]		= KIW_FPDUS_AUTO,
-		[KIW_POLICY_ZERO_COPY]		= KIW_ZERO_COPY_AUTO,
+		[KIW_POLICY_ZERO_COPY]		= KIW_ZERO_COPY_OFF,
 	},
 };
 
@@ -376,7 +376,7 @@ MODULE_PARM_DESC(fpdu,
 
 module_param_cb(zero_copy, &number_ops, ARG(ZERO_COPY), 0644);
 MODULE_PARM_DESC(zero_copy,
-		 "send large messages without CRC from the consumer's pages: off, on, or auto (default), which stops where the host copies them anyway");
+		 "send large messages without CRC from the consumer's pages: off (default), on, or auto, which stops where the host copies them anyway");
 
 module_param_cb(port_mapper, &flag_ops, ARG(PORT_MAPPER), 0644);
 MODULE_PARM_DESC(port_mapper,

@@ -32,8 +32,6 @@
 	X(TX_BYTES,		"tx_bytes") \
 	X(TX_FPDUS,		"tx_fpdus") \
 	X(TX_BATCHES,		"tx_batches") \
-	X(TX_LENT_BYTES,	"tx_lent_bytes") \
-	X(TX_LENT_COPIED,	"tx_lent_copied") \
 	X(DOORBELLS_LATE,	"doorbells_late") \
 	X(TX_BLOCKED,		"tx_blocked") \
 	X(RUN_YIELDS,		"run_yields") \
@@ -111,6 +109,12 @@ enum kiw_stat {
 #define KIW_STAT_ENUM(id, name) KIW_STAT_##id,
 	KIW_STATS_LIST(KIW_STAT_ENUM)
 #undef KIW_STAT_ENUM
+	KIW_STAT_REPORTED,
+
+	/* These are shown as files only (monitor_sysfs.c): a message of the core has no more room. */
+	KIW_STAT_LENT_BYTES = KIW_STAT_REPORTED,
+	KIW_STAT_LENT_COPIED,
+	KIW_STAT_LENT_KEPT,
 	KIW_STAT_COUNT,
 };
 

@@ -31,8 +31,10 @@ struct kiw_lease {
  * struct kiw_umem - pinned user memory
  * @ib: the core's record of the pinned pages
  * @users: number of regions that use these pages
- * @lock: protects @leases; irq-safe
+ * @lock: protects @leases and @is_orphan; irq-safe
  * @leases: list of &struct kiw_lease
+ * @is_orphan: no region uses it any more; whoever returns the last lease has it released
+ * @orphan_link: in the list of those that are to be released
  * @first_offset: offset of the region in its first page, in bytes
  * @num_pages: number of entries in @pages
  * @pages: the pages, in address order
@@ -42,6 +44,8 @@ struct kiw_umem {
 	refcount_t users;
 	spinlock_t lock;
 	struct list_head leases;
+	bool is_orphan;
+	struct list_head orphan_link;
 	u32 first_offset;
 	size_t num_pages;
 	struct page *pages[];
@@ -50,6 +54,7 @@ struct kiw_umem {
 struct kiw_umem *kiw_umem_pin(struct ib_device *ibdev, u64 start, u64 length, int access);
 struct kiw_umem *kiw_umem_share(struct kiw_umem *umem);
 void kiw_umem_unpin(struct kiw_umem *umem);
+void kiw_umem_module_exit(void);
 
 /* Any context; the range was checked against the region */
 void kiw_umem_copy_to(const struct kiw_umem *umem, u64 offset, const void *src, u32 len);

@@ -107,10 +107,9 @@ struct kiw_conn_params {
  * @sig_all: every send WR is signaled
  * @idle_state: RESET, INIT or RTR; all three are %KIW_QPS_IDLE and differ only for the consumer
  * @access: enum ib_access_flags of the QP, which limit what the peer may access
- * @lock: protects @state, @todo and @num_loans; irq-safe; may be taken under the socket lock
+ * @lock: protects @state and @todo; irq-safe; may be taken under the socket lock
  * @state: &enum kiw_qp_state
  * @todo: %KIW_QPA_ and %KIW_QP_TODO_ bits for @work to execute
- * @num_loans: loans of pages to TCP that are not over
  * @work: executes @todo, flushes, reports; process context; never runs concurrently with itself
  * @again: queues @work again after a delay, because memory was short or to look for receives
  *	posted in ERROR
@@ -170,7 +169,6 @@ struct kiw_qp {
 	spinlock_t lock;
 	enum kiw_qp_state state;
 	unsigned long todo;
-	unsigned int num_loans;
 
 	/* These execute the actions and run the engines: set up once, no lock */
 	struct work_struct work;

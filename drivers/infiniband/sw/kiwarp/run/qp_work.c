@@ -195,7 +195,7 @@ static bool qp_end_loans(struct kiw_qp *qp)
 	local_bh_disable();
 	kiw_txbuf_drop(&qp->tx.buf);
 	local_bh_enable();
-	kiw_loan_await_all(qp);
+	kiw_loan_end_all(qp);
 	return true;
 }
 

@@ -15,6 +15,17 @@
 
 #include "qp/qp.h"
 
+/*
+ * Were pages of the work request lent that have not been returned? Whatever its status, its owner
+ * may write to them when it completes. If it was not built completely, the last loan is its own.
+ */
+static bool tx_is_lent(const struct kiw_qp *qp, const struct kiw_pend *pend)
+{
+	u32 last = pend->is_built ? pend->loan : qp->tx.lent;
+
+	return pend->is_lent && (s32)(qp->tx.returned - last) < 0;
+}
+
 /* Every work request that was fetched ends here, unless a reset drops it. */
 static void tx_post_completion(struct kiw_qp *qp, const struct kiw_pend *pend)
 {
@@ -45,7 +56,7 @@ void kiw_tx_complete(struct kiw_qp *qp)
 	kiw_sock_assert_held(qp->ks);
 	while (!kiw_pend_is_empty(ring)) {
 		pend = kiw_pend_at(ring, ring->get);
-		if (!pend->is_done)
+		if (!pend->is_done || tx_is_lent(qp, pend))
 			break;
 		tx_post_completion(qp, pend);
 		/* Work requests that never reached TCP complete as well. */
@@ -53,12 +64,6 @@ void kiw_tx_complete(struct kiw_qp *qp)
 			ring->taken++;
 		ring->get++;
 	}
-}
-
-/* Were pages lent that have not been returned? */
-static bool tx_is_lent(const struct kiw_qp *qp, const struct kiw_pend *pend)
-{
-	return !pend->is_done && pend->is_lent && (s32)(qp->tx.returned - pend->loan) < 0;
 }
 
 /**

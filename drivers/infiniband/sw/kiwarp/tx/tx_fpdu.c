@@ -309,7 +309,7 @@ static u32 fpdu_lend(struct kiw_qp *qp, struct kiw_tx_source *src, struct page *
 {
 	kiw_txbuf_append(&qp->tx.buf, page, off, len);
 	kiw_tx_source_skip(src, len);
-	kiw_count_add(qp->stats, KIW_STAT_TX_LENT_BYTES, len);
+	kiw_count_add(qp->stats, KIW_STAT_LENT_BYTES, len);
 	return len;
 }
 

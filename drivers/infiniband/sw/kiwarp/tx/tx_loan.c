@@ -7,8 +7,10 @@
  * released. The last callback only marks the loan as over and schedules the QP's tasklet; the
  * engine finds it there, under the socket lock.
  *
- * A loan has no reference to its QP: the QP does not end, and none of its work requests is flushed,
- * before all its loans are over (run/qp_work.c).
+ * A loan has no reference to its QP. Before a QP ends, and before any of its work requests is
+ * flushed, it resets the stream and waits until its loans are over (run/qp_work.c). Then it
+ * disowns those that something in this host holds for longer than %LOAN_RETURN_MS. Nobody but the
+ * last callback knows them any more.
  */
 #include "tx_loan.h"
 
@@ -22,31 +24,47 @@
 /* Bytes that are copied before lending is tried again */
 #define LOAN_PAUSE	(64 << 20)
 
-/* The last loan of some QP is over. */
+/* How long the end of a QP waits, after the reset of its stream, and how often that is logged */
+#define LOAN_RETURN_MS	5000
+#define LOAN_LOG_MS	10000
+
+/* The last reference to some loan was put. */
 static DECLARE_WAIT_QUEUE_HEAD(loan_over);
+
+/* Loans that no QP knows any more */
+static atomic_t loans_disowned = ATOMIC_INIT(0);
 
 /* The region is deregistered. The work requests that use it are in error, so the QP ends. */
 static void loan_revoke(struct kiw_lease *lease)
 {
 	struct kiw_loan *loan = container_of(lease, struct kiw_loan, lease);
+	unsigned long flags;
 
-	kiw_qp_handle_event(loan->qp, KIW_QPE_ABORT);
+	spin_lock_irqsave(&loan->lock, flags);
+	if (loan->qp)
+		kiw_qp_handle_event(loan->qp, KIW_QPE_ABORT);
+	spin_unlock_irqrestore(&loan->lock, flags);
 }
 
+/* Nothing refers to the pages any more. */
 static void loan_end(struct kiw_loan *loan)
 {
-	struct kiw_qp *qp = loan->qp;
 	unsigned long flags;
+	bool is_disowned;
 
 	if (loan->umem)
 		kiw_umem_return(&loan->lease);
-	spin_lock_irqsave(&qp->lock, flags);
-	/* Pairs with kiw_loan_collect(), which may free the loan as soon as it sees this. */
-	smp_store_release(&loan->is_over, true);
-	qp->num_loans--;
-	kiw_qp_run_soon(qp);
-	spin_unlock_irqrestore(&qp->lock, flags);
-	/* Not in the QP, which a waiter may have freed by now */
+	spin_lock_irqsave(&loan->lock, flags);
+	is_disowned = !loan->qp;
+	loan->is_over = true;
+	if (loan->qp)
+		kiw_qp_run_soon(loan->qp);
+	spin_unlock_irqrestore(&loan->lock, flags);
+	/* From here on, the QP may be gone, and @loan as well unless it is disowned. */
+	if (is_disowned) {
+		kfree(loan);
+		atomic_dec(&loans_disowned);
+	}
 	wake_up_all(&loan_over);
 }
 
@@ -74,7 +92,6 @@ KIW_COMPAT_UBUF_OPS(loan_ops, loan_complete);
 struct ubuf_info *kiw_loan_make(struct kiw_qp *qp, struct kiw_umem *umem)
 {
 	struct kiw_loan *loan;
-	unsigned long flags;
 
 	kiw_sock_assert_held(qp->ks);
 	loan = kzalloc(sizeof(*loan), GFP_ATOMIC | __GFP_NOWARN);
@@ -83,18 +100,28 @@ struct ubuf_info *kiw_loan_make(struct kiw_qp *qp, struct kiw_umem *umem)
 	kiw_compat_ubuf_set(&loan->ubuf, &loan_ops);
 	refcount_set(&loan->ubuf.refcnt, 1);
 	loan->ubuf.flags = SKBFL_ZEROCOPY_FRAG | SKBFL_DONT_ORPHAN;
+	spin_lock_init(&loan->lock);
 	loan->qp = qp;
 	loan->umem = umem;
 	loan->seq = kiw_sock_sent(qp->ks);
 	loan->lease.revoke = loan_revoke;
-	spin_lock_irqsave(&qp->lock, flags);
-	qp->num_loans++;
-	spin_unlock_irqrestore(&qp->lock, flags);
 	if (umem)
 		kiw_umem_lend(umem, &loan->lease);
 	list_add_tail(&loan->link, &qp->tx.loans);
 	qp->tx.lent++;
 	return &loan->ubuf;
+}
+
+/* Under the lock: the last callback has finished with the loan and its QP. */
+static bool loan_is_over(struct kiw_loan *loan)
+{
+	unsigned long flags;
+	bool is_over;
+
+	spin_lock_irqsave(&loan->lock, flags);
+	is_over = loan->is_over;
+	spin_unlock_irqrestore(&loan->lock, flags);
+	return is_over;
 }
 
 static void loan_forget(struct kiw_qp *qp, struct kiw_loan *loan)
@@ -107,7 +134,7 @@ static void loan_forget(struct kiw_qp *qp, struct kiw_loan *loan)
 /* Lending costs more than it saves if the stack has to copy: do without for a while. */
 static void loan_was_copied(struct kiw_qp *qp)
 {
-	kiw_count(qp->stats, KIW_STAT_TX_LENT_COPIED);
+	kiw_count(qp->stats, KIW_STAT_LENT_COPIED);
 	if (qp->conn.zero_copy == KIW_ZERO_COPY_AUTO)
 		qp->tx.lend_pause = LOAN_PAUSE;
 }
@@ -129,8 +156,7 @@ bool kiw_loan_collect(struct kiw_qp *qp)
 
 	kiw_sock_assert_held(qp->ks);
 	while ((loan = list_first_entry_or_null(&qp->tx.loans, struct kiw_loan, link))) {
-		/* Pairs with loan_end(). */
-		if (!smp_load_acquire(&loan->is_over))
+		if (!loan_is_over(loan))
 			break;
 		if (!kiw_sock_is_acked(qp->ks, loan->seq)) {
 			if (kiw_qp_state(qp) != KIW_QPS_ERROR)
@@ -144,46 +170,73 @@ bool kiw_loan_collect(struct kiw_qp *qp)
 	return qp->tx.returned != before;
 }
 
-/* Under the lock: whoever ended the last loan has finished with @qp. */
-static bool loan_is_none(struct kiw_qp *qp)
+static bool loans_are_over(struct kiw_qp *qp)
+{
+	struct kiw_loan *loan;
+
+	list_for_each_entry(loan, &qp->tx.loans, link) {
+		if (!loan_is_over(loan))
+			return false;
+	}
+	return true;
+}
+
+/* Forget a loan, which may not be over yet: then its last callback frees it. */
+static void loan_give_up(struct kiw_qp *qp, struct kiw_loan *loan)
 {
 	unsigned long flags;
-	bool is_none;
+	bool is_over;
 
-	spin_lock_irqsave(&qp->lock, flags);
-	is_none = !qp->num_loans;
-	spin_unlock_irqrestore(&qp->lock, flags);
-	return is_none;
+	spin_lock_irqsave(&loan->lock, flags);
+	is_over = loan->is_over;
+	if (!is_over) {
+		list_del(&loan->link);
+		loan->qp = NULL;
+		atomic_inc(&loans_disowned);
+	}
+	spin_unlock_irqrestore(&loan->lock, flags);
+	if (is_over) {
+		loan_forget(qp, loan);
+		return;
+	}
+	qp->tx.returned++;
+	kiw_count(qp->stats, KIW_STAT_LENT_KEPT);
 }
 
 /**
- * kiw_loan_await_all() - wait until no page is lent any more
+ * kiw_loan_end_all() - wait until no page is lent any more, or for too long
  * @qp: the QP, in ERROR; its batch was dropped, and its stream was reset or is dead
  *
  * TCP has freed its buffers by now. Those that are on their way out of this host remain, and are
- * waited for; the peer has no influence on that.
+ * waited for. The peer has no influence on that.
  *
- * Context: process, may sleep.
+ * Context: process, may sleep; @qp->mutex held.
  */
-void kiw_loan_await_all(struct kiw_qp *qp)
+void kiw_loan_end_all(struct kiw_qp *qp)
 {
 	struct kiw_loan *loan, *next;
 
-	wait_event(loan_over, loan_is_none(qp));
+	lockdep_assert_held(&qp->mutex);
+	wait_event_timeout(loan_over, loans_are_over(qp), msecs_to_jiffies(LOAN_RETURN_MS));
 	list_for_each_entry_safe(loan, next, &qp->tx.loans, link)
-		loan_forget(qp, loan);
+		loan_give_up(qp, loan);
 }
 
 /**
- * kiw_loan_module_exit() - let the last callback return
+ * kiw_loan_module_exit() - wait for the last callback
  *
- * All loans are over, but the callback of the last one may still be executing its last
- * instructions, in a task that was preempted.
+ * No QP is left, but something in this host may still hold buffers that refer to lent pages, and
+ * the callback that they will call is in this module. So this wait has no limit. The last callback
+ * may still be executing its last instructions when it has been counted, in a task that was
+ * preempted.
  *
  * Context: process, may sleep.
  */
 void kiw_loan_module_exit(void)
 {
+	while (!wait_event_timeout(loan_over, !atomic_read(&loans_disowned),
+				   msecs_to_jiffies(LOAN_LOG_MS)))
+		pr_warn("kiwarp: waiting until this host has freed packets\n");
 	synchronize_rcu();
 	synchronize_rcu_tasks();
 }

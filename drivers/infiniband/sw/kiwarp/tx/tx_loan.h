@@ -11,6 +11,7 @@
 #define KIW_TX_LOAN_H
 
 #include <linux/skbuff.h>
+#include <linux/spinlock.h>
 
 #include "mem/umem.h"
 
@@ -20,16 +21,18 @@ struct kiw_qp;
  * struct kiw_loan - pages of one region that are lent with one batch
  * @ubuf: what the stack knows; its reference count is that of the loan: one for the batch, one for
  *	each buffer
- * @qp: the QP, which waits for its loans before it ends
+ * @lock: protects @qp and @is_over; irq-safe
+ * @qp: the QP, or NULL if it does not wait for the loan any more
  * @lease: the region's record, unless it is a DMA region
- * @umem: the region's memory, or NULL for a DMA region; for comparison only
- * @link: in &struct kiw_tx.loans
+ * @umem: the region's memory, or NULL for a DMA region
+ * @link: in &struct kiw_tx.loans, if there is a @qp
  * @seq: end of the batch in the TCP stream, as far as TCP has taken it; socket lock
- * @is_over: nothing refers to the pages any more; written under &struct kiw_qp.lock
+ * @is_over: nothing refers to the pages any more
  * @was_copied: the stack had to copy the pages; a hint
  */
 struct kiw_loan {
 	struct ubuf_info ubuf;
+	spinlock_t lock;
 	struct kiw_qp *qp;
 	struct kiw_lease lease;
 	struct kiw_umem *umem;
@@ -49,7 +52,7 @@ struct ubuf_info *kiw_loan_make(struct kiw_qp *qp, struct kiw_umem *umem);
 bool kiw_loan_collect(struct kiw_qp *qp);
 
 /* Process context, may sleep */
-void kiw_loan_await_all(struct kiw_qp *qp);
+void kiw_loan_end_all(struct kiw_qp *qp);
 void kiw_loan_module_exit(void);
 
 #endif /* KIW_TX_LOAN_H */
