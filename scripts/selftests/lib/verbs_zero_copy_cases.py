@@ -45,13 +45,24 @@ def deaf():
 
 
 @contextlib.contextmanager
-def slow():
+def slow(delay="700ms"):
     """What is sent stays in a queue of this host for a while."""
-    netem("netem", "delay", "700ms")
+    netem("netem", "delay", delay)
     try:
         yield
     finally:
         netem()
+
+
+def held():
+    """It stays there until the end, for longer than anybody waits for it."""
+    return slow("120s")
+
+
+def pinned():
+    """KiB of this process, by registrations."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmPin:"))
 
 
 def retransmitted():
@@ -235,6 +246,42 @@ def zc_destroy(l, r, addr):
                 end(p.lc)
                 l.poke(lmr[1], bytes([LATER]) * LONG)
             over(p, lmr)
+
+
+def zc_kept(l, r, addr):
+    """This host keeps packets: the QP and the region end all the same, in whatever order. But the
+    memory stays pinned until the packets are freed."""
+    for ends in ((l.destroy_qp,), ()):
+        before, kept = pinned(), l.counter("lent_kept")
+        with unacked(l, r, addr, held) as (p, lmr, _):
+            for end in ends:
+                end(p.lc)
+            expect(pinned() - before >= LONG // 1024, True, "pinned memory of the region")
+            l.close_mr(lmr[0])
+            expect(l.counter("lent_kept") > kept, True, "loans that are kept")
+            expect(pinned() - before >= LONG // 1024, True, "pinned memory of the packets")
+        wait_for("unpinning", lambda: pinned() == before)
+        over(p, None)
+
+
+def zc_fails(l, r, addr):
+    """A Write whose second region has gone fails, but not before its pages are returned."""
+    r.listen(addr)
+    with memory(l, 2 * MIB) as one, memory(r, 3 * MIB) as rmr:
+        two = l.mr(MIB)
+        p = connect(l, r, addr, {}, {})
+        p.sync(one, rmr)
+        l.poke(one[1], bytes([GOOD]) * 2 * MIB)
+        with slow("50ms"):
+            l.post_send(p.lc, wr("RDMA_WRITE", [(one[1], 2 * MIB, one[2]), (two[1], MIB, two[2])],
+                                 raddr=rmr[1], rkey=rmr[3]))
+            l.close_mr(two[0])
+            got = l.complete(p.lc, "send")[0][:2]
+            l.poke(one[1], bytes([LATER]) * 2 * MIB)
+            expect(got, (1, "LOC_PROT_ERR"), "completion")
+            r.child_event("DISCONNECTED")
+        only_of(r.peek(rmr[1], 2 * MIB), GOOD, "what has arrived")
+        over(p, None)
 
 
 def zc_peer_dies(l, r, addr):

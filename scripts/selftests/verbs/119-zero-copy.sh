@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: pages lent to TCP: completions wait for acknowledgments, and every end takes them back
-# TIMEOUT: 240
+# TIMEOUT: 300
 # KERNELS: uml uml-debug 6.1 6.12
 # CHECK-KERNELS: uml uml-debug
 # DMESG-ALLOW: traps: ib_
@@ -40,14 +40,21 @@ lent_bytes() { cat "/sys/class/infiniband/$DEV_A/ports/1/zero_copy/lent_bytes"; 
 
 has_lent() { [ "$(lent_bytes)" -gt "$1" ]; }
 
-# writes: programs that write from host a to b until they are stopped. Host a becomes deaf.
+# held: what host a sends stays there.
+held() { on_a tc qdisc replace dev "$NETDEV" root netem delay 600s; }
+
+free() { on_a tc qdisc del dev "$NETDEV" root; }
+
+# writes deaf|held: programs that write from host a to b until they are stopped. Then nothing arrives
+# at host a, or nothing leaves it, any more.
 writes() {
 	local before
 	before=$(lent_bytes)
 	spawn server b timeout 100 ib_write_bw -R -F -d "$DEV_B" -s 65536 -D 90 &&
 		wait_listen b 18515 || return 1
 	spawn client a timeout 100 ib_write_bw -R -F -d "$DEV_A" -s 65536 -D 90 "$B4"
-	wait_for 20 has_lent "$before" && deaf
+	LENT=0
+	wait_for 20 has_lent "$before" && "$1" && wait_for 20 is_stuck
 }
 
 # is_stuck: nothing was sent since the last call.
@@ -57,29 +64,49 @@ is_stuck() {
 	[ "$LENT" = "$last" ]
 }
 
-ends() { spawn_stop server; spawn_stop client; hearing; }
+# ends deaf|held
+ends() {
+	if [ "$1" = held ]; then free; else hearing; fi
+	spawn_stop server
+	spawn_stop client
+}
+
+client() { pgrep -P "$(cat "$T_DIR/client.pid")" || cat "$T_DIR/client.pid"; }
 
 # The process has no time to do anything.
 killed() {
 	local pid
-	writes && LENT=0 && wait_for 20 is_stuck || return 1
-	pid=$(pgrep -P "$(cat "$T_DIR/client.pid")") || pid=$(cat "$T_DIR/client.pid")
-	kill -9 "$pid" && wait_gone 20 kill -0 "$pid" || return 1
-	wait_for 10 no_qps
+	writes "$1" || return 1
+	pid=$(client)
+	kill -9 "$pid" && wait_gone 30 runs "$pid" && wait_for 10 no_qps
 }
 
 no_qps() { ! rdma resource show qp link "$DEV_A/1" | grep -q 'state RTS'; }
 
 # The device goes, and the process still has it open.
-deleted() {
-	writes && LENT=0 && wait_for 20 is_stuck && timeout 20 rdma link delete "$DEV_A" && rdma_add a
+deleted() { writes "$1" && timeout 30 rdma link delete "$DEV_A" && rdma_add a; }
+
+# The module has to wait for packets that this host keeps, and says so.
+unloaded() {
+	local pid ended
+	writes held || return 1
+	pid=$(client)
+	kill -9 "$pid" && wait_gone 30 runs "$pid" && rdma_down || return 1
+	unload_kiwarp &
+	pid=$!
+	wait_for 40 waits_for_packets && runs "$pid"
+	ended=$?
+	free
+	wait "$pid" && return "$ended"
 }
+
+waits_for_packets() { dmesg_since | grep -q 'kiwarp: waiting until this host has freed packets'; }
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 t_run "no CRC, large FPDUs" no_crc
 t_run "zero_copy=on" set_policy zero_copy on
 verbs_between a b "$B4" "" zc_rewritten zc_unaligned zc_waits zc_small zc_dereg zc_error \
-	zc_destroy zc_peer_dies zc_close zc_unsignaled zc_read
+	zc_destroy zc_kept zc_fails zc_peer_dies zc_close zc_unsignaled zc_read
 while read -r what; do
 	read -ra words <<<"$what"
 	t_run "$what" netem "${words[@]}"
@@ -89,22 +116,22 @@ done <<-END
 	delay 1ms loss 1%
 	delay 2ms reorder 25% 50%
 END
-t_run "a process is killed" killed
-ends
-t_run "a device is deleted" deleted
-ends
-t_run "no CRC, large FPDUs" no_crc
+for how in deaf held; do
+	t_run "a process is killed, $how" killed "$how"
+	ends "$how"
+	t_run "a device is deleted, $how" deleted "$how"
+	ends "$how"
+	t_run "no CRC, large FPDUs" no_crc
+	t_run "zero_copy=on" set_policy zero_copy on
+done
 t_run "zero_copy=off" set_policy zero_copy off
 verbs_between a b "$B4" "" zc_off
 if ! is_pair; then
 	t_run "zero_copy=auto" set_policy zero_copy auto
 	verbs_between a b "$B4" "" zc_auto
 fi
-# Pages are lent when the module is told to go: the device is deleted first.
 t_run "zero_copy=on" set_policy zero_copy on
-t_run "a device is deleted, then the module is unloaded" deleted
-ends
-rdma_down
+t_run "the module is unloaded" unloaded
+spawn_stop server
 topo_down
-t_run "unload" unload_kiwarp
 done_testing
