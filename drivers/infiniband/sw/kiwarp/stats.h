@@ -111,7 +111,7 @@ enum kiw_stat {
 #undef KIW_STAT_ENUM
 	KIW_STAT_REPORTED,
 
-	/* These are shown as files only (monitor_sysfs.c): a message of the core has no more room. */
+	/* Files only (monitor_sysfs.c): the core's message has no room for more */
 	KIW_STAT_LENT_BYTES = KIW_STAT_REPORTED,
 	KIW_STAT_LENT_COPIED,
 	KIW_STAT_LENT_KEPT,

@@ -6,8 +6,8 @@
 #include <linux/skbuff.h>
 
 /*
- * KIW_COMPAT_UBUF_OPS() defines @name, which says that @function is called whenever a buffer lets go
- * of its pages. Up to 6.9 it was a member of struct ubuf_info.
+ * KIW_COMPAT_UBUF_OPS() defines @name, which says that @function is called whenever a buffer lets
+ * go of its pages. Up to 6.9 it was a member of struct ubuf_info.
  */
 #ifdef KIW_HAS_UBUF_OPS
 #define KIW_COMPAT_UBUF_OPS(name, function) \

@@ -170,7 +170,7 @@ bool kiw_loan_collect(struct kiw_qp *qp)
 	return qp->tx.returned != before;
 }
 
-static bool loans_are_over(struct kiw_qp *qp)
+static bool loan_all_over(struct kiw_qp *qp)
 {
 	struct kiw_loan *loan;
 
@@ -217,7 +217,7 @@ void kiw_loan_end_all(struct kiw_qp *qp)
 	struct kiw_loan *loan, *next;
 
 	lockdep_assert_held(&qp->mutex);
-	wait_event_timeout(loan_over, loans_are_over(qp), msecs_to_jiffies(LOAN_RETURN_MS));
+	wait_event_timeout(loan_over, loan_all_over(qp), msecs_to_jiffies(LOAN_RETURN_MS));
 	list_for_each_entry_safe(loan, next, &qp->tx.loans, link)
 		loan_give_up(qp, loan);
 }
