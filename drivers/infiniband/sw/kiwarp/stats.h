@@ -121,9 +121,11 @@ enum kiw_stat {
 /**
  * struct kiw_stats - the counters of one device
  * @pcpu: one array per CPU
+ * @kept_at: when %KIW_STAT_LENT_KEPT was counted last, in jiffies
  */
 struct kiw_stats {
 	u64 __percpu *pcpu;
+	unsigned long kept_at;
 };
 
 int kiw_stats_init(struct kiw_stats *stats);

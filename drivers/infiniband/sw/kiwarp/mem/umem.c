@@ -191,15 +191,18 @@ static bool umem_is_returned(struct kiw_umem *umem)
 	return is_empty;
 }
 
-static void umem_revoke(struct kiw_umem *umem)
+/* Return: false: none of the borrowers can do anything. */
+static bool umem_revoke(struct kiw_umem *umem)
 {
 	struct kiw_lease *lease;
 	unsigned long flags;
+	bool some = false;
 
 	spin_lock_irqsave(&umem->lock, flags);
 	list_for_each_entry(lease, &umem->leases, link)
-		lease->revoke(lease);
+		some |= lease->revoke(lease);
 	spin_unlock_irqrestore(&umem->lock, flags);
+	return some;
 }
 
 /*
@@ -230,8 +233,8 @@ static bool umem_recall(struct kiw_umem *umem)
 	if (wait_event_timeout(umem_returned, umem_is_returned(umem),
 			       msecs_to_jiffies(UMEM_RETURN_MS)))
 		return true;
-	umem_revoke(umem);
-	return wait_event_timeout(umem_returned, umem_is_returned(umem),
+	return umem_revoke(umem) &&
+	       wait_event_timeout(umem_returned, umem_is_returned(umem),
 				  msecs_to_jiffies(UMEM_REVOKED_MS));
 }
 

@@ -18,13 +18,13 @@ struct kiw_umem;
  * struct kiw_lease - pages of pinned memory that are lent for transmission
  * @umem: the memory
  * @link: in &struct kiw_umem.leases
- * @revoke: make the borrower return the pages soon; called with &struct kiw_umem.lock held, any
- *	context
+ * @revoke: make the borrower return the pages soon; false: it cannot; called with &struct
+ *	kiw_umem.lock held, any context
  */
 struct kiw_lease {
 	struct kiw_umem *umem;
 	struct list_head link;
-	void (*revoke)(struct kiw_lease *lease);
+	bool (*revoke)(struct kiw_lease *lease);
 };
 
 /**

@@ -768,7 +768,7 @@ void kiw_tx_run(struct kiw_qp *qp)
 	int ret;
 
 	kiw_sock_assert_held(qp->ks);
-	if (tx_may_run(qp) && kiw_loan_collect(qp))
+	if (!list_empty(&qp->tx.loans) && tx_may_run(qp) && kiw_loan_collect(qp))
 		kiw_tx_taken(qp);
 	while (tx_may_run(qp)) {
 		ret = tx_push(qp, false);

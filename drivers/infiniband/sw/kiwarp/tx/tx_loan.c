@@ -14,6 +14,7 @@
  */
 #include "tx_loan.h"
 
+#include <linux/jiffies.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
@@ -24,8 +25,15 @@
 /* Bytes that are copied before lending is tried again */
 #define LOAN_PAUSE	(64 << 20)
 
-/* How long the end of a QP waits, after the reset of its stream, and how often that is logged */
+/*
+ * How long the end of a QP waits, after the reset of its stream, and how long it does so after the
+ * device has waited in vain: a process may have thousands of QPs, which end one by one.
+ */
 #define LOAN_RETURN_MS	5000
+#define LOAN_AGAIN_MS	100
+#define LOAN_VAIN_MS	60000
+
+/* How often the end of the module logs what it waits for */
 #define LOAN_LOG_MS	10000
 
 /* The last reference to some loan was put. */
@@ -35,15 +43,18 @@ static DECLARE_WAIT_QUEUE_HEAD(loan_over);
 static atomic_t loans_disowned = ATOMIC_INIT(0);
 
 /* The region is deregistered. The work requests that use it are in error, so the QP ends. */
-static void loan_revoke(struct kiw_lease *lease)
+static bool loan_revoke(struct kiw_lease *lease)
 {
 	struct kiw_loan *loan = container_of(lease, struct kiw_loan, lease);
 	unsigned long flags;
+	bool has_qp;
 
 	spin_lock_irqsave(&loan->lock, flags);
-	if (loan->qp)
+	has_qp = loan->qp;
+	if (has_qp)
 		kiw_qp_handle_event(loan->qp, KIW_QPE_ABORT);
 	spin_unlock_irqrestore(&loan->lock, flags);
+	return has_qp;
 }
 
 /* Nothing refers to the pages any more. */
@@ -201,6 +212,16 @@ static void loan_give_up(struct kiw_qp *qp, struct kiw_loan *loan)
 	}
 	qp->tx.returned++;
 	kiw_count(qp->stats, KIW_STAT_LENT_KEPT);
+	WRITE_ONCE(qp->stats->kept_at, jiffies);
+}
+
+static unsigned int loan_patience_ms(const struct kiw_qp *qp)
+{
+	unsigned long until = READ_ONCE(qp->stats->kept_at) + msecs_to_jiffies(LOAN_VAIN_MS);
+
+	if (kiw_stats_read(qp->stats, KIW_STAT_LENT_KEPT) && time_before(jiffies, until))
+		return LOAN_AGAIN_MS;
+	return LOAN_RETURN_MS;
 }
 
 /**
@@ -217,7 +238,8 @@ void kiw_loan_end_all(struct kiw_qp *qp)
 	struct kiw_loan *loan, *next;
 
 	lockdep_assert_held(&qp->mutex);
-	wait_event_timeout(loan_over, loan_all_over(qp), msecs_to_jiffies(LOAN_RETURN_MS));
+	wait_event_timeout(loan_over, loan_all_over(qp),
+			   msecs_to_jiffies(loan_patience_ms(qp)));
 	list_for_each_entry_safe(loan, next, &qp->tx.loans, link)
 		loan_give_up(qp, loan);
 }
