@@ -51,7 +51,8 @@ struct kiw_pend {
  * @size: @max, a power of two, or 0 if there are no slots yet
  * @max: maximum number of work requests started and not completed
  * @put: free-running: next slot to fill
- * @taken: free-running: all entries before this one are done, or TCP has taken them completely
+ * @taken: free-running: all entries before this one are done, or TCP has taken them completely and
+ *	returned what it was lent of them
  * @get: free-running: oldest entry not completed
  * @memcg: memory cgroup charged for slots that are allocated later, or NULL; referenced by the QP
  */
