@@ -13,7 +13,7 @@
 export KIW_SLOW=20
 
 # few and many Writes: the difference is what Writes cost
-WRITES="200 2200"
+WRITES="200 1200"
 T_DIR=$(mktemp -d)
 
 lent_bytes() { cat "/sys/class/infiniband/$DEV_A/ports/1/zero_copy/lent_bytes"; }

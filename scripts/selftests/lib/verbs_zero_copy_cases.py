@@ -102,8 +102,9 @@ GOOD, LATER = 0x5a, 0xc3
 
 
 @contextlib.contextmanager
-def unacked(l, r, addr, hold):
-    """A connection with a Write of octets GOOD that the peer cannot acknowledge."""
+def unacked(l, r, addr, hold, writes=0):
+    """A connection with a Write of octets GOOD that the peer cannot acknowledge. If there is a
+    number of Writes, these succeed when it can."""
     r.listen(addr)
     with memory(r, LONG) as rmr:
         lmr = l.mr(LONG)
@@ -115,7 +116,11 @@ def unacked(l, r, addr, hold):
             l.post_send(p.lc, write(lmr, rmr, LONG))
             l.counter_above("lent_bytes", lent)
             yield p, lmr, rmr
+        got = [c[:2] for c in l.complete(p.lc, "send", writes)] if writes else []
+        expect(got, [(n + 1, "SUCCESS") for n in range(writes)], "completions")
         only_of(r.peek(rmr[1], LONG), GOOD, "what has arrived")
+        if writes:
+            expect(r.peek(rmr[1] + LONG - 1, 1)[0], GOOD, "the last octet")
 
 
 def over(p, lmr):
@@ -193,12 +198,10 @@ def zc_unaligned(l, r, addr):
 
 def zc_waits(l, r, addr):
     """A completion waits for the acknowledgment, and those behind it wait as well."""
-    with unacked(l, r, addr, deaf) as (p, lmr, rmr):
+    with unacked(l, r, addr, deaf, 2) as (p, lmr, rmr):
         l.post_send(p.lc, write(lmr, rmr, 1, 2))
         await_retransmission()
         expect(l.completions(p.lc, "send"), [], "completions without an acknowledgment")
-    expect([c[:2] for c in l.complete(p.lc, "send", 2)], [(1, "SUCCESS"), (2, "SUCCESS")],
-           "completions with it")
     alive(p)
     disconnect(p)
     l.close_mr(lmr[0])
@@ -295,14 +298,12 @@ def zc_peer_dies(l, r, addr):
 
 def zc_close(l, r, addr):
     """An orderly close waits for the acknowledgment."""
-    with unacked(l, r, addr, deaf) as (p, lmr, rmr):
+    with unacked(l, r, addr, deaf, 1) as (p, lmr, _):
         l.disconnect(p.lc)
         await_retransmission()
         expect(l.completions(p.lc, "send"), [], "completions without an acknowledgment")
-    expect([c[:2] for c in l.complete(p.lc, "send")], [(1, "SUCCESS")], "completion")
     l.event(p.lc, "DISCONNECTED")
     r.child_event("DISCONNECTED")
-    expect(r.peek(rmr[1], LONG) == bytes([GOOD]) * LONG, True, "all has arrived")
     finish(p)
     l.close_mr(lmr[0])
 

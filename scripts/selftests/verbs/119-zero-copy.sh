@@ -41,7 +41,7 @@ lent_bytes() { cat "/sys/class/infiniband/$DEV_A/ports/1/zero_copy/lent_bytes"; 
 has_lent() { [ "$(lent_bytes)" -gt "$1" ]; }
 
 # held: what host a sends stays there.
-held() { on_a tc qdisc replace dev "$NETDEV" root netem delay 600s; }
+held() { on_a tc qdisc replace dev "$NETDEV" root netem delay 250s; }
 
 free() { on_a tc qdisc del dev "$NETDEV" root; }
 
