@@ -10,16 +10,17 @@ WRITES_PER_MIB = 16
 
 
 def counts(path):
-    """For each mark: instructions of all kinds, and those of each page of the modules."""
+    """For each mark: instructions of the kernel with its modules, and those of each page of the
+    modules. Those of user space depend on how often it looks for completions."""
     with open(path, encoding="ascii") as file:
         for line in file:
-            user, kernel, *pages = line.split()
+            _, kernel, *pages = line.split()
             modules = {int(page, 16): int(n) for page, n in (p.split(":") for p in pages)}
-            yield int(user) + int(kernel) + sum(modules.values()), modules
+            yield int(kernel) + sum(modules.values()), modules
 
 
 def spent(before, after, where):
-    """Instructions between two marks: all, and those in the range WHERE."""
+    """Instructions between two marks: of the kernel, and those in the range WHERE."""
     own = sum(n - before[1].get(page, 0) for page, n in after[1].items() if page in where)
     return after[0] - before[0], own
 
@@ -42,7 +43,7 @@ def main(path, output):
                    for few, many in zip(found[::2], found[1::2])]
         share = sum(f[1] for f in found) / sum(f[0] for f in found) / 65536
         every, own = (statistics.median(column) for column in zip(*per_mib))
-        print(f"zero_copy={setting}: {every:.0f} instructions per MiB, {own:.0f} of them in the "
+        print(f"zero_copy={setting}: {every:.0f} instructions of the kernel per MiB, {own:.0f} of them in the "
               f"module; {share:.0%} lent; all rounds: {[round(p[0]) for p in per_mib]}")
 
 
