@@ -91,6 +91,7 @@ unloaded() {
 	local pid ended
 	writes held || return 1
 	pid=$(client)
+	spawn_stop server
 	kill -9 "$pid" && wait_gone 30 runs "$pid" && rdma_down || return 1
 	unload_kiwarp &
 	pid=$!
@@ -132,6 +133,5 @@ if ! is_pair; then
 fi
 t_run "zero_copy=on" set_policy zero_copy on
 t_run "the module is unloaded" unloaded
-spawn_stop server
 topo_down
 done_testing
