@@ -23,7 +23,7 @@ count() {
 	local before
 	before=$(lent_bytes)
 	/host/job/mark
-	perf b ib_write_bw "$B4" "$2" -s 65536 -e || exit 1
+	perf b ib_write_bw "$B4" "$2" -s 65536 || exit 1
 	/host/job/mark
 	echo "ROW $1 $2 $(($(lent_bytes) - before))"
 }
