@@ -10,8 +10,9 @@ from verbs_base import PATIENCE, RDMA_PORT, Failed, expect
 from verbs_pairs import (MIB, PAGE, SOAK, alive, buffers, connect, counted, disconnect,
                          finish, memory, pair, rng, wr)
 
-# More than the first window, but less than TCP's buffers
+# More than TCP takes before the first acknowledgment, and what it takes at once, but does not send
 LONG = 200000
+TAKEN = 36000
 SLOTS = 8
 DROP = (f"add table inet kiw; add chain inet kiw in {{ type filter hook input priority 0; }};"
         f"add rule inet kiw in tcp sport {RDMA_PORT} drop")
@@ -104,7 +105,8 @@ GOOD, LATER = 0x5a, 0xc3
 @contextlib.contextmanager
 def unacked(l, r, addr, hold, writes=0):
     """A connection with a Write of octets GOOD that the peer cannot acknowledge. If there is a
-    number of Writes, these succeed when it can."""
+    number of Writes, TCP has taken the first one, and these succeed when it can."""
+    size = TAKEN if writes else LONG
     r.listen(addr)
     with memory(r, LONG) as rmr:
         lmr = l.mr(LONG)
@@ -113,14 +115,14 @@ def unacked(l, r, addr, hold, writes=0):
         l.poke(lmr[1], bytes([GOOD]) * LONG)
         lent = l.counter("lent_bytes")
         with hold():
-            l.post_send(p.lc, write(lmr, rmr, LONG))
+            l.post_send(p.lc, write(lmr, rmr, size))
             l.counter_above("lent_bytes", lent)
             yield p, lmr, rmr
         got = [c[:2] for c in l.complete(p.lc, "send", writes)] if writes else []
         expect(got, [(n + 1, "SUCCESS") for n in range(writes)], "completions")
         only_of(r.peek(rmr[1], LONG), GOOD, "what has arrived")
         if writes:
-            expect(r.peek(rmr[1] + LONG - 1, 1)[0], GOOD, "the last octet")
+            expect(r.peek(rmr[1] + size - 1, 1)[0], GOOD, "the last octet")
 
 
 def over(p, lmr):
