@@ -86,13 +86,18 @@ no_qps() { ! rdma resource show qp link "$DEV_A/1" | grep -q 'state RTS'; }
 # The device goes, and the process still has it open.
 deleted() { writes "$1" && timeout 30 rdma link delete "$DEV_A" && rdma_add a; }
 
-# The module has to wait for packets that this host keeps, and says so.
+# The module has to wait for packets that this host keeps, and says so. With lockdep, it cannot even
+# be told to go: the packets keep their sockets, and each of these keeps the module.
 unloaded() {
 	local pid ended
 	writes held || return 1
 	pid=$(client)
 	spawn_stop server
 	kill -9 "$pid" && wait_gone 30 runs "$pid" && rdma_down || return 1
+	if [ -e /proc/lockdep_chains ]; then
+		_not modprobe -r "${KIW_LINK_TYPE%-ext}" && free && unload_kiwarp
+		return
+	fi
 	unload_kiwarp &
 	pid=$!
 	wait_for 40 waits_for_packets && runs "$pid"
