@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: a Terminate of every row of the RFCs' tables, in the middle of 64 KB the other way
-# TIMEOUT: 120
+# TIMEOUT: 150
 # KERNELS: uml
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
