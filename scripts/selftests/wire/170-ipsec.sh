@@ -10,8 +10,9 @@
 . "$SELFTESTS/rc-device"
 # shellcheck source=scripts/selftests/lib/verbs.sh
 . "$SELFTESTS/verbs.sh"
+# shellcheck source=scripts/selftests/lib/encrypted.sh
+. "$SELFTESTS/encrypted.sh"
 
-PCAP=$T_DIR/ipsec.pcap
 # Octets of the frames, and of rping's payload
 CLEAR='MPA ID Re[qp] Frame|rdma-ping-|ABCDEFGHIJKLMNOPQRSTUVWXYZ'
 BETWEEN="((host $A4 and host $B4) or (host $A6 and host $B6))"
@@ -90,23 +91,6 @@ states_moved() {
 }
 
 # --- the wire ---------------------------------------------------------------------
-
-capture() {
-	spawn tcpdump a timeout 110 tcpdump -i "$NETDEV" -s 0 -U -B 16384 -w "$PCAP"
-	wait_for 10 grep -q "listening on" "$T_DIR/tcpdump.log" || { spawn_log tcpdump; return 1; }
-}
-
-seen() { tcpdump -n -r "$PCAP" "$BETWEEN and $1" 2>/dev/null; }
-marked() { seen 'icmp[icmptype] = icmp-echoreply' | grep -q .; }
-
-# The policies are about TCP, so a ping marks the end.
-capture_end() {
-	on_a ping -q -c 1 -W 5 "$B4" || return 1
-	wait_for 10 marked || { echo "the mark is not in the capture"; return 1; }
-	spawn_stop tcpdump
-	spawn_log tcpdump
-	grep -q '^0 packets dropped by kernel' "$T_DIR/tcpdump.log"
-}
 
 # captured CMD...: runs CMD, and captures what is on the wire meanwhile.
 captured() {

@@ -8,9 +8,10 @@
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-device
 . "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/lib/encrypted.sh
+. "$SELFTESTS/encrypted.sh"
 
 CHARON=/usr/lib/ipsec/charon
-PCAP=$T_DIR/ike.pcap
 BETWEEN="(host $A4 and host $B4)"
 
 # --- the daemons --------------------------------------------------------------------
@@ -87,21 +88,6 @@ keys() {
 }
 
 # --- the wire -----------------------------------------------------------------------
-
-capture() {
-	spawn tcpdump a timeout 110 tcpdump -i "$NETDEV" -s 0 -U -B 16384 -w "$PCAP"
-	wait_for 10 grep -q "listening on" "$T_DIR/tcpdump.log" || { spawn_log tcpdump; return 1; }
-}
-
-seen() { tcpdump -n -r "$PCAP" "$BETWEEN and $1" 2>/dev/null; }
-marked() { seen 'icmp[icmptype] = icmp-echoreply' | grep -q .; }
-
-# The policies are about TCP, so a ping marks the end.
-capture_end() {
-	on_a ping -q -c 1 -W 5 "$B4" && wait_for 10 marked || return 1
-	spawn_stop tcpdump
-	grep -q '^0 packets dropped by kernel' "$T_DIR/tcpdump.log" || { spawn_log tcpdump; return 1; }
-}
 
 in_clear() { seen 'tcp' | head -n 5 | grep .; }
 

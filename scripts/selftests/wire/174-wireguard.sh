@@ -8,8 +8,9 @@
 # Not on 6.1, whose rdma_cm does not find devices on interfaces without a hardware address.
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
+# shellcheck source=scripts/selftests/lib/encrypted.sh
+. "$SELFTESTS/encrypted.sh"
 
-PCAP=$T_DIR/wireguard.pcap
 PORT=51820
 # Inside of the tunnel
 W4=10.80.0.
@@ -42,24 +43,6 @@ devices() {
 pings() {
 	rping_to b "${W4}2" -C 20 -S 20000 && rping_to a "${W4}1" -C 20 -S 100 &&
 		rping_to b "${W6}2" -C 10 -S 4000
-}
-
-capture() {
-	spawn tcpdump a timeout 110 tcpdump -i "$NETDEV" -s 0 -U -B 16384 -w "$PCAP"
-	wait_for 10 grep -q "listening on" "$T_DIR/tcpdump.log" || { spawn_log tcpdump; return 1; }
-}
-
-seen() { tcpdump -n -r "$PCAP" "$1" 2>/dev/null; }
-marked() { seen 'icmp[icmptype] = icmp-echoreply' | grep -q .; }
-
-# A ping outside of the tunnel marks the end.
-capture_end() {
-	if ! on_a ping -q -c 1 -W 5 "$B4" || ! wait_for 10 marked; then
-		echo "no mark in the capture"
-		return 1
-	fi
-	spawn_stop tcpdump
-	grep -q '^0 packets dropped by kernel' "$T_DIR/tcpdump.log"
 }
 
 # What is on the cable while the pings cross: the tunnel's datagrams, no TCP, and no known bytes
