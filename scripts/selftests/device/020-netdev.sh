@@ -136,11 +136,13 @@ KTEST_HOLD=/sys/kernel/debug/kiwarp_ktest/hold
 
 is_held() { [ "$(<"$KTEST_HOLD")" = 1 ]; }
 
-# waits_inside PID: the process waits in the kernel, and no signal could wake it up.
+# waits_inside PID [FUNCTION]: the process waits in the kernel, and no signal could wake it up. It
+# waits in FUNCTION if the kernel tells. Starting a program can make it wait elsewhere.
 waits_inside() {
 	local stat
 	read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
 	case ${stat##*) } in D*) ;; *) return 1 ;; esac
+	[ $# = 1 ] || ! grep -q . "/proc/$1/stack" || grep -q "$2" "/proc/$1/stack"
 }
 
 # The registration of kiwh is held up, and so is that of kiw1, whose netdev has it already. The
@@ -179,7 +181,7 @@ deleted_before_added() {
 	# By the group: a name would have to be looked up first.
 	ip link del group 77 &
 	deleted=$!
-	wait_for 10 waits_inside "$deleted" || status=1
+	wait_for 10 waits_inside "$deleted" rtnetlink_rcv_msg || status=1
 	LC_ALL=C rdma link add kiw1 type "$KIW_LINK_TYPE" netdev d1 >"$T_DIR/added" 2>&1 &
 	added=$!
 	wait_for 10 waits_inside "$added" || status=1
