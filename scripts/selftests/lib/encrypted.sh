@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shellcheck shell=bash
 #
-# Sourced after rc: what goes over the cable between the hosts where TCP is encrypted, into $PCAP.
-# Set BETWEEN, a filter for the packets between the hosts.
+# Sourced after rc: what goes over the cable between the hosts where TCP is encrypted, into $PCAP,
+# and whether any data does. Set BETWEEN, a filter for the packets between the hosts.
 
 PCAP=$T_DIR/encrypted.pcap
 BETWEEN=
@@ -23,4 +23,12 @@ capture_end() {
 	spawn_stop tcpdump
 	spawn_log tcpdump
 	grep -q '^0 packets dropped by kernel' "$T_DIR/tcpdump.log"
+}
+
+# moves: pings have moved data since the last call.
+moves() {
+	local now
+	now=$(counter "$DEV_B" rx_read_responses)
+	[ "$now" != "${LAST:=$now}" ] || return 1
+	LAST=$now
 }

@@ -169,14 +169,6 @@ other_key() {
 	[ "$n" -gt 0 ]
 }
 
-# moves: pings have moved data since the last call.
-moves() {
-	local now
-	now=$(counter "$DEV_B" rx_read_responses)
-	[ "$now" != "${LAST:=$now}" ] || return 1
-	LAST=$now
-}
-
 stands_still() { moves; ! wait_for 1 moves; }
 
 # The expiry of an SA does not end a stream, which uses the next SA. RFC 5044 9.4 says the same of

@@ -107,14 +107,6 @@ first_packet() {
 		[ "$(keys a | wc -l)" -ge 2 ]
 }
 
-# moves: pings have moved data since the last call.
-moves() {
-	local now
-	now=$(counter "$DEV_B" rx_read_responses)
-	[ "$now" != "${LAST:=$now}" ] || return 1
-	LAST=$now
-}
-
 # changed HOST: none of the SPIs in $T_DIR/keys is in use any more, and others are.
 changed() {
 	local old
