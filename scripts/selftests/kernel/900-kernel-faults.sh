@@ -53,9 +53,21 @@ nfs_unaccepted() {
 	[ "$status" = 0 ] && rdma_add b
 }
 
+# The limit of a cgroup that is gone; KASAN reports what the deletion of the device does.
+cgroup_limit() {
+	local group=/sys/fs/cgroup/fault status=0
+	dmesg_mark cgroup-limit
+	echo +rdma >/sys/fs/cgroup/cgroup.subtree_control && mkdir "$group" &&
+		echo "$DEV_A hca_handle=2" >"$group/rdma.max" && rmdir "$group" &&
+		wait_for 20 grep -qx 'nr_dying_descendants 0' /sys/fs/cgroup/cgroup.stat || return 1
+	rdma_down && dmesg_check || status=1
+	rdma_up && return "$status"
+}
+
 # provoke FAULT: the first two need calls that librdmacm does not make.
 provoke() {
 	case $1 in
+	cgroup-limit) cgroup_limit ;;
 	destroy-unread | migrate-unread) "$PROGRAMS/attack" case "$1" ;;
 	nfs-unaccepted) nfs_unaccepted ;;
 	*) KIW_LINK_TYPE=$KIW_LINK_TYPE "$PROGRAMS/corefaults" "$1" ;;

@@ -58,15 +58,16 @@ not_throttled() {
 OBJECTS=50
 EAGAIN=11
 
-# The protection domain is an object, too.
-object_limit() { echo "$DEV_A hca_handle=2 hca_object=$1" >"$GROUP/rdma.max"; }
+# limits HANDLES OBJECTS. The protection domain is an object, too.
+limits() { echo "$DEV_A hca_handle=$1 hca_object=$2" >"$GROUP/rdma.max"; }
 in_use() { grep -q "^$DEV_A .*hca_object=$1 " "$GROUP/rdma.current"; }
 
-# Other processes have theirs meanwhile, and nothing stays charged.
+# Other processes have theirs meanwhile, and nothing stays charged. A limit must not stay, either
+# (containers.rst): the kernel would use what it has freed with the cgroup.
 # shellcheck disable=SC2016 # for the inner shell
 is_limited() {
 	local status=0
-	echo max >"$GROUP/memory.max" && object_limit "$OBJECTS" || return 1
+	echo max >"$GROUP/memory.max" && limits 2 "$OBJECTS" || return 1
 	spawn holder a bash -c 'echo $BASHPID >"$1" && shift && exec "$@"' - \
 		"$GROUP/cgroup.procs" timeout 50 python3 "$SELFTESTS/accounting.py" "$DEV_A" hold mr
 	wait_for 20 grep -q "^$OBJECTS $EAGAIN\$" "$T_DIR/holder.log" || status=1
@@ -75,7 +76,7 @@ is_limited() {
 	"$PROGRAMS/abuse" limits || status=1
 	spawn_stop holder
 	wait_for 10 in_use 0 || { cat "$GROUP/rdma.current"; status=1; }
-	object_limit max || status=1
+	limits max max || status=1
 	return "$status"
 }
 
