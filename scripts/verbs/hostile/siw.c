@@ -11,7 +11,11 @@ static struct kiwarp_sqe entry;
 
 static void put_entry(void *ring)
 {
-	*(struct kiwarp_sqe *)ring = entry;
+	struct kiwarp_sqe *sqe = ring, invalid = entry;
+
+	invalid.flags = 0;
+	*sqe = invalid;
+	__atomic_store_n(&sqe->flags, entry.flags, __ATOMIC_RELEASE);
 }
 
 static void plain(void)
