@@ -136,13 +136,13 @@ KTEST_HOLD=/sys/kernel/debug/kiwarp_ktest/hold
 
 is_held() { [ "$(<"$KTEST_HOLD")" = 1 ]; }
 
-# waits_inside PID [FUNCTION]: the process waits in the kernel, and no signal could wake it up. It
-# waits in FUNCTION if the kernel tells. Starting a program can make it wait elsewhere.
+# waits_inside PID FUNCTION: the process waits in the kernel, and no signal could wake it up. It waits
+# in FUNCTION if the kernel tells. Starting a program can make it wait elsewhere.
 waits_inside() {
 	local stat
 	read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
 	case ${stat##*) } in D*) ;; *) return 1 ;; esac
-	[ $# = 1 ] || ! grep -q . "/proc/$1/stack" || grep -q "$2" "/proc/$1/stack"
+	! grep -q . "/proc/$1/stack" || grep -q "$2" "/proc/$1/stack"
 }
 
 # The registration of kiwh is held up, and so is that of kiw1, whose netdev has it already. The
@@ -157,9 +157,9 @@ leaves_while_added() {
 	wait_for 10 is_held || status=1
 	rdma link add kiw1 type "$KIW_LINK_TYPE" netdev d1 &
 	added=$!
-	wait_for 10 waits_inside "$added" || status=1
+	wait_for 10 waits_inside "$added" nldev_newlink || status=1
 	ip link set d1 netns c || status=1
-	waits_inside "$added" || status=1
+	waits_inside "$added" nldev_newlink || status=1
 	echo >"$KTEST_HOLD"
 	wait "$held" && wait "$added" && link_exists kiwh || status=1
 	log_says 'kiw1: kiwarp [0-9.]* on d1' || status=1
@@ -170,21 +170,29 @@ leaves_while_added() {
 	return "$status"
 }
 
-# The core has found the netdev for the new device before it was deleted.
+# The core has found the netdev for the new device before it was deleted. Of a command that changes
+# links, ip first asks the kernel whether it knows such commands, which takes rtnetlink's mutex, too.
+# This ip has done so before the mutex is held. It deletes by the group: a name would have to be
+# looked up.
 deleted_before_added() {
-	local held deleted added status=0
-	ip link add d0 type dummy && ip link add d1 group 77 type dummy &&
-		echo kiwh rtnl >"$KTEST_HOLD" || return 1
+	local held deleted added commands status=0
+	ip link add d0 type dummy && ip link add d1 group 77 type dummy && mkfifo "$T_DIR/commands" ||
+		return 1
+	ip -batch - <"$T_DIR/commands" &
+	deleted=$!
+	exec {commands}>"$T_DIR/commands"
+	echo link set dev d1 alias asked >&"$commands"
+	wait_for 10 grep -q asked /sys/class/net/d1/ifalias || status=1
+	echo kiwh rtnl >"$KTEST_HOLD" || status=1
 	rdma link add kiwh type "$KIW_LINK_TYPE" netdev d0 &
 	held=$!
 	wait_for 10 is_held || status=1
-	# By the group: a name would have to be looked up first.
-	ip link del group 77 &
-	deleted=$!
+	echo link del group 77 >&"$commands"
+	exec {commands}>&-
 	wait_for 10 waits_inside "$deleted" rtnetlink_rcv_msg || status=1
 	LC_ALL=C rdma link add kiw1 type "$KIW_LINK_TYPE" netdev d1 >"$T_DIR/added" 2>&1 &
 	added=$!
-	wait_for 10 waits_inside "$added" || status=1
+	wait_for 10 waits_inside "$added" nldev_newlink || status=1
 	echo >"$KTEST_HOLD"
 	wait "$held" && wait "$deleted" || status=1
 	! wait "$added" || status=1
