@@ -67,8 +67,8 @@ static int alarm_lock_order(void)
 }
 
 /*
- * kmemleak does not report an object if memory that it scans happens to have its address, such as the
- * unused part of a stack. Of many objects, it reports some.
+ * kmemleak does not report an object if memory that it scans happens to have its address, such as
+ * the unused part of a stack. Of many objects, it reports some.
  */
 static int alarm_leak(void)
 {

@@ -93,6 +93,32 @@ kernel_scripts() {
 	echo "$("$KIW_VM/source.sh" 6.12)/scripts"
 }
 
+# once INPUTS FILE CMD... - run a check of one file, unless it had nothing to say about the same
+# file before. INPUTS stands for whatever else the result depends on. The cache remembers what was
+# clean.
+once() {
+	local clean said rc=0
+
+	clean=$KIW_CACHE/clean/$({ printf '%s\n' "$@" && cat "$2"; } | sha256sum | cut -c 1-32)
+	if [ -e "$clean" ]; then
+		touch "$clean"
+		return
+	fi
+	said=$("${@:3}" 2>&1) || rc=$?
+	if [ "$rc" = 0 ] && [ -z "$said" ]; then
+		: >"$clean"
+	else
+		printf '%s\n' "$said"
+	fi
+	return "$rc"
+}
+export -f once
+
+# hash_of FILE... - one hash of the contents of all
+hash_of() {
+	cat "$@" | sha256sum
+}
+
 # --- the checks ----------------------------------------------------------------
 
 python_check() {
@@ -112,19 +138,22 @@ checkpatch_types() {
 }
 
 check_checkpatch() {
-	local scripts file types
+	local scripts inputs file types
 
 	scripts=$(kernel_scripts)
+	inputs=$(hash_of "$scripts"/{checkpatch.pl,spelling.txt,const_structs.checkpatch})
 	cd "$root"
 	# One process per file; HOME because checkpatch reads a .conf from there.
 	files_matching '\.[ch]$' | while IFS= read -r -d '' file; do
 		types=$(checkpatch_types "$file")
-		printf '%s\0%s\0' "$types" "$file"
+		printf '%s\0%s\0' "$file" "$types"
 	done >"$work/checkpatch.args"
 	# shellcheck disable=SC2016 # for the inner shell to expand
-	HOME=$work xargs -0 -r -n 2 -P "$(nproc)" sh -c \
-		'perl "$0" --strict --no-tree --no-summary --terse --show-types --ignore "$1" -f "$2"' \
-		"$scripts/checkpatch.pl" <"$work/checkpatch.args" >"$work/checkpatch.out" 2>&1 || true
+	HOME=$work xargs -0 -r -n 2 -P "$(nproc)" bash -c \
+		'once "$1" "$2" perl "$0" --strict --no-tree --no-summary --terse --show-types \
+			--ignore "$3" -f "$2"' \
+		"$scripts/checkpatch.pl" "$inputs" \
+		<"$work/checkpatch.args" >"$work/checkpatch.out" 2>&1 || true
 	sort -V "$work/checkpatch.out"
 	! [ -s "$work/checkpatch.out" ]
 }
@@ -236,9 +265,23 @@ check_commits() {
 		END { exit bad }'
 }
 
+# What a file sources is another input of its check. That is any file that some script sources.
 check_shellcheck() {
+	local inputs
+
 	cd "$root"
-	files_with_shebang '(ba|da)?sh( |$)' .sh | xargs -0 -r shellcheck -x -P SCRIPTDIR:. -f gcc
+	files_with_shebang '(ba|da)?sh( |$)' .sh >"$work/shell"
+	inputs=$(
+		shellcheck --version
+		xargs -0 -r sed -n 's/^[[:blank:]]*# shellcheck source=//p' <"$work/shell" | sort -u |
+			while IFS= read -r file; do hash_of "$file" 2>/dev/null; done
+	)
+	# shellcheck disable=SC2016 # for the inner shell to expand
+	xargs -0 -r -n 1 -P "$(nproc)" bash -c \
+		'once "$0" "$1" shellcheck -x -P SCRIPTDIR:. -f gcc "$1"' "$inputs" \
+		<"$work/shell" >"$work/shellcheck.out" 2>&1 || true
+	sort -V "$work/shellcheck.out"
+	! [ -s "$work/shellcheck.out" ]
 }
 
 check_python() {
@@ -419,7 +462,10 @@ main() {
 	# The environment of a calling make must not reach the kernel's make.
 	unset MAKEFLAGS MFLAGS MAKELEVEL ARCH M
 	export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
-	mkdir -p "$KIW_CACHE"
+	# For once(), which other shells call
+	export KIW_CACHE
+	mkdir -p "$KIW_CACHE/clean"
+	find "$KIW_CACHE/clean" -type f -mtime +30 -delete
 	prune lint
 	prune upstream
 	work=$(mktemp -d "$KIW_CACHE/lint-XXXXXX")

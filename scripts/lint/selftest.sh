@@ -120,6 +120,9 @@ add_to "$driver/main.c" 'static __be16 kiw_word = (__force __be16)1;'
 bad "no __force" "main.c:6: __force" "a forced cast"
 add_to "$driver/main.c" 'static int a=1;'
 bad "checkpatch" "main.c:6: ERROR:SPACING" "wrong spacing"
+add_to "$driver/main.c" 'static int a=1;'
+lint --only "^checkpatch" || :
+bad "checkpatch" "main.c:6: ERROR:SPACING" "the same once more"
 add_to "$driver/main.c" '#if LINUX_VERSION_CODE > 1' '#endif'
 bad "checkpatch" "LINUX_VERSION_CODE" "a version outside of compat"
 add_to "$driver/main.c" '/**' ' * f() - b' ' */' 'static int f(int a)' '{' '}'
@@ -570,6 +573,15 @@ bad "commits" "bad Fixes:" "what it fixes is not clear"
 
 add_to "scripts/sample" "echo \$x"
 bad "shellcheck" "SC2086" "an unquoted word"
+# shellcheck disable=SC2016 # for the script
+printf '#!/bin/bash\n# shellcheck source=scripts/words\n. scripts/words\necho "$word"\n' \
+	>"$work/tree/scripts/says"
+printf '#!/bin/bash\nexport word=1\n' >"$work/tree/scripts/words"
+rc=0
+lint --only "^shellcheck" || rc=1
+result "$rc" "shellcheck: a word that another file sets"
+printf '#!/bin/bash\n' >"$work/tree/scripts/words"
+bad "shellcheck" "says:4:.*SC2154" "no longer sets it"
 add_to "scripts/sample.py" 'print('
 bad "python compiles" "SyntaxError" "half a call"
 add_to "$driver/mr.h" '/* none */'

@@ -60,7 +60,7 @@ cgroup_limit() {
 	echo +rdma >/sys/fs/cgroup/cgroup.subtree_control && mkdir "$group" &&
 		echo "$DEV_A hca_handle=2" >"$group/rdma.max" && rmdir "$group" &&
 		wait_for 20 grep -qx 'nr_dying_descendants 0' /sys/fs/cgroup/cgroup.stat || return 1
-	rdma_down && dmesg_check || status=1
+	rdma_down && dmesg_check '' || status=1
 	rdma_up && return "$status"
 }
 
