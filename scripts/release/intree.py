@@ -54,6 +54,9 @@ def rules(version):
     yield r"kiw_compat_dma_buf_vunmap", "dma_buf_vunmap_unlocked"
     yield r"kiw_compat_dma_buf_lock\(buf\)", "dma_resv_lock(buf->resv, NULL)"
     yield r"kiw_compat_dma_buf_unlock\(buf\)", "dma_resv_unlock(buf->resv)"
+    yield r"KIW_COMPAT_UBUF_OPS\((\w+), (\w+)\)", (
+        r"static const struct ubuf_info_ops \1 = {\n\t.complete = \2,\n}")
+    yield r"kiw_compat_ubuf_set\(&(.+), (&\w+)\)", r"\1.ops = \2"
     yield r"kiw_compat_sk_no_task_frag\((\w+)\)", r"\1->sk_use_task_frag = false"
     yield r"kiw_compat_(?:create_cq|dmabuf)_arg", "struct uverbs_attr_bundle"
     yield r"kiw_compat_cq_udata\(arg\)", "arg ? &arg->driver_udata : NULL"

@@ -23,7 +23,7 @@ policy() {
 policies() {
 	local name
 	for name in crc markers p2p rtr mpa_rev rdmac startup_ms max_half_open \
-			max_half_open_total max_lingering rfc7306 fpdu port_mapper; do
+			max_half_open_total max_lingering rfc7306 fpdu zero_copy port_mapper; do
 		policy "$1" "$name"
 	done | paste -sd' '
 }
@@ -34,7 +34,7 @@ policies_are() {
 	[ "$got" = "$2" ] || { echo "$1: $got instead of $2"; return 1; }
 }
 
-DEFAULTS="Y N Y write read send 2 N 10000 256 4096 1024 Y auto N"
+DEFAULTS="Y N Y write read send 2 N 10000 256 4096 1024 Y auto off N"
 
 # --- the files ------------------------------------------------------------------
 
@@ -42,7 +42,7 @@ nothing_more() {
 	local found
 	found=$(find "/sys/class/infiniband/$DEV_A/policy" -type f | wc -l)
 	echo "$found settings"
-	[ "$found" = 13 ]
+	[ "$found" = 14 ]
 }
 
 # SETTING VALUE SHOWN
@@ -66,6 +66,9 @@ good() {
 	fpdu segment segment
 	fpdu large large
 	fpdu auto auto
+	zero_copy off off
+	zero_copy on on
+	zero_copy auto auto
 	port_mapper y Y
 	port_mapper n N
 	rtr send send
@@ -103,6 +106,8 @@ bad() {
 	fpdu small segment, large or auto
 	fpdu largest segment, large or auto
 	fpdu 1 segment, large or auto
+	zero_copy y off, on or auto
+	zero_copy 1 off, on or auto
 	rtr writ one or more of write, read and send
 	END
 }
@@ -148,7 +153,7 @@ parameters_are_defaults() {
 	echo 1 >"$PARAMS/mpa_rev" && echo y >"$PARAMS/markers" && echo read >"$PARAMS/rtr" &&
 		echo 33 >"$PARAMS/max_half_open_total" || return 1
 	policies_are "$DEV_B" "$DEFAULTS" || return 1
-	rdma_down && rdma_up && policies_are "$DEV_A" "Y Y Y read 1 N 10000 256 33 1024 Y auto N" || return 1
+	rdma_down && rdma_up && policies_are "$DEV_A" "Y Y Y read 1 N 10000 256 33 1024 Y auto off N" || return 1
 	echo 2 >"$PARAMS/mpa_rev" && echo n >"$PARAMS/markers" &&
 		echo write,read,send >"$PARAMS/rtr" && echo 4096 >"$PARAMS/max_half_open_total" &&
 		rdma_down && rdma_up && policies_are "$DEV_A" "$DEFAULTS"

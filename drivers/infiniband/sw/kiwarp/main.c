@@ -10,7 +10,9 @@
 #include <rdma/rdma_netlink.h>
 
 #include "device.h"
+#include "mem/umem.h"
 #include "netlink.h"
+#include "tx/tx_loan.h"
 #include "tx/txbuf.h"
 
 static int __init kiw_init(void)
@@ -30,6 +32,8 @@ static void __exit kiw_exit(void)
 	kiw_device_module_exit();
 	/* All QPs are gone, so the transmit engine no longer uses its pages */
 	kiw_txbuf_module_exit();
+	kiw_loan_module_exit();
+	kiw_umem_module_exit();
 }
 
 module_init(kiw_init);

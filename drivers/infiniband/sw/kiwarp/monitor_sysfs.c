@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Files for monitoring programs: /sys/class/infiniband/DEVICE/ports/1/counters/NAME, board_id and
- * hca_type.
+ * hca_type; and counters for which the core's message has no room: ports/1/zero_copy/NAME.
  *
  * Programs such as node_exporter expect these files of RDMA devices, and may give up on all devices
  * of the host when one of them lacks the directory. ib_core creates it only for drivers that
@@ -96,8 +96,27 @@ static const struct attribute_group counters_group = {
 	.attrs = counter_attrs,
 };
 
+/* Zero copy */
+
+MONITOR_COUNTER(lent_bytes, 0, KIW_STAT_LENT_BYTES);
+MONITOR_COUNTER(lent_copied, 0, KIW_STAT_LENT_COPIED);
+MONITOR_COUNTER(lent_kept, 0, KIW_STAT_LENT_KEPT);
+
+static struct attribute *lent_attrs[] = {
+	&lent_bytes.attr.attr,
+	&lent_copied.attr.attr,
+	&lent_kept.attr.attr,
+	NULL
+};
+
+static const struct attribute_group lent_group = {
+	.name = "zero_copy",
+	.attrs = lent_attrs,
+};
+
 const struct attribute_group *kiw_monitor_port_groups[] = {
 	&counters_group,
+	&lent_group,
 	NULL
 };
 

@@ -32,6 +32,7 @@ enum kind {
 	KIND_FLAG,
 	KIND_RTR,
 	KIND_FPDU,
+	KIND_ZERO_COPY,
 };
 
 struct setting {
@@ -56,6 +57,7 @@ static const struct setting settings[KIW_POLICY_COUNT] = {
 	[KIW_POLICY_MAX_LINGERING]	= { NUMBER(1, 65535) },
 	[KIW_POLICY_RFC7306]		= { FLAG() },
 	[KIW_POLICY_FPDU]		= { .kind = KIND_FPDU },
+	[KIW_POLICY_ZERO_COPY]		= { .kind = KIND_ZERO_COPY },
 	[KIW_POLICY_PORT_MAPPER]	= { FLAG() },
 };
 
@@ -79,6 +81,7 @@ static struct kiw_policy defaults = {
 		[KIW_POLICY_MAX_LINGERING]	= 1024,
 		[KIW_POLICY_RFC7306]		= true,
 		[KIW_POLICY_FPDU]		= KIW_FPDUS_AUTO,
+		[KIW_POLICY_ZERO_COPY]		= KIW_ZERO_COPY_OFF,
 	},
 };
 
@@ -95,6 +98,12 @@ static const char * const fpdu_names[] = {
 	[KIW_FPDUS_SEGMENT]	= "segment",
 	[KIW_FPDUS_LARGE]	= "large",
 	[KIW_FPDUS_AUTO]	= "auto",
+};
+
+static const char * const zero_copy_names[] = {
+	[KIW_ZERO_COPY_OFF]	= "off",
+	[KIW_ZERO_COPY_ON]	= "on",
+	[KIW_ZERO_COPY_AUTO]	= "auto",
 };
 
 /* Reading and writing values */
@@ -146,10 +155,11 @@ static int policy_rtr_show(unsigned int order, char *buf)
 	return len + sysfs_emit_at(buf, len, "\n");
 }
 
-/* One of @fpdu_names; it may end in a newline */
-static int policy_fpdu_parse(const char *text, unsigned int *value)
+/* One of @names; it may end in a newline */
+static int policy_name_parse(const char * const *names, size_t count, const char *text,
+			     unsigned int *value)
 {
-	int which = sysfs_match_string(fpdu_names, text);
+	int which = __sysfs_match_string(names, count, text);
 
 	if (which < 0)
 		return -EINVAL;
@@ -197,7 +207,11 @@ int kiw_policy_set(struct kiw_policy *policy, enum kiw_policy_item item, const c
 		ret = policy_rtr_parse(text, &value);
 		break;
 	case KIND_FPDU:
-		ret = policy_fpdu_parse(text, &value);
+		ret = policy_name_parse(fpdu_names, ARRAY_SIZE(fpdu_names), text, &value);
+		break;
+	case KIND_ZERO_COPY:
+		ret = policy_name_parse(zero_copy_names, ARRAY_SIZE(zero_copy_names), text,
+					&value);
 		break;
 	default:
 		ret = policy_number_parse(&settings[item], text, &value);
@@ -228,6 +242,8 @@ int kiw_policy_show(const struct kiw_policy *policy, enum kiw_policy_item item, 
 		return policy_rtr_show(value, buf);
 	case KIND_FPDU:
 		return sysfs_emit(buf, "%s\n", fpdu_names[value]);
+	case KIND_ZERO_COPY:
+		return sysfs_emit(buf, "%s\n", zero_copy_names[value]);
 	default:
 		return sysfs_emit(buf, "%u\n", value);
 	}
@@ -251,6 +267,8 @@ const char *kiw_policy_range(enum kiw_policy_item item, char *buf, size_t size)
 		return "one or more of write, read and send, in order of preference";
 	case KIND_FPDU:
 		return "segment, large or auto";
+	case KIND_ZERO_COPY:
+		return "off, on or auto";
 	default:
 		snprintf(buf, size, "a number from %u to %u", settings[item].min,
 			 settings[item].max);
@@ -355,6 +373,10 @@ MODULE_PARM_DESC(rfc7306, "have immediate data and atomic operations (default y)
 module_param_cb(fpdu, &number_ops, ARG(FPDU), 0644);
 MODULE_PARM_DESC(fpdu,
 		 "FPDUs: segment, large, or auto (default), which is large to peers that announce themselves");
+
+module_param_cb(zero_copy, &number_ops, ARG(ZERO_COPY), 0644);
+MODULE_PARM_DESC(zero_copy,
+		 "send large messages without CRC from the consumer's pages: off (default), on, or auto, which stops where the host copies them anyway");
 
 module_param_cb(port_mapper, &flag_ops, ARG(PORT_MAPPER), 0644);
 MODULE_PARM_DESC(port_mapper,

@@ -14,6 +14,18 @@
 #include <linux/types.h>
 
 /**
+ * enum kiw_zero_copy - may pages of consumers be lent to TCP?
+ * @KIW_ZERO_COPY_OFF: no, payload is always copied
+ * @KIW_ZERO_COPY_ON: yes
+ * @KIW_ZERO_COPY_AUTO: yes, except for a while after the stack had to copy them
+ */
+enum kiw_zero_copy {
+	KIW_ZERO_COPY_OFF,
+	KIW_ZERO_COPY_ON,
+	KIW_ZERO_COPY_AUTO,
+};
+
+/**
  * enum kiw_policy_item - a setting
  * @KIW_POLICY_MPA_REV: highest MPA revision to speak, 1 or 2
  * @KIW_POLICY_CRC: ask for CRC
@@ -29,6 +41,7 @@
  *	close
  * @KIW_POLICY_RFC7306: use the messages of RFC 7306
  * @KIW_POLICY_FPDU: how large FPDUs are, &enum kiw_fpdus
+ * @KIW_POLICY_ZERO_COPY: whether to lend pages to TCP, &enum kiw_zero_copy
  * @KIW_POLICY_PORT_MAPPER: have the iWARP port mapper choose TCP ports
  * @KIW_POLICY_COUNT: number of the above
  */
@@ -45,6 +58,7 @@ enum kiw_policy_item {
 	KIW_POLICY_MAX_LINGERING,
 	KIW_POLICY_RFC7306,
 	KIW_POLICY_FPDU,
+	KIW_POLICY_ZERO_COPY,
 	KIW_POLICY_PORT_MAPPER,
 	KIW_POLICY_COUNT,
 };

@@ -84,6 +84,7 @@ static struct policy_attr max_half_open_total_attr =
 static struct policy_attr max_lingering_attr = POLICY_ATTR(max_lingering, KIW_POLICY_MAX_LINGERING);
 static struct policy_attr rfc7306_attr = POLICY_ATTR(rfc7306, KIW_POLICY_RFC7306);
 static struct policy_attr fpdu_attr = POLICY_ATTR(fpdu, KIW_POLICY_FPDU);
+static struct policy_attr zero_copy_attr = POLICY_ATTR(zero_copy, KIW_POLICY_ZERO_COPY);
 static struct policy_attr port_mapper_attr = POLICY_ATTR(port_mapper, KIW_POLICY_PORT_MAPPER);
 
 static struct attribute *policy_attrs[] = {
@@ -99,6 +100,7 @@ static struct attribute *policy_attrs[] = {
 	&max_lingering_attr.attr.attr,
 	&rfc7306_attr.attr.attr,
 	&fpdu_attr.attr.attr,
+	&zero_copy_attr.attr.attr,
 	&port_mapper_attr.attr.attr,
 	NULL
 };

@@ -109,15 +109,23 @@ enum kiw_stat {
 #define KIW_STAT_ENUM(id, name) KIW_STAT_##id,
 	KIW_STATS_LIST(KIW_STAT_ENUM)
 #undef KIW_STAT_ENUM
+	KIW_STAT_REPORTED,
+
+	/* Files only (monitor_sysfs.c): the core's message has no room for more */
+	KIW_STAT_LENT_BYTES = KIW_STAT_REPORTED,
+	KIW_STAT_LENT_COPIED,
+	KIW_STAT_LENT_KEPT,
 	KIW_STAT_COUNT,
 };
 
 /**
  * struct kiw_stats - the counters of one device
  * @pcpu: one array per CPU
+ * @kept_at: when %KIW_STAT_LENT_KEPT was counted last, in jiffies
  */
 struct kiw_stats {
 	u64 __percpu *pcpu;
+	unsigned long kept_at;
 };
 
 int kiw_stats_init(struct kiw_stats *stats);

@@ -18,6 +18,7 @@
 #include <linux/workqueue.h>
 #include <rdma/iw_cm.h>
 
+#include "policy.h"
 #include "proto/cm_fsm.h"
 #include "proto/large.h"
 #include "proto/mpa_neg.h"
@@ -50,6 +51,7 @@ struct kiw_sock_ops;
  * @want: what this end wants
  * @rfc7306: the policy allows the messages of RFC 7306
  * @fpdus: the policy about large FPDUs
+ * @zero_copy: the policy about lending pages to TCP
  * @req: the Request, as sent or received
  * @frame_len: length of the Request in @buf, in bytes (CONNECTING)
  * @pdata: private data for the next upcall or rejection, not owned
@@ -66,6 +68,7 @@ struct kiw_ep_startup {
 	struct kiw_mpa_local want;
 	bool rfc7306;
 	enum kiw_fpdus fpdus;
+	enum kiw_zero_copy zero_copy;
 	struct kiw_mpa_frame req;
 	size_t frame_len;
 	const void *pdata;

@@ -115,6 +115,7 @@ void kiw_ep_init_mpa(struct kiw_ep *ep)
 	mpa_want_rtr(&ep->startup->want, kiw_policy_get(policy, KIW_POLICY_RTR));
 	ep->startup->rfc7306 = kiw_policy_get(policy, KIW_POLICY_RFC7306);
 	ep->startup->fpdus = kiw_policy_get(policy, KIW_POLICY_FPDU);
+	ep->startup->zero_copy = kiw_policy_get(policy, KIW_POLICY_ZERO_COPY);
 }
 
 static void mpa_want_depths(struct kiw_ep *ep, const struct iw_cm_conn_param *param)
@@ -298,6 +299,7 @@ static int mpa_hand_over(struct kiw_ep *ep, bool initiator)
 		.ord = ep->agreed.ord,
 		.rtr = initiator && ep->agreed.p2p ? ep->agreed.rtr : 0,
 		.fpdus = ep->startup->fpdus,
+		.zero_copy = ep->startup->zero_copy,
 		.expect_rtr = !initiator && ep->agreed.p2p && (ep->agreed.rtr & KIW_RTR_SEND),
 		.ops = &kiw_ep_conn_ops,
 		.conn = ep,

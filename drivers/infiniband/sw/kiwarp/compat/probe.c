@@ -66,6 +66,10 @@ static void probe_task_frag(struct sock *sk)
 # 1 "KIW_HAS_TCP_SENDPAGES"
 static int probe_sendpages(struct sock *sk) { return do_tcp_sendpages(sk, NULL, 0, 0, 0); }
 
+/* 6.10: the callback of lent pages is in a table */
+# 1 "KIW_HAS_UBUF_OPS"
+static const void *probe_ubuf(struct ubuf_info *ubuf) { return ubuf->ops; }
+
 /* 6.19: the address that kernel_bind() and kernel_connect() take */
 # 1 "KIW_HAS_SOCKADDR_UNSIZED"
 static int probe_bind(struct socket *sock, struct sockaddr_unsized *addr)

@@ -8,6 +8,8 @@
  */
 #include "mr_copy.h"
 
+#include <linux/mm.h>
+#include <linux/net.h>
 #include <linux/string.h>
 
 #include "dmabuf.h"
@@ -57,4 +59,31 @@ void kiw_mr_copy_from(const struct kiw_mr *mr, u64 addr, void *dst, u32 len)
 		memcpy(dst, mr->dmabuf->addr + (addr - mr->base), len);
 	else
 		memcpy(dst, mr_kernel_address(addr), len);
+}
+
+/**
+ * kiw_mr_page() - get a page that may be lent for transmission
+ * @mr: from kiw_mr_use()
+ * @addr: tagged offset; checked by kiw_mr_check() in the same section
+ * @in_page: set to the offset of the byte in the page
+ *
+ * Memory of a fast region or a dma-buf is never lent: it may be invalidated, or unmapped, without
+ * regard to those who use its pages. Memory of a kernel consumer may have no pages that can be
+ * referenced, such as that of the slab allocator.
+ *
+ * Context: any, inside a section of the table.
+ * Return: the page, or NULL: the memory must be copied.
+ */
+struct page *kiw_mr_page(const struct kiw_mr *mr, u64 addr, u32 *in_page)
+{
+	void *data = mr_kernel_address(addr);
+	struct page *page;
+
+	if (mr->umem)
+		return kiw_umem_page(mr->umem, addr - mr->base, in_page);
+	if (!kiw_mr_is_dma(mr) || !virt_addr_valid(data))
+		return NULL;
+	page = virt_to_page(data);
+	*in_page = offset_in_page(data);
+	return sendpage_ok(page) ? page : NULL;
 }

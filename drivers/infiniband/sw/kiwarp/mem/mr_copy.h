@@ -9,6 +9,7 @@
 /* Within a section of the MR table */
 void kiw_mr_copy_to_slow(const struct kiw_mr *mr, u64 addr, const void *src, u32 len);
 void kiw_mr_copy_from(const struct kiw_mr *mr, u64 addr, void *dst, u32 len);
+struct page *kiw_mr_page(const struct kiw_mr *mr, u64 addr, u32 *in_page);
 
 /**
  * kiw_mr_copy_to() - write to an MR's memory

@@ -20,6 +20,7 @@
 
 #include "caller.h"
 #include "mem/mr.h"
+#include "policy.h"
 #include "proto/large.h"
 #include "proto/qp_fsm.h"
 #include "queue/cq.h"
@@ -60,6 +61,7 @@ struct kiw_conn_ops {
  * @expect_rtr: the peer's first FPDU may be an empty Send as RTR, which the consumer does not
  *	see (responder)
  * @fpdus: the policy about large FPDUs
+ * @zero_copy: the policy about lending pages to TCP
  * @ops: the connection's callbacks
  * @conn: passed to @ops
  */
@@ -76,6 +78,7 @@ struct kiw_conn_params {
 	u8 rtr;
 	bool expect_rtr;
 	enum kiw_fpdus fpdus;
+	enum kiw_zero_copy zero_copy;
 	const struct kiw_conn_ops *ops;
 	void *conn;
 };

@@ -250,6 +250,7 @@ void kiw_pend_add(struct kiw_pend_ring *ring, const struct kiw_swqe *wqe, bool i
 	pend->is_signaled = is_signaled;
 	pend->is_built = false;
 	pend->is_done = false;
+	pend->is_lent = false;
 	ring->put++;
 }
 

@@ -24,21 +24,25 @@ struct mem_cgroup;
  * @wr_id: the consumer's cookie
  * @length: bytes to transfer
  * @end: where it ends in the stream, as &struct kiw_tx.offset counts, if @is_built
+ * @loan: counter of the last loan of its pages, as &struct kiw_tx.lent counts, if @is_lent
  * @op: &enum kiw_wr_op
  * @status: &enum kiw_wcs, if @is_done
  * @is_signaled: the consumer wants a completion for success as well
  * @is_built: its last FPDU was built
  * @is_done: it only waits for older ones to complete
+ * @is_lent: pages were lent to TCP: it is not done before they are returned
  */
 struct kiw_pend {
 	u64 wr_id;
 	u32 length;
 	u32 end;
+	u32 loan;
 	u8 op;
 	u8 status;
 	bool is_signaled;
 	bool is_built;
 	bool is_done;
+	bool is_lent;
 };
 
 /**
@@ -47,7 +51,8 @@ struct kiw_pend {
  * @size: @max, a power of two, or 0 if there are no slots yet
  * @max: maximum number of work requests started and not completed
  * @put: free-running: next slot to fill
- * @taken: free-running: all entries before this one are done, or TCP has taken them completely
+ * @taken: free-running: all entries before this one are done, or TCP has taken them completely and
+ *	returned what it was lent of them
  * @get: free-running: oldest entry not completed
  * @memcg: memory cgroup charged for slots that are allocated later, or NULL; referenced by the QP
  */

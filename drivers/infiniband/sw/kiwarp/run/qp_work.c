@@ -39,6 +39,7 @@
 #include <linux/slab.h>
 
 #include "qp/qp.h"
+#include "tx/tx_loan.h"
 
 /* Time limit for an orderly close; then the QP is aborted, and an unfinished stream is reset */
 #define QP_CLOSE_MS	5000
@@ -171,11 +172,39 @@ static bool qp_flush_queues(struct kiw_qp *qp)
 	return more;
 }
 
+/*
+ * Get back what TCP was lent: the owner of a work request that is flushed may write to its memory,
+ * and TCP must not send that. TCP can be made to give it back only by a reset.
+ * Return: true: the stream was reset.
+ */
+static bool qp_end_loans(struct kiw_qp *qp)
+{
+	bool locked = qp->ks && kiw_sock_lock(qp->ks);
+	bool has_loans;
+
+	local_bh_disable();
+	if (locked && kiw_loan_collect(qp))
+		kiw_tx_taken(qp);
+	has_loans = !list_empty(&qp->tx.loans);
+	local_bh_enable();
+	if (locked)
+		kiw_sock_unlock(qp->ks);
+	if (!has_loans)
+		return false;
+	kiw_sock_drop(qp->ks, true);
+	local_bh_disable();
+	kiw_txbuf_drop(&qp->tx.buf);
+	local_bh_enable();
+	kiw_loan_end_all(qp);
+	return true;
+}
+
 /* Return: true if a batch remains unfinished, or a message that no Terminate has ended. */
 static bool qp_flush(struct kiw_qp *qp)
 {
+	bool was_reset = qp_end_loans(qp);
 	bool locked = qp->ks && kiw_sock_lock(qp->ks);
-	bool was_cut = qp->tx.buf.len ||
+	bool was_cut = was_reset || qp->tx.buf.len ||
 		       (qp->tx.kind != KIW_TX_NONE && !qp->tx.has_terminated);
 	bool more = qp_flush_queues(qp);
 

@@ -207,7 +207,10 @@ static inline void kiw_sock_assert_held(const struct kiw_sock *ks)
 u32 kiw_sock_emss(struct kiw_sock *ks);
 u32 kiw_sock_burst(struct kiw_sock *ks);
 int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
-			bool is_last);
+			struct ubuf_info *ubuf, bool is_last);
+bool kiw_sock_can_lend(struct kiw_sock *ks);
+u32 kiw_sock_sent(struct kiw_sock *ks);
+bool kiw_sock_is_acked(struct kiw_sock *ks, u32 seq);
 bool kiw_sock_has_room(struct kiw_sock *ks);
 bool kiw_sock_is_quiet(struct kiw_sock *ks);
 

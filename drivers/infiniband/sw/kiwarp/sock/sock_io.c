@@ -195,14 +195,31 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks)
 	return tcp_rtx_and_write_queues_empty(ks->sk);
 }
 
-static int sock_send_bvec(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len)
+/* Lend pages that may be modified: the stack copies where it must not rely on their contents. */
+static int sock_send_lent(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
+			  struct ubuf_info *ubuf)
 {
+	struct msghdr msg = {
+		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR | MSG_ZEROCOPY,
+		.msg_ubuf = ubuf,
+	};
+
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, bv, num, len);
+	return tcp_sendmsg_locked(ks->sk, &msg, len);
+}
+
+static int sock_send_bvec(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
+			  struct ubuf_info *ubuf)
+{
+	if (ubuf)
+		return sock_send_lent(ks, bv, num, len, ubuf);
 	return kiw_compat_send_bvec(ks->sk, bv, num, len, MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR |
 				    MSG_NO_SHARED_FRAGS);
 }
 
 /* TCP takes all of it, even if its send queue is full, unless memory is short or it fails. */
-static int sock_send_last(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len)
+static int sock_send_last(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
+			  struct ubuf_info *ubuf)
 {
 	struct tcp_sock *tp = tcp_sk(ks->sk);
 	int sndbuf = READ_ONCE(ks->sk->sk_sndbuf);
@@ -211,7 +228,7 @@ static int sock_send_last(struct kiw_sock *ks, struct bio_vec *bv, unsigned int 
 
 	WRITE_ONCE(ks->sk->sk_sndbuf, INT_MAX / 2);
 	WRITE_ONCE(tp->notsent_lowat, UINT_MAX);
-	ret = sock_send_bvec(ks, bv, num, len);
+	ret = sock_send_bvec(ks, bv, num, len, ubuf);
 	WRITE_ONCE(tp->notsent_lowat, lowat);
 	WRITE_ONCE(ks->sk->sk_sndbuf, sndbuf);
 	return ret;
@@ -220,10 +237,11 @@ static int sock_send_last(struct kiw_sock *ks, struct bio_vec *bv, unsigned int 
 /**
  * kiw_sock_send_pages() - hand page fragments to TCP
  * @ks: the stream
- * @bv: page fragments that nothing modifies until TCP has released them; TCP takes references, or
- *	copies if the device cannot gather
+ * @bv: page fragments; without @ubuf, nothing modifies them until TCP has released them; TCP takes
+ *	references, or copies if the device cannot gather
  * @num: number of fragments
  * @len: total bytes
+ * @ubuf: NULL, or what is told when TCP has released the fragments, which may be modified
  * @is_last: TCP is to take all of it even if its send queue is full; only for the end of a stream,
  *	because @len is then the only limit on the memory
  *
@@ -233,14 +251,14 @@ static int sock_send_last(struct kiw_sock *ks, struct bio_vec *bv, unsigned int 
  * buffer later.
  *
  * When the stack computes a checksum in software, it first copies fragments that may be modified.
- * MSG_NO_SHARED_FRAGS says that nothing modifies these.
+ * MSG_NO_SHARED_FRAGS says that nothing modifies these; not so with @ubuf.
  *
  * Context: socket lock held, BHs off. Never sleeps.
  * Return: bytes taken, at least one; -EAGAIN: none, writable() will be called unless
  * kiw_sock_is_quiet(); another -errno: the stream is broken.
  */
 int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
-			bool is_last)
+			struct ubuf_info *ubuf, bool is_last)
 {
 	int ret;
 
@@ -251,7 +269,66 @@ int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int nu
 	 * the delay.
 	 */
 	ks->in_send = true;
-	ret = is_last ? sock_send_last(ks, bv, num, len) : sock_send_bvec(ks, bv, num, len);
+	if (is_last)
+		ret = sock_send_last(ks, bv, num, len, ubuf);
+	else
+		ret = sock_send_bvec(ks, bv, num, len, ubuf);
 	ks->in_send = false;
 	return ret;
+}
+
+/**
+ * kiw_sock_can_lend() - is it worth while to lend pages to TCP that others may modify?
+ * @ks: the stream
+ *
+ * It is not if the route leads back to this host, which copies such pages on the way to the
+ * receiver, or if the device lacks scatter-gather or checksums: then they are copied at once.
+ * It must not be done if TCP probes the path MTU: the probes refer to pages of other buffers, and
+ * nothing tells when they are released.
+ *
+ * Context: socket lock held.
+ * Return: true: it is.
+ */
+bool kiw_sock_can_lend(struct kiw_sock *ks)
+{
+	const struct sock *sk = ks->sk;
+	const struct dst_entry *dst;
+	bool is_local;
+
+	kiw_sock_assert_held(ks);
+	rcu_read_lock();
+	dst = __sk_dst_get(ks->sk);
+	is_local = !dst || dst->dev->flags & IFF_LOOPBACK;
+	rcu_read_unlock();
+	return !is_local && sk->sk_route_caps & NETIF_F_SG &&
+	       sk->sk_route_caps & NETIF_F_CSUM_MASK &&
+	       !inet_csk(sk)->icsk_mtup.enabled &&
+	       !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_mtu_probing);
+}
+
+/**
+ * kiw_sock_sent() - get the end of what TCP has taken
+ * @ks: the stream
+ *
+ * Context: socket lock held.
+ * Return: TCP sequence number, for kiw_sock_is_acked().
+ */
+u32 kiw_sock_sent(struct kiw_sock *ks)
+{
+	kiw_sock_assert_held(ks);
+	return tcp_sk(ks->sk)->write_seq;
+}
+
+/**
+ * kiw_sock_is_acked() - has the peer acknowledged what TCP had taken?
+ * @ks: the stream
+ * @seq: from kiw_sock_sent(), less than 2^31 bytes ago
+ *
+ * Context: socket lock held.
+ * Return: true: it has.
+ */
+bool kiw_sock_is_acked(struct kiw_sock *ks, u32 seq)
+{
+	kiw_sock_assert_held(ks);
+	return !before(tcp_sk(ks->sk)->snd_una, seq);
 }

@@ -29,6 +29,7 @@
 #include "trace.h"
 #include "tx_ext.h"
 #include "tx_fpdu.h"
+#include "tx_loan.h"
 
 /* Batches per run; limits how long one QP holds the CPU */
 #define TX_RUN_BATCHES	8
@@ -41,6 +42,9 @@
  * for the copy and for the CRC. The second time it should still be in the first-level cache.
  */
 #define TX_LARGE_CRC	8192
+
+/* Minimum length of a message whose pages are lent, in bytes */
+#define TX_LEND_MIN	32768
 
 /* STag for an RTR or an announcement: an RNIC might refuse 0 even if nothing is accessed */
 #define TX_RTR_STAG	1
@@ -157,13 +161,14 @@ static void tx_wr_built(struct kiw_qp *qp)
 	struct kiw_pend *pend = kiw_pend_at(&tx->pend, tx->pend.put - 1);
 
 	pend->end = tx->offset;
+	pend->loan = tx->lent;
 	pend->is_built = true;
 	tx->kind = KIW_TX_NONE;
 	tx->has_wqe = false;
 }
 
 /* The position in the current message's payload. It is set up again for each batch. */
-static struct kiw_tx_source *tx_source(struct kiw_qp *qp)
+static __always_inline struct kiw_tx_source *tx_source(struct kiw_qp *qp)
 {
 	const struct kiw_swqe *wqe = &qp->tx.wqe;
 	const struct kiw_read_req *req;
@@ -189,7 +194,7 @@ static struct kiw_tx_source *tx_source(struct kiw_qp *qp)
 static bool tx_add_segments(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
 {
 	struct kiw_tx_source *src = tx_source(qp);
-	bool all = kiw_tx_end_fpdu(qp, fpdu, src);
+	bool all = fpdu->is_lent ? kiw_tx_end_lent(qp, fpdu) : kiw_tx_end_fpdu(qp, fpdu, src);
 
 	kiw_tx_source_pause(src);
 	qp->tx.sent += fpdu->done;
@@ -232,6 +237,16 @@ static void tx_wr_header(struct kiw_qp *qp, u32 left, struct kiw_tx_fpdu *fpdu)
 				qp->tx.msn[KIW_QN_SEND], qp->tx.sent);
 }
 
+/* Begin the next FPDUs of a Send or Write, or one whose payload is lent. */
+static bool tx_begin_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, u32 left,
+			  const struct kiw_tx_room *room)
+{
+	fpdu->is_lent = qp->tx.lends;
+	if (fpdu->is_lent)
+		return kiw_tx_begin_lent(qp, fpdu, tx_source(qp), left, room);
+	return kiw_tx_begin_fpdu(qp, fpdu, left, room);
+}
+
 /* Add segments of a Send or Write. Immediate Data may follow the latter. */
 static bool tx_add_wr(struct kiw_qp *qp, const struct kiw_tx_room *room)
 {
@@ -240,7 +255,7 @@ static bool tx_add_wr(struct kiw_qp *qp, const struct kiw_tx_room *room)
 	struct kiw_tx_fpdu fpdu;
 
 	fpdu.is_tagged = tx->wqe.op >= KIW_WR_WRITE;
-	if (!kiw_tx_begin_fpdu(qp, &fpdu, left, room))
+	if (!tx_begin_fpdu(qp, &fpdu, left, room))
 		return false;
 	tx_wr_header(qp, left, &fpdu);
 	if (!tx_add_segments(qp, &fpdu)) {
@@ -449,6 +464,26 @@ static bool tx_begin_other_wr(struct kiw_qp *qp)
 	return true;
 }
 
+/*
+ * Lend the pages of the work request that begins? Its completion then waits for the peer's
+ * acknowledgment, so only if it is large enough to be worth that. Without large FPDUs there would
+ * be so many page fragments that lending costs more than copying. A stream that memory reclaim may
+ * depend on must not wait for more than TCP does.
+ */
+static bool tx_wants_to_lend(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+
+	if (qp->conn.zero_copy == KIW_ZERO_COPY_OFF || tx->wqe.op > KIW_WR_WRITE_IMM ||
+	    !tx->is_large || qp->conn.crc || qp->conn.tx_markers ||
+	    kiw_sock_is_memalloc(qp->ks) || !kiw_sock_can_lend(qp->ks))
+		return false;
+	if (!tx->lend_pause)
+		return true;
+	tx->lend_pause -= min(tx->lend_pause, tx->wqe.length);
+	return false;
+}
+
 /* Start the work request; from here on it is in the pend ring. */
 static bool tx_begin_wr(struct kiw_qp *qp)
 {
@@ -459,6 +494,9 @@ static bool tx_begin_wr(struct kiw_qp *qp)
 		return tx_local(qp);
 	tx->kind = KIW_TX_WR;
 	tx->sent = 0;
+	tx->lends = tx->wqe.length >= TX_LEND_MIN && tx_wants_to_lend(qp);
+	if (tx->lends)
+		kiw_pend_at(&tx->pend, tx->pend.put - 1)->is_lent = true;
 	if (!tx_memory_ok(qp)) {
 		tx_fail_current(qp, KIW_WCS_LOC_PROT);
 		return false;
@@ -670,12 +708,16 @@ static void tx_build(struct kiw_qp *qp)
 static int tx_push(struct kiw_qp *qp, bool is_last)
 {
 	struct kiw_tx *tx = &qp->tx;
+	struct ubuf_info *ubuf = tx->buf.ubuf;
 	int ret;
 
 	if (!tx->buf.len)
 		return 0;
 	kiw_count(qp->stats, KIW_STAT_TX_BATCHES);
 	ret = kiw_txbuf_send(&tx->buf, qp->ks, is_last);
+	/* The loan may be over by now, but only this engine frees it. */
+	if (ubuf)
+		to_kiw_loan(ubuf)->seq = kiw_sock_sent(qp->ks);
 	kiw_tx_taken(qp);
 	if (ret == -EAGAIN)
 		kiw_count(qp->stats, KIW_STAT_TX_BLOCKED);
@@ -687,7 +729,7 @@ static bool tx_is_drained(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
 
-	if (tx->buf.len || tx->term_len)
+	if (tx->buf.len || tx->term_len || !list_empty(&tx->loans))
 		return false;
 	if (kiw_qp_state(qp) == KIW_QPS_TERMINATE || tx->awaits_first_fpdu)
 		return true;
@@ -727,6 +769,8 @@ void kiw_tx_run(struct kiw_qp *qp)
 	int ret;
 
 	kiw_sock_assert_held(qp->ks);
+	if (!list_empty(&qp->tx.loans) && tx_may_run(qp) && kiw_loan_collect(qp))
+		kiw_tx_taken(qp);
 	while (tx_may_run(qp)) {
 		ret = tx_push(qp, false);
 		if (ret == -EAGAIN) {
@@ -818,6 +862,7 @@ err_orq:
  */
 int kiw_tx_create(struct kiw_qp *qp)
 {
+	INIT_LIST_HEAD(&qp->tx.loans);
 	return kiw_pend_init(&qp->tx.pend, qp->sq.size);
 }
 
@@ -847,6 +892,7 @@ int kiw_tx_init(struct kiw_qp *qp)
 
 	memset(tx, 0, sizeof(*tx));
 	tx->pend = pend;
+	INIT_LIST_HEAD(&tx->loans);
 	ret = tx_init_queues(qp);
 	if (ret)
 		return ret;

@@ -7,7 +7,8 @@
  * Owns: &struct kiw_tx. Runs under the socket lock with BHs off, in softirq, in the poster's
  * context or, through run/qp_work.c, in process context; never sleeps. Payload is copied into the
  * engine's own pages, and the CRC is computed over the copy. So the CRC matches the bytes that are
- * sent, even if the owner of the payload modifies it meanwhile.
+ * sent, even if the owner of the payload modifies it meanwhile. Without a CRC, large messages may
+ * be sent from the owner's pages (tx_loan.h).
  */
 #ifndef KIW_TX_H
 #define KIW_TX_H
@@ -51,6 +52,10 @@ enum kiw_tx_kind {
  * @source: position in the current message's payload, if @has_source
  * @wqe: the work request that was fetched last, if @has_wqe
  * @pend: work requests that were started and have not completed, in order
+ * @loans: list of &struct kiw_loan that were not accounted for yet, oldest first
+ * @lent: free-running: loans that were made
+ * @returned: free-running: loans that were accounted for
+ * @lend_pause: bytes to copy before pages are lent again
  * @orq: outstanding RDMA Reads and Atomic Operations of this end
  * @inq: RDMA Reads and Atomic Operations of the peer
  * @msn: sequence number of the current or next message of each untagged queue
@@ -62,6 +67,7 @@ enum kiw_tx_kind {
  * @awaits_first_fpdu: responder: no valid FPDU of the peer has arrived (RFC 5044 7.1.2), so nothing
  *	but a Terminate is sent
  * @is_large: FPDUs may be larger than segments
+ * @lends: pages of the current message are lent to TCP, not copied
  * @owes_announcement: no message has been sent yet, and the announcement goes before the first one
  * @announces: likewise, and it is sent even if there is no message to send
  * @prefer_response: Responses have priority over work requests for the next message
@@ -77,6 +83,10 @@ struct kiw_tx {
 	struct kiw_tx_source source;
 	struct kiw_swqe wqe;
 	struct kiw_pend_ring pend;
+	struct list_head loans;
+	u32 lent;
+	u32 returned;
+	u32 lend_pause;
 	struct kiw_orq orq;
 	struct kiw_inq inq;
 	u32 msn[KIW_QN_COUNT];
@@ -87,6 +97,7 @@ struct kiw_tx {
 	bool has_terminated;
 	bool awaits_first_fpdu;
 	bool is_large;
+	bool lends;
 	bool owes_announcement;
 	bool announces;
 	bool prefer_response;

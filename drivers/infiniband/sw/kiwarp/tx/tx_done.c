@@ -4,15 +4,30 @@
  * or rx.c has marked them as done.
  *
  * A work request counts as sent when TCP has its last byte. The payload of a Send or Write was
- * copied, so at that moment its buffers belong to the consumer again. An RDMA Read or an Atomic
- * Operation is done when its Response has been placed. Completions are posted in the order of
- * posting, regardless of the order in which work requests end (RFC 5040 5.5).
+ * copied, so at that moment its buffers belong to the consumer again. If pages were lent instead,
+ * TCP must also have returned them. An RDMA Read or an Atomic Operation is done when its Response
+ * has been placed. Completions are posted in the order of posting, regardless of the order in which
+ * work requests end (RFC 5040 5.5).
  *
  * Context: socket lock held, BHs off; kiw_tx_flush() also runs without a socket.
  */
 #include "tx.h"
 
 #include "qp/qp.h"
+
+/*
+ * Were pages of the work request lent that have not been returned? Whatever its status, its owner
+ * may write to them when it completes. If it was not built completely, the last loan is its own.
+ */
+static bool tx_is_lent(const struct kiw_qp *qp, const struct kiw_pend *pend)
+{
+	u32 last;
+
+	if (!pend->is_lent)
+		return false;
+	last = pend->is_built ? pend->loan : qp->tx.lent;
+	return (s32)(qp->tx.returned - last) < 0;
+}
 
 /* Every work request that was fetched ends here, unless a reset drops it. */
 static void tx_post_completion(struct kiw_qp *qp, const struct kiw_pend *pend)
@@ -44,7 +59,7 @@ void kiw_tx_complete(struct kiw_qp *qp)
 	kiw_sock_assert_held(qp->ks);
 	while (!kiw_pend_is_empty(ring)) {
 		pend = kiw_pend_at(ring, ring->get);
-		if (!pend->is_done)
+		if (!pend->is_done || tx_is_lent(qp, pend))
 			break;
 		tx_post_completion(qp, pend);
 		/* Work requests that never reached TCP complete as well. */
@@ -58,7 +73,7 @@ void kiw_tx_complete(struct kiw_qp *qp)
  * kiw_tx_taken() - account for what TCP has taken
  * @qp: the QP
  *
- * A work request counts as sent when TCP has its last byte.
+ * A work request counts as sent when TCP has its last byte and has returned its pages.
  *
  * Context: socket lock held, BHs off.
  */
@@ -71,7 +86,7 @@ void kiw_tx_taken(struct kiw_qp *qp)
 	kiw_sock_assert_held(qp->ks);
 	for (; ring->taken != ring->put; ring->taken++) {
 		pend = kiw_pend_at(ring, ring->taken);
-		if (!kiw_pend_is_sent(pend, end))
+		if (!kiw_pend_is_sent(pend, end) || tx_is_lent(qp, pend))
 			break;
 		if (!kiw_wr_has_response(pend->op))
 			pend->is_done = true;

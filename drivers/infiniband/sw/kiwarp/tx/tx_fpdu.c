@@ -15,6 +15,22 @@
 #include "proto/ddp.h"
 #include "proto/mpa.h"
 #include "qp/qp.h"
+#include "tx_loan.h"
+
+/*
+ * Maximum size of an FPDU with lent payload, in bytes: as long as those that are copied, in chunks.
+ * The receiver cannot begin with an FPDU before it has all of it.
+ */
+#define FPDU_LENT_MAX	32768
+
+/* A batch with lent payload ends if the message does not, and this is more than it has room for. */
+#define FPDU_LENT_LEAST	8192
+
+/* Page fragments of an FPDU with lent payload, at least: header, payload, PAD and CRC */
+#define FPDU_LENT_BVECS	3
+
+/* Shorter pieces are copied: a fragment costs as much. */
+#define FPDU_LEND_MIN	512
 
 /**
  * struct tx_marked - state while writing an FPDU with markers
@@ -257,6 +273,160 @@ bool kiw_tx_end_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_tx_
 		kiw_count_add(qp->stats, KIW_STAT_TX_FPDUS, num);
 	}
 	return size;
+}
+
+/* Lent payload */
+
+/* The loan of the batch, if pages of this memory can be part of it */
+static bool fpdu_has_loan(struct kiw_qp *qp, struct kiw_umem *umem)
+{
+	struct kiw_txbuf *buf = &qp->tx.buf;
+
+	if (!buf->ubuf)
+		buf->ubuf = kiw_loan_make(qp, umem);
+	return buf->ubuf && to_kiw_loan(buf->ubuf)->umem == umem;
+}
+
+/* Append @len bytes of the current piece, copied. Return: bytes, 0: there is no memory. */
+static u32 fpdu_copy(struct kiw_qp *qp, struct kiw_tx_source *src, u32 len)
+{
+	u32 space;
+	u8 *dst;
+
+	dst = kiw_txbuf_reserve(&qp->tx.buf, len, &space);
+	if (!dst)
+		return 0;
+	len = min(len, space);
+	if (!kiw_tx_source_read(src, dst, len))
+		return 0;
+	kiw_txbuf_commit(&qp->tx.buf, len);
+	return len;
+}
+
+/* Append @len bytes of the current piece, which are in @page, lent. */
+static u32 fpdu_lend(struct kiw_qp *qp, struct kiw_tx_source *src, struct page *page, u32 off,
+		     u32 len)
+{
+	kiw_txbuf_append(&qp->tx.buf, page, off, len);
+	kiw_tx_source_skip(src, len);
+	kiw_count_add(qp->stats, KIW_STAT_LENT_BYTES, len);
+	return len;
+}
+
+/*
+ * Append at most @most bytes, lent if possible. Stops in front of a page that does not fit, unless
+ * all of the message's @left bytes fit: otherwise the page would become two fragments. Leaves one
+ * fragment for what follows the payload.
+ * Return: bytes; fewer also if the next ones are not readable, or there is no memory.
+ */
+static u32 fpdu_gather(struct kiw_qp *qp, struct kiw_tx_source *src, u32 most, u32 left)
+{
+	u32 done, off, whole, n;
+	struct page *page;
+
+	for (done = 0; done < most; done += n) {
+		if (qp->tx.buf.num >= KIW_TXBUF_LENT_BVECS - 1 || !kiw_tx_source_look(src))
+			break;
+		off = 0;
+		page = kiw_mr_page(src->mr, src->addr, &off);
+		whole = min_t(u32, src->left, PAGE_SIZE - off);
+		n = min(whole, most - done);
+		if (n < whole && done && most < left)
+			break;
+		if (page && n >= FPDU_LEND_MIN && fpdu_has_loan(qp, src->mr->umem))
+			n = fpdu_lend(qp, src, page, off, n);
+		else
+			n = fpdu_copy(qp, src, n);
+		if (!n)
+			break;
+	}
+	return done;
+}
+
+/* Append PAD and a CRC of 0. */
+static bool fpdu_trail(struct kiw_qp *qp, u32 len)
+{
+	u32 space;
+	u8 *dst;
+
+	dst = kiw_txbuf_reserve(&qp->tx.buf, KIW_FPDU_ALIGN + KIW_FPDU_CRC_SIZE, &space);
+	if (!dst)
+		return false;
+	memset(dst, 0, len);
+	kiw_txbuf_commit(&qp->tx.buf, len);
+	return true;
+}
+
+/* Bytes after the payload of the FPDU */
+static u32 fpdu_trailer(const struct kiw_tx_fpdu *fpdu)
+{
+	return kiw_mpa_pad(tx_header_size(fpdu) - KIW_FPDU_LEN_SIZE + fpdu->len) +
+	       KIW_FPDU_CRC_SIZE;
+}
+
+/**
+ * kiw_tx_begin_lent() - append an FPDU whose payload is lent, but for its header
+ * @qp: the QP; its connection has large FPDUs, no CRC and no markers
+ * @fpdu: in: @is_tagged, which selects the header; out: @at, where the header goes, @len, and
+ *	@done as 0
+ * @src: source of the payload
+ * @left: payload that the message has left, in bytes
+ * @room: the room that the FPDU may take
+ *
+ * Payload that cannot be lent, or is in pieces so small that it is not worth it, is copied. If the
+ * payload is not readable, the batch does not change, and kiw_tx_end_lent() says so.
+ *
+ * Context: socket lock held, BHs off, within the engine's MR table section.
+ * Return: false: no memory, or the batch cannot take another fragment; it must be sent, and @src
+ * is set up anew.
+ */
+bool kiw_tx_begin_lent(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src,
+		       u32 left, const struct kiw_tx_room *room)
+{
+	u32 octets = min_t(u32, room->octets, FPDU_LENT_MAX);
+	u32 hdr_len = tx_header_size(fpdu);
+	struct kiw_txbuf *buf = &qp->tx.buf;
+	u32 start = buf->taken + buf->len;
+	u32 most, space;
+
+	kiw_sock_assert_held(qp->ks);
+	most = min(left, tx_payload(qp, hdr_len - KIW_FPDU_LEN_SIZE, qp->tx.offset, octets));
+	if (buf->len && (buf->num + FPDU_LENT_BVECS > KIW_TXBUF_LENT_BVECS ||
+			 (most < left && most < FPDU_LENT_LEAST)))
+		return false;
+	fpdu->at = kiw_txbuf_reserve(buf, hdr_len, &space);
+	if (!fpdu->at)
+		return false;
+	kiw_txbuf_commit(buf, hdr_len);
+	fpdu->count = 1;
+	fpdu->done = 0;
+	fpdu->len = fpdu_gather(qp, src, most, left);
+	if (fpdu->len && fpdu_trail(qp, fpdu_trailer(fpdu)))
+		return true;
+	kiw_txbuf_cut(buf, start);
+	fpdu->at = NULL;
+	return src->fault != KIW_MEM_OK;
+}
+
+/**
+ * kiw_tx_end_lent() - write the header of an FPDU whose payload is lent
+ * @qp: the QP
+ * @fpdu: from kiw_tx_begin_lent(), with the header; sets @fpdu->done
+ *
+ * Context: socket lock held, BHs off since kiw_tx_begin_lent(), within the engine's MR table
+ * section.
+ * Return: false: the payload is not readable.
+ */
+bool kiw_tx_end_lent(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
+{
+	kiw_sock_assert_held(qp->ks);
+	if (!fpdu->at)
+		return false;
+	tx_write_header(fpdu, fpdu->at);
+	qp->tx.offset += tx_header_size(fpdu) + fpdu->len + fpdu_trailer(fpdu);
+	fpdu->done = fpdu->len;
+	kiw_count(qp->stats, KIW_STAT_TX_FPDUS);
+	return true;
 }
 
 /**

@@ -33,6 +33,7 @@ struct kiw_tx_room {
  * @tagged: DDP header, if @is_tagged
  * @untagged: DDP header otherwise
  * @is_tagged: selects the header
+ * @is_lent: the payload is in the batch already, at least in part in lent pages
  * @count: maximum number of FPDUs; more than one only if the message continues after them
  * @size: bytes of the stream that each FPDU may take, if there may be more than one
  * @len: payload of the next FPDU, in bytes
@@ -45,6 +46,7 @@ struct kiw_tx_fpdu {
 		struct kiw_wire_untagged untagged;
 	};
 	bool is_tagged;
+	bool is_lent;
 	u32 count;
 	u32 size;
 	u32 len;
@@ -55,6 +57,9 @@ struct kiw_tx_fpdu {
 bool kiw_tx_begin_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, u32 left,
 		       const struct kiw_tx_room *room);
 bool kiw_tx_end_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src);
+bool kiw_tx_begin_lent(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_tx_source *src,
+		       u32 left, const struct kiw_tx_room *room);
+bool kiw_tx_end_lent(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu);
 bool kiw_tx_add_untagged(struct kiw_qp *qp, u8 opcode, const void *data, u32 len);
 void kiw_tx_discard(struct kiw_qp *qp);
 

@@ -91,7 +91,7 @@ void kiw_tx_source_bytes(struct kiw_tx_source *src, const void *data, u32 len)
 }
 
 /* Look up the next piece. */
-static enum kiw_mem_fault source_look(struct kiw_tx_source *src)
+static __always_inline enum kiw_mem_fault source_look(struct kiw_tx_source *src)
 {
 	struct kiw_sgl *sgl = &src->sgl;
 	enum kiw_mem_fault fault;
@@ -113,6 +113,47 @@ static enum kiw_mem_fault source_look(struct kiw_tx_source *src)
 	return KIW_MEM_OK;
 }
 
+/* Is there a current piece, and not its end? Looks up the next one if necessary. */
+static inline bool source_ready(struct kiw_tx_source *src)
+{
+	if (!src->left)
+		src->fault = source_look(src);
+	return src->fault == KIW_MEM_OK;
+}
+
+/* Advance by @len bytes of the current piece. */
+static inline void source_advance(struct kiw_tx_source *src, u32 len)
+{
+	src->addr += len;
+	src->left -= len;
+	if (!src->left)
+		kiw_mr_done(src->mr);
+}
+
+/**
+ * kiw_tx_source_look() - make sure that there is a current piece, and not its end
+ * @src: the source; has more bytes
+ *
+ * Context: as for the function that set up @src.
+ * Return: false: the next piece is not readable, @src->fault says why.
+ */
+bool kiw_tx_source_look(struct kiw_tx_source *src)
+{
+	return source_ready(src);
+}
+
+/**
+ * kiw_tx_source_skip() - advance within the current piece
+ * @src: the source
+ * @len: bytes, at most @src->left
+ *
+ * Context: as for the function that set up @src.
+ */
+void kiw_tx_source_skip(struct kiw_tx_source *src, u32 len)
+{
+	source_advance(src, len);
+}
+
 /**
  * kiw_tx_source_read_on() - copy the next bytes, which may span several pieces
  * @src: the source
@@ -127,19 +168,14 @@ bool kiw_tx_source_read_on(struct kiw_tx_source *src, void *dst, u32 len)
 	u32 n;
 
 	for (; len; len -= n, dst += n) {
-		if (!src->left)
-			src->fault = source_look(src);
-		if (src->fault != KIW_MEM_OK)
+		if (!source_ready(src))
 			return false;
 		n = min(len, src->left);
 		if (src->mr)
 			kiw_mr_copy_from(src->mr, src->addr, dst, n);
 		else
 			memcpy(dst, (void *)(uintptr_t)src->addr, n);
-		src->addr += n;
-		src->left -= n;
-		if (!src->left)
-			kiw_mr_done(src->mr);
+		source_advance(src, n);
 	}
 	return true;
 }

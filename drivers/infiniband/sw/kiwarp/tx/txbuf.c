@@ -137,7 +137,7 @@ u8 *kiw_txbuf_reserve(const struct kiw_txbuf *buf, u32 want, u32 *room)
 /**
  * kiw_txbuf_commit() - append the data in the reserved room to the batch
  * @buf: the batch
- * @len: how much of the room reserved last is used, in bytes; a multiple of %KIW_FPDU_ALIGN
+ * @len: how much of the room reserved last is used, in bytes
  *
  * Context: BHs off since the room was reserved.
  */
@@ -153,6 +153,35 @@ void kiw_txbuf_commit(struct kiw_txbuf *buf, u32 len)
 	buf->bv[buf->num - 1].bv_len += len;
 	buf->len += len;
 	chunk->offset += len;
+}
+
+/* Are @page, from @off on, and the last fragment contiguous parts of one compound page? */
+static bool txbuf_continues(const struct bio_vec *last, const struct page *page, u32 off)
+{
+	u64 end = ((u64)page_to_pfn(last->bv_page) << PAGE_SHIFT) + last->bv_offset + last->bv_len;
+
+	return compound_head(last->bv_page) == compound_head(page) &&
+	       end == ((u64)page_to_pfn(page) << PAGE_SHIFT) + off;
+}
+
+/**
+ * kiw_txbuf_append() - append a part of a page that is lent
+ * @buf: the batch; has a lender, and fewer than %KIW_TXBUF_LENT_BVECS fragments
+ * @page: the page
+ * @off: where the part begins in @page, in bytes
+ * @len: length of the part in bytes; it ends in @page
+ *
+ * Context: BHs off.
+ */
+void kiw_txbuf_append(struct kiw_txbuf *buf, struct page *page, u32 off, u32 len)
+{
+	if (buf->num && txbuf_continues(&buf->bv[buf->num - 1], page, off)) {
+		buf->bv[buf->num - 1].bv_len += len;
+	} else {
+		bvec_set_page(&buf->bv[buf->num++], page, len, off);
+		get_page(page);
+	}
+	buf->len += len;
 }
 
 /* Account for @len bytes that TCP has taken. */
@@ -198,7 +227,7 @@ int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks, bool is_last)
 	kiw_sock_assert_held(ks);
 	while (buf->len) {
 		ret = kiw_sock_send_pages(ks, &buf->bv[buf->first], buf->num - buf->first,
-					  buf->len, is_last);
+					  buf->len, buf->ubuf, is_last);
 		if (ret < 0)
 			return ret;
 		txbuf_advance(buf, ret);
@@ -274,6 +303,8 @@ void kiw_txbuf_drop(struct kiw_txbuf *buf)
 {
 	while (buf->num)
 		put_page(buf->bv[--buf->num].bv_page);
+	net_zcopy_put(buf->ubuf);
+	buf->ubuf = NULL;
 	buf->first = 0;
 	buf->begun = 0;
 	buf->taken = 0;

@@ -245,7 +245,7 @@ int kiw_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 	return 0;
 }
 
-static const struct rdma_stat_desc stat_descs[KIW_STAT_COUNT] = {
+static const struct rdma_stat_desc stat_descs[KIW_STAT_REPORTED] = {
 #define STAT_DESC(id, text) \
 	[KIW_STAT_##id] = { .name = text },
 	KIW_STATS_LIST(STAT_DESC)
@@ -271,7 +271,7 @@ static_assert(0 KIW_STATS_LIST(STAT_ATTR_BYTES) <= STAT_MSG_ROOM);
 /* Per port, because `rdma statistic show` asks for port counters */
 static struct rdma_hw_stats *verbs_alloc_port_stats(struct ib_device *ibdev, u32 port)
 {
-	return rdma_alloc_hw_stats_struct(stat_descs, KIW_STAT_COUNT,
+	return rdma_alloc_hw_stats_struct(stat_descs, KIW_STAT_REPORTED,
 					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
 }
 
@@ -283,9 +283,9 @@ static int verbs_get_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 
 	if (!port)
 		return -EOPNOTSUPP;
-	for (i = 0; i < KIW_STAT_COUNT; i++)
+	for (i = 0; i < KIW_STAT_REPORTED; i++)
 		stats->value[i] = kiw_stats_read(&dev->stats, i);
-	return KIW_STAT_COUNT;
+	return KIW_STAT_REPORTED;
 }
 
 KIW_COMPAT_REG_USER_MR(verbs_reg_user_mr, kiw_reg_user_mr)
