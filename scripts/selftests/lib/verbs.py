@@ -28,6 +28,7 @@ import verbs_memory_cases
 import verbs_queue_cases
 import verbs_short_cases
 import verbs_state_cases
+import verbs_zero_copy_cases
 from verbs_base import ASYNC_EVENT, CASE_SECONDS, CONTROL_PORT, PATIENCE, Failed, Watched, expect
 from verbs_conns import Connections
 from verbs_memory import Memory
@@ -35,7 +36,7 @@ from verbs_queues import Queues
 from verbs_tcp import PlainTcp
 
 MODULES = (verbs_data_cases, verbs_memory_cases, verbs_queue_cases, verbs_state_cases,
-           verbs_count_cases, verbs_cm_cases, verbs_short_cases)
+           verbs_count_cases, verbs_cm_cases, verbs_short_cases, verbs_zero_copy_cases)
 
 
 class End(Memory, Connections, Queues, PlainTcp):
@@ -94,7 +95,8 @@ class End(Memory, Connections, Queues, PlainTcp):
         return found
 
     def counter(self, name):
-        path = f"/sys/class/infiniband/{self.device}/ports/1/hw_counters/{name}"
+        group = "zero_copy" if name.startswith("lent_") else "hw_counters"
+        path = f"/sys/class/infiniband/{self.device}/ports/1/{group}/{name}"
         with open(path, encoding="ascii") as file:
             return int(file.read())
 
