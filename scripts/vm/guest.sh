@@ -11,6 +11,8 @@ G_SMP=1
 G_MEM=1024
 G_TIMEOUT=120
 G_MTU=9000
+G_OFFLOAD=
+G_PLUGIN=
 G_OUT=
 G_JOB=
 G_KEEP=
@@ -22,7 +24,7 @@ G_CMD=()
 guest_usage() {
 	die "usage: ${0##*/} [--kernel uml|uml-debug|uml-smp|uml-gcov|smp-debug|smp-kcsan|6.1|6.12|LINE[-MACHINE]]
 	[--smp N] [--mem MB] [--timeout S] [--modules DIR]... [--job DIR] [--out DIR] [--env NAME=VALUE]...
-	[--mtu N] [--keep] [--third] -- CMD ARGS..."
+	[--mtu N] [--keep] [--third] [--offload] [--plugin FILE] -- CMD ARGS..."
 }
 
 guest_options() {
@@ -30,6 +32,7 @@ guest_options() {
 		case $1 in
 		--keep) G_KEEP=1; shift; continue ;;
 		--third) G_THIRD=1; shift; continue ;;
+		--offload) G_OFFLOAD=1; shift; continue ;;
 		--) shift; G_CMD=("$@"); break ;;
 		esac
 		[ $# -ge 2 ] || guest_usage
@@ -43,6 +46,7 @@ guest_options() {
 		--out) G_OUT=$2 ;;
 		--env) G_ENV+=("$2") ;;
 		--mtu) G_MTU=$2 ;;
+		--plugin) G_PLUGIN=$2 ;;
 		*) guest_usage ;;
 		esac
 		shift 2

@@ -8,6 +8,9 @@
 #   --mtu N   MTU of the cables, default 9000
 #   --third   a third guest, host "c", for which CMD can use `on_c`. A cable connects its eth0
 #             (10.79.0.2, fd79::2) to the eth2 of b (10.79.0.1, fd79::1).
+#   --offload the cables take checksums and segments that the guests leave to the hardware; QEMU
+#             only, and only for root
+#   --plugin FILE  a plugin of QEMU for a, which writes to DIR/a/counts
 # --out DIR creates DIR/a, DIR/b and DIR/c. The third disk of b is empty at first and keeps its
 # contents when b is killed; the logs of a killed b are in DIR/a.
 
@@ -61,14 +64,32 @@ uml_cable() {
 qemu_cable() {
 	local there=b
 	[ "$3" = a ] || there=a
+	if [ -n "$G_OFFLOAD" ]; then
+		CABLES+=(-netdev "tap,id=n$1,ifname=kiw$2$3,script=no,downscript=no"
+			-device "$(device "net,netdev=n$1,mac=$(mac "$2" "$3")")")
+		return
+	fi
 	CABLES+=(-netdev "dgram,id=n$1,local.type=unix,local.path=$SOCKETS/$2$3,remote.type=unix,remote.path=$SOCKETS/$2$there"
 		-device "$(device "net,netdev=n$1,mac=$(mac "$2" "$3")")")
+}
+
+# taps: the cables between a and b as bridges, each with an interface of QEMU for either end.
+taps() {
+	local cable end
+	for cable in 0 1; do
+		ip link add "kiw$cable" type bridge && ip link set "kiw$cable" up || return 1
+		for end in a b; do
+			ip tuntap add "kiw$cable$end" mode tap vnet_hdr &&
+				ip link set "kiw$cable$end" master "kiw$cable" up || return 1
+		done
+	done
 }
 
 start_a() {
 	guest_dir a a
 	guest_command a /host/pair-main "${G_CMD[@]}"
 	cables a
+	[ -z "$G_PLUGIN" ] || CABLES+=(-plugin "$G_PLUGIN,out=$W/a/out/counts")
 	guest_start a "${CABLES[@]}"
 	PID_A=$GUEST_PID
 }
@@ -145,6 +166,11 @@ main() {
 	case $G_KERNEL in uml*)
 		[ -n "${KIW_FDS:-}" ] || exec "$KIW_VM/fdpair.py" 4 "$0" "$@" ;;
 	esac
+	# The interfaces go with the namespace, and that with this process.
+	if [ -n "$G_OFFLOAD" ]; then
+		[ -n "${KIW_OWN_NET:-}" ] || KIW_OWN_NET=1 exec unshare -n "$KIW_VM/pair.sh" "$@"
+		taps || die "no interfaces"
+	fi
 	guest_prepare
 	SOCKETS=$(mktemp -d "${TMPDIR:-/tmp}/kiw.XXXXXX")
 	trap 'guest_cleanup; rm -rf "$SOCKETS"' EXIT

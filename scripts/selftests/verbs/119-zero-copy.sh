@@ -30,7 +30,7 @@ netem() {
 
 no_netem() { on_a tc qdisc del dev "$NETDEV" root && on_b tc qdisc del dev "$NETDEV" root; }
 
-# deaf: nothing arrives at host a any more that the programs of \`writes\` send to it.
+# deaf: nothing arrives at host a any more that the programs of writes() send to it.
 deaf() { on_a nft "add table inet kiw; add chain inet kiw in { type filter hook input priority 0; };
 	add rule inet kiw in tcp sport 18515 drop"; }
 
