@@ -27,8 +27,8 @@ class RdmapError(Exception):
 
 
 class Misplaced(RdmapError):
-    """A segment that accesses other memory, or answers another Read Request, than it should. This
-    can be the fault of a Read Request or Response that was changed on its way to the other end."""
+    """A segment that accesses other memory, or answers another Request, than it should. This can be
+    the fault of a Request or Response that was changed on its way to the other end."""
 
 
 class Terminated(Exception):
@@ -312,7 +312,7 @@ class Connection:
             raise Misplaced("an Atomic Response that nobody asked for")
         request, _ = self.reads.popleft()
         if request.id != response.id:
-            raise RdmapError(f"Atomic Response {response.id}, not {request.id}")
+            raise Misplaced(f"Atomic Response {response.id}, not {request.id}")
         self.originals.append(response.original)
 
     def _take_response(self, seg):

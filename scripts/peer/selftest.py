@@ -268,7 +268,10 @@ class Messages(unittest.TestCase):
         self.assertEqual((one.originals, one.regions[2].data[0]), ([0, 5], 5))
         self.assertEqual(two.immediates.popleft(), (b"12345678", True))
         two.stream.send(two.encode(two.answer(atomic.Request(1, 104), 6)))
-        self.assertRaises(rdmap.RdmapError, one.receive)
+        self.assertRaises(rdmap.Misplaced, one.receive)
+        one.ask(atomic.Request(1, 104))
+        two.stream.send(two.encode(two.answer(atomic.Request(1, 104, id=131072), 6)))
+        self.assertRaises(rdmap.Misplaced, one.receive)
         one.immediate(b"1234567")
         self.assertRaises(rdmap.RdmapError, two.receive)
         two.extended = False
