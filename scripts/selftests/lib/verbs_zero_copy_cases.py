@@ -332,6 +332,26 @@ def zc_read(l, r, addr):
         expect(l.peek(lmr[1], MIB) == data, True, "octets read")
 
 
+def zc_both(l, r, addr):
+    """The peer reads from an end that lends: Responses between pages that are lent."""
+    with buffers(l, r, 2 * MIB) as (lmr, rmr), pair(l, r, addr) as p:
+        for _ in range(16):
+            data = rng.randbytes(2 * MIB)
+            l.poke(lmr[1], data)
+            for i in range(4):
+                at = i * LONG
+                r.post_send(p.rc, wr("RDMA_READ", [(rmr[1] + at, LONG, rmr[2])], i,
+                                     raddr=lmr[1] + at, rkey=lmr[3]))
+                l.post_send(p.lc, write(lmr, rmr, LONG, i, MIB + at))
+            for end, conn in ((l, p.lc), (r, p.rc)):
+                expect([c[:2] for c in end.complete(conn, "send", 4)],
+                       [(i, "SUCCESS") for i in range(4)], "completions")
+            p.sync(lmr, rmr)
+            for at, what in ((0, "read"), (MIB, "written")):
+                got = r.peek(rmr[1] + at, 4 * LONG)
+                expect(got == data[at:at + 4 * LONG], True, f"octets {what}")
+
+
 def zc_off(l, r, addr):
     """With zero_copy=off nothing is lent."""
     with buffers(l, r, MIB) as (lmr, rmr), pair(l, r, addr) as p, counted(l, lent_bytes=0):

@@ -112,7 +112,7 @@ waits_for_packets() { dmesg_since | grep -q 'kiwarp: waiting until this host has
 t_run "no CRC, large FPDUs" no_crc
 t_run "zero_copy=on" set_policy zero_copy on
 verbs_between a b "$B4" "" zc_rewritten zc_unaligned zc_waits zc_small zc_dereg zc_error \
-	zc_destroy zc_kept zc_fails zc_peer_dies zc_close zc_unsignaled zc_read
+	zc_destroy zc_kept zc_fails zc_peer_dies zc_close zc_unsignaled zc_read zc_both
 while read -r what; do
 	read -ra words <<<"$what"
 	t_run "$what" netem "${words[@]}"

@@ -241,8 +241,7 @@ static void tx_wr_header(struct kiw_qp *qp, u32 left, struct kiw_tx_fpdu *fpdu)
 static bool tx_begin_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, u32 left,
 			  const struct kiw_tx_room *room)
 {
-	fpdu->is_lent = qp->tx.lends;
-	if (fpdu->is_lent)
+	if (qp->tx.lends)
 		return kiw_tx_begin_lent(qp, fpdu, tx_source(qp), left, room);
 	return kiw_tx_begin_fpdu(qp, fpdu, left, room);
 }

@@ -78,7 +78,8 @@ static u32 tx_count(const struct kiw_tx_fpdu *fpdu, u32 left, const struct kiw_t
 /**
  * kiw_tx_begin_fpdu() - reserve room for FPDUs, and choose their number and size
  * @qp: the QP
- * @fpdu: in: @is_tagged, which selects the header; out: @at, @count, @size, @len, and @done as 0
+ * @fpdu: in: @is_tagged, which selects the header; out: @at, @count, @size, @len, @is_lent as
+ *	false, and @done as 0
  * @left: payload that the message has left, in bytes
  * @room: the room that the FPDUs may take
  *
@@ -103,6 +104,7 @@ bool kiw_tx_begin_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, u32 left,
 	if (!fpdu->at)
 		return false;
 	fpdu->len = min(left, tx_payload(qp, ddp_hdr_len, qp->tx.offset, min(want, space)));
+	fpdu->is_lent = false;
 	fpdu->size = room->octets;
 	fpdu->count = fpdu->len < left ? tx_count(fpdu, left, room, space) : 1;
 	fpdu->done = 0;
@@ -367,8 +369,8 @@ static u32 fpdu_trailer(const struct kiw_tx_fpdu *fpdu)
 /**
  * kiw_tx_begin_lent() - append an FPDU whose payload is lent, but for its header
  * @qp: the QP; its connection has large FPDUs, no CRC and no markers
- * @fpdu: in: @is_tagged, which selects the header; out: @at, where the header goes, @len, and
- *	@done as 0
+ * @fpdu: in: @is_tagged, which selects the header; out: @at, where the header goes, @len, @is_lent
+ *	as true, and @done as 0
  * @src: source of the payload
  * @left: payload that the message has left, in bytes
  * @room: the room that the FPDU may take
@@ -398,6 +400,7 @@ bool kiw_tx_begin_lent(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_t
 	if (!fpdu->at)
 		return false;
 	kiw_txbuf_commit(buf, hdr_len);
+	fpdu->is_lent = true;
 	fpdu->count = 1;
 	fpdu->done = 0;
 	fpdu->len = fpdu_gather(qp, src, most, left);
