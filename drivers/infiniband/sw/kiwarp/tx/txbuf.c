@@ -115,7 +115,7 @@ static bool txbuf_is_contiguous(const struct kiw_txbuf *buf, const struct page_f
 /**
  * kiw_txbuf_reserve() - find contiguous room behind the batch
  * @buf: the batch, which does not change
- * @want: bytes wanted, a multiple of %KIW_FPDU_ALIGN
+ * @want: bytes wanted; if more than a page, a multiple of %KIW_FPDU_ALIGN
  * @room: set to the bytes available: often more than @want, and fewer only if @want is more than
  *	a page
  *

@@ -15,8 +15,11 @@
 #include <linux/skbuff.h>
 #include <linux/types.h>
 
-/* One GSO burst of 64 KiB in chunks of 32 KiB; in single pages, a batch may be shorter */
-#define KIW_TXBUF_BVECS		20
+/*
+ * Enough for a GSO burst of 64 KiB in chunks of 32 KiB; in single pages, a batch may be shorter.
+ * With more, a QP would not fit into 2 KiB in 64-bit kernels for one CPU.
+ */
+#define KIW_TXBUF_BVECS		17
 /* Page fragments of a batch with lent pages: as many as TCP puts into one buffer */
 #define KIW_TXBUF_LENT_BVECS	min_t(unsigned int, KIW_TXBUF_BVECS, MAX_SKB_FRAGS)
 #define KIW_TXBUF_TARGET	65536
