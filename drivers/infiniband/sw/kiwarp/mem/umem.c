@@ -175,8 +175,9 @@ void kiw_umem_return(struct kiw_lease *lease)
 	spin_unlock_irqrestore(&umem->lock, flags);
 	if (was_last)
 		umem_release_later(umem);
-	/* Not in @umem, which may have been freed by now */
-	wake_up_all(&umem_returned);
+	/* Not in @umem, which may have been freed by now. Hardly ever is there somebody to wake. */
+	if (wq_has_sleeper(&umem_returned))
+		wake_up_all(&umem_returned);
 }
 
 /* Under the lock: whoever returned the last lease has finished with @umem. */

@@ -76,7 +76,9 @@ static void loan_end(struct kiw_loan *loan)
 		kfree(loan);
 		atomic_dec(&loans_disowned);
 	}
-	wake_up_all(&loan_over);
+	/* Hardly ever is there somebody to wake. */
+	if (wq_has_sleeper(&loan_over))
+		wake_up_all(&loan_over);
 }
 
 /* A buffer lets go of the pages; without @success, because they were copied. */
