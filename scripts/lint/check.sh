@@ -265,7 +265,8 @@ check_commits() {
 		END { exit bad }'
 }
 
-# What a file sources is another input of its check. That is any file that some script sources.
+# What a file sources is another input of its check, and so are the settings. Here, that is any file
+# that some script sources.
 check_shellcheck() {
 	local inputs
 
@@ -273,6 +274,7 @@ check_shellcheck() {
 	files_with_shebang '(ba|da)?sh( |$)' .sh >"$work/shell"
 	inputs=$(
 		shellcheck --version
+		[ ! -f .shellcheckrc ] || hash_of .shellcheckrc
 		xargs -0 -r sed -n 's/^[[:blank:]]*# shellcheck source=//p' <"$work/shell" | sort -u |
 			while IFS= read -r file; do hash_of "$file" 2>/dev/null; done
 	)

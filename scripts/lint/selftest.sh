@@ -573,6 +573,13 @@ bad "commits" "bad Fixes:" "what it fixes is not clear"
 
 add_to "scripts/sample" "echo \$x"
 bad "shellcheck" "SC2086" "an unquoted word"
+add_to "scripts/sample" "echo \$x"
+add_to ".shellcheckrc" "# $licence" "disable=SC2086,SC2154"
+rc=0
+lint --only "^shellcheck" || rc=1
+result "$rc" "shellcheck: an unquoted word that the settings allow"
+rm "$work/tree/.shellcheckrc"
+bad "shellcheck" "SC2086" "no longer allow it"
 # shellcheck disable=SC2016 # for the script
 printf '#!/bin/bash\n# shellcheck source=scripts/words\n. scripts/words\necho "$word"\n' \
 	>"$work/tree/scripts/says"
