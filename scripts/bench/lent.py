@@ -43,8 +43,8 @@ def main(path, output):
                    for few, many in zip(found[::2], found[1::2])]
         share = sum(f[1] for f in found) / sum(f[0] for f in found) / 65536
         every, own = (statistics.median(column) for column in zip(*per_mib))
-        print(f"zero_copy={setting}: {every:.0f} instructions of the kernel per MiB, {own:.0f} of them in the "
-              f"module; {share:.0%} lent; all rounds: {[round(p[0]) for p in per_mib]}")
+        print(f"zero_copy={setting}: {every:.0f} instructions of the kernel per MiB, {own:.0f} of "
+              f"them in the module; {share:.0%} lent; all rounds: {[round(p[0]) for p in per_mib]}")
 
 
 main(*sys.argv[1:])

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# lent.sh: counts the instructions that the sender of Writes of 64 KiB without CRC executes, for each
-# setting of zero_copy, in one of two guests (QEMU). Their interfaces compute checksums and cut
+# lent.sh: counts the instructions that the sender of Writes of 64 KiB without CRC executes, for
+# each setting of zero_copy, in one of two guests (QEMU). Their interfaces compute checksums and cut
 # segments, as those of hardware do. Needs root, for network interfaces in a namespace of its own.
 # See Documentation/performance.rst.
 
@@ -12,7 +12,8 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 . "$HERE/../vm/lib.sh"
 
 build_programs() {
-	run_logged "$1/log" gcc -O2 -std=gnu11 -Wall -Wextra -Werror -static -o "$1/mark" "$HERE/lent/mark.c" &&
+	run_logged "$1/log" gcc -O2 -std=gnu11 -Wall -Wextra -Werror -static -o "$1/mark" \
+		"$HERE/lent/mark.c" &&
 		run_logged "$1/log" gcc -O2 -std=gnu11 -Wall -Wextra -Werror -shared -fPIC \
 			-o "$1/plugin.so" "$HERE/count/plugin.c"
 }
