@@ -6,8 +6,10 @@
 # It builds in a copy in the cache, so that builds for several kernels can run at once and the
 # tree stays clean. Only changed files are compiled again; in a new tree, those that differ from
 # the tree that was built last. For uml-gcov the directory also has gcno/, the compiler's notes,
-# which the counts of the same modules can be read with. Kernels of other releases of Debian, or
-# for other machines, are built for with the compilers of that release (debian.sh).
+# which the counts of the same modules can be read with. For kernels with KASAN, variables that the
+# code does not initialize begin with a pattern: all kernels here would set them to zero, which
+# hides that they are used, and others do not. Kernels of other releases of Debian, or for other
+# machines, are built for with the compilers of that release (debian.sh).
 #
 # In the environment: KIW_COVER=1: the modules tell which of their code runs (ktest/cover.c).
 # KIW_TREE=DIR: builds the modules of that tree.
@@ -48,7 +50,8 @@ compile() {
 	fi
 	# W=1 as in lint/kernels.sh: what was compiled there is not compiled again.
 	run_logged "$1.log" make -C "$K_BUILD" "M=$1" "ARCH=$K_ARCH" W=1 \
-		-j"$(build_jobs)" ${GCOV:+GCOV_PROFILE=y} ${KIW_COVER:+KIWARP_COVER=y} modules || return 1
+		-j"$(build_jobs)" ${GCOV:+GCOV_PROFILE=y} ${KIW_COVER:+KIWARP_COVER=y} \
+		${PATTERN:+"KCFLAGS=-ftrivial-auto-var-init=pattern"} modules || return 1
 	grep -A5 -E 'warning:' "$1.log" >&2
 	return 0
 }
@@ -73,11 +76,14 @@ collect() {
 }
 
 main() {
-	local clone GCOV='' kind=build-${1:-}${KIW_COVER:+-cover}
+	local clone GCOV='' PATTERN='' kind=build-${1:-}${KIW_COVER:+-cover}
 	local -a modules
 	load_kernel "${1:-}"
 	KIW_TOP=${KIW_TREE:-$KIW_TOP}
-	case $1 in *-gcov) GCOV=1 ;; esac
+	case $1 in
+	*-gcov) GCOV=1 ;;
+	*-debug | uml-smp) PATTERN=1 ;;
+	esac
 	need_packages rsync build-essential || die "packages missing"
 	clone=$KIW_CACHE/$kind-$(content_key "$K_DIR" "$KIW_TOP")
 	mkdir -p "$KIW_CACHE/locks"
