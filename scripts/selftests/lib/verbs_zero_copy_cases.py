@@ -3,6 +3,7 @@
 zero_copy=on, and the process that runs the cases may drop packets."""
 
 import contextlib
+import socket
 import subprocess
 import time
 
@@ -14,6 +15,8 @@ from verbs_pairs import (MIB, PAGE, SOAK, alive, buffers, connect, counted, disc
 LONG = 200000
 TAKEN = 36000
 SLOTS = 8
+MIRROR = "mirror"
+ETH_P_ALL, SO_RCVBUFFORCE = 3, 33
 DROP = (f"add table inet kiw; add chain inet kiw in {{ type filter hook input priority 0; }};"
         f"add rule inet kiw in tcp sport {RDMA_PORT} drop")
 
@@ -58,6 +61,51 @@ def slow(delay="700ms"):
 def held():
     """It stays there until the end, for longer than anybody waits for it."""
     return slow("120s")
+
+
+@contextlib.contextmanager
+def mirrored():
+    """This host receives by MIRROR what it sends to the other one."""
+    for words in (f"ip link add {MIRROR} type dummy", f"ip link set {MIRROR} up",
+                  f"tc qdisc add dev {netdev()} clsact",
+                  f"tc filter add dev {netdev()} egress protocol all u32 match u32 0 0 "
+                  f"action mirred ingress mirror dev {MIRROR}"):
+        subprocess.run(words.split(), check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["tc", "qdisc", "del", "dev", netdev(), "clsact"], check=True)
+        subprocess.run(["ip", "link", "del", MIRROR], check=True)
+
+
+@contextlib.contextmanager
+def moved(addr):
+    """The address of the peer is one of this host."""
+    subprocess.run(["ip", "addr", "add", f"{addr}/32", "dev", "lo"], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["ip", "addr", "del", f"{addr}/32", "dev", "lo"], check=True)
+
+
+@contextlib.contextmanager
+def capture(dev):
+    """A socket for the packets of DEV that nobody reads yet."""
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 * MIB)
+        sock.bind((dev, ETH_P_ALL))
+        sock.setblocking(False)
+        yield sock
+
+
+def expect_captured(sock):
+    """What was sent is in the packets of capture(), and not what was written later."""
+    got = bytearray()
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            got += sock.recv(MIB)
+    expect(bytes([GOOD]) * 1024 in got, True, "what was sent, in a capture")
+    expect(bytes([LATER]) * 64 in got, False, "what was written later, in a capture")
 
 
 def pinned():
@@ -312,6 +360,30 @@ def zc_close(l, r, addr):
     l.close_mr(lmr[0])
 
 
+def zc_captured(l, r, addr):
+    """Whoever receives the packets in this host has copies: a capture, or a mirror."""
+    for dev, hold in ((netdev(), contextlib.nullcontext), (MIRROR, mirrored)):
+        with buffers(l, r, LONG) as (lmr, rmr), pair(l, r, addr) as p, hold(), capture(dev) as sock:
+            l.poke(lmr[1], bytes([GOOD]) * LONG)
+            lent = l.counter("lent_bytes")
+            l.post_send(p.lc, write(lmr, rmr, LONG))
+            p.send_done()
+            l.poke(lmr[1], bytes([LATER]) * LONG)
+            expect_captured(sock)
+            l.counter_above("lent_bytes", lent)
+
+
+def zc_rerouted(l, r, addr):
+    """The route changes while pages are lent: it leads back to this host, which refuses."""
+    with capture("lo") as sock:
+        with unacked(l, r, addr, lambda: moved(addr)) as (p, lmr, _):
+            status = l.complete(p.lc, "send")[0][1]
+            l.poke(lmr[1], bytes([LATER]) * LONG)
+            expect(status, "WR_FLUSH_ERR", "completion")
+        over(p, lmr)
+        expect_captured(sock)
+
+
 def zc_unsignaled(l, r, addr):
     """Nobody waits for these, but what follows does; a fence makes no difference."""
     with buffers(l, r, LONG) as (lmr, rmr), pair(l, r, addr) as p:
@@ -353,7 +425,7 @@ def zc_both(l, r, addr):
 
 
 def zc_off(l, r, addr):
-    """With zero_copy=off nothing is lent."""
+    """Nothing is lent with zero_copy=off, or to this host's own address."""
     with buffers(l, r, MIB) as (lmr, rmr), pair(l, r, addr) as p, counted(l, lent_bytes=0):
         l.post_send(p.lc, write(lmr, rmr, MIB))
         p.send_done()

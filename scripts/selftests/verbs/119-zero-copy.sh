@@ -30,6 +30,12 @@ netem() {
 
 no_netem() { on_a tc qdisc del dev "$NETDEV" root && on_b tc qdisc del dev "$NETDEV" root; }
 
+# offload TSO GRO: whether host a leaves the cutting of segments to the interface, and whether that of
+# host b joins them again
+offload() {
+	on_a ethtool -K "$NETDEV" tso "$1" && on_b ethtool -K "$(netdev_of b)" gro "$2"
+}
+
 # deaf: nothing arrives at host a any more that the programs of writes() send to it.
 deaf() { on_a nft "add table inet kiw; add chain inet kiw in { type filter hook input priority 0; };
 	add rule inet kiw in tcp sport 18515 drop"; }
@@ -112,7 +118,9 @@ waits_for_packets() { dmesg_since | grep -q 'kiwarp: waiting until this host has
 t_run "no CRC, large FPDUs" no_crc
 t_run "zero_copy=on" set_policy zero_copy on
 verbs_between a b "$B4" "" zc_rewritten zc_unaligned zc_waits zc_small zc_dereg zc_error \
-	zc_destroy zc_kept zc_fails zc_peer_dies zc_close zc_unsignaled zc_read zc_both
+	zc_destroy zc_kept zc_fails zc_peer_dies zc_close zc_captured zc_rerouted \
+	zc_unsignaled zc_read zc_both
+verbs_between a a "$A4" "own address: " zc_off
 while read -r what; do
 	read -ra words <<<"$what"
 	t_run "$what" netem "${words[@]}"
@@ -122,6 +130,11 @@ done <<-END
 	delay 1ms loss 1%
 	delay 2ms reorder 25% 50%
 END
+if ! is_pair; then
+	t_run "segments are cut by the stack" offload off on
+	verbs_between a b "$B4" "cut: " zc_rewritten
+	t_run "segments are cut by the interface" offload on off
+fi
 for how in deaf held; do
 	t_run "a process is killed, $how" killed "$how"
 	ends "$how"

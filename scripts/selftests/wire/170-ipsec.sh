@@ -169,6 +169,15 @@ other_key() {
 	[ "$n" -gt 0 ]
 }
 
+# lend: large messages are sent from the consumer's pages, so the payload is encrypted there or copied.
+lend() {
+	local dev
+	for dev in $DEV_A $DEV_B; do
+		(cd "/sys/class/infiniband/$dev/policy" && echo n >crc && echo large >fpdu &&
+			echo on >zero_copy) || return 1
+	done
+}
+
 stands_still() { moves; ! wait_for 1 moves; }
 
 # The expiry of an SA does not end a stream, which uses the next SA. RFC 5044 9.4 says the same of
@@ -210,6 +219,8 @@ t_run "a peer that speaks in clear is not heard" clear_is_not_taken
 states_down
 t_run "new states" states_up 75
 t_run "rping works" pings
+t_run "no CRC, and pages are lent" lend
+verbs_between a b "$B4" "" zc_rewritten
 t_run "nothing is left" nothing_left "$DEV_A" "$DEV_B"
 rdma_down
 topo_down
