@@ -1,50 +1,103 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""lent.py COUNTS OUTPUT: prints what a MiB of Writes costs the sender with each setting of
-zero_copy, from the plugin's COUNTS and the guest's OUTPUT (lent.sh)."""
+"""lent.py COUNTS OUTPUT [FUNCTIONS]: prints what a MiB of Writes costs the sender with each setting
+of zero_copy, from the plugin's COUNTS and the guest's OUTPUT (lent.sh), and the FUNCTIONS of which
+most instructions are."""
 
+import bisect
+import collections
 import statistics
 import sys
 
-WRITES_PER_MIB = 16
+MIB = 1 << 20
+WARM_UP = 2
+
+
+class Symbols:
+    """Names of the kernel's functions, those of the module with [kiwarp]."""
+
+    def __init__(self):
+        self.table = []
+        self.begins = None
+
+    def add(self, words):
+        self.table.append((int(words[0], 16), " ".join(words[2:])))
+
+    def name(self, address):
+        if self.begins is None:
+            self.table.sort()
+            self.begins = [begin for begin, _ in self.table]
+        at = bisect.bisect(self.begins, address)
+        return self.table[at - 1][1] if at else "?"
+
+
+def windows(path):
+    """(setting, index in its round, numbers) of each mark, and the symbols."""
+    symbols, marks, setting, index = Symbols(), [], None, 0
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for words in map(str.split, file):
+            if words[:1] == ["SYMBOL"]:
+                symbols.add(words[1:])
+            elif words[:1] == ["SETTING"]:
+                setting, index = words[1], 0
+            elif words[:1] == ["WINDOW"]:
+                marks.append((setting, index, [int(n) for n in words[1:]]))
+                index += 1
+    return marks, symbols
 
 
 def counts(path):
-    """For each mark: instructions of the kernel with its modules, and those of each page of the
-    modules. Those of user space depend on how often it looks for completions."""
+    """For each mark: instructions of blocks of the kernel and its modules since the last one."""
     with open(path, encoding="ascii") as file:
         for line in file:
-            _, kernel, *pages = line.split()
-            modules = {int(page, 16): int(n) for page, n in (p.split(":") for p in pages)}
-            yield int(kernel) + sum(modules.values()), modules
+            yield {int(a, 16): int(n) for a, n in (p.split(":") for p in line.split()[2:])}
 
 
-def spent(before, after, where):
-    """Instructions between two marks: of the kernel, and those in the range WHERE."""
-    own = sum(n - before[1].get(page, 0) for page, n in after[1].items() if page in where)
-    return after[0] - before[0], own
+def by_function(blocks, symbols):
+    total = collections.Counter()
+    for address, n in blocks.items():
+        total[symbols.name(address)] += n
+    return total
 
 
-def main(path, output):
-    marks = list(counts(path))
-    where, rows, n = range(0), {}, 0
-    with open(output, encoding="ascii") as file:
-        for words in map(str.split, file):
-            if words[:1] == ["kiwarp"]:
-                start = int(words[5], 16)
-                where = range(start, start + int(words[1]))
-            elif words[:1] == ["ROW"]:
-                setting, writes, lent = words[1], int(words[2]), int(words[3])
-                cost = spent(marks[n], marks[n + 1], where)
-                rows.setdefault(setting, []).append((writes, lent, cost))
-                n += 2
-    for setting, found in rows.items():
-        per_mib = [[(many[2][i] - few[2][i]) * WRITES_PER_MIB / (many[0] - few[0]) for i in (0, 1)]
-                   for few, many in zip(found[::2], found[1::2])]
-        share = sum(f[1] for f in found) / sum(f[0] for f in found) / 65536
-        every, own = (statistics.median(column) for column in zip(*per_mib))
-        print(f"zero_copy={setting}: {every:.0f} instructions of the kernel per MiB, {own:.0f} of "
-              f"them in the module; {share:.0%} lent; all rounds: {[round(p[0]) for p in per_mib]}")
+def samples(counts_path, output):
+    """For each setting: of each window (MiB, share lent, packets out, in, Counter by function)."""
+    marks, symbols = windows(output)
+    found, before = collections.defaultdict(list), None
+    for (setting, index, numbers), blocks in zip(marks, counts(counts_path), strict=True):
+        if index > WARM_UP:
+            words, lent, out, back = (n - b for n, b in zip(numbers, before))
+            found[setting].append((words * 4 / MIB, lent / (words * 4), out, back,
+                                   by_function(blocks, symbols)))
+        before = numbers
+    return found
+
+
+def quartiles(values):
+    low, middle, high = statistics.quantiles(values, n=4)
+    return f"{middle:9.0f} ({low:.0f} to {high:.0f})"
+
+
+def main(counts_path, output, shown="0"):
+    found = samples(counts_path, output)
+    for setting, rows in found.items():
+        size, lent, out, back, counters = zip(*rows)
+        every = [sum(c.values()) / n for c, n in zip(counters, size)]
+        own = [sum(n for name, n in c.items() if "[kiwarp]" in name) / m
+               for c, m in zip(counters, size)]
+        print(f"zero_copy={setting}: {len(rows)} windows of {statistics.median(size):.0f} MiB, "
+              f"{statistics.mean(lent):.0%} lent; per MiB, median and quartiles:\n"
+              f"    instructions of the kernel {quartiles(every)}\n"
+              f"    those of the module {quartiles(own)}\n"
+              f"    packets sent {quartiles([n / m for n, m in zip(out, size)])}\n"
+              f"    packets received {quartiles([n / m for n, m in zip(back, size)])}")
+    names = collections.Counter()
+    for rows in found.values():
+        for row in rows:
+            names.update(row[4])
+    for name, _ in names.most_common(int(shown)):
+        print(f"{name:48}", *(quartiles([row[4][name] / row[0] for row in rows])
+                              for rows in found.values()))
 
 
 main(*sys.argv[1:])

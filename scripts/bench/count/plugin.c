@@ -3,13 +3,18 @@
  * A TCG plugin of QEMU (API 1) that counts the instructions the guest executes: in user mode,
  * in the kernel, and for each page of the kernel's modules. Whenever the guest executes the
  * instruction MARK, which does nothing, it writes a line with the counts so far to the file
- * given as out=FILE: user, kernel without modules, and PAGE:COUNT of each page in use.
+ * given as out=FILE: user, kernel without modules, and PAGE:COUNT of each page in use. With
+ * blocks=on, the line has the counts since the line before, and, instead of those of the kernel
+ * without modules and of pages, 0 and ADDRESS:COUNT of each block of the kernel and its modules
+ * that was executed. A block is what QEMU translates at once: code that ends with a branch, at
+ * most.
  *
  * There is only one virtual CPU, so the counters need not be atomic.
  */
 #include "qemu.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define EXPORT		__attribute__((visibility("default")))
@@ -25,29 +30,74 @@
 
 EXPORT int qemu_plugin_version = API;
 
+/* More than blocks of code that a kernel executes */
+#define BLOCKS		(1U << 20)
+
 /* A nopl whose address spells KIW1, as in bench.c */
 static const unsigned char mark[] = { 0x0f, 0x1f, 0x84, 0x00, 'K', 'I', 'W', '1' };
 
 static __u64 user, kernel, modules[PAGES];
 static FILE *out;
 
+/* Open addressing; all blocks of the kernel and its modules, or NULL: count pages */
+static struct block {
+	__u64 address;
+	__u64 count;
+} *blocks;
+
+static void print_blocks(void)
+{
+	for (size_t i = 0; i < BLOCKS; i++) {
+		if (blocks[i].count)
+			fprintf(out, " %llx:%llu", blocks[i].address, blocks[i].count);
+		blocks[i].count = 0;
+	}
+}
+
+static void print_pages(void)
+{
+	for (size_t i = 0; i < PAGES; i++)
+		if (modules[i])
+			fprintf(out, " %llx:%llu", MODULES + ((__u64)i << PAGE_SHIFT),
+				modules[i]);
+}
+
 static void snapshot(unsigned int vcpu, void *data)
 {
 	(void)vcpu;
 	(void)data;
 	fprintf(out, "%llu %llu", user, kernel);
-	for (size_t i = 0; i < PAGES; i++)
-		if (modules[i])
-			fprintf(out, " %llx:%llu", MODULES + ((__u64)i << PAGE_SHIFT),
-				modules[i]);
+	if (blocks) {
+		print_blocks();
+		user = 0;
+		kernel = 0;
+	} else {
+		print_pages();
+	}
 	fputc('\n', out);
 	fflush(out);
+}
+
+/* The block at @address, added if it is new. A table that is full counts it as kernel. */
+static __u64 *block_counter(__u64 address)
+{
+	size_t at = (address * 0x9e3779b97f4a7c15ULL) >> 44;
+
+	for (size_t i = 0; i < BLOCKS; i++, at = (at + 1) % BLOCKS) {
+		if (!blocks[at].address)
+			blocks[at].address = address;
+		if (blocks[at].address == address)
+			return &blocks[at].count;
+	}
+	return &kernel;
 }
 
 static __u64 *counter_of(__u64 address)
 {
 	if (address < KERNEL)
 		return &user;
+	if (blocks)
+		return block_counter(address);
 	if (address < MODULES || address >= MODULES_END)
 		return &kernel;
 	return &modules[(address - MODULES) >> PAGE_SHIFT];
@@ -74,7 +124,7 @@ static void translate(__u64 id, struct qemu_plugin_tb *tb)
  * @id: of this plugin
  * @info: about the emulator
  * @argc: number of arguments
- * @argv: arguments: out=FILE
+ * @argv: arguments: out=FILE, blocks=on
  *
  * Context: QEMU starts.
  * Return: 0, or -1 when there is no file to write to.
@@ -82,9 +132,12 @@ static void translate(__u64 id, struct qemu_plugin_tb *tb)
 EXPORT int qemu_plugin_install(__u64 id, const void *info, int argc, char **argv)
 {
 	(void)info;
-	for (int i = 0; i < argc; i++)
+	for (int i = 0; i < argc; i++) {
 		if (!strncmp(argv[i], "out=", 4))
 			out = fopen(argv[i] + 4, "w");
+		else if (!strcmp(argv[i], "blocks=on") && !(blocks = calloc(BLOCKS, sizeof(*blocks))))
+			return -1;
+	}
 	if (!out)
 		return -1;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
