@@ -10,6 +10,7 @@
 #   smp-debug  own 6.12 kernel for QEMU with KASAN, lockdep, preemption
 #   smp-kcsan  the same with KCSAN instead of KASAN and lockdep
 #   6.1, 6.12  the distribution's stock kernels, for QEMU
+#   newest     the newest stock kernel that kiwarp knows, of any stable Debian, likewise
 #   7.3, 6.1-arm64, 6.12-s390x: a line of kernels that some release of Debian has, and a machine
 #              (amd64 unless given), with the compilers of that release
 # The directory holds
@@ -18,7 +19,7 @@
 #   modules/       the same as a tree, for depmod
 #   boot-modules   modules that the initrd loads, in order (stock kernels)
 #   info           shell variables: K_TYPE, K_RELEASE, K_BUILD, K_ARCH; of uml-smp also K_ARGS,
-#                  of the last kind K_MACHINE, K_DEBIAN
+#                  of the last two kinds K_MACHINE, K_DEBIAN
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -130,13 +131,13 @@ main() {
 		# shellcheck source=scripts/vm/stock.sh
 		. "$KIW_VM/stock.sh" && kernel_stock "$1"
 		;;
-	[67].[0-9]* | *-arm64 | *-s390x)
+	newest | [67].[0-9]* | *-arm64 | *-s390x)
 		# shellcheck source=scripts/vm/debian.sh
 		. "$KIW_VM/debian.sh"
 		# shellcheck source=scripts/vm/stock.sh
 		. "$KIW_VM/stock.sh" && kernel_debian "$1"
 		;;
-	*) die "usage: kernel.sh uml|uml-debug|uml-smp|uml-gcov|smp-debug|smp-kcsan|6.1|6.12|LINE[-MACHINE]" ;;
+	*) die "usage: kernel.sh uml|uml-debug|uml-smp|uml-gcov|smp-debug|smp-kcsan|6.1|6.12|newest|LINE[-MACHINE]" ;;
 	esac
 }
 

@@ -130,6 +130,21 @@ find_debian() {
 	return 1
 }
 
+# newest_line: the newest line of kernels that kiwarp knows and a stable Debian has
+newest_line() {
+	local known debian conf
+	known=$(sed -n 's/^kiwarp-newest := //p' "$KIW_TOP/drivers/infiniband/sw/kiwarp/compat/Kbuild")
+	{
+		echo "$known known"
+		while read -r debian _; do
+			case $debian in '' | '#'* | sid) continue ;; esac
+			conf=$(apt_of "$debian" amd64)
+			fresh_lists "$conf" && APT_CONFIG=$conf apt-cache pkgnames linux-headers- |
+				newest amd64 | sed 's/^linux-headers-\([0-9]*\.[0-9]*\).*/\1/'
+		done <"$KIW_DEBIANS"
+	} | sort -V | awk '$2 == "known" { print line; exit } { line = $1 }' | grep .
+}
+
 # image_packages CONF RELEASE: newer ones are split
 image_packages() {
 	echo "linux-image-$2"
@@ -173,13 +188,16 @@ build_debian() {
 	rm -rf "$dir/image" "$dir/boot-modules.all"
 }
 
-# kernel_debian LINE[-MACHINE]
+# kernel_debian newest|LINE[-MACHINE]
 kernel_debian() {
 	local line=${1%%-*} machine=amd64 found rel debian conf headers
 	local -a packages
 	[ "$line" = "$1" ] || machine=${1#*-}
 	need_packages kmod squashfs-tools xz-utils debootstrap debian-archive-keyring ||
 		die "packages missing"
+	if [ "$line" = newest ]; then
+		line=$(newest_line) || die "no Debian has a kernel that kiwarp knows"
+	fi
 	found=$(find_debian "$line" "$machine") || die "no Debian has a kernel $line for $machine"
 	read -r rel debian <<<"$found"
 	conf=$(apt_of "$debian" "$machine")
