@@ -16,6 +16,7 @@ LONG = 200000
 TAKEN = 36000
 SLOTS = 8
 MIRROR = "mirror"
+PEER6 = "fd77::2"
 ETH_P_ALL, SO_RCVBUFFORCE = 3, 33
 DROP = (f"add table inet kiw; add chain inet kiw in {{ type filter hook input priority 0; }};"
         f"add rule inet kiw in tcp sport {RDMA_PORT} drop")
@@ -81,11 +82,11 @@ def mirrored():
 @contextlib.contextmanager
 def moved(addr):
     """The address of the peer is one of this host."""
-    subprocess.run(["ip", "addr", "add", f"{addr}/32", "dev", "lo"], check=True)
+    subprocess.run(["ip", "addr", "add", f"{addr}/128", "dev", "lo", "nodad"], check=True)
     try:
         yield
     finally:
-        subprocess.run(["ip", "addr", "del", f"{addr}/32", "dev", "lo"], check=True)
+        subprocess.run(["ip", "addr", "del", f"{addr}/128", "dev", "lo"], check=True)
 
 
 @contextlib.contextmanager
@@ -373,10 +374,11 @@ def zc_captured(l, r, addr):
             l.counter_above("lent_bytes", lent)
 
 
-def zc_rerouted(l, r, addr):
-    """The route changes while pages are lent: it leads back to this host, which refuses."""
+def zc_rerouted(l, r, _):
+    """The route changes while pages are lent: it leads back to this host, which refuses. The route
+    to the other address of the peer stays, because the two processes need it."""
     with capture("lo") as sock:
-        with unacked(l, r, addr, lambda: moved(addr)) as (p, lmr, _):
+        with unacked(l, r, PEER6, lambda: moved(PEER6)) as (p, lmr, _):
             status = l.complete(p.lc, "send")[0][1]
             l.poke(lmr[1], bytes([LATER]) * LONG)
             expect(status, "WR_FLUSH_ERR", "completion")

@@ -60,7 +60,9 @@ writes() {
 		wait_listen b 18515 || return 1
 	spawn client a timeout 100 ib_write_bw -R -F -d "$DEV_A" -s 65536 -D 90 "$B4"
 	LENT=0
-	wait_for 20 has_lent "$before" && "$1" && wait_for 20 is_stuck
+	wait_for 20 has_lent "$before" && "$1" && wait_for 20 is_stuck && return
+	tail -n 5 "$T_DIR/server.log" "$T_DIR/client.log"
+	return 1
 }
 
 # is_stuck: nothing was sent since the last call.
@@ -75,6 +77,7 @@ ends() {
 	if [ "$1" = held ]; then free; else hearing; fi
 	spawn_stop server
 	spawn_stop client
+	wait_for 20 _not is_listening b 18515
 }
 
 client() { pgrep -P "$(cat "$T_DIR/client.pid")" || cat "$T_DIR/client.pid"; }
