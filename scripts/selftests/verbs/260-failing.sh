@@ -102,17 +102,19 @@ any_of() {
 	echo 0 >"/sys/kernel/slab/$1/failslab"
 }
 
-# Of what a listener needs for a caller: the stream, which is charged to a cgroup. Nothing else is
-# asked for between the lines of the caller, which starts no process.
-STREAM_CACHE=kmalloc-cg-512
+# Of what a listener needs for a caller: the stream, which is charged to a cgroup, and larger with
+# lockdep. Nothing else is asked for between the lines of the caller, which starts no process.
+STREAM_CACHE=kmalloc-cg-192
+[ ! -e /proc/lockdep_chains ] || STREAM_CACHE=kmalloc-cg-512
 caller() {
 	# shellcheck disable=SC2016 # for the inner shell to expand
 	on_a bash -c "$(declare -f only_of); FAILSLAB=$FAILSLAB"'
 		only_of "$1" 3 || exit 1
 		exec 7<>/dev/tcp/'"$B4"'/7174 &&
 			printf "MPA ID Req Frame\x40\x01\0\0" >&7 && read -r -t 20 -N 16 reply <&7
-		echo "reply: $reply; left to fail: $(<"$FAILSLAB/times")"
-		[ "$reply" = "MPA ID Rep Frame" ]' caller "$STREAM_CACHE"
+		left=$(<"$FAILSLAB/times")
+		echo "reply: $reply; left to fail: $left"
+		[ "$reply" = "MPA ID Rep Frame" ] && [ "$left" -lt 3 ]' caller "$STREAM_CACHE"
 }
 
 # A connection attempt is not lost if memory is short for a moment.
