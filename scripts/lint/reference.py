@@ -25,7 +25,7 @@ SECTIONS = {
     "Counters": [(DRIVER + "stats.h", r'^\s*X\(\w+,\s*"(\w+)"\)')],
     "Monitoring files": [(DRIVER + "monitor_sysfs.c", r"^MONITOR_COUNTER\((\w+),|= __ATTR\((\w+)")],
     "Details of resources": [(DRIVER + "verbs/verbs_res.c",
-                              r'(?:res_put_\w+|rdma_nl_put_driver_\w+)\(msg,\s*"(\w+)"')],
+                              r'res_put_\w+\(&?table,\s*"(\w+)"')],
     "Trace events": [(DRIVER + "trace.h", r"^(?:TRACE_EVENT\(|DEFINE_EVENT\(\w+, )(\w+)")],
     "Settings of kiwarp_ip": [(IP_DRIVER + "sysfs.c",
                                r"^(?:STORE|static \w+_ATTR_RW)\((\w+)[^\n]*\);$")],

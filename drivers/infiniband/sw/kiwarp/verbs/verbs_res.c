@@ -32,41 +32,60 @@ struct res_stream {
 	bool is_large;
 };
 
-static bool res_put_u32(struct sk_buff *msg, const char *name, u32 value)
+/* The driver's attributes of an object, which are being added to a message */
+struct res_table {
+	struct sk_buff *msg;
+	struct nlattr *nest;
+	bool is_full;		/* something had no room; nothing else is added */
+};
+
+static struct res_table res_table_start(struct sk_buff *msg)
 {
-	return !rdma_nl_put_driver_u32(msg, name, value);
+	struct res_table table = { .msg = msg };
+
+	table.nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	table.is_full = !table.nest;
+	return table;
 }
 
-static bool res_put_string(struct sk_buff *msg, const char *name, const char *value)
+static int res_table_end(struct res_table *table)
 {
-	return !rdma_nl_put_driver_string(msg, name, value);
+	if (table->is_full) {
+		nla_nest_cancel(table->msg, table->nest);
+		return -EMSGSIZE;
+	}
+	nla_nest_end(table->msg, table->nest);
+	return 0;
 }
 
-static struct nlattr *res_table_start(struct sk_buff *msg)
+static void res_put_u32(struct res_table *table, const char *name, u32 value)
 {
-	return nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	if (!table->is_full)
+		table->is_full = rdma_nl_put_driver_u32(table->msg, name, value);
 }
 
-static int res_table_end(struct sk_buff *msg, struct nlattr *table, bool is_complete)
+static void res_put_hex(struct res_table *table, const char *name, u32 value)
 {
-	if (is_complete)
-		nla_nest_end(msg, table);
-	else
-		nla_nest_cancel(msg, table);
-	return is_complete ? 0 : -EMSGSIZE;
+	if (!table->is_full)
+		table->is_full = rdma_nl_put_driver_u32_hex(table->msg, name, value);
 }
 
-static bool res_put_terminate(struct sk_buff *msg, const struct kiw_qp *qp)
+static void res_put_string(struct res_table *table, const char *name, const char *value)
+{
+	if (!table->is_full)
+		table->is_full = rdma_nl_put_driver_string(table->msg, name, value);
+}
+
+static void res_put_terminate(struct res_table *table, const struct kiw_qp *qp)
 {
 	u32 term = READ_ONCE(qp->term);
 
 	if (!term)
-		return true;
-	return res_put_string(msg, "terminate", term & KIW_QP_TERM_SENT ? "sent" : "received") &&
-	       res_put_u32(msg, "terminate_layer", FIELD_GET(KIW_QP_TERM_LAYER, term)) &&
-	       res_put_u32(msg, "terminate_etype", FIELD_GET(KIW_QP_TERM_ETYPE, term)) &&
-	       !rdma_nl_put_driver_u32_hex(msg, "terminate_code",
-					   FIELD_GET(KIW_QP_TERM_CODE, term));
+		return;
+	res_put_string(table, "terminate", term & KIW_QP_TERM_SENT ? "sent" : "received");
+	res_put_u32(table, "terminate_layer", FIELD_GET(KIW_QP_TERM_LAYER, term));
+	res_put_u32(table, "terminate_etype", FIELD_GET(KIW_QP_TERM_ETYPE, term));
+	res_put_hex(table, "terminate_code", FIELD_GET(KIW_QP_TERM_CODE, term));
 }
 
 /*
@@ -93,26 +112,26 @@ static void res_qp_stream(struct kiw_qp *qp, struct res_stream *stream,
 	mutex_unlock(&qp->mutex);
 }
 
-static bool res_put_conn(struct sk_buff *msg, const struct kiw_conn_params *conn)
+static void res_put_conn(struct res_table *table, const struct kiw_conn_params *conn)
 {
-	return res_put_string(msg, "role", conn->initiator ? "initiator" : "responder") &&
-	       res_put_u32(msg, "ddp_version", conn->version) &&
-	       res_put_u32(msg, "crc", conn->crc) &&
-	       res_put_u32(msg, "tx_markers", conn->tx_markers) &&
-	       res_put_u32(msg, "rx_markers", conn->rx_markers) &&
-	       res_put_u32(msg, "ird", conn->ird) &&
-	       res_put_u32(msg, "ord", conn->ord);
+	res_put_string(table, "role", conn->initiator ? "initiator" : "responder");
+	res_put_u32(table, "ddp_version", conn->version);
+	res_put_u32(table, "crc", conn->crc);
+	res_put_u32(table, "tx_markers", conn->tx_markers);
+	res_put_u32(table, "rx_markers", conn->rx_markers);
+	res_put_u32(table, "ird", conn->ird);
+	res_put_u32(table, "ord", conn->ord);
 }
 
-static bool res_put_stream(struct sk_buff *msg, const struct res_stream *stream)
+static void res_put_stream(struct res_table *table, const struct res_stream *stream)
 {
-	return res_put_u32(msg, "emss", stream->emss) &&
-	       res_put_u32(msg, "mulpdu", kiw_mpa_mulpdu(stream->emss)) &&
-	       res_put_u32(msg, "large_fpdus", stream->is_large) &&
-	       res_put_u32(msg, "sends_begun", stream->sends) &&
-	       res_put_u32(msg, "reads_out", stream->reads) &&
-	       res_put_u32(msg, "reads_in", stream->peer_reads) &&
-	       res_put_u32(msg, "rx_in_message", stream->in_message);
+	res_put_u32(table, "emss", stream->emss);
+	res_put_u32(table, "mulpdu", kiw_mpa_mulpdu(stream->emss));
+	res_put_u32(table, "large_fpdus", stream->is_large);
+	res_put_u32(table, "sends_begun", stream->sends);
+	res_put_u32(table, "reads_out", stream->reads);
+	res_put_u32(table, "reads_in", stream->peer_reads);
+	res_put_u32(table, "rx_in_message", stream->in_message);
 }
 
 /**
@@ -133,20 +152,19 @@ int kiw_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 	u32 spare = kiw_uapi_spare_slots(ibqp->device, qp->is_user);
 	struct res_stream stream = {};
 	struct kiw_conn_params conn;
-	struct nlattr *table;
-	bool done;
+	struct res_table table;
 
 	res_qp_stream(qp, &stream, &conn);
 	table = res_table_start(msg);
-	if (!table)
-		return -EMSGSIZE;
-	done = res_put_string(msg, "kiwarp_state", kiw_qp_state_name(kiw_qp_state(qp))) &&
-	       res_put_terminate(msg, qp) &&
-	       res_put_u32(msg, "sq_size", qp->sq.size - spare) &&
-	       res_put_u32(msg, "rq_size", qp->srq ? 0 : qp->rq.size - spare);
-	if (done && stream.is_there)
-		done = res_put_conn(msg, &conn) && res_put_stream(msg, &stream);
-	return res_table_end(msg, table, done);
+	res_put_string(&table, "kiwarp_state", kiw_qp_state_name(kiw_qp_state(qp)));
+	res_put_terminate(&table, qp);
+	res_put_u32(&table, "sq_size", qp->sq.size - spare);
+	res_put_u32(&table, "rq_size", qp->srq ? 0 : qp->rq.size - spare);
+	if (stream.is_there) {
+		res_put_conn(&table, &conn);
+		res_put_stream(&table, &stream);
+	}
+	return res_table_end(&table);
 }
 
 /**
@@ -164,9 +182,8 @@ int kiw_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
 	struct kiw_cq *cq = to_kiw_cq(ibcq);
 	bool is_kernel = cq->ops == &kiw_cq_kernel_ops;
 	u32 size, put, get, armed, has_overrun;
-	struct nlattr *table;
+	struct res_table table;
 	unsigned long flags;
-	bool done;
 
 	spin_lock_irqsave(&cq->lock, flags);
 	size = cq->ib.cqe;
@@ -177,13 +194,14 @@ int kiw_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
 	spin_unlock_irqrestore(&cq->lock, flags);
 
 	table = res_table_start(msg);
-	if (!table)
-		return -EMSGSIZE;
-	done = res_put_u32(msg, "size", size) && res_put_u32(msg, "posted", put) &&
-	       res_put_u32(msg, "overrun", has_overrun);
-	if (done && is_kernel)
-		done = res_put_u32(msg, "fill", put - get) && res_put_u32(msg, "armed", armed);
-	return res_table_end(msg, table, done);
+	res_put_u32(&table, "size", size);
+	res_put_u32(&table, "posted", put);
+	res_put_u32(&table, "overrun", has_overrun);
+	if (is_kernel) {
+		res_put_u32(&table, "fill", put - get);
+		res_put_u32(&table, "armed", armed);
+	}
+	return res_table_end(&table);
 }
 
 static const char *res_mr_kind(const struct kiw_mr *mr)
@@ -208,17 +226,12 @@ static const char *res_mr_kind(const struct kiw_mr *mr)
 int kiw_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 {
 	const struct kiw_mr *mr = to_kiw_mr(ibmr);
-	struct nlattr *table;
-	bool done;
+	struct res_table table = res_table_start(msg);
 
-	table = res_table_start(msg);
-	if (!table)
-		return -EMSGSIZE;
-	done = res_put_string(msg, "kind", res_mr_kind(mr)) &&
-	       res_put_u32(msg, "valid", READ_ONCE(mr->stag) || !mr->dyn) &&
-	       !rdma_nl_put_driver_u32_hex(msg, "access",
-					   READ_ONCE(mr->access) & KIW_ACCESS_GRANTED);
-	return res_table_end(msg, table, done);
+	res_put_string(&table, "kind", res_mr_kind(mr));
+	res_put_u32(&table, "valid", READ_ONCE(mr->stag) || !mr->dyn);
+	res_put_hex(&table, "access", READ_ONCE(mr->access) & KIW_ACCESS_GRANTED);
+	return res_table_end(&table);
 }
 
 /**
@@ -233,16 +246,12 @@ int kiw_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq)
 {
 	const struct kiw_srq *srq = to_kiw_srq(ibsrq);
 	u32 spare = kiw_uapi_spare_slots(ibsrq->device, kiw_srq_is_user(srq));
-	struct nlattr *table;
-	bool done;
+	struct res_table table = res_table_start(msg);
 
-	table = res_table_start(msg);
-	if (!table)
-		return -EMSGSIZE;
-	done = res_put_u32(msg, "size", READ_ONCE(srq->rq.size) - spare) &&
-	       res_put_u32(msg, "limit", READ_ONCE(srq->limit)) &&
-	       res_put_u32(msg, "taken", READ_ONCE(srq->rq.get));
-	return res_table_end(msg, table, done);
+	res_put_u32(&table, "size", READ_ONCE(srq->rq.size) - spare);
+	res_put_u32(&table, "limit", READ_ONCE(srq->limit));
+	res_put_u32(&table, "taken", READ_ONCE(srq->rq.get));
+	return res_table_end(&table);
 }
 
 /* Are these the same? With @any, an unspecified IP address in @a matches any in @b. */
@@ -293,30 +302,27 @@ static bool res_ep_is_of(const struct kiw_ep *ep, const struct rdma_addr *addr)
 	return res_is_addr(&ep->cm_id->remote_addr, &addr->dst_addr, false);
 }
 
-static bool res_put_ep(struct sk_buff *msg, struct kiw_ep *ep)
-{
-	lockdep_assert_held(&ep->lock);
-	if (!res_put_u32(msg, "ep", ep->id) ||
-	    !res_put_string(msg, "ep_state", kiw_cm_state_name(ep->state)))
-		return false;
-	switch (ep->state) {
-	case KIW_CMS_LISTENING:
-		return res_put_u32(msg, "half_open", READ_ONCE(ep->num_children)) &&
-		       res_put_u32(msg, "backlog", ep->backlog);
-	case KIW_CMS_WAIT_FIRST:
-	case KIW_CMS_OPEN:
-		return res_put_u32(msg, "mpa_revision", ep->agreed.rev) &&
-		       res_put_u32(msg, "p2p", ep->agreed.p2p);
-	default:
-		return true;
-	}
-}
-
 static int res_ep_table(struct sk_buff *msg, struct kiw_ep *ep)
 {
-	struct nlattr *table = res_table_start(msg);
+	struct res_table table = res_table_start(msg);
 
-	return table ? res_table_end(msg, table, res_put_ep(msg, ep)) : -EMSGSIZE;
+	lockdep_assert_held(&ep->lock);
+	res_put_u32(&table, "ep", ep->id);
+	res_put_string(&table, "ep_state", kiw_cm_state_name(ep->state));
+	switch (ep->state) {
+	case KIW_CMS_LISTENING:
+		res_put_u32(&table, "half_open", READ_ONCE(ep->num_children));
+		res_put_u32(&table, "backlog", ep->backlog);
+		break;
+	case KIW_CMS_WAIT_FIRST:
+	case KIW_CMS_OPEN:
+		res_put_u32(&table, "mpa_revision", ep->agreed.rev);
+		res_put_u32(&table, "p2p", ep->agreed.p2p);
+		break;
+	default:
+		break;
+	}
+	return res_table_end(&table);
 }
 
 /**
