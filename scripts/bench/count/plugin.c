@@ -31,7 +31,7 @@
 EXPORT int qemu_plugin_version = API;
 
 /* More than blocks of code that a kernel executes */
-#define BLOCKS		(1U << 20)
+#define BLOCKS		0x100000U
 
 /* A nopl whose address spells KIW1, as in bench.c */
 static const unsigned char mark[] = { 0x0f, 0x1f, 0x84, 0x00, 'K', 'I', 'W', '1' };
@@ -127,18 +127,22 @@ static void translate(__u64 id, struct qemu_plugin_tb *tb)
  * @argv: arguments: out=FILE, blocks=on
  *
  * Context: QEMU starts.
- * Return: 0, or -1 when there is no file to write to.
+ * Return: 0, or -1: there is no file to write to, or no memory.
  */
 EXPORT int qemu_plugin_install(__u64 id, const void *info, int argc, char **argv)
 {
+	int has_blocks = 0;
+
 	(void)info;
 	for (int i = 0; i < argc; i++) {
 		if (!strncmp(argv[i], "out=", 4))
 			out = fopen(argv[i] + 4, "w");
-		else if (!strcmp(argv[i], "blocks=on") && !(blocks = calloc(BLOCKS, sizeof(*blocks))))
-			return -1;
+		else if (!strcmp(argv[i], "blocks=on"))
+			has_blocks = 1;
 	}
-	if (!out)
+	if (has_blocks)
+		blocks = calloc(BLOCKS, sizeof(*blocks));
+	if (!out || (has_blocks && !blocks))
 		return -1;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
 	return 0;
