@@ -69,6 +69,29 @@ without() {
 	rfc7306 y "$@" && return "$status"
 }
 
+# policy VALUE_OF_CRC VALUE_OF_FPDU VALUE_OF_ZERO_COPY: of both devices
+policy() {
+	local dev
+	for dev in "$DEV_A" "$DEV_B"; do
+		(cd "/sys/class/infiniband/$dev/policy" && echo "$1" >crc && echo "$2" >fpdu &&
+			echo "$3" >zero_copy) || return
+	done
+}
+
+lent_bytes() { sum /sys/class/infiniband/kiw[ab]/ports/1/zero_copy/lent_bytes; }
+
+sum() { cat "$@" | awk '{ sum += $1 } END { print sum }'; }
+
+# lent NAME: a case, while the consumer's pages are lent
+lent() {
+	local status before
+	before=$(lent_bytes)
+	policy n large on && run "$1"
+	status=$?
+	policy y auto off && [ "$status" = 0 ] || return
+	[ "$(lent_bytes)" -gt "$before" ] || { echo "nothing was lent"; return 1; }
+}
+
 qp_is_up() { rdma resource show qp link "$(dev_of "$1")/1" | grep -q 'state RTS'; }
 
 # removal a|b: the device is deleted while a connection has traffic, and added again.
@@ -104,6 +127,7 @@ while read -r name; do
 done <"$KTEST/cases"
 t_run "trace events" traced
 t_run "counters" counted
+t_run "pages are lent" lent data-softirq
 t_run "without RFC 7306" without ext-off a b
 t_run "a peer without RFC 7306" without ext-unknown b
 for host in a b; do

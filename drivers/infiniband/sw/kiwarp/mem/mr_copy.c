@@ -63,8 +63,8 @@ void kiw_mr_copy_from(const struct kiw_mr *mr, u64 addr, void *dst, u32 len)
 
 /**
  * kiw_mr_page() - get a page that may be lent for transmission
- * @mr: from kiw_mr_use()
- * @addr: tagged offset; checked by kiw_mr_check() in the same section
+ * @mr: from kiw_mr_use(), or NULL for kernel memory
+ * @addr: tagged offset, checked by kiw_mr_check() in the same section; or kernel address
  * @in_page: set to the offset of the byte in the page
  *
  * Memory of a fast region or a dma-buf is never lent: it may be invalidated, or unmapped, without
@@ -79,9 +79,9 @@ struct page *kiw_mr_page(const struct kiw_mr *mr, u64 addr, u32 *in_page)
 	void *data = mr_kernel_address(addr);
 	struct page *page;
 
-	if (mr->umem)
+	if (mr && mr->umem)
 		return kiw_umem_page(mr->umem, addr - mr->base, in_page);
-	if (!kiw_mr_is_dma(mr) || !virt_addr_valid(data))
+	if ((mr && !kiw_mr_is_dma(mr)) || !virt_addr_valid(data))
 		return NULL;
 	page = virt_to_page(data);
 	*in_page = offset_in_page(data);

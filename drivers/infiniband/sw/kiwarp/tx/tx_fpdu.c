@@ -335,7 +335,8 @@ static u32 fpdu_gather(struct kiw_qp *qp, struct kiw_tx_source *src, u32 most, u
 		n = min(whole, most - done);
 		if (n < whole && done && most < left)
 			break;
-		if (page && n >= FPDU_LEND_MIN && fpdu_has_loan(qp, src->mr->umem))
+		if (page && n >= FPDU_LEND_MIN &&
+		    fpdu_has_loan(qp, src->mr ? src->mr->umem : NULL))
 			n = fpdu_lend(qp, src, page, off, n);
 		else
 			n = fpdu_copy(qp, src, n);

@@ -97,7 +97,7 @@ KIW_COMPAT_UBUF_OPS(loan_ops, loan_complete);
 /**
  * kiw_loan_make() - begin a loan
  * @qp: the QP
- * @umem: memory of the region whose pages will be lent, or NULL for a DMA region
+ * @umem: memory of the region whose pages will be lent, or NULL for kernel memory
  *
  * Context: socket lock held, BHs off, within the engine's MR table section.
  * Return: the lender of the batch, with one reference for it; NULL: no memory.
