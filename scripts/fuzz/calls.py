@@ -149,7 +149,10 @@ class World:
         return self._expect(function, error, wanted), result
 
     def _on(self, context, wanted, function, *args):
-        return self._call(context, {errno.EIO} if context.is_dead else wanted, function, *args)
+        if context.is_dead:
+            # The core looks the handle up before it finds that the device is gone.
+            wanted = {errno.EIO} | (GONE & (wanted or set()))
+        return self._call(context, wanted, function, *args)
 
     @staticmethod
     def _found(context, *handles):
