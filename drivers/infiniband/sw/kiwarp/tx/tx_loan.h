@@ -23,7 +23,7 @@ struct kiw_qp;
  *	each buffer
  * @lock: protects @qp and @is_over; irq-safe
  * @qp: the QP, or NULL if it does not wait for the loan any more
- * @lease: the region's record, unless it is a DMA region
+ * @lease: the region's record, unless it is kernel memory
  * @umem: the region's memory, or NULL for kernel memory
  * @link: in &struct kiw_tx.loans, if there is a @qp
  * @seq: end of the batch in the TCP stream, as far as TCP has taken it; socket lock
