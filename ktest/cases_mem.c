@@ -469,12 +469,6 @@ static void other_pd(struct ktest_pair *p)
 	ib_dealloc_pd(pd);
 }
 
-/* The error of @object, or 0 */
-static long error_of(const void *object)
-{
-	return PTR_ERR_OR_ZERO(object);
-}
-
 /* Objects that the device does not have */
 static void refuse_objects(struct ktest_pair *p, struct ktest_end *own)
 {
@@ -485,17 +479,18 @@ static void refuse_objects(struct ktest_pair *p, struct ktest_end *own)
 				      .recv_cq = own->cq, .cap.max_send_wr = 4,
 				      .cap.max_send_sge = 1, .sq_sig_type = IB_SIGNAL_REQ_WR };
 
-	ktest_expect_eq(p, error_of(ib_alloc_mr(own->pd, IB_MR_TYPE_SG_GAPS, 4)), -EOPNOTSUPP);
-	ktest_expect_eq(p, error_of(ib_create_srq(own->pd, &srq)), -EOPNOTSUPP);
+	ktest_expect_eq(p, PTR_ERR_OR_ZERO(ib_alloc_mr(own->pd, IB_MR_TYPE_SG_GAPS, 4)),
+			-EOPNOTSUPP);
+	ktest_expect_eq(p, PTR_ERR_OR_ZERO(ib_create_srq(own->pd, &srq)), -EOPNOTSUPP);
 	srq.srq_type = IB_SRQT_BASIC;
 	srq.attr.max_wr = 0;
-	ktest_expect_eq(p, error_of(ib_create_srq(own->pd, &srq)), -EINVAL);
-	ktest_expect_eq(p, error_of(ib_create_qp(own->pd, &qp)), -EOPNOTSUPP);
+	ktest_expect_eq(p, PTR_ERR_OR_ZERO(ib_create_srq(own->pd, &srq)), -EINVAL);
+	ktest_expect_eq(p, PTR_ERR_OR_ZERO(ib_create_qp(own->pd, &qp)), -EOPNOTSUPP);
 	qp.qp_type = IB_QPT_RC;
 	qp.create_flags = IB_QP_CREATE_CROSS_CHANNEL;
-	ktest_expect_eq(p, error_of(ib_create_qp(own->pd, &qp)), -EOPNOTSUPP);
-	ktest_expect_eq(p, error_of(ib_alloc_cq(ibdev, NULL, 4, ibdev->num_comp_vectors,
-						IB_POLL_DIRECT)), -EINVAL);
+	ktest_expect_eq(p, PTR_ERR_OR_ZERO(ib_create_qp(own->pd, &qp)), -EOPNOTSUPP);
+	ktest_expect_eq(p, PTR_ERR_OR_ZERO(ib_alloc_cq(ibdev, NULL, 4, ibdev->num_comp_vectors,
+						       IB_POLL_DIRECT)), -EINVAL);
 }
 
 /* Invalid requests are refused at once and affect nothing else */
