@@ -69,26 +69,18 @@ without() {
 	rfc7306 y "$@" && return "$status"
 }
 
-# policy VALUE_OF_CRC VALUE_OF_FPDU VALUE_OF_ZERO_COPY: of both devices
-policy() {
-	local dev
-	for dev in "$DEV_A" "$DEV_B"; do
-		(cd "/sys/class/infiniband/$dev/policy" && echo "$1" >crc && echo "$2" >fpdu &&
-			echo "$3" >zero_copy) || return
-	done
+lent_bytes() {
+	awk '{ sum += $1 } END { print sum }' /sys/class/infiniband/kiw[ab]/ports/1/zero_copy/lent_bytes
 }
-
-lent_bytes() { sum /sys/class/infiniband/kiw[ab]/ports/1/zero_copy/lent_bytes; }
-
-sum() { cat "$@" | awk '{ sum += $1 } END { print sum }'; }
 
 # lent NAME: a case, while the consumer's pages are lent
 lent() {
 	local status before
 	before=$(lent_bytes)
-	policy n large on && run "$1"
+	set_policy crc n && set_policy fpdu large && set_policy zero_copy on && run "$1"
 	status=$?
-	policy y auto off && [ "$status" = 0 ] || return
+	set_policy crc y && set_policy fpdu auto && set_policy zero_copy off &&
+		[ "$status" = 0 ] || return
 	[ "$(lent_bytes)" -gt "$before" ] || { echo "nothing was lent"; return 1; }
 }
 

@@ -12,14 +12,6 @@
 # shellcheck source=scripts/selftests/lib/verbs.sh
 . "$SELFTESTS/verbs.sh"
 
-# set_policy NAME VALUE: of both devices.
-set_policy() {
-	local dev
-	for dev in "$DEV_A" "$DEV_B"; do
-		echo "$2" >"/sys/class/infiniband/$dev/policy/$1" || return 1
-	done
-}
-
 no_crc() { set_policy crc n && set_policy fpdu large; }
 
 # netem WHAT...: in both directions

@@ -170,13 +170,7 @@ other_key() {
 }
 
 # lend: large messages are sent from the consumer's pages, so the payload is encrypted there or copied.
-lend() {
-	local dev
-	for dev in $DEV_A $DEV_B; do
-		(cd "/sys/class/infiniband/$dev/policy" && echo n >crc && echo large >fpdu &&
-			echo on >zero_copy) || return 1
-	done
-}
+lend() { set_policy crc n && set_policy fpdu large && set_policy zero_copy on; }
 
 stands_still() { moves; ! wait_for 1 moves; }
 
