@@ -94,12 +94,14 @@ kernel_scripts() {
 }
 
 # once INPUTS FILE CMD... - run a check of one file, unless it had nothing to say about the same
-# file before. INPUTS stands for whatever else the result depends on. The cache remembers what was
-# clean.
+# file before. INPUTS stands for whatever else the result depends on, apart from this script, which
+# always counts. $KIW_LINT_CLEAN remembers what was clean.
 once() {
 	local clean said rc=0
 
-	clean=$KIW_CACHE/clean/$({ printf '%s\n' "$@" && cat "$2"; } | sha256sum | cut -c 1-32)
+	clean=$KIW_LINT_CLEAN/$({
+		printf '%s\n' "$KIW_CHECK_HASH" "$@" && cat "$2"
+	} | sha256sum | cut -c 1-32)
 	if [ -e "$clean" ]; then
 		touch "$clean"
 		return
@@ -465,9 +467,10 @@ main() {
 	unset MAKEFLAGS MFLAGS MAKELEVEL ARCH M
 	export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 	# For once(), which other shells call
-	export KIW_CACHE
-	mkdir -p "$KIW_CACHE/clean"
-	find "$KIW_CACHE/clean" -type f -mtime +30 -delete
+	export KIW_LINT_CLEAN="${KIW_LINT_CLEAN:-$KIW_CACHE/clean}" KIW_CHECK_HASH
+	KIW_CHECK_HASH=$(hash_of "$lint_dir/check.sh")
+	mkdir -p "$KIW_LINT_CLEAN"
+	find "$KIW_LINT_CLEAN" -type f -mtime +30 -delete
 	prune lint
 	prune upstream
 	work=$(mktemp -d "$KIW_CACHE/lint-XXXXXX")
