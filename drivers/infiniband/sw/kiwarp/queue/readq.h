@@ -270,17 +270,21 @@ static inline struct kiw_peer_read *kiw_inq_at(const struct kiw_inq *inq, u32 po
 	return inq->slots + kiw_ring_slot(pos, inq->size) * inq->slot_bytes;
 }
 
+/* Have all requests been answered? Context: serialised by the caller. */
+static inline bool kiw_inq_is_empty(const struct kiw_inq *inq)
+{
+	return kiw_ring_empty(inq->put, inq->get);
+}
+
 /**
  * kiw_inq_oldest() - get the request to answer next
- * @inq: the queue
+ * @inq: the queue, not empty
  *
  * Context: serialised by the caller.
- * Return: its entry, or NULL.
+ * Return: its entry.
  */
-static inline struct kiw_peer_read *kiw_inq_oldest(struct kiw_inq *inq)
+static inline struct kiw_peer_read *kiw_inq_oldest(const struct kiw_inq *inq)
 {
-	if (kiw_ring_empty(inq->put, inq->get))
-		return NULL;
 	return kiw_inq_at(inq, inq->get);
 }
 

@@ -506,20 +506,20 @@ static bool tx_begin_wr(struct kiw_qp *qp)
 static bool tx_begin(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
-	const struct kiw_peer_read *read = kiw_inq_oldest(&tx->inq);
+	const bool has_response = !kiw_inq_is_empty(&tx->inq);
 	bool has_wr = false;
 
 	tx->has_source = false;
-	if (!read || !tx->prefer_response)
+	if (!has_response || !tx->prefer_response)
 		has_wr = tx_have_wqe(qp) && !tx_wqe_waits(qp);
 	if (has_wr) {
 		tx->prefer_response = true;
 		return tx_begin_wr(qp);
 	}
-	if (!read)
+	if (!has_response)
 		return false;
 	tx->prefer_response = false;
-	tx->kind = read->is_atomic ? KIW_TX_ATOMIC : KIW_TX_RESPONSE;
+	tx->kind = kiw_inq_oldest(&tx->inq)->is_atomic ? KIW_TX_ATOMIC : KIW_TX_RESPONSE;
 	tx->sent = 0;
 	return true;
 }
@@ -732,7 +732,7 @@ static bool tx_is_drained(struct kiw_qp *qp)
 		return false;
 	if (kiw_qp_state(qp) == KIW_QPS_TERMINATE || tx->awaits_first_fpdu)
 		return true;
-	if (tx->rtr || tx->kind != KIW_TX_NONE || kiw_inq_oldest(&tx->inq))
+	if (tx->rtr || tx->kind != KIW_TX_NONE || !kiw_inq_is_empty(&tx->inq))
 		return false;
 	if (qp->rx.has_ended && !kiw_orq_is_empty(&tx->orq))
 		return true;
