@@ -213,18 +213,16 @@ static bool umem_revoke(struct kiw_umem *umem)
  */
 static bool umem_orphan(struct kiw_umem *umem)
 {
-	struct ib_device *ibdev = umem->ib->ibdev;
 	unsigned long flags;
 	bool is_lent;
 
-	/* The work item needs the device to unpin. */
-	get_device(&ibdev->dev);
 	spin_lock_irqsave(&umem->lock, flags);
 	is_lent = !list_empty(&umem->leases);
 	umem->is_orphan = is_lent;
+	/* The work item needs the device to unpin. */
+	if (is_lent)
+		get_device(&umem->ib->ibdev->dev);
 	spin_unlock_irqrestore(&umem->lock, flags);
-	if (!is_lent)
-		put_device(&ibdev->dev);
 	return is_lent;
 }
 
