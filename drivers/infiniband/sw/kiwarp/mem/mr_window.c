@@ -98,11 +98,11 @@ static struct kiw_mr *window_region(const struct kiw_mr_section *section, const 
 	 * already: a window does not have %IB_ACCESS_MW_BIND, and a fast region or a DMA region is
 	 * in a protection domain of the kernel.
 	 */
-	if (region->umem || region->dmabuf)
-		if (!region->dyn)
-			return region;
-	*fault = KIW_MEM_ACCESS;
-	return NULL;
+	if (WARN_ON_ONCE(region->dyn || !(region->umem || region->dmabuf))) {
+		*fault = KIW_MEM_ACCESS;
+		return NULL;
+	}
+	return region;
 }
 
 /* Can a window of this type be bound like this at all? */
