@@ -271,6 +271,18 @@ def zc_small(l, r, addr):
         disconnect(p)
 
 
+def zc_probing(l, r, addr):
+    """TCP probes the MTU: nothing would tell when the pages are free."""
+    probing = "net.ipv4.tcp_mtu_probing"
+    subprocess.run(["sysctl", "-qw", f"{probing}=1"], check=True)
+    try:
+        with buffers(l, r, MIB) as (lmr, rmr), pair(l, r, addr) as p, counted(l, lent_bytes=0):
+            l.post_send(p.lc, write(lmr, rmr, MIB))
+            p.send_done()
+    finally:
+        subprocess.run(["sysctl", "-qw", f"{probing}=0"], check=True)
+
+
 def zc_dereg(l, r, addr):
     """A region is deregistered while its pages are lent: that ends the connection."""
     with unacked(l, r, addr, deaf) as (p, lmr, _):

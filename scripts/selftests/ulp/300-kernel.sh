@@ -120,6 +120,7 @@ done <"$KTEST/cases"
 t_run "trace events" traced
 t_run "counters" counted
 t_run "pages are lent" lent data-softirq
+t_run "pages of many SGEs are lent" lent many-sges
 t_run "without RFC 7306" without ext-off a b
 t_run "a peer without RFC 7306" without ext-unknown b
 for host in a b; do

@@ -112,7 +112,7 @@ waits_for_packets() { dmesg_since | grep -q 'kiwarp: waiting until this host has
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 t_run "no CRC, large FPDUs" no_crc
 t_run "zero_copy=on" set_policy zero_copy on
-verbs_between a b "$B4" "" zc_rewritten zc_unaligned zc_waits zc_small zc_dereg zc_error \
+verbs_between a b "$B4" "" zc_rewritten zc_unaligned zc_waits zc_small zc_probing zc_dereg zc_error \
 	zc_destroy zc_kept zc_fails zc_peer_dies zc_close zc_captured zc_rerouted \
 	zc_unsignaled zc_read zc_both
 verbs_between a a "$A4" "own address: " zc_off
