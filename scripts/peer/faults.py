@@ -274,6 +274,30 @@ def crc_write(conn, target, _):
     return one(conn, seg, flip=(-10, 0x80))
 
 
+def _after_good_ones(conn, target, size, **wrong):
+    """A Write of what the memory has already, in segments of SIZE octets; those after the second are
+    WRONG."""
+    octets, ulpdus = [], []
+    for at in range(0, target.size - size, size):
+        segment = conn.segment(rdmap.WRITE, stag=target.stag, to=target.to + at,
+                               payload=b"\xff" * size, last=False)
+        ulpdus.append(segment.encode())
+        octets.append(conn.tx.encode(ulpdus[-1], **(wrong if at >= 2 * size else {})))
+    return b"".join(octets), ulpdus[2:]
+
+
+@fault(TARGET, "crc-later")
+def crc_later(conn, target, _):
+    """A bad CRC behind FPDUs of the same message. What it changes must not be placed."""
+    return _after_good_ones(conn, target, 16, flip=(-10, 0x80))
+
+
+@fault(TARGET, "marker-later")
+def marker_later(conn, target, _):
+    """The same with a wrong marker. So many FPDUs have one."""
+    return _after_good_ones(conn, target, 1, marker=lambda _: bytes(4))
+
+
 # --- RDMAP -------------------------------------------------------------------
 
 

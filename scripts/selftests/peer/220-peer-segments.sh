@@ -93,6 +93,7 @@ forbidden() {
 		gone write-here term:1/1/00
 		gone read-here term:0/1/00
 		plain crc-write term:2/0/02
+		plain crc-later term:2/0/02
 	END
 }
 

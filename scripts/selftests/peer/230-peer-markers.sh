@@ -33,6 +33,7 @@ lengths() {
 	to_server "64K, $1" --markers "$1" --size 65535 --segments 1-3000:7
 	to_client "64K, $1, to the peer" 3 65535 --markers "$1"
 	to_server "segments of 100, $1" --markers "$1" --size 5000 --mss 100
+	to_server "64K in FPDUs of 128, $1" --markers "$1" --size 65535 --fpdu 128 --count 2
 	to_client "segments of 536, $1, to the peer" 3 5000 --markers "$1" --mss 536
 	to_server "every octet by itself, $1" --markers "$1" --size 600 --segments 1 --count 1
 }
@@ -62,6 +63,9 @@ faults() {
 		to_server "marker-$name" --markers tx --fault marker-$name \
 			--expect term:2/0/03,term:2/0/02 "$WITHIN"
 	done
+	to_victim "marker-later" plain --markers tx --fault marker-later --expect term:2/0/03 "$WITHIN"
+	to_victim "crc-later, with markers" plain --markers tx --fault crc-later \
+		--expect term:2/0/02 "$WITHIN"
 	to_server "bad CRC, with markers" --markers tx --fault crc-payload --expect term:2/0/02
 	to_server "bad length, with markers" --markers both --fault length-13 --expect term:2/0/03
 	to_server "bad STag, with markers" --markers both --fault write-stag --expect term:1/1/00
