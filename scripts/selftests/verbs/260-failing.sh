@@ -58,6 +58,37 @@ traffic() {
 	set_all ignore-gfp-wait 1 && set_all times -1 && "$PROGRAMS/failing" traffic
 }
 
+# Messages are in flight for a while, and hold the pages that they were written to.
+slow_link() {
+	local host
+	for host in a b; do
+		tc -n "$host" qdisc "$@" || return 1
+	done
+}
+
+# pages_are_short SECONDS: most atomic allocations of pages fail, so that messages of all kinds wait
+# for memory.
+pages_are_short() {
+	local status=0 many=1000000 left
+	slow_link add dev "$NETDEV" root netem delay 2ms limit 10000 || return 1
+	set_all ignore-gfp-wait 1 && echo "$many" >"$FAILPAGE/times" || status=1
+	KIW_FAILING=$FAILPAGE/probability KIW_SEED=$RANDOM "$PROGRAMS/storm" 8 "$1" || status=1
+	echo 0 >"$FAILPAGE/probability"
+	left=$(<"$FAILPAGE/times")
+	echo "$((many - left)) pages were refused"
+	[ "$left" -lt $((many - 100)) ] || status=1
+	slow_link del dev "$NETDEV" root && set_all times -1 && return "$status"
+}
+
+# The kinds of messages that only the other link type has
+pages_are_short_ext() {
+	local status=0
+	rdma_down
+	KIW_LINK_TYPE=kiwarp-ext rdma_up && pages_are_short 2 || status=1
+	rdma_down
+	rdma_up && return "$status"
+}
+
 startup_is() {
 	local dev
 	for dev in "$DEV_A" "$DEV_B"; do
@@ -172,6 +203,8 @@ t_run "callers wait for memory" callers_wait
 verbs_cases request_unheard reply_unheard rejection_unheard stream_unwanted nothing_left
 t_run "what cannot be sent is tried again after a while" tries_again
 t_run "traffic" traffic
+t_run "pages are short" pages_are_short 2
+t_run "pages are short on kiwarp-ext" pages_are_short_ext
 t_run "unload the consumer" modprobe -r kiwarp_ktest
 rdma_down
 t_run "unload kiwarp_ip" unload_module kiwarp_ip

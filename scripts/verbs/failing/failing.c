@@ -78,12 +78,12 @@ static int step(void)
 }
 
 /* The allocation to fail after the @nth has failed */
-static int after(int nth)
+static int after(int step, int nth)
 {
 	const char *seed_text = getenv("KIW_SEED");
 	unsigned long seed = seed_text ? strtoul(seed_text, NULL, 0) : 0;
 
-	return nth > 1 ? nth + step() : 2 + (int)(seed % step());
+	return nth > 1 ? nth + step : 2 + (int)(seed % step);
 }
 
 static bool is_no_memory(const struct op *op, int err)
@@ -101,7 +101,7 @@ static int walk_make(const struct op *op)
 	int nth, err;
 	bool hit;
 
-	for (nth = 1; nth < NTH_MAX; nth = after(nth)) {
+	for (nth = 1; nth < NTH_MAX; nth = after(op->has_few ? 1 : step(), nth)) {
 		errno = 0;
 		inject(nth);
 		err = op->make();
@@ -122,7 +122,7 @@ static int walk_unmake(const struct op *op)
 	int nth, err;
 	bool hit;
 
-	for (nth = 1; nth < NTH_MAX; nth = after(nth)) {
+	for (nth = 1; nth < NTH_MAX; nth = after(op->has_few ? 1 : step(), nth)) {
 		err = op->make();
 		if (err)
 			fail("%s: %s", op->name, strerror(err));
@@ -197,7 +197,7 @@ static void kernel(void)
 	int nth, err;
 	bool hit;
 
-	for (nth = 1; nth < NTH_MAX; nth = after(nth)) {
+	for (nth = 1; nth < NTH_MAX; nth = after(step(), nth)) {
 		inject(nth);
 		err = run_ktest();
 		hit = has_failed();

@@ -21,12 +21,14 @@
  * @make: does the operation; returns 0 or errno
  * @unmake: undoes it; returns 0, or errno if nothing has changed
  * @others: errnos that are accepted besides ENOMEM
+ * @has_few: it has so few allocations that each of them fails, whatever the step
  */
 struct op {
 	const char *name;
 	int (*make)(void);
 	int (*unmake)(void);
 	int others[3];
+	bool has_few;
 };
 
 #define OP(what, how)	.name = what, .make = make_##how, .unmake = unmake_##how

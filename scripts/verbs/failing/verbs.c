@@ -245,7 +245,7 @@ void verbs(void)
 		/* On kiwarp-ext only */
 		{ OP("larger completion queue", cq_larger) },
 		{ OP("larger shared receive queue", srq_larger) },
-		{ OP("memory window", mw) },
+		{ OP("memory window", mw), .has_few = true },
 	};
 	const size_t count = ARRAY_SIZE(ops) - (is_ext() ? 0 : 3);
 	size_t i;

@@ -24,6 +24,9 @@
  */
 #include "storm.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #define MAGIC		0x4b495753
 #define IMM_SLOT	20		/* immediate data: a slot, and part of the number */
 #define IMM_NUMBER	((1 << IMM_SLOT) - 1)
@@ -390,6 +393,22 @@ static void act(int conn, int who)
 
 /* Connections */
 
+/*
+ * $KIW_FAILING: the percentage of failing allocations of some kind, a file of 260-failing.sh. As
+ * the rest of the kernel makes no connection then, nothing fails while one is made.
+ */
+static void let_fail(const char *percent)
+{
+	const char *file = getenv("KIW_FAILING");
+	int fd;
+
+	if (!file)
+		return;
+	fd = open(file, O_WRONLY);
+	MUST(fd >= 0 && write(fd, percent, strlen(percent)) > 0);
+	close(fd);
+}
+
 static void begin(int conn)
 {
 	struct conn *c = &conns[conn];
@@ -411,7 +430,9 @@ static void begin(int conn)
 	ext_begin(conn);
 	c->serial = ++serial;
 	connections++;
+	let_fail("0");
 	MUST(conn_open(ends, &hosts[from].side, &hosts[!from].side, queues));
+	let_fail("50");
 	c->ends[from] = ends[0];
 	c->ends[!from] = ends[1];
 	for (i = 0; i < 2; i++)
