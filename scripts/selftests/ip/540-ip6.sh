@@ -32,8 +32,10 @@ kip_ends() { on "$1" ip -o link show kip0 | grep -q "infiniband $2 "; }
 
 gid() { echo "80:00:fc:f3:fd:$1:00:00:00:00:00:00:00:00:00:00:00:00:00:0$2"; }
 
+# An IPv4 address that is good for the link only is none.
 no_ipv4() {
 	on_a ip addr flush dev eth0 scope global && on_a ip addr add $A6/64 dev eth0 nodad &&
+		on_a ip addr add 169.254.77.1/16 dev eth0 scope link &&
 		on_b ip addr flush dev eth0 scope global && on_b ip addr add $B6/64 dev eth0 nodad
 }
 
