@@ -145,10 +145,13 @@ newest_line() {
 	} | sort -V | awk '$2 == "known" { print line; exit } { line = $1 }' | grep .
 }
 
-# image_packages CONF RELEASE: newer ones are split
+# image_packages CONF RELEASE: newer ones are split. The image of a new release is unsigned for a
+# while, and has another name.
 image_packages() {
-	echo "linux-image-$2"
-	depends "$1" "linux-image-$2" 'linux-\(base\|binary\|modules\)-.*'
+	local image=linux-image-$2
+	[ "$(version_in "$1" "$image")" != "(none)" ] || image+=-unsigned
+	echo "$image"
+	depends "$1" "$image" 'linux-\(base\|binary\|modules\)-.*'
 }
 
 # unpack_image DIR CONF PACKAGE...: into DIR/image
@@ -205,7 +208,7 @@ kernel_debian() {
 	headers=$(headers "$rel" "$machine" "$debian") || die "no headers of $rel"
 	SRC=$("$KIW_VM/source.sh" 6.12) || die "no source tree"
 	cached "kernel-$1" "$(content_key "$rel" "$headers" "${packages[@]}" "$KIW_VM/modules.list" \
-		"$(version_in "$conf" "linux-image-$rel")" "$(declare -f unpack_image boot_image \
+		"$(version_in "$conf" "${packages[0]}")" "$(declare -f unpack_image boot_image \
 		select_modules module_files build_debian pack_modules)")" \
 		build_debian "$rel" "$machine" "$debian" "$headers" "$conf" "${packages[@]}"
 }
