@@ -46,10 +46,8 @@ static void conn_reap(struct work_struct *work)
 	/* Wait for users that found it through its peer or a poller */
 	synchronize_net();
 	kip_conn_qp_free(conn);
-	if (conn->id) {
-		kip_netns_drop(conn->net);
-		rdma_destroy_id(conn->id);
-	}
+	kip_netns_drop(conn->net);
+	rdma_destroy_id(conn->id);
 	kip_loop_del(&conn->far);
 	kfree_rcu(conn, rcu);
 }
@@ -73,7 +71,7 @@ static struct kip_conn *conn_alloc(struct kip_dev *dev, enum kip_role role)
 /**
  * kip_conn_give_up() - detach a connection from the interface and free it later
  * @dev: the interface
- * @conn: the connection, or the listener; no peer uses it any more
+ * @conn: the connection, or the listener, with its identifier; no peer uses it any more
  *
  * Context: process; the interface's work item, or stop when that is idle.
  */

@@ -170,7 +170,7 @@ int kip_conn_qp_make(struct kip_dev *dev, struct kip_conn *conn)
  */
 void kip_conn_qp_free(struct kip_conn *conn)
 {
-	if (conn->id && conn->id->qp) {
+	if (conn->id->qp) {
 		if (READ_ONCE(conn->is_established))
 			rdma_disconnect(conn->id);
 		rdma_destroy_qp(conn->id);
