@@ -6,6 +6,7 @@
  * Owns: post_timer. Contexts: process; posts also with interrupts disabled, in softirq and in a
  * completion handler. No locks.
  */
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/timer.h>
 
@@ -18,6 +19,8 @@
 #define CANARY		0xc5
 /* Maximum number of SGEs that any device has */
 #define MANY		32
+/* Long enough to be lent, in MANY pieces of less than a page */
+#define SOURCE		(MANY * 2048)
 
 enum poster { BY_PROCESS, BY_IRQS_OFF, BY_TIMER, BY_HANDLER, BY_COUNT };
 
@@ -303,6 +306,67 @@ static void many(struct ktest_pair *p)
 	}
 }
 
+/* Posts a Write of %SOURCE bytes and an empty Send, and waits until the latter has arrived. */
+static void source_write(struct ktest_end *end, struct ib_sge *sge, int num_sge)
+{
+	struct ktest_end *peer = ktest_peer(end);
+	struct ib_rdma_wr wr = {
+		.wr = { .opcode = IB_WR_RDMA_WRITE, .sg_list = sge, .num_sge = num_sge },
+		.remote_addr = peer->mr->iova + REMOTE,
+		.rkey = peer->mr->rkey,
+	};
+	struct ib_send_wr last = { .opcode = IB_WR_SEND };
+
+	ktest_post_recv(peer, &peer->recvs[0], 0, 1);
+	ktest_post(end, &end->sends[0], &wr.wr);
+	ktest_post(end, &end->sends[1], &last);
+	ktest_wait(&end->sends[0], IB_WC_SUCCESS);
+	ktest_wait(&end->sends[1], IB_WC_SUCCESS);
+	ktest_wait(&peer->recvs[0], IB_WC_SUCCESS);
+}
+
+/* A message from objects of the slab allocator, whose pages nobody may refer to */
+static void source_slab(struct ktest_end *end, u32 num)
+{
+	struct ib_device *dev = end->id->device;
+	const u8 *remote = ktest_peer(end)->mem + REMOTE;
+	struct ib_sge sge[MANY];
+	u8 *objects[MANY];
+	u32 i, len = SOURCE / MANY;
+
+	for (i = 0; i < num; i++) {
+		objects[i] = kmalloc(len, GFP_KERNEL | __GFP_NOFAIL);
+		fill(objects[i], len, i);
+		sge[i] = (struct ib_sge) {
+			.addr = ib_dma_map_single(dev, objects[i], len, DMA_TO_DEVICE),
+			.length = len,
+			.lkey = end->pd->local_dma_lkey,
+		};
+	}
+	source_write(end, sge, num);
+	for (i = 0; i < num; i++) {
+		ib_dma_unmap_single(dev, sge[i].addr, len, DMA_TO_DEVICE);
+		ktest_expect(end->pair, !memcmp(remote + i * len, objects[i], len));
+		kfree(objects[i]);
+	}
+}
+
+/* Memory that cannot be lent, where pages are: that of a fast region, and of the slab allocator */
+static void sources(struct ktest_pair *p)
+{
+	struct ktest_end *end = &p->end[1];
+	struct ib_sge region;
+
+	expose_both(p);
+	fill(end->mem, KTEST_MEM, 5);
+	region = ktest_sge(end, LOCAL, SOURCE);
+	region.addr = end->mr->iova + LOCAL;
+	region.lkey = end->mr->lkey;
+	source_write(end, &region, 1);
+	ktest_expect(p, !memcmp(p->end[0].mem + REMOTE, end->mem + LOCAL, SOURCE));
+	source_slab(end, min_t(u32, MANY, end->qp->max_write_sge));
+}
+
 /* A QP gets as many SGEs as it asks for, and the most if the core builds Writes for it. */
 static void many_granted(struct ktest_pair *p)
 {
@@ -451,6 +515,7 @@ const struct ktest_case ktest_cases_data[] = {
 	{ "data-workqueue", data, { .poll = IB_POLL_WORKQUEUE } },
 	{ "data-direct", data, { .poll = IB_POLL_DIRECT } },
 	{ "many-sges", many, { .poll = IB_POLL_SOFTIRQ } },
+	{ "other-sources", sources, { .poll = IB_POLL_SOFTIRQ } },
 	{ "many-sges-granted", many_granted, { .poll = IB_POLL_SOFTIRQ } },
 	{ "full-queue", full_queue, { .poll = IB_POLL_SOFTIRQ, .sends = 64 } },
 	{ "inline", inline_data, { .poll = IB_POLL_SOFTIRQ } },

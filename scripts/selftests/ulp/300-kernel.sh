@@ -73,15 +73,28 @@ lent_bytes() {
 	awk '{ sum += $1 } END { print sum }' /sys/class/infiniband/kiw[ab]/ports/1/zero_copy/lent_bytes
 }
 
-# lent NAME: a case, while the consumer's pages are lent
-lent() {
-	local status before
-	before=$(lent_bytes)
+# lending NAME: a case, while pages may be lent
+lending() {
+	local status
 	set_policy crc n && set_policy fpdu large && set_policy zero_copy on && run "$1"
 	status=$?
-	set_policy crc y && set_policy fpdu auto && set_policy zero_copy off &&
-		[ "$status" = 0 ] || return
+	set_policy crc y && set_policy fpdu auto && set_policy zero_copy off && return "$status"
+}
+
+# lent NAME: a case, while the consumer's pages are lent
+lent() {
+	local before
+	before=$(lent_bytes)
+	lending "$1" || return
 	[ "$(lent_bytes)" -gt "$before" ] || { echo "nothing was lent"; return 1; }
+}
+
+# not_lent NAME: a case of memory that cannot be
+not_lent() {
+	local before
+	before=$(lent_bytes)
+	lending "$1" || return
+	[ "$(lent_bytes)" = "$before" ] || { echo "pages were lent"; return 1; }
 }
 
 qp_is_up() { rdma resource show qp link "$(dev_of "$1")/1" | grep -q 'state RTS'; }
@@ -121,6 +134,7 @@ t_run "trace events" traced
 t_run "counters" counted
 t_run "pages are lent" lent data-softirq
 t_run "pages of many SGEs are lent" lent many-sges
+t_run "pages of other memory are not" not_lent other-sources
 t_run "without RFC 7306" without ext-off a b
 t_run "a peer without RFC 7306" without ext-unknown b
 for host in a b; do
