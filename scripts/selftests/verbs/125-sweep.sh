@@ -5,6 +5,10 @@
 # KERNELS: uml uml-debug
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
+# shellcheck source=scripts/selftests/lib/rc-device
+. "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/lib/verbs.sh
+. "$SELFTESTS/verbs.sh"
 
 # sweep STEP [SECONDS]: a debug kernel gets fewer.
 sweep() {
@@ -12,23 +16,18 @@ sweep() {
 	"$PROGRAMS/sweep" "$1" ${2:+"$2"}
 }
 
-# policy NAME VALUE: sets the policy of both devices for later connections.
-policy() {
-	echo "$2" >/sys/class/infiniband/$DEV_A/policy/"$1" &&
-		echo "$2" >/sys/class/infiniband/$DEV_B/policy/"$1"
-}
-
 mtu() { ip -n a link set "$NETDEV" mtu "$1" && ip -n b link set "$NETDEV" mtu "$1"; }
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 t_run "every size, every offset" sweep 1 "${KIW_SOAK:-}"
 [ -z "${KIW_SOAK:-}" ] || t_run "the product" "$PROGRAMS/sweep" product "$KIW_SOAK"
-policy crc n
+set_policy crc n
 t_run "without CRC" sweep 16
-policy crc y
-policy markers y
+set_policy crc y
+set_policy markers y
 t_run "with markers" sweep 12
-policy markers n
+verbs_between a b "$B4" "with markers: " dereg_midway
+set_policy markers n
 mtu 9000
 t_run "MTU 9000" sweep 16
 rdma_down
