@@ -40,7 +40,8 @@ CONDITION = re.compile(r"\b(?:if|while|for|switch|case|\w*for_each\w*|min|max|cl
                        r"|&&|\|\||\?")
 # Macros of the kernel with many branches of their own, most of which are constants. gcov does not
 # tell these from those of the statement with the macro, so none of them are counted.
-MACRO = re.compile(r"\b(?:test_bit|work_pending|delayed_work_pending|wait_event\w*|WARN_ON\w*|TRACE_EVENT)"
+MACRO = re.compile(r"\b(?:test_bit|work_pending|delayed_work_pending|wait_event\w*|WARN_ON\w*|TRACE_EVENT"
+                   r"|virt_addr_valid)"
                    r"\(")
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'',
                                re.S)
