@@ -394,8 +394,8 @@ static void act(int conn, int who)
 /* Connections */
 
 /*
- * $KIW_FAILING: the percentage of failing allocations of some kind, a file of 260-failing.sh. As
- * the rest of the kernel makes no connection then, nothing fails while one is made.
+ * 260-failing.sh sets $KIW_FAILING to the file with the percentage of allocations that fail. None
+ * fails while a connection is made: address resolution and TCP would give up.
  */
 static void let_fail(const char *percent)
 {
