@@ -394,15 +394,16 @@ static void act(int conn, int who)
 /* Connections */
 
 /*
- * 260-failing.sh sets $KIW_FAILING to the file with the percentage of allocations that fail. None
- * fails while a connection is made: address resolution and TCP would give up.
+ * 260-failing.sh sets $KIW_FAILING to the percentage of allocations that fail, and $KIW_FAILING_FILE
+ * to the file for it. None fails while a connection is made: address resolution and TCP would give
+ * up.
  */
 static void let_fail(const char *percent)
 {
-	const char *file = getenv("KIW_FAILING");
+	const char *file = getenv("KIW_FAILING_FILE");
 	int fd;
 
-	if (!file)
+	if (!file || !percent)
 		return;
 	fd = open(file, O_WRONLY);
 	MUST(fd >= 0 && write(fd, percent, strlen(percent)) > 0);
@@ -432,7 +433,7 @@ static void begin(int conn)
 	connections++;
 	let_fail("0");
 	MUST(conn_open(ends, &hosts[from].side, &hosts[!from].side, queues));
-	let_fail("50");
+	let_fail(getenv("KIW_FAILING"));
 	c->ends[from] = ends[0];
 	c->ends[!from] = ends[1];
 	for (i = 0; i < 2; i++)
