@@ -394,9 +394,9 @@ static void act(int conn, int who)
 /* Connections */
 
 /*
- * 260-failing.sh sets $KIW_FAILING to the percentage of allocations that fail, and $KIW_FAILING_FILE
- * to the file for it. None fails while a connection is made: address resolution and TCP would give
- * up.
+ * 260-failing.sh sets $KIW_FAILING to the percentage of allocations that fail, and
+ * $KIW_FAILING_FILE to the file for it. None fails while a connection is made: address resolution
+ * and TCP would give up.
  */
 static void let_fail(const char *percent)
 {
