@@ -10,7 +10,7 @@ import collections
 import dataclasses
 import struct
 
-from peer import ddp, rdmap
+from peer import ddp, mpa, rdmap
 
 Target = collections.namedtuple("Target", "to stag size")
 
@@ -274,15 +274,15 @@ def crc_write(conn, target, _):
     return one(conn, seg, flip=(-10, 0x80))
 
 
-def _after_good_ones(conn, target, size, **wrong):
-    """A Write of what the memory has already, in segments of SIZE octets; those after the second are
-    WRONG."""
+def _after_good_ones(conn, target, size, is_next=lambda: True, **wrong):
+    """A Write of what the memory has already, in up to a dozen segments of SIZE octets. From the
+    third on, those for which IS_NEXT() are WRONG."""
     octets, ulpdus = [], []
-    for at in range(0, target.size - size, size):
+    for at in range(0, min(target.size, 12 * size) - size, size):
         segment = conn.segment(rdmap.WRITE, stag=target.stag, to=target.to + at,
                                payload=b"\xff" * size, last=False)
         ulpdus.append(segment.encode())
-        octets.append(conn.tx.encode(ulpdus[-1], **(wrong if at >= 2 * size else {})))
+        octets.append(conn.tx.encode(ulpdus[-1], **(wrong if at >= 2 * size and is_next() else {})))
     return b"".join(octets), ulpdus[2:]
 
 
@@ -294,8 +294,9 @@ def crc_later(conn, target, _):
 
 @fault(TARGET, "marker-later")
 def marker_later(conn, target, _):
-    """The same with a wrong marker. So many FPDUs have one."""
-    return _after_good_ones(conn, target, 1, marker=lambda _: bytes(4))
+    """The same with a wrong marker, in the middle of the payload."""
+    return _after_good_ones(conn, target, 200, lambda: 40 <= -conn.tx.pos % mpa.INTERVAL < 180,
+                            marker=lambda _: bytes(4))
 
 
 # --- RDMAP -------------------------------------------------------------------

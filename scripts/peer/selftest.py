@@ -458,7 +458,7 @@ class Itself(unittest.TestCase):
             if name.endswith("-idle"):
                 continue
             conn = rdmap.Connection(None, tx_markers=name.startswith("marker"))
-            octets, blame = function(conn, faults.Target(0x1000, 0x100, 64), name)
+            octets, blame = function(conn, faults.Target(0x1000, 0x100, 4096), name)
             self.assertTrue(octets, name)
             if name.startswith(("crc", "marker", "length", "fin", "reset")):
                 continue

@@ -63,7 +63,7 @@ faults() {
 		to_server "marker-$name" --markers tx --fault marker-$name \
 			--expect term:2/0/03,term:2/0/02 "$WITHIN"
 	done
-	to_victim "marker-later" plain --markers tx --fault marker-later --expect term:2/0/03 "$WITHIN"
+	to_victim "marker-later" long --markers tx --fault marker-later --expect term:2/0/03 "$WITHIN"
 	to_victim "crc-later, with markers" plain --markers tx --fault crc-later \
 		--expect term:2/0/02 "$WITHIN"
 	to_server "bad CRC, with markers" --markers tx --fault crc-payload --expect term:2/0/02
