@@ -449,6 +449,37 @@ void end_close(struct end *end)
 }
 
 /**
+ * set_file_if_there() - write to a file, such as a setting in debugfs
+ * @path: its path
+ * @text: what to write, at once
+ *
+ * Context: user space.
+ * Return: whether that succeeded.
+ */
+bool set_file_if_there(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	bool is_set = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return is_set;
+}
+
+/**
+ * set_file() - the same, of a file that must be there
+ * @path: its path
+ * @text: what to write
+ *
+ * Context: user space.
+ */
+void set_file(const char *path, const char *text)
+{
+	if (!set_file_if_there(path, text))
+		fail("%s: %s", path, strerror(errno));
+}
+
+/**
  * rest() - pause between two polls
  *
  * The kernel may need this CPU, possibly the only one, to make progress.

@@ -109,6 +109,8 @@ bool conn_open(struct end *ends, const struct side *from, const struct side *to,
 bool conn_again(struct end *ends, const struct side *from, const struct side *to);
 void end_close(struct end *end);
 int end_event(const struct end *end, double seconds);
+bool set_file_if_there(const char *path, const char *text);
+void set_file(const char *path, const char *text);
 void rest(void);
 void complete(struct ibv_cq *cq, struct ibv_wc *wc);
 bool poll_one(struct ibv_cq *cq, struct ibv_wc *wc, double seconds);

@@ -114,14 +114,6 @@ void pause_ms(unsigned int ms)
 	usleep(ms * 1000);
 }
 
-static void write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-
-	MUST(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-	close(fd);
-}
-
 /**
  * become() - enter a host, and become one of its users
  * @side: the host
@@ -152,8 +144,8 @@ void become_root_of_container(uid_t uid, int flags)
 
 	MUST(!unshare(CLONE_NEWUSER | flags));
 	snprintf(map, sizeof(map), "0 %u 1", uid);
-	write_file("/proc/self/uid_map", map);
-	write_file("/proc/self/setgroups", "deny");
-	write_file("/proc/self/gid_map", map);
+	set_file("/proc/self/uid_map", map);
+	set_file("/proc/self/setgroups", "deny");
+	set_file("/proc/self/gid_map", map);
 	MUST(!setresgid(0, 0, 0) && !setresuid(0, 0, 0));
 }

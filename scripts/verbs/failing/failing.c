@@ -77,13 +77,13 @@ static int step(void)
 	return text ? atoi(text) : 1;
 }
 
-/* The allocation to fail after the @nth has failed */
-static int after(int step, int nth)
+/* The allocation to fail after the @nth has failed, in steps of @by */
+static int after(int by, int nth)
 {
 	const char *seed_text = getenv("KIW_SEED");
 	unsigned long seed = seed_text ? strtoul(seed_text, NULL, 0) : 0;
 
-	return nth > 1 ? nth + step : 2 + (int)(seed % step);
+	return nth > 1 ? nth + by : 2 + (int)(seed % by);
 }
 
 static bool is_no_memory(const struct op *op, int err)
@@ -209,22 +209,6 @@ static void kernel(void)
 			break;
 	}
 	printf("%s: %d allocations\n", ktest_case, nth - 1);
-}
-
-static bool set_file_if_there(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-	bool is_set = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-	if (fd >= 0)
-		close(fd);
-	return is_set;
-}
-
-static void set_file(const char *path, const char *text)
-{
-	if (!set_file_if_there(path, text))
-		fail("%s: %s", path, strerror(errno));
 }
 
 /* Sets whether allocations of workers may fail: all workers, as any may run the work items. */

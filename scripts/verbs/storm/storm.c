@@ -24,9 +24,6 @@
  */
 #include "storm.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #define MAGIC		0x4b495753
 #define IMM_SLOT	20		/* immediate data: a slot, and part of the number */
 #define IMM_NUMBER	((1 << IMM_SLOT) - 1)
@@ -401,13 +398,9 @@ static void act(int conn, int who)
 static void let_fail(const char *percent)
 {
 	const char *file = getenv("KIW_FAILING_FILE");
-	int fd;
 
-	if (!file || !percent)
-		return;
-	fd = open(file, O_WRONLY);
-	MUST(fd >= 0 && write(fd, percent, strlen(percent)) > 0);
-	close(fd);
+	if (file && percent)
+		set_file(file, percent);
 }
 
 static void begin(int conn)
