@@ -8,6 +8,8 @@
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-device
 . "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/lib/perftest.sh
+. "$SELFTESTS/perftest.sh"
 
 # --- programs -----------------------------------------------------------------
 
@@ -35,8 +37,10 @@ connected() {
 # A bandwidth test that runs for longer than the case.
 under_traffic() {
 	spawn server a ib_write_bw -R -F -d "$DEV_A" -D 120 && wait_listen a 18515 &&
-		spawn client b ib_write_bw -R -F -d "$DEV_B" -D 120 "$A4" && flows "$DEV_A"
+		unrefused a writes
 }
+
+writes() { spawn client b ib_write_bw -R -F -d "$DEV_B" -D 120 "$A4" && flows "$DEV_A"; }
 
 # ends NAME...: the programs end by themselves, in bounded time.
 ends() {

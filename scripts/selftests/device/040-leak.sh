@@ -8,6 +8,8 @@
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-device
 . "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/lib/perftest.sh
+. "$SELFTESTS/perftest.sh"
 
 # Kernel threads of ours; the module's name may be cut.
 threads() { pgrep -l '^(kworker/R-)?kiwa'; }
@@ -36,8 +38,8 @@ sees_objects() {
 
 traffic() {
 	rping_to b "$B4" -C 10 -S 5000 && rping_to a "$A6" -C 10 -S 5000 &&
-		perftest_to b ib_write_bw "$B4" -n 50 -s 65536 &&
-		perftest_to a ib_send_bw "$A4" -n 50 -s 4096 --use-srq
+		perf b ib_write_bw "$B4" 50 -s 65536 &&
+		perf a ib_send_bw "$A4" 50 -s 4096 --use-srq
 }
 
 links_gone() { rdma_down && none rdma link show && wait_for 5 none sockets && none areas; }

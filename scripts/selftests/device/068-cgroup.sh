@@ -9,6 +9,8 @@
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-device
 . "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/lib/perftest.sh
+. "$SELFTESTS/perftest.sh"
 
 GROUP=/sys/fs/cgroup/kiwarp-068
 
@@ -41,12 +43,17 @@ pays() {
 	local server=spawn client=spawn status=0
 	eval "$1=spawn_grouped"
 	$server server a ib_write_bw -b -R -F -d "$DEV_A" -D 60 && wait_listen a 18515 || return 1
-	$client client b ib_write_bw -b -R -F -d "$DEV_B" -D 60 "$A4"
-	wait_for 20 is_charged || { echo "not charged: $(charged)"; status=1; }
+	unrefused a writes "$client" || { echo "not charged: $(charged)"; status=1; }
 	spawn_stop client
 	spawn_stop server
 	wait_gone 10 is_charged || { echo "still charged: $(charged)"; status=1; }
 	return "$status"
+}
+
+# writes SPAWN
+writes() {
+	"$1" client b ib_write_bw -b -R -F -d "$DEV_B" -D 60 "$A4"
+	wait_for 20 is_charged
 }
 
 slow() {

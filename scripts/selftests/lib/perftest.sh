@@ -6,22 +6,19 @@
 # unrefused HOST CMD...: runs CMD while HOST refuses no connection. The client of perftest -R makes a
 # second connection, and nothing keeps it from doing so before the server listens again; qperf's
 # server names a port before it listens there. Usually the client would be refused, and perftest's
-# would crash. Here its SYN is lost instead, and TCP repeats it a second later. What goes nowhere is
-# RST, ACK with sequence number 0: the answer to a SYN for a port without a listener.
+# would crash. Here its SYN is lost instead, and TCP repeats it a second later. What is dropped is
+# RST, ACK with sequence number 0: the answer to a SYN for a port without a listener. A CMD that
+# leaves a client behind has to wait until it transfers data.
 unrefused() {
-	local host=$1 dev status
-	dev=$(netdev_of "$host")
+	local host=$1 status
 	shift
-	on "$host" bash -e -c "
-		ip link add nowhere type dummy
-		ip link set nowhere up
-		tc qdisc add dev $dev clsact
-		tc filter add dev $dev egress protocol ip u32 match ip protocol 6 0xff \
-			match u32 0 0xffffffff at 24 match u8 0x14 0x3f at 33 \
-			action mirred egress redirect dev nowhere" || return
+	on "$host" nft "add table inet unrefused
+		add chain inet unrefused out { type filter hook output priority 0; }
+		add rule inet unrefused out tcp sequence 0 tcp flags & (fin | syn | rst | ack) == rst | ack drop" ||
+		return
 	"$@"
 	status=$?
-	on "$host" bash -c "tc qdisc del dev $dev clsact && ip link del nowhere" && return "$status"
+	on "$host" nft delete table inet unrefused && return "$status"
 }
 
 # perf SERVER TOOL ADDRESS ITERATIONS OPTIONS...

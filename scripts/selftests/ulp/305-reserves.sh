@@ -10,6 +10,8 @@
 . "$SELFTESTS/rc-reserves"
 # shellcheck source=scripts/selftests/lib/rc-ip
 . "$SELFTESTS/rc-ip"
+# shellcheck source=scripts/selftests/lib/perftest.sh
+. "$SELFTESTS/perftest.sh"
 
 KTEST=/sys/kernel/debug/kiwarp_ktest
 
@@ -26,6 +28,10 @@ begin_processes() {
 	spawn ping-b b timeout 100 rping -s -a "$B4"
 	spawn bulk-b b timeout 100 ib_write_bw -R -F -d $DEV_B -D 90
 	wait_listen b 7174 && wait_listen b 18515 || return 1
+	unrefused b have_begun
+}
+
+have_begun() {
 	spawn ping-a a timeout 100 stdbuf -oL rping -c -v -a "$B4"
 	spawn bulk-a a timeout 100 ib_write_bw -R -F -d $DEV_A -D 90 "$B4"
 	wait_for 10 _counts_beyond pings 10 && wait_for 10 _counts_beyond writes 10

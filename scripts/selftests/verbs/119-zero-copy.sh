@@ -9,6 +9,8 @@
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-device
 . "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/lib/perftest.sh
+. "$SELFTESTS/perftest.sh"
 # shellcheck source=scripts/selftests/lib/verbs.sh
 . "$SELFTESTS/verbs.sh"
 
@@ -50,11 +52,16 @@ writes() {
 	before=$(lent_bytes)
 	spawn server b timeout 100 ib_write_bw -R -F -d "$DEV_B" -s 65536 -D 90 &&
 		wait_listen b 18515 || return 1
-	spawn client a timeout 100 ib_write_bw -R -F -d "$DEV_A" -s 65536 -D 90 "$B4"
 	LENT=0
-	wait_for 20 has_lent "$before" && "$1" && wait_for 20 is_stuck && return
-	tail -n 5 "$T_DIR/server.log" "$T_DIR/client.log"
+	unrefused b lends "$before" && "$1" && wait_for 20 is_stuck && return
+	tail -n 20 "$T_DIR/server.log" "$T_DIR/client.log"
 	return 1
+}
+
+# lends N: begins to write, until more than N bytes were lent.
+lends() {
+	spawn client a timeout 100 ib_write_bw -R -F -d "$DEV_A" -s 65536 -D 90 "$B4"
+	wait_for 20 has_lent "$1"
 }
 
 # is_stuck: nothing was sent since the last call.

@@ -8,6 +8,8 @@
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-device
 . "$SELFTESTS/rc-device"
+# shellcheck source=scripts/selftests/lib/perftest.sh
+. "$SELFTESTS/perftest.sh"
 # shellcheck source=scripts/selftests/lib/verbs.sh
 . "$SELFTESTS/verbs.sh"
 # shellcheck source=scripts/selftests/lib/encrypted.sh
@@ -198,8 +200,8 @@ t_run "states and policies" both_up
 t_run "capture" capture
 t_run "rping, IPv4, AES-GCM" pings
 t_run "rping, IPv6, AES-CBC and HMAC-SHA-256" pings6
-t_run "ib_write_bw" perftest_to b ib_write_bw "$B4" -s 65536 -n 50
-t_run "ib_read_lat" perftest_to a ib_read_lat "$A4" -s 4000 -n 50
+t_run "ib_write_bw" perf b ib_write_bw "$B4" 50 -s 65536
+t_run "ib_read_lat" perf a ib_read_lat "$A4" 50 -s 4000
 verbs_between a b "$B4" "IPv4: " wire send_back
 verbs_between a b "$B6" "IPv6: " wire interop
 t_run "capture ends" capture_end
