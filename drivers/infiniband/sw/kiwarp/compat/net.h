@@ -9,6 +9,9 @@
 #include <linux/uio.h>
 #include <net/sock.h>
 #include <net/tcp.h>
+#if __has_include(<net/rps.h>) /* 6.9: was in net/sock.h */
+#include <net/rps.h>
+#endif
 
 #ifndef KIW_HAS_SOCKADDR_UNSIZED
 /* Since 6.19 this is the type of an address whose size is passed along with it */

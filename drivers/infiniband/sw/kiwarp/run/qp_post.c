@@ -25,6 +25,9 @@ static void qp_kick_stream(struct kiw_qp *qp)
 	/* Protects against a concurrent reset: see qp_forget_stream(). */
 	rcu_read_lock_bh();
 	ks = READ_ONCE(qp->ks);
+	/* A softirq runs where the network stack has put the flow already, or by chance. */
+	if (ks && in_task())
+		kiw_sock_steer(ks);
 	if (ks && !kiw_sock_run_bh(ks, qp_run_tx, qp))
 		kiw_qp_todo(qp, KIW_QP_TODO_RUN);
 	rcu_read_unlock_bh();

@@ -614,6 +614,20 @@ bool kiw_sock_is_memalloc(const struct kiw_sock *ks)
 }
 
 /**
+ * kiw_sock_steer() - ask for the stream's segments on this CPU
+ * @ks: the stream
+ *
+ * A hint for Receive Flow Steering, as recvmsg() gives it for other sockets; does nothing unless
+ * the administrator has turned that on.
+ *
+ * Context: any.
+ */
+void kiw_sock_steer(const struct kiw_sock *ks)
+{
+	sock_rps_record_flow(ks->sk);
+}
+
+/**
  * kiw_sock_run_bh() - call a function under the socket lock without sleeping
  * @ks: the stream
  * @fn: called with the lock held

@@ -185,6 +185,7 @@ static inline void kiw_sock_class_set(struct sock *sk)
 /* Any context */
 enum kiw_sock_status kiw_sock_status(struct kiw_sock *ks);
 bool kiw_sock_is_memalloc(const struct kiw_sock *ks);
+void kiw_sock_steer(const struct kiw_sock *ks);
 
 /* BHs off */
 bool kiw_sock_run_bh(struct kiw_sock *ks, void (*fn)(void *arg), void *arg);
