@@ -174,4 +174,8 @@ class Connections:
         self.conns[num].cmid.disconnect()
 
     def close(self, num):
-        self.conns.pop(num).close()
+        """Also forgets its events that were kept: another connection may be at the same address."""
+        conn = self.conns.pop(num)
+        if conn.cmid:
+            self.kept = [event for event in self.kept if event.id != conn.cmid.ptr]
+        conn.close()
