@@ -9,7 +9,7 @@
 #include <linux/uio.h>
 #include <net/sock.h>
 #include <net/tcp.h>
-#if __has_include(<net/rps.h>) /* 6.9: was in net/sock.h */
+#ifndef KIW_HAS_RPS_IN_SOCK
 #include <net/rps.h>
 #endif
 

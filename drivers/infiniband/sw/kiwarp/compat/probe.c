@@ -62,6 +62,11 @@ static void probe_timer(struct timer_list *timer) { timer_delete_sync(timer); }
 static void probe_task_frag(struct sock *sk)
 { sk->sk_use_task_frag = true; }
 
+/* Up to 6.8; then in net/rps.h */
+# 1 "KIW_HAS_RPS_IN_SOCK"
+static void probe_rps(const struct sock *sk)
+{ sock_rps_record_flow(sk); }
+
 /* Up to 6.4; then MSG_SPLICE_PAGES does it, which some earlier kernels define and ignore */
 # 1 "KIW_HAS_TCP_SENDPAGES"
 static int probe_sendpages(struct sock *sk) { return do_tcp_sendpages(sk, NULL, 0, 0, 0); }
