@@ -146,7 +146,8 @@ def kernel_version(source):
 
 def has(name, version):
     """Does a kernel of that version have the interface of the probe, in a header that stays?"""
-    last = {"KIW_HAS_NS_TOKENS": (6, 13), "KIW_HAS_TCP_SENDPAGES": (6, 5)}
+    last = {"KIW_HAS_NS_TOKENS": (6, 13), "KIW_HAS_RPS_IN_SOCK": (6, 9),
+            "KIW_HAS_TCP_SENDPAGES": (6, 5)}
     return version < last.get(name, (99,))
 
 
