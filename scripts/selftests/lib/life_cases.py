@@ -580,8 +580,10 @@ class Tally:
 
     def add(self, at, went_well):
         well, badly = self[at]
-        self.COUNTS.pack_into(self.room, at * self.COUNTS.size, well + went_well,
-                              badly + (not went_well))
+        begin = at * self.COUNTS.size
+        # Not pack_into(), which clears the place first: the process may be killed then.
+        self.room[begin:begin + self.COUNTS.size] = self.COUNTS.pack(well + went_well,
+                                                                     badly + (not went_well))
 
 
 def again_and_again(say, tally, at, part, *args):
