@@ -290,20 +290,31 @@ STALLED_PORT = PORT + 1
 WMEM = pathlib.Path("/proc/sys/net/ipv4/tcp_wmem")
 LITTLE = 1000                   # octets of memory; a buffer with the Terminate takes more
 STEP = 536                      # octets of a segment
+ATTEMPTS = 20
+BYTES_RECEIVED = 128            # where struct tcp_info has them
 
 
 def queued(sock):
-    """What TCP has queued at the driver's end, of which SOCK is the peer's, and its limit: memory."""
-    command = ("ss", "-Htnma", "sport", "=", f":{sock.getpeername()[1]}")
+    """What TCP has queued at the driver's end, of which SOCK is the peer's, and its limit: memory.
+    And how many octets were acknowledged there."""
+    command = ("ss", "-Htnmai", "sport", "=", f":{sock.getpeername()[1]}")
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    sizes = re.findall(r",tb(\d+),f\d+,w(\d+),", said)
-    verbs_base.expect(len(sizes), 1, f"sockets: {said}")
-    return int(sizes[0][1]), int(sizes[0][0])
+    found = re.findall(r",tb(\d+),f\d+,w(\d+),.* bytes_acked:(\d+) ", said)
+    verbs_base.expect(len(found), 1, f"sockets: {said}")
+    limit, used, acked = map(int, found[0])
+    return used, limit, acked
 
 
 def has_little(conn):
-    used, limit = queued(conn.stream.sock)
+    used, limit, _ = queued(conn.stream.sock)
     return 0 < limit - used <= LITTLE
+
+
+def all_acked(sock):
+    """Whether the driver's TCP knows that the peer's has got all that arrived there."""
+    info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, BYTES_RECEIVED + 8)
+    received = struct.unpack_from("=Q", info, BYTES_RECEIVED)[0]
+    return queued(sock)[2] >= received
 
 
 @contextlib.contextmanager
@@ -331,7 +342,10 @@ def little_room(conn, netns):
         with deaf(netns):
             # An acknowledgment that came with the fault would make room.
             conn.stream.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-            if has_little(conn):
+            until = time.monotonic() + LINGER
+            while not all_acked(conn.stream.sock) and time.monotonic() < until:
+                time.sleep(0.01)
+            if all_acked(conn.stream.sock) and has_little(conn):
                 yield
                 return
 
@@ -348,24 +362,29 @@ def to_the_end(conn):
 
 
 def stall(end, listener, addr, netns, memory):
-    """The peer makes a fault in the middle of a Send, and reads on when the QP has ended."""
+    """The peer makes a fault in the middle of a Send, and reads on when the QP has ended. Return
+    whether TCP was full then: it may have had a part of the next segments, for which the Terminate
+    waits."""
     num, conn = connect(end, listener, addr, Case("", "", ()))
     before = end.counter("tx_terminates")
     end.post_send(num, *wrs(["LONG"], memory[1], memory[2]))
     with little_room(conn, netns):
         conn.stream.send(conn.encode([conn.segment(WRITE, stag=STAG, to=BASE, payload=b"x")]))
-        until = time.monotonic() + LINGER
+        until = time.monotonic() + LINGER / 4
         while end.counter("tx_terminates") == before and time.monotonic() < until:
             time.sleep(0.01)
-        verbs_base.expect(end.counter("tx_terminates") - before, 1, "Terminates")
-        used, limit = queued(conn.stream.sock)
-        verbs_base.expect(used >= limit, True, f"TCP is full, {used} of {limit}")
-        end.event(num, "DISCONNECTED")
+        used, limit, _ = queued(conn.stream.sock)
+        was_full = end.counter("tx_terminates") > before and used >= limit
+        if was_full:
+            end.event(num, "DISCONNECTED", LINGER)
     to_the_end(conn)
     conn.stream.close()
+    if not was_full:
+        end.event(num, "DISCONNECTED")
     verbs_base.expect([c[:2] for c in end.completions(num, "send")], [(0, FLUSH)], "sent")
     verbs_base.expect(end.async_events(), ["QP_ACCESS_ERR"], "events")
     end.close(num)
+    return was_full
 
 
 def stalled(end, addr, netns, memory):
@@ -374,9 +393,10 @@ def stalled(end, addr, netns, memory):
     try:
         with contextlib.closing(listen(addr, netns, STALLED_PORT, mss=STEP,
                                        room=8192)) as listener:
-            stall(end, listener, addr, netns, memory)
+            found = any(stall(end, listener, addr, netns, memory) for _ in range(ATTEMPTS))
     finally:
         WMEM.write_text(wmem, encoding="ascii")
+    verbs_base.expect(found, True, "TCP had room for a Terminate, and none after it")
 
 
 def tried(name, case, *args):
