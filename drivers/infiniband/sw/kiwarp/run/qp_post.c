@@ -25,7 +25,7 @@ static void qp_kick_stream(struct kiw_qp *qp)
 	/* Protects against a concurrent reset: see qp_forget_stream(). */
 	rcu_read_lock_bh();
 	ks = READ_ONCE(qp->ks);
-	/* A softirq runs where the network stack has put the flow already, or by chance. */
+	/* The CPU of a softirq says nothing about where the consumer runs. */
 	if (ks && in_task())
 		kiw_sock_steer(ks);
 	if (ks && !kiw_sock_run_bh(ks, qp_run_tx, qp))
