@@ -290,7 +290,7 @@ STALLED_PORT = PORT + 1
 WMEM = pathlib.Path("/proc/sys/net/ipv4/tcp_wmem")
 LITTLE = 1000                   # octets of memory; a buffer with the Terminate takes more
 STEP = 536                      # octets of a segment
-ATTEMPTS = 20
+ATTEMPTS = 5
 BYTES_RECEIVED = 128            # where struct tcp_info has them
 
 
