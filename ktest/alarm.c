@@ -68,7 +68,8 @@ static int alarm_lock_order(void)
 
 /*
  * kmemleak does not report an object if memory that it scans happens to have its address, such as
- * the unused part of a stack. Of many objects, it reports some.
+ * the unused part of a stack. Of many objects, it reports some. They are cleared: a free object has
+ * the address of the next one of its slab, so a reference to one would hide all that follow.
  */
 static int alarm_leak(void)
 {
@@ -76,7 +77,7 @@ static int alarm_leak(void)
 	int i;
 
 	for (i = 0; i < ALARM_LEAKS; i++) {
-		p = kmalloc(100, GFP_KERNEL);
+		p = kzalloc(100, GFP_KERNEL);
 		if (!p)
 			return -ENOMEM;
 		/* Clear the last pointer to it, in registers and on the stack, too. */
