@@ -77,8 +77,12 @@ load_kernel() {
 	# shellcheck source=/dev/null
 	. "$K_DIR/info"
 	K_BUILD=$K_DIR/$K_BUILD
+	case $1 in
 	# 260-failing.sh lets the allocations of single slab caches fail. KASAN keeps caches apart, too.
-	case $1 in *-gcov) K_ARGS=slab_nomerge ;; esac
+	*-gcov) K_ARGS=slab_nomerge ;;
+	# 070-lsm.sh loads a policy of SELinux. The other kernels of Debian have AppArmor.
+	6.12) K_ARGS=security=selinux ;;
+	esac
 }
 
 build_xstate() {
@@ -221,7 +225,7 @@ qemu_line() {
 	LINE+=(-accel "${KIW_ACCEL:-tcg,thread=multi}" -smp "$G_SMP" -m "$G_MEM"
 		-nodefaults -no-user-config -display none -no-reboot
 		-kernel "$K_DIR/kernel" -initrd "$I_DIR/initrd"
-		-append "$APPEND loglevel=5 panic=-1 nokaslr net.ifnames=0 log_buf_len=4M kiw.disk=vd kiw.share=9p"
+		-append "$APPEND loglevel=5 panic=-1 nokaslr net.ifnames=0 log_buf_len=4M kiw.disk=vd kiw.share=9p${K_ARGS:+ $K_ARGS}"
 		-drive "if=none,id=d0,file=$R_DIR/root.sqfs,format=raw,readonly=on"
 		-device "$(device blk,drive=d0)"
 		-drive "if=none,id=d1,file=$K_DIR/modules.sqfs,format=raw,readonly=on"
