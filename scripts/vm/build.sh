@@ -84,7 +84,7 @@ main() {
 	*-gcov) GCOV=1 ;;
 	*-debug | uml-smp) PATTERN=1 ;;
 	esac
-	need_packages rsync build-essential || die "packages missing"
+	need_packages rsync build-essential dwarves || die "packages missing"
 	clone=$KIW_CACHE/$kind-$(content_key "$K_DIR" "$KIW_TOP")
 	mkdir -p "$KIW_CACHE/locks"
 	exec 9>"$KIW_CACHE/locks/${clone##*/}"
