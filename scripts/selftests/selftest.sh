@@ -521,6 +521,14 @@ zombie_is_gone() {
 	return "$status"
 }
 
+# A package that is unpacked into a scratch directory of the cache gives it the package's time. Whoever
+# prunes the cache meanwhile leaves it alone.
+pruned() {
+	local KIW_CACHE=$WORK/pruned
+	mkdir -p "$KIW_CACHE/tmp.in-use" && touch -d '2 days ago' "$KIW_CACHE/tmp.in-use" &&
+		prune kernel && [ -d "$KIW_CACHE/tmp.in-use" ]
+}
+
 t_run "two tests pass" check_says good 2 0
 t_run "a guest dies between two tests" said_by 'ended after it, status 125' between 2 1
 t_run "a guest dies behind the last one" said_by 'ended after it, status 125' behind 2 1
@@ -547,6 +555,7 @@ t_run "a host is restored" cleaning 0 true
 t_run "a host is not as it was" cleaning 3 "return 3"
 t_run "restoring a host hangs" never_clean
 t_run "a process that was not reaped does not run" zombie_is_gone
+t_run "a scratch directory in use" pruned
 t_run "modules that do not build" no_boot unbuilt
 t_run "programs that do not build" no_boot no-programs
 t_run "nothing that judges" unjudged

@@ -72,7 +72,7 @@ forget() {
 prune() {
 	local name
 	local -a all
-	find "$KIW_CACHE" -mindepth 1 -maxdepth 1 -mmin +1440 \
+	find "$KIW_CACHE" -mindepth 1 -maxdepth 1 -cmin +1440 \
 		\( -name 'run.*' -o -name 'tmp.*' -o -name 'lint-*' \) -exec rm -rf {} + 2>/dev/null || true
 	mkdir -p "$KIW_CACHE/locks"
 	mapfile -t all < <(entries "$1")
