@@ -196,7 +196,7 @@ EXT_SOAKS = 125 127 129 145 147
 # SOAK_SECONDS=n for each of its tests that can run for any time
 soak:
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --kernel uml-debug --kernel 6.12:2 \
-		125 127 129 245 260 $(ULP_TESTS)
+		125 127 129 132 245 260 $(ULP_TESTS)
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) KIW_LINK_TYPE=kiwarp-ext scripts/selftests/check \
 		--kernel uml-debug --kernel 6.12:2 $(EXT_SOAKS)
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --kernel uml-smp:2 --kernel smp-debug:2 \

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * sweep STEP [SECONDS] | sweep product SECONDS: RDMA Writes, Reads and Sends of every size from 0
- * to 4100 bytes and at every page offset of source and sink, with 1 to 6 SGEs, inline or not, in
- * both directions. After each operation the memory around the sink is compared, too: nothing but
- * the sink may have changed.
+ * sweep STEP [SECONDS] | sweep product SECONDS | sweep long SECONDS [PORT]: RDMA Writes, Reads and
+ * Sends of every size from 0 to 4100 bytes and at every page offset of source and sink, with 1 to 6
+ * SGEs, inline or not, in both directions. After each operation the memory around the sink is
+ * compared, too: nothing but the sink may have changed. The source of a Write or a Send is
+ * overwritten as soon as the work request has completed.
  *
  * STEP: only every STEPth size and offset. SECONDS: continue with random ones for this time.
  * KIW_SEED is the seed. product: every size at every offset of the source and at every offset of
- * the sink, as many sizes as possible in SECONDS.
+ * the sink, as many sizes as possible in SECONDS. long: random sizes up to 64 KiB for this time,
+ * half of them of 32 KiB and more, the least that is lent with zero_copy=on; PORT (7801) lets
+ * several programs run at a time.
  *
  * Operations are posted in batches, each operation with its own source and sink. The last one of
  * a batch is an empty Read: when it completes, all Writes before it are placed.
@@ -15,9 +18,12 @@
 #include "common.h"
 
 #define SIZE_MAX_	4100
-#define LANE		(4 * PAGE)	/* a source or sink: offset, data, gaps, and room */
+#define LONG_MIN	(8 * PAGE)
+#define LONG_MAX	(16 * PAGE)
+/* A source or sink: offset, data, gaps, and room */
+#define LANE		(4 * PAGE)
+#define LANE_LONG	(LONG_MAX + LANE)
 #define LANES		8
-#define ROOM		(LANES * LANE)
 #define GAP		24
 
 enum kind { WRITE, READ, SEND, KINDS };
@@ -55,6 +61,7 @@ struct op {
  * @ends: ends of the connection
  * @room: memory of each host
  * @mr: region of @room
+ * @lane: size of a source or sink
  * @active: index of the end that posts the batch
  * @ops: the batch
  * @count: number of @ops
@@ -66,6 +73,7 @@ static struct world {
 	struct end ends[2];
 	__u8 *room[2];
 	struct ibv_mr *mr[2];
+	size_t lane;
 	int active;
 	struct op ops[LANES];
 	int count;
@@ -86,7 +94,7 @@ static __u8 fill(__u64 number)
 /* Cuts @size octets into pieces with gaps in between, from @offset of @lane of an end on. */
 static int cut(struct ibv_sge *sge, int who, int lane, __u32 offset, __u32 size, bool has_gaps)
 {
-	__u8 *at = w.room[who] + lane * LANE + offset;
+	__u8 *at = w.room[who] + lane * w.lane + offset;
 	int count = has_gaps ? 1 + pick(MAX_SGE) : 1;
 	__u32 piece;
 	int i;
@@ -120,7 +128,7 @@ static void prepare(struct op *op, int lane)
 			      op->size, true);
 	op->remote_count = cut(op->remote, !w.active, lane, op->kind == READ ? op->from : op->to,
 			       op->size, op->kind == SEND);
-	memset(w.room[!source] + lane * LANE, fill(number), LANE);
+	memset(w.room[!source] + lane * w.lane, fill(number), w.lane);
 	if (source == w.active)
 		fill_source(op->local, op->local_count, number);
 	else
@@ -133,17 +141,17 @@ static void verify(const struct op *op, int lane)
 {
 	const struct ibv_sge *sge = op->kind == READ ? op->local : op->remote;
 	int who = op->kind == READ ? w.active : !w.active;
-	const __u8 *got = w.room[who] + lane * LANE;
+	const __u8 *got = w.room[who] + lane * w.lane;
 	__u64 number = w.done + lane;
-	__u8 want[LANE];
+	static __u8 want[LANE_LONG];
 	__u32 at = 0;
 	__u32 i;
 
-	memset(want, fill(number), LANE);
+	memset(want, fill(number), w.lane);
 	for (; at < op->size; sge++)
 		for (i = 0; i < sge->length && at < op->size; i++)
 			want[sge->addr - (unsigned long)got + i] = octet(number, at++);
-	if (!memcmp(got, want, LANE))
+	if (!memcmp(got, want, w.lane))
 		return;
 	for (i = 0; got[i] == want[i]; i++)
 		;
@@ -200,6 +208,15 @@ static void post_batch(void)
 			fill_source(w.ops[i].local, w.ops[i].local_count, w.done + i + 1);
 }
 
+/* The work request has completed, so its memory belongs to the owner again. */
+static void overwrite_source(const struct op *op)
+{
+	int i;
+
+	for (i = 0; op->kind != READ && i < op->local_count; i++)
+		memset((void *)(unsigned long)op->local[i].addr, 0xee, op->local[i].length);
+}
+
 static void wait_batch(void)
 {
 	struct ibv_wc wc;
@@ -210,6 +227,8 @@ static void wait_batch(void)
 		if (wc.status != IBV_WC_SUCCESS || wc.wr_id != (__u64)i)
 			fail("work request %d: completion of %llu, status %d", i,
 			     (unsigned long long)wc.wr_id, wc.status);
+		if (i < w.count)
+			overwrite_source(&w.ops[i]);
 	}
 	for (i = 0; i < w.count; i++) {
 		if (w.ops[i].kind != SEND)
@@ -287,6 +306,26 @@ static void product(double seconds)
 	printf("%u of %u sizes\n", n, sizes);
 }
 
+static __u32 pick_size(void)
+{
+	switch (pick(4)) {
+	case 0:
+		return pick(SIZE_MAX_ + 1);
+	case 1:
+		return pick(LONG_MIN);
+	default:
+		return LONG_MIN + pick(LONG_MAX - LONG_MIN + 1);
+	}
+}
+
+static void run_long(double seconds)
+{
+	double end = now() + seconds;
+
+	while (now() < end)
+		each_kind(pick_size(), pick(PAGE), pick(PAGE));
+}
+
 static void rounds(__u32 step, double seconds)
 {
 	double end = now() + seconds;
@@ -296,17 +335,17 @@ static void rounds(__u32 step, double seconds)
 	} while (now() < end);
 }
 
-static void open_world(void)
+static void open_world(__u16 port)
 {
 	const int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 	int i;
 
-	side_open(&w.sides[0], "a", "10.77.0.1", 7801);
-	side_open(&w.sides[1], "b", "10.77.0.2", 7801);
+	side_open(&w.sides[0], "a", "10.77.0.1", port);
+	side_open(&w.sides[1], "b", "10.77.0.2", port);
 	for (i = 0; i < 2; i++) {
 		w.queues[i] = queues_of(&w.sides[i], 4 * LANES);
-		w.room[i] = pages(ROOM);
-		w.mr[i] = reg(w.sides[i].pd, w.room[i], ROOM, all);
+		w.room[i] = pages(LANES * w.lane);
+		w.mr[i] = reg(w.sides[i].pd, w.room[i], LANES * w.lane, all);
 	}
 	MUST(conn_open(w.ends, &w.sides[0], &w.sides[1], w.queues));
 }
@@ -323,11 +362,15 @@ int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "1";
 	double seconds = argc > 2 ? atof(argv[2]) : 0;
+	bool is_long = !strcmp(what, "long");
 
 	if (getenv("KIW_SEED"))
 		seed(atoll(getenv("KIW_SEED")));
-	open_world();
-	if (!strcmp(what, "product"))
+	w.lane = is_long ? LANE_LONG : LANE;
+	open_world(argc > 3 ? atoi(argv[3]) : 7801);
+	if (is_long)
+		run_long(seconds);
+	else if (!strcmp(what, "product"))
 		product(seconds);
 	else
 		rounds(atoi(what), seconds);
