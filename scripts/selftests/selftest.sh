@@ -529,6 +529,18 @@ pruned() {
 		prune kernel && [ -d "$KIW_CACHE/tmp.in-use" ]
 }
 
+# Another process reads the list of archives while it is written again.
+list_is_whole() (
+	KIW_CACHE=$WORK/lists
+	list=$KIW_CACHE/apt-trixie-amd64/sources.list
+	# shellcheck source=scripts/vm/debian.sh
+	. "$HERE/../vm/debian.sh"
+	archive() { wc -l <"$list" >>"$WORK/list.seen"; echo http://archive; }
+	mkdir -p "${list%/*}" && printf '%s\n' 1 2 3 >"$list"
+	apt_of trixie amd64 && cat "$WORK/list.seen" && grep -c archive "$list" | grep -x 3 &&
+		[ "$(sort -u "$WORK/list.seen")" = 3 ]
+)
+
 t_run "two tests pass" check_says good 2 0
 t_run "a guest dies between two tests" said_by 'ended after it, status 125' between 2 1
 t_run "a guest dies behind the last one" said_by 'ended after it, status 125' behind 2 1
@@ -556,6 +568,7 @@ t_run "a host is not as it was" cleaning 3 "return 3"
 t_run "restoring a host hangs" never_clean
 t_run "a process that was not reaped does not run" zombie_is_gone
 t_run "a scratch directory in use" pruned
+t_run "a list of archives in use" list_is_whole
 t_run "modules that do not build" no_boot unbuilt
 t_run "programs that do not build" no_boot no-programs
 t_run "nothing that judges" unjudged

@@ -34,13 +34,13 @@ archive() {
 apt_of() {
 	local dir=$KIW_CACHE/apt-$1-$2 suite url
 	mkdir -p "$dir"/{lists/partial,archives/partial}
-	: >"$dir/status"
 	awk -v "release=$1" '$1 == release { for (i = 2; i <= NF; i++) print $i }' "$KIW_DEBIANS" |
 		while read -r suite; do
 			url=$(archive "$suite")
 			[ -z "$url" ] || echo "deb [signed-by=$KIW_KEYRING] $url $suite main"
-		done >"$dir/sources.list"
-	cat >"$dir/apt.conf" <<-END
+		done | replaces "$dir/sources.list"
+	replaces "$dir/status" </dev/null
+	replaces "$dir/apt.conf" <<-END
 	APT::Architecture "$2";
 	APT::Architectures { "$2"; };
 	Acquire::Languages "none";
@@ -52,6 +52,12 @@ apt_of() {
 	Dir::State::status "$dir/status";
 	END
 	echo "$dir/apt.conf"
+}
+
+# replaces FILE: with what comes from stdin, at once: an apt of another process may be reading it.
+replaces() {
+	local new
+	new=$(mktemp "$1.XXXXXX") && cat >"$new" && chmod 644 "$new" && mv -f "$new" "$1"
 }
 
 # newest FLAVOUR: of the names of header packages, the newest of each line
