@@ -176,11 +176,15 @@ static int policy_number_parse(const struct setting *setting, const char *text, 
 
 static int policy_flag_parse(const char *text, unsigned int *value)
 {
-	bool is_on;
+	/* kstrtobool() would look at the first letters only. */
+	static const char * const words[] = {
+		"n", "y", "N", "Y", "0", "1", "off", "on", "no", "yes", "false", "true",
+	};
+	int i = __sysfs_match_string(words, ARRAY_SIZE(words), text);
 
-	if (kstrtobool(text, &is_on))
+	if (i < 0)
 		return -EINVAL;
-	*value = is_on;
+	*value = i % 2;
 	return 0;
 }
 
