@@ -19,7 +19,7 @@ DOCUMENTS = ["README.md", "Documentation/operations.rst", "man/kiwarp.7", "man/k
 PROGRAMS = {
     "apt", "cat", "dkms", "dmesg", "echo", "grep", "ibv_devices", "ibv_devinfo", "ib_write_bw", "ip",
     "make", "makepkg", "man", "modinfo", "modprobe", "mokutil", "openssl", "perf", "ping", "printf",
-    "rdma", "reboot", "rpmbuild", "rping", "ss", "systemctl", "sudo", "ulimit", "uname",
+    "rdma", "reboot", "rmmod", "rpmbuild", "rping", "ss", "systemctl", "sudo", "ulimit", "uname",
     "/usr/lib/kiwarp/kiwarp-link",
 }
 # Programs that are commands without a second word, too

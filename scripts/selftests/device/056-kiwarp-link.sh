@@ -92,6 +92,52 @@ check_only() {
 	link check && [ ! -e "$SYS/kiwx" ]
 }
 
+# no_file: a file that is there and cannot be read is not taken for none.
+no_file() {
+	rm -f "$CONF"
+	"$@" "$CONF" || return 1
+	must_fail link add && must_fail link check && [ ! -e "$SYS/kiw-$NETDEV" ] && rm -rf "$CONF"
+}
+
+# with_rdma FILE CMD...: CMD, and the programs that it starts, get FILE in place of rdma.
+# shellcheck disable=SC2016 # for the inner shell
+with_rdma() {
+	unshare -m bash -c 'mount --bind "$1" "$(command -v rdma)" && shift && exec "$@"' - "$@"
+}
+
+# Whoever cannot see the device cannot say that it is gone.
+rdma_fails() {
+	rm -f "$CONF"
+	link add && must_fail with_rdma /bin/false $LINK delete "$NETDEV" && [ -e "$SYS/kiw-$NETDEV" ] &&
+		link delete
+}
+
+# Stopped when the device is there and its settings are not
+# shellcheck disable=SC2016 # for the shell of the file
+stopped() {
+	local rdma
+	rdma=$(command -v rdma) && cp "$rdma" "$T_DIR/rdma" || return 1
+	printf '#!/bin/sh\n%s "$@" || exit 1\n[ "$2" != add ] || { : >%s; sleep 2; }\n' "$T_DIR/rdma" \
+		"$T_DIR/added" >"$T_DIR/slow" && chmod 755 "$T_DIR/slow" && conf 'crc = n' || return 1
+	spawn add a unshare -m bash -c "mount --bind '$T_DIR/slow' '$rdma' && exec $LINK add '$NETDEV'"
+	wait_for 20 [ -e "$T_DIR/added" ] && [ -e "$SYS/kiw-$NETDEV" ] || return 1
+	kill "$(cat "$T_DIR/add.pid")"
+	spawn_wait add 20
+	[ $? = 143 ] && [ ! -e "$SYS/kiw-$NETDEV" ]
+}
+
+# The module is there, and does not load.
+not_loaded() {
+	local status=0
+	rm -f "$CONF"
+	echo 'options kiwarp crc=maybe' >/etc/modprobe.d/kiwarp-056.conf
+	must_fail link add 2>"$T_DIR/said" || status=1
+	rm /etc/modprobe.d/kiwarp-056.conf
+	cat "$T_DIR/said"
+	grep -q 'kernel: .*crc must be y or n' "$T_DIR/said" && grep -q 'cannot be loaded' "$T_DIR/said" &&
+		must_fail grep 'no module' "$T_DIR/said" && return "$status"
+}
+
 misused() {
 	must_fail $LINK && must_fail $LINK add && must_fail $LINK sing "$NETDEV" &&
 		must_fail on_a $LINK add none0
@@ -114,8 +160,15 @@ t_run "no such setting" refused ":2: there is no setting 'speed'" 'name = kiwx' 
 t_run "not a setting" refused ':1: not SETTING = VALUE: crc' 'crc' 'name = kiwx'
 t_run "no value" refused ':2: not SETTING = VALUE' 'name = kiwx' 'crc ='
 t_run "a bad name" refused 'kernel: .*bad device name' 'name = kiw/x'
+t_run "the beginning of a word" refused 'crc = null was refused' 'name = kiwx' 'crc = null'
+t_run "a backslash" refused "there is no setting 'crc.c junk'" 'crc\c junk = n' 'name = kiwx'
+t_run "a link without a target" no_file ln -s /none
+t_run "a directory" no_file mkdir
+t_run "rdma fails" rdma_fails
+t_run "stopped" stopped
 t_run "check" check_only "no setting 'colour'" 'colour = red'
 t_run "misused" misused
-topo_down
 t_run "unload" unload_kiwarp
+t_run "the module does not load" not_loaded
+topo_down
 done_testing
