@@ -17,7 +17,9 @@ copy() {
 	cd "$KIW_TOP"
 	if [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ]; then
 		[ -z "$(git status --porcelain)" ] || note "what is not committed is left out"
-		git -c tar.umask=0022 archive HEAD | tar -x -C "$1"
+		git -c tar.umask=0022 -c core.autocrlf=false -c core.eol=lf \
+			-c core.attributesFile=/dev/null archive HEAD |
+			tar -x -C "$1"
 		SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 		export SOURCE_DATE_EPOCH
 	else
