@@ -117,11 +117,13 @@ rdma_fails() {
 stopped() {
 	local rdma
 	rdma=$(command -v rdma) && cp "$rdma" "$T_DIR/rdma" || return 1
-	printf '#!/bin/sh\n%s "$@" || exit 1\n[ "$2" != add ] || { : >%s; sleep 2; }\n' "$T_DIR/rdma" \
-		"$T_DIR/added" >"$T_DIR/slow" && chmod 755 "$T_DIR/slow" && conf 'crc = n' || return 1
+	printf '#!/bin/sh\n%s "$@" || exit 1\n[ "$2" != add ] || { : >%s; read -r go <%s; }\n' \
+		"$T_DIR/rdma" "$T_DIR/added" "$T_DIR/go" >"$T_DIR/slow" &&
+		chmod 755 "$T_DIR/slow" && mkfifo "$T_DIR/go" && conf 'crc = n' || return 1
 	spawn add a unshare -m bash -c "mount --bind '$T_DIR/slow' '$rdma' && exec $LINK add '$NETDEV'"
 	wait_for 20 [ -e "$T_DIR/added" ] && [ -e "$SYS/kiw-$NETDEV" ] || return 1
 	kill "$(cat "$T_DIR/add.pid")"
+	echo >"$T_DIR/go"
 	spawn_wait add 20
 	[ $? = 143 ] && [ ! -e "$SYS/kiw-$NETDEV" ]
 }
