@@ -44,8 +44,9 @@ extended() {
 # A second run only changes settings, as "set" does. Settings that are not in the file stay.
 again() {
 	conf 'name = other' 'markers = y'
-	link add && [ "$(policy kiwx markers)" = Y ] && [ "$(policy kiwx crc)" = N ] &&
-		[ ! -e "$SYS/other" ] || return 1
+	link add 2>"$T_DIR/said" && [ "$(policy kiwx markers)" = Y ] &&
+		[ "$(policy kiwx crc)" = N ] && [ ! -e "$SYS/other" ] || return 1
+	grep "$NETDEV already has the device kiwx" "$T_DIR/said" || return 1
 	conf 'startup_ms = 500'
 	link set && [ "$(policy kiwx startup_ms)" = 500 ]
 }
@@ -54,6 +55,20 @@ again() {
 renamed() {
 	rdma dev set kiwx name kiwy && link delete && [ ! -e "$SYS/kiwy" ] && link delete &&
 		must_fail link set
+}
+
+# rename_netdev FROM TO
+rename_netdev() { on_a ip link set "$1" down && on_a ip link set "$1" name "$2" && on_a ip link set "$2" up; }
+
+# The device stays with an interface that was renamed. The unit of the new name takes it over.
+renamed_netdev() {
+	conf 'name = kiwx'
+	link add && rename_netdev "$NETDEV" kiwnew || return 1
+	link delete && [ -e "$SYS/kiwx" ] && printf 'name = kiwx\ncrc = n\n' >"$KIWARP_CONF_DIR/kiwnew.conf" &&
+		on_a $LINK add kiwnew && [ "$(policy kiwx crc)" = N ] && on_a $LINK delete kiwnew &&
+		[ ! -e "$SYS/kiwx" ]
+	local status=$?
+	rename_netdev kiwnew "$NETDEV" && return $status
 }
 
 # All files of the device can be set, and the sample names them all.
@@ -151,6 +166,7 @@ t_run "without a file" defaults
 t_run "with a file" settings
 t_run "a device that is there" again
 t_run "a device that was renamed" renamed
+t_run "an interface that was renamed" renamed_netdev
 t_run "all settings there are" all_settings
 t_run "another link type" extended
 t_run "refused by the module" refused 'kernel: .*startup_ms must be a number from 100 to 60000' \
@@ -160,6 +176,7 @@ t_run "several refused, each told" refused 'mpa_rev = 7 was refused' 'name = kiw
 t_run "no such type" refused ":2: there is no link type 'siw'" 'name = kiwx' 'type = siw'
 t_run "no such setting" refused ":2: there is no setting 'speed'" 'name = kiwx' 'speed = high'
 t_run "not a setting" refused ':1: not SETTING = VALUE: crc' 'crc' 'name = kiwx'
+t_run "a setting twice" refused ":3: 'crc' is set twice" 'crc = y' 'name = kiwx' 'crc = n'
 t_run "no value" refused ':2: not SETTING = VALUE' 'name = kiwx' 'crc ='
 t_run "a bad name" refused 'kernel: .*bad device name' 'name = kiw/x'
 t_run "the beginning of a word" refused 'crc = null was refused' 'name = kiwx' 'crc = null'
