@@ -63,11 +63,12 @@ clone() { git clone -q "$KIW_TOP" "$WORK/clone"; }
 
 # The second time by somebody with other habits
 same_twice() {
-	mkdir -p "$WORK/home" && echo '*.sh export-ignore' >"$WORK/home/attributes" &&
-		printf '[core]\nautocrlf = true\nattributesFile = %s\n[safe]\ndirectory = *\n' \
-			"$WORK/home/attributes" >"$WORK/home/.gitconfig" || return 1
-	clone && (cd "$WORK/clone" && documented "make dist") && sleep 1 &&
-		(umask 077 && HOME=$WORK/home "$HERE/dist.sh" "$WORK/again") &&
+	clone && git clone -q "$WORK/clone" "$WORK/second" && mkdir -p "$WORK/home" || return 1
+	echo '*.sh export-ignore' | tee "$WORK/home/attributes" >"$WORK/second/.git/info/attributes"
+	printf '[core]\nautocrlf = true\nattributesFile = %s\n' "$WORK/home/attributes" \
+		>"$WORK/home/.gitconfig" || return 1
+	(cd "$WORK/clone" && documented "make dist") && sleep 1 &&
+		(umask 077 && HOME=$WORK/home "$WORK/second/scripts/release/dist.sh" "$WORK/again") &&
 		cmp "$WORK"/clone/dist/*.tar.gz "$WORK"/again/*.tar.gz &&
 		(cd "$WORK/clone/dist" && sha256sum -c SHA256SUMS)
 }

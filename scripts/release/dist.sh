@@ -18,9 +18,13 @@ version=$(git show HEAD:VERSION)
 name=kiwarp-$version
 [ -z "$(git status --porcelain)" ] || echo "dist.sh: what is not committed is left out" >&2
 mkdir -p "$DIR"
-# These, in the user's own configuration, would change the bytes.
-git -c tar.umask=0022 -c core.autocrlf=false -c core.eol=lf -c core.attributesFile=/dev/null \
-	archive --format=tar --prefix="$name/" HEAD | gzip -9n >"$DIR/$name.tar.gz.new"
+# The user's configuration and .git/info/attributes would change the bytes.
+bare=$(mktemp -d)
+trap 'rm -rf "$bare"' EXIT
+git clone -q --bare --shared --template= . "$bare"
+git --git-dir="$bare" -c tar.umask=0022 -c core.autocrlf=false -c core.eol=lf \
+	-c core.attributesFile=/dev/null archive --format=tar --prefix="$name/" HEAD |
+	gzip -9n >"$DIR/$name.tar.gz.new"
 mv "$DIR/$name.tar.gz.new" "$DIR/$name.tar.gz"
 (cd "$DIR" && sha256sum "$name.tar.gz" >SHA256SUMS)
 echo "$DIR/$name.tar.gz"
