@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Cases: races inside the driver. To make two things happen at the same time, these cases hold
- * locks or disable tasklets of kiwarp until every participant waits for them. They therefore
- * depend on kiwarp's structures, and do nothing on another driver.
+ * Cases: races and limits inside the driver. To make two things happen at the same time, these
+ * cases hold locks or disable tasklets of kiwarp until every participant waits for them. They
+ * therefore depend on kiwarp's structures, and do nothing on another driver. cases_smp.c has those
+ * that need two CPUs.
  *
  * Contexts: process; additional threads. Locks: kiw_qp.mutex and the socket lock of a stream,
  * in that order.
  */
-#include <linux/delay.h>
-#include <linux/jiffies.h>
-#include <linux/kthread.h>
 #include <linux/mm.h>
-#include <linux/module.h>
 #include <linux/scatterlist.h>
 #include <linux/string.h>
 #include <net/sock.h>
@@ -20,77 +17,8 @@
 #include "cm/cm_ep.h"
 #include "queue/cq.h"
 #include "device.h"
-#include "ktest.h"
+#include "inside.h"
 #include "qp/qp.h"
-
-/**
- * struct inside_thread - a thread that runs one function concurrently
- * @run: the function
- * @arg: its argument
- * @ret: its return value, valid when @done is completed
- * @done: completed when @run has returned
- * @task: the thread
- */
-struct inside_thread {
-	int (*run)(void *arg);
-	void *arg;
-	int ret;
-	struct completion done;
-	struct task_struct *task;
-};
-
-static bool inside_is_kiwarp(const struct ib_device *ibdev)
-{
-	return !strcmp(module_name(ibdev->ops.owner), "kiwarp");
-}
-
-static int inside_main(void *arg)
-{
-	struct inside_thread *t = arg;
-
-	t->ret = t->run(t->arg);
-	complete(&t->done);
-	return 0;
-}
-
-static void inside_start(struct ktest_pair *p, struct inside_thread *t, int (*run)(void *arg),
-			 void *arg)
-{
-	t->run = run;
-	t->arg = arg;
-	init_completion(&t->done);
-	t->task = kthread_create(inside_main, t, "kiwarp_ktest");
-	if (IS_ERR(t->task)) {
-		ktest_fail(p, __func__, __LINE__, "kthread_create", PTR_ERR(t->task));
-		t->ret = PTR_ERR(t->task);
-		complete(&t->done);
-		return;
-	}
-	get_task_struct(t->task);
-	wake_up_process(t->task);
-}
-
-static int inside_join(struct inside_thread *t)
-{
-	wait_for_completion(&t->done);
-	if (!IS_ERR(t->task))
-		put_task_struct(t->task);
-	return t->ret;
-}
-
-static bool inside_wait(struct ktest_pair *p, bool (*is_so)(void *arg), void *arg)
-{
-	unsigned long end = jiffies + KTEST_PATIENCE * HZ;
-	bool so = is_so(arg);
-
-	/* Checked once per round: a thread that sleeps may be woken for a moment at any time. */
-	while (!so && time_before(jiffies, end)) {
-		usleep_range(50, 200);
-		so = is_so(arg);
-	}
-	ktest_expect(p, so);
-	return so;
-}
 
 /* A CQ is freed while its tasklet is scheduled */
 
@@ -178,7 +106,7 @@ static void cq_free_late(struct ktest_pair *p)
 	tasklet_disable(notify);
 	ktest_expect_eq(p, inside_flush_one(end, cq), 0);
 	ktest_expect(p, test_bit(TASKLET_STATE_SCHED, &notify->state));
-	inside_start(p, &freeing, inside_free_cq, cq);
+	inside_start(p, &freeing, INSIDE_ANY_CPU, inside_free_cq, cq);
 	inside_wait(p, inside_sleeps, &freeing);
 	tasklet_enable(notify);
 	/*
@@ -216,41 +144,6 @@ static void fast_offset(struct ktest_pair *p)
 }
 
 /* A QP is reset while a connection is established and ends */
-
-/**
- * struct inside_accept - a connection that is about to be accepted
- * @pair: the pair, which is being opened
- * @is_ready: completed when the QP exists
- * @go: completed to let the accept continue
- * @qp: the QP of the accepting end
- * @sk: socket of the stream
- * @waiters: number of threads to wait for at the QP's mutex
- * @params: original connection parameters of the QP
- * @is_closed: the QP has closed the connection that replaced the original one
- */
-struct inside_accept {
-	struct ktest_pair *pair;
-	struct completion is_ready;
-	struct completion go;
-	struct kiw_qp *qp;
-	struct sock *sk;
-	unsigned int waiters;
-	struct kiw_conn_params params;
-	bool is_closed;
-};
-
-static struct inside_accept inside_accept;
-
-static void inside_hold_accept(struct ktest_end *end)
-{
-	complete(&inside_accept.is_ready);
-	wait_for_completion(&inside_accept.go);
-}
-
-static int inside_open(void *arg)
-{
-	return ktest_pair_open(arg);
-}
 
 static int inside_modify(struct kiw_qp *qp, enum ib_qp_state state)
 {
@@ -320,22 +213,6 @@ static bool inside_is_aborted(void *arg)
 	return kiw_qp_state(a->qp) == KIW_QPS_ERROR;
 }
 
-/* Returns the socket of the most recent stream, with a reference, or NULL */
-static struct sock *inside_last_sock(struct kiw_device *dev)
-{
-	struct kiw_sock *ks;
-	struct sock *sk = NULL;
-
-	spin_lock_bh(&dev->socks.lock);
-	list_for_each_entry(ks, &dev->socks.socks, link)
-		if (!ks->is_listener)
-			sk = ks->sk;
-	if (sk)
-		sock_hold(sk);
-	spin_unlock_bh(&dev->socks.lock);
-	return sk;
-}
-
 /*
  * Two threads wait for the QP's mutex: first the accept, then a reset that has found the QP
  * idle. The accept connects the QP and is stopped there by the socket lock while a third thread
@@ -349,59 +226,17 @@ static void inside_race(struct ktest_pair *p, struct inside_accept *a)
 	complete(&a->go);
 	a->waiters = 1;
 	inside_wait(p, inside_all_wait, a);
-	inside_start(p, &resetting, inside_reset, a->qp);
+	inside_start(p, &resetting, INSIDE_ANY_CPU, inside_reset, a->qp);
 	a->waiters = 2;
 	inside_wait(p, inside_all_wait, a);
 	lock_sock(a->sk);
 	mutex_unlock(&a->qp->mutex);
 	inside_wait(p, inside_is_connected, a);
-	inside_start(p, &aborting, inside_abort, a->qp);
+	inside_start(p, &aborting, INSIDE_ANY_CPU, inside_abort, a->qp);
 	inside_wait(p, inside_is_aborted, a);
 	release_sock(a->sk);
 	ktest_expect_eq(p, inside_join(&resetting), 0);
 	ktest_expect_eq(p, inside_join(&aborting), 0);
-}
-
-static const struct ktest_opts inside_opts = {
-	.poll = IB_POLL_SOFTIRQ,
-	.before_accept = inside_hold_accept,
-};
-
-/* Opens a second pair, and calls @race when only its accept is left to be done. */
-static void inside_accepting(struct ktest_pair *p,
-			     void (*race)(struct ktest_pair *p, struct inside_accept *a,
-					  struct inside_thread *opening))
-{
-	struct inside_accept *a = &inside_accept;
-	struct inside_thread opening;
-
-	if (!inside_is_kiwarp(p->end[1].id->device))
-		return;
-	memset(a, 0, sizeof(*a));
-	init_completion(&a->is_ready);
-	init_completion(&a->go);
-	a->pair = kvzalloc(sizeof(*a->pair), GFP_KERNEL);
-	if (!a->pair) {
-		ktest_fail(p, __func__, __LINE__, "kvzalloc", -ENOMEM);
-		return;
-	}
-	memcpy(a->pair->net, p->net, sizeof(p->net));
-	a->pair->opts = &inside_opts;
-	inside_start(p, &opening, inside_open, a->pair);
-	ktest_expect(p, wait_for_completion_timeout(&a->is_ready, KTEST_PATIENCE * HZ));
-	a->sk = p->has_failed ? NULL : inside_last_sock(to_kiw_device(p->end[1].id->device));
-	if (a->sk) {
-		a->qp = to_kiw_qp(a->pair->end[1].qp);
-		race(p, a, &opening);
-		sock_put(a->sk);
-	} else {
-		ktest_fail(p, __func__, __LINE__, "a stream", 0);
-		complete(&a->go);
-		inside_join(&opening);
-	}
-	/* This does not return if the connection was not told of its end. */
-	ktest_pair_close(a->pair);
-	kvfree(a->pair);
 }
 
 static void inside_reset_report(struct ktest_pair *p, struct inside_accept *a,
@@ -418,7 +253,7 @@ static void inside_reset_report(struct ktest_pair *p, struct inside_accept *a,
 
 static void reset_report(struct ktest_pair *p)
 {
-	inside_accepting(p, inside_reset_report);
+	inside_accepting(p, INSIDE_ANY_CPU, inside_reset_report);
 }
 
 /* An accept fails late, when its QP already has the next connection */
@@ -479,7 +314,7 @@ static void inside_late_abort(struct ktest_pair *p, struct inside_accept *a,
 
 static void late_abort(struct ktest_pair *p)
 {
-	inside_accepting(p, inside_late_abort);
+	inside_accepting(p, INSIDE_ANY_CPU, inside_late_abort);
 }
 
 /* The tasklet of a QP runs late */
@@ -593,6 +428,145 @@ static void reject_accepted(struct ktest_pair *p)
 	}
 }
 
+/* A device has as many objects as it can have */
+
+/**
+ * struct inside_kind - a kind of objects whose number is limited
+ * @name: for the log
+ * @count: offset of their number in &struct kiw_device
+ * @limit: the most of them
+ * @make: makes one. Return: the object or ERR_PTR()
+ * @unmake: undoes it
+ */
+struct inside_kind {
+	const char *name;
+	size_t count;
+	int limit;
+	void *(*make)(struct ktest_end *end);
+	void (*unmake)(void *object);
+};
+
+static void *many_make_qp(struct ktest_end *end)
+{
+	struct ib_qp_init_attr attr = {
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_recv_sge = 1 },
+		.qp_type = IB_QPT_RC,
+		.send_cq = end->cq,
+		.recv_cq = end->cq,
+	};
+
+	return ib_create_qp(end->pd, &attr);
+}
+
+static void many_unmake_qp(void *qp)
+{
+	ib_destroy_qp(qp);
+}
+
+static void *many_make_cq(struct ktest_end *end)
+{
+	return ib_alloc_cq(end->id->device, NULL, 4, 0, IB_POLL_DIRECT);
+}
+
+static void many_unmake_cq(void *cq)
+{
+	ib_free_cq(cq);
+}
+
+static void *many_make_srq(struct ktest_end *end)
+{
+	struct ib_srq_init_attr attr = {
+		.attr = { .max_wr = 1, .max_sge = 1 },
+		.srq_type = IB_SRQT_BASIC,
+	};
+
+	return ib_create_srq(end->pd, &attr);
+}
+
+static void many_unmake_srq(void *srq)
+{
+	ib_destroy_srq(srq);
+}
+
+static void *many_make_mr(struct ktest_end *end)
+{
+	return ib_alloc_mr(end->pd, IB_MR_TYPE_MEM_REG, 1);
+}
+
+static void many_unmake_mr(void *mr)
+{
+	ib_dereg_mr(mr);
+}
+
+#define INSIDE_KIND(kind, most) \
+	{ #kind, offsetof(struct kiw_device, num_##kind), most, many_make_##kind, \
+	  many_unmake_##kind }
+
+static const struct inside_kind inside_kinds[] = {
+	INSIDE_KIND(qp, KIW_MAX_QP),
+	INSIDE_KIND(cq, KIW_MAX_CQ),
+	INSIDE_KIND(srq, KIW_MAX_SRQ),
+	INSIDE_KIND(mr, KIW_MAX_MR),
+};
+
+/* Makes an object, expects @want, and that there are @num of its kind now. Return: it, or NULL */
+static void *many_make(struct ktest_pair *p, const struct inside_kind *kind, atomic_t *count,
+		       int want, int num)
+{
+	void *object = kind->make(&p->end[0]);
+	int ret = PTR_ERR_OR_ZERO(object);
+
+	if (ret != want)
+		ktest_fail(p, kind->name, __LINE__, "result of making one", ret);
+	if (atomic_read(count) != num)
+		ktest_fail(p, kind->name, __LINE__, "their number", atomic_read(count));
+	return ret ? NULL : object;
+}
+
+static void many_unmake(struct ktest_pair *p, const struct inside_kind *kind, atomic_t *count,
+			void *object, int num)
+{
+	if (object)
+		kind->unmake(object);
+	if (atomic_read(count) != num)
+		ktest_fail(p, kind->name, __LINE__, "their number without it", atomic_read(count));
+}
+
+/*
+ * The device pretends to have all but one of the objects that it can have. So there is room for one
+ * more, and for another one only after the first was destroyed.
+ */
+static void many_of(struct ktest_pair *p, const struct inside_kind *kind)
+{
+	void *dev = to_kiw_device(p->end[0].id->device);
+	atomic_t *count = dev + kind->count;
+	int before = atomic_read(count);
+	int pretended = kind->limit - 1 - before;
+	void *last, *more;
+
+	atomic_add(pretended, count);
+	last = many_make(p, kind, count, 0, kind->limit);
+	more = many_make(p, kind, count, -ENOMEM, kind->limit);
+	if (more)
+		kind->unmake(more);
+	many_unmake(p, kind, count, last, kind->limit - 1);
+	last = many_make(p, kind, count, 0, kind->limit);
+	many_unmake(p, kind, count, last, kind->limit - 1);
+	atomic_sub(pretended, count);
+	last = many_make(p, kind, count, 0, before + 1);
+	many_unmake(p, kind, count, last, before);
+}
+
+static void too_many(struct ktest_pair *p)
+{
+	int i;
+
+	if (!inside_is_kiwarp(p->end[0].id->device))
+		return;
+	for (i = 0; i < ARRAY_SIZE(inside_kinds); i++)
+		many_of(p, &inside_kinds[i]);
+}
+
 const struct ktest_case ktest_cases_inside[] = {
 	{ "cq-free-late", cq_free_late, { .poll = IB_POLL_WORKQUEUE } },
 	{ "fast-offset", fast_offset, { .poll = IB_POLL_SOFTIRQ } },
@@ -601,6 +575,7 @@ const struct ktest_case ktest_cases_inside[] = {
 	{ "late-abort", late_abort, { .poll = IB_POLL_SOFTIRQ } },
 	{ "connect-destroyed", connect_destroyed, { .poll = IB_POLL_SOFTIRQ } },
 	{ "reject-accepted", reject_accepted, { .poll = IB_POLL_SOFTIRQ } },
+	{ "too-many", too_many, { .poll = IB_POLL_SOFTIRQ } },
 	{}
 };
 

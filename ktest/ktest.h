@@ -151,6 +151,7 @@ extern const struct ktest_case ktest_cases_lost[];
 extern const struct ktest_case ktest_cases_more[];
 extern const struct ktest_case ktest_cases_nomem[];
 extern const struct ktest_case ktest_cases_policy[];
+extern const struct ktest_case ktest_cases_smp[];
 
 /* Duration in seconds of cases that can run for any time; 0: the default duration */
 extern unsigned int ktest_soak;

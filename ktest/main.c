@@ -26,6 +26,7 @@ static const struct ktest_case *const tables[] = {
 	ktest_cases_mem, ktest_cases_race, ktest_cases_rights,
 	/* Not listed in "cases": see ktest.h */
 	ktest_cases_lost, ktest_cases_more, ktest_cases_nomem, ktest_cases_policy,
+	ktest_cases_smp,
 };
 
 unsigned int ktest_soak;
@@ -152,7 +153,7 @@ static int cases_show(struct seq_file *seq, void *unused)
 	const struct ktest_case *c;
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(tables) - 4; i++)
+	for (i = 0; i < ARRAY_SIZE(tables) - 5; i++)
 		for (c = tables[i]; c->name; c++)
 			seq_printf(seq, "%s\n", c->name);
 	return 0;

@@ -97,6 +97,20 @@ not_lent() {
 	[ "$(lent_bytes)" = "$before" ] || { echo "pages were lent"; return 1; }
 }
 
+# two_cpus NAME: a case in which one CPU waits for another
+two_cpus() {
+	[ "$(nproc)" -gt 1 ] || { skip_this "one CPU"; return; }
+	run "$1"
+}
+
+# in_segments NAME: such a case, while no FPDU is larger than a TCP segment
+in_segments() {
+	local status
+	set_policy fpdu segment && two_cpus "$1"
+	status=$?
+	set_policy fpdu auto && return "$status"
+}
+
 qp_is_up() { rdma resource show qp link "$(dev_of "$1")/1" | grep -q 'state RTS'; }
 
 # removal a|b: the device is deleted while a connection has traffic, and added again.
@@ -137,6 +151,10 @@ t_run "pages of many SGEs are lent" lent many-sges
 t_run "pages of other memory are not" not_lent other-sources
 t_run "without RFC 7306" without ext-off a b
 t_run "a peer without RFC 7306" without ext-unknown b
+t_run "memory in use is invalidated" two_cpus inv-used
+t_run "the peer invalidates memory in use" two_cpus inv-used-peer
+t_run "memory is invalidated in the middle of a Write" in_segments inv-mid-run
+t_run "a QP ends while it is connected" two_cpus accept-ended
 for host in a b; do
 	t_run "$(dev_of $host) is removed" removal $host
 done
