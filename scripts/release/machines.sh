@@ -12,7 +12,7 @@ set -u
 # shellcheck source=scripts/vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 
-KERNELS=(6.1 6.12 7.2 7.3 6.1-arm64 6.12-arm64 7.3-arm64 6.1-s390x 6.12-s390x)
+KERNELS=(6.1 6.12 7.2 7.3 6.1-arm64 6.12-arm64 7.3-arm64 6.1-s390x 6.12-s390x 7.3-s390x)
 # The link, rping, verbs, connections, the wire peer, a kernel consumer, NFS
 TESTS=(010 100 120 130 200 300 310)
 WORK=

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shellcheck shell=bash
 #
-# Packages and compilers of Debian's releases, for all machines. A release has its own compilers, in a
+# Packages, compilers and emulators of Debian's releases. A release has its own compilers, in a
 # directory of the cache; packages are unpacked into the cache. Nothing is installed on this machine.
 # Source after lib.sh.
 
@@ -112,6 +112,7 @@ headers() {
 	local package=linux-headers-$1 conf host common tools
 	conf=$(apt_of "$3" "$2")
 	host=$(apt_of "$3" amd64)
+	fresh_lists "$host" || return 1
 	common=$(depends "$conf" "$package" 'linux-headers-.*')
 	tools=$(depends "$conf" "$package" 'linux-kbuild-.*')
 	[ -n "$common" ] && [ -n "$tools" ] || return 1
@@ -139,6 +140,22 @@ make_tools() {
 
 tools() {
 	cached compilers "$(content_key "$1" "$(declare -f make_tools)")" make_tools "$1"
+}
+
+# make_emulator DIR DEBIAN PACKAGE
+make_emulator() {
+	local dir=$1 url
+	url=$(archive "$2")
+	mkdir -p "$dir/tree"
+	run_logged "$dir/log" as_root debootstrap --variant=minbase --components=main "--include=$3" \
+		"$2" "$dir/tree" "$url" || return 1
+	as_root rm -rf "$dir"/tree/var/{cache,lib}/apt "$dir"/tree/usr/share/{doc,locale,man}
+}
+
+# emulator_of DEBIAN PACKAGE: prints the directory that has a QEMU and its libraries
+emulator_of() {
+	need_packages debootstrap debian-archive-keyring || return 1
+	cached emulator "$(content_key "$@" "$(declare -f make_emulator)")" make_emulator "$@"
 }
 
 # in_tools TREE HEADERS MODULE CMD...: CMD with the compilers of TREE, and two directories below /mnt
