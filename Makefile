@@ -163,7 +163,7 @@ fuzz-guided:
 	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) scripts/fuzz/guided.sh $(FUZZ)
 
 # What races, with two CPUs: under KASAN and lockdep, and under KCSAN
-RACE_TESTS = 035 036 123 127 128 129 245 300
+RACE_TESTS = 030 035 036 123 127 128 129 133 245 300
 
 check-races:
 	scripts/selftests/check --kernel uml-smp:2 --kernel smp-debug:2 --kernel smp-kcsan:2 \

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: queue pairs are reset and aborted by threads while they are connected
 # TIMEOUT: 60
-# KERNELS: uml uml-debug
+# KERNELS: uml uml-debug smp-kcsan
 # CHECK-KERNELS: uml-debug
-# SOAK-KERNELS: 6.12
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 
