@@ -70,7 +70,8 @@ firewall() {
 	if on_b timeout 30 rping -c -a "$A4" -C 1; then echo "the rule is ignored"; bad=1; fi
 	on_a nft list table inet kiw | grep -q 'packets [1-9]' || { echo "no packet met it"; bad=1; }
 	rping_to b "$B4" -C 1 || { echo "the rule is for b, too"; bad=1; }
-	on_a nft delete table inet kiw && on_b timeout 30 rping -c -a "$A4" -C 1 || bad=1
+	on_a nft delete table inet kiw &&
+		rping_client on_b timeout 30 rping -c -v -a "$A4" -C 1 || bad=1
 	spawn_wait server 10
 	return "$bad"
 }
@@ -80,8 +81,8 @@ firewall() {
 two_ports() {
 	spawn server a rping -s -a "$A4" -p 7001 && spawn other b rping -s -a "$B4" -p 7001 &&
 		wait_listen a 7001 && wait_listen b 7001 || return 1
-	on_b timeout 30 rping -c -a "$A4" -p 7001 -C 2 &&
-		on_a timeout 30 rping -c -a "$B4" -p 7001 -C 2
+	rping_client on_b timeout 30 rping -c -v -a "$A4" -p 7001 -C 2 &&
+		rping_client on_a timeout 30 rping -c -v -a "$B4" -p 7001 -C 2
 	local status=$?
 	spawn_wait server 10
 	spawn_wait other 10

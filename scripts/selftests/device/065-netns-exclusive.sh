@@ -56,11 +56,8 @@ serves() {
 
 # pings SERVER_NS CLIENT_NS ADDRESS
 pings() {
-	local status=0
 	serves "$1" 7174 rping -s -a "$3" -C 3 || return 1
-	within "$2" timeout 50 rping -c -a "$3" -C 3 -v -V >"$T_DIR/rping-c.log" 2>&1 || status=$?
-	cat "$T_DIR/rping-c.log"
-	{ rping_ended "$status" "$T_DIR/rping-c.log" && rping_counted "$T_DIR/rping-c.log" -C 3; } ||
+	rping_client within "$2" timeout 50 rping -c -a "$3" -C 3 -v -V ||
 		{ spawn_stop server; return 1; }
 	spawn_wait server 10
 	[ $? != 124 ]
@@ -126,7 +123,7 @@ renamed_in_use() {
 	local status
 	serves a 7174 rping -s -a "$A4" -C 2 && within a rdma dev set "$DEV_A" name other &&
 		is_only_in a other && ! sees a "$DEV_A" &&
-		within b timeout 30 rping -c -a "$A4" -C 2
+		rping_client within b timeout 30 rping -c -v -a "$A4" -C 2
 	status=$?
 	spawn_wait server 10
 	within a rdma dev set other name "$DEV_A" && return "$status"

@@ -28,10 +28,7 @@ more_listeners() { [ "$(listeners)" -gt "$1" ]; }
 
 # calls a|b ADDRESS [PORT]: a client on that host connects and is served.
 calls() {
-	local status=0
-	on "$1" timeout 30 rping -c -a "$2" -p "${3:-7174}" -v -C 2 >"$T_DIR/calls.log" 2>&1 || status=$?
-	cat "$T_DIR/calls.log"
-	rping_ended "$status" "$T_DIR/calls.log" && rping_counted "$T_DIR/calls.log" -C 2
+	rping_client on "$1" timeout 30 rping -c -a "$2" -p "${3:-7174}" -v -C 2
 }
 
 # --- wildcards ------------------------------------------------------------------

@@ -25,12 +25,7 @@ spawn_grouped() {
 }
 
 # calls [OPTIONS...]: a client on host b connects and is served.
-calls() {
-	local status=0
-	on_b timeout 30 rping -c -a "$A4" -v -C 2 "$@" >"$T_DIR/calls.log" 2>&1 || status=$?
-	cat "$T_DIR/calls.log"
-	rping_ended "$status" "$T_DIR/calls.log" && rping_counted "$T_DIR/calls.log" -C 2
-}
+calls() { rping_client on_b timeout 30 rping -c -a "$A4" -v -C 2 "$@"; }
 
 # --- memory ---------------------------------------------------------------------
 

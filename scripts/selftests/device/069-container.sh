@@ -61,8 +61,7 @@ contained() {
 serves() {
 	local status=0
 	spawn_inside server a "$1" && wait_listen a 7174 || status=1
-	on_b timeout 60 rping -c -a "$A4" -C "$2" -V >"$T_DIR/client.log" 2>&1
-	rping_ended $? "$T_DIR/client.log" || { cat "$T_DIR/client.log"; status=1; }
+	rping_client on_b timeout 60 rping -c -v -a "$A4" -C "$2" -V || status=1
 	spawn_wait server 20 || { spawn_log server; status=1; }
 	return $status
 }
@@ -79,8 +78,7 @@ spawn_inside() {
 connects() {
 	local status=0
 	spawn server b timeout 60 rping -s -a "$B4" -C 5 -V && wait_listen b 7174 || return 1
-	inside a "timeout 60 rping -c -a $B4 -C 5 -V" >"$T_DIR/client.log" 2>&1
-	rping_ended $? "$T_DIR/client.log" || { cat "$T_DIR/client.log"; status=1; }
+	rping_client inside a timeout 60 rping -c -v -a "$B4" -C 5 -V || status=1
 	spawn_wait server 20
 	return $status
 }

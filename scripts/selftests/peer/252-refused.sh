@@ -58,7 +58,7 @@ small_buffers() {
 }
 
 # Other clients are served meanwhile.
-serves() { on_b timeout 60 rping -c -a "$A4" -C 2 -V; }
+serves() { rping_client on_b timeout 60 rping -c -v -a "$A4" -C 2 -V; }
 
 all_rejected() {
 	exec {HOLD}>&-

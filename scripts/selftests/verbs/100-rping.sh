@@ -18,9 +18,7 @@ ping_pong() {
 	[ "$bind" = - ] || listen+=(-a "$bind")
 	spawn rping "$server" timeout 50 "${listen[@]}" "$@"
 	if wait_listen "$server" 7174; then
-		on "$client" timeout 80 rping -c -v -V -a "$addr" "$@" \
-			>"$T_DIR/client.log" 2>&1 || status=$?
-		rping_ended "$status" "$T_DIR/client.log" && status=0
+		rping_client on "$client" timeout 80 rping -c -v -V -a "$addr" "$@" || status=1
 		spawn_wait rping 10 || ended=$?
 		rping_ended "$ended" "$T_DIR/rping.log" || { echo "server: $ended"; status=1; }
 	else
@@ -28,9 +26,8 @@ ping_pong() {
 		spawn_stop rping
 		status=1
 	fi
-	tail -n 20 "$T_DIR/client.log"
 	spawn_log rping
-	[ "$status" = 0 ] && rping_counted "$T_DIR/client.log" "$@"
+	return "$status"
 }
 
 both_ways() {
@@ -50,15 +47,12 @@ sizes() {
 # A server that stays, clients one after another. Not at once: rping keeps a new request in
 # one variable until it has been taken up, and a second one that comes meanwhile is lost.
 persistent() {
-	local i status=0 ended=0
+	local i status=0
 	spawn server b timeout 50 rping -s -P -a "$B4" -V -S 18000
 	wait_listen b 7174 || { spawn_stop server; return 1; }
 	for i in 1 2 3 4 5 6; do
-		on_a timeout 60 rping -c -v -V -a "$B4" -C 5 -S $((i * 3000)) \
-			>"$T_DIR/client.log" 2>&1 || ended=$?
-		{ rping_ended "$ended" "$T_DIR/client.log" && rping_counted "$T_DIR/client.log" -C 5; } ||
-			{ echo "client $i: $ended"; cut -c 1-200 "$T_DIR/client.log"; status=1; }
-		ended=0
+		rping_client on_a timeout 60 rping -c -v -V -a "$B4" -C 5 -S $((i * 3000)) ||
+			{ echo "client $i"; status=1; }
 	done
 	spawn_running server || { echo "the server has gone"; spawn_log server; status=1; }
 	spawn_stop server

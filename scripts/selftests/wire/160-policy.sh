@@ -444,7 +444,7 @@ for _ in range(100):
 print("ready", flush=True)
 time.sleep(20)'
 	wait_for 20 grep -q ready "$T_DIR/silent.log" || { spawn_stop server; return 1; }
-	on_b timeout 60 rping -c -a "$A4" -C 2 -V
+	rping_client on_b timeout 60 rping -c -v -a "$A4" -C 2 -V
 	local status=$?
 	spawn_stop silent
 	spawn_stop server
@@ -464,8 +464,8 @@ tcp_queue() {
 	wait_listen a 7174 || return 1
 	before=$(on_a ss -Htln 'sport = :7174' | awk '{ print $3 }')
 	policy "$DEV_A" max_half_open 8
-	on_b timeout 60 rping -c -a "$A4" -C 2 -V && wait_for 5 tcp_keeps $((before - 256 + 8)) ||
-		status=1
+	rping_client on_b timeout 60 rping -c -v -a "$A4" -C 2 -V &&
+		wait_for 5 tcp_keeps $((before - 256 + 8)) || status=1
 	policy "$DEV_A" max_half_open 256
 	spawn_stop server
 	echo "$before before"
@@ -504,9 +504,9 @@ both_families() {
 	on_a sysctl -q net.ipv6.bindv6only="$only" || return 1
 	spawn server a timeout 60 rping -s -a :: -P -V
 	wait_listen a 7174 || return 1
-	on_b timeout 30 rping -c -a "$A6" -C 3 -V || status=1
+	rping_client on_b timeout 30 rping -c -v -a "$A6" -C 3 -V || status=1
 	if [ "$only" = 0 ]; then
-		on_b timeout 30 rping -c -a "$A4" -C 3 -V || status=1
+		rping_client on_b timeout 30 rping -c -v -a "$A4" -C 3 -V || status=1
 	else
 		on_b timeout 30 rping -c -a "$A4" -C 3 -V && status=1
 	fi

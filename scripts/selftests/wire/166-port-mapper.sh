@@ -42,7 +42,7 @@ false_mapper() {
 	local status=0
 	mappings n n && poser_begins || return 1
 	server -a "$B4" -P && is_real || status=1
-	on_a timeout 20 rping -c -a "$B4" -C 1 -V || status=1
+	rping_client on_a timeout 20 rping -c -v -a "$B4" -C 1 -V || status=1
 	server_ends
 	spawn thief b timeout 30 rping -s -a "$B4" -p $OTHER_PORT -P
 	wait_listen b $OTHER_PORT || status=1
@@ -76,10 +76,7 @@ server_ends() {
 # client ADDRESS: connects and verifies data.
 client() {
 	local status=0
-	on_a timeout 50 rping -c -a "$1" -v -V -C 3 >"$T_DIR/client.log" 2>&1 || status=$?
-	{ rping_ended $status "$T_DIR/client.log" && rping_counted "$T_DIR/client.log" -C 3; } ||
-		{ cat "$T_DIR/client.log"; return 1; }
-	status=0
+	rping_client on_a timeout 50 rping -c -a "$1" -v -V -C 3 || return 1
 	spawn_wait rping 10 || status=$?
 	rping_ended $status "$T_DIR/rping.log" || { spawn_log rping; return 1; }
 	wait_gone 10 listens
@@ -159,7 +156,7 @@ by_one() {
 	mappings y n && server -a "$B4" && is_real && client "$B4" || return 1
 	mappings n y && server -a "$B4" -P && is_mapped || return 1
 	! on_a timeout 20 rping -c -a "$B4" -C 1 && mapping a y &&
-		on_a timeout 20 rping -c -a "$B4" -C 1 -V && server_ends
+		rping_client on_a timeout 20 rping -c -v -a "$B4" -C 1 -V && server_ends
 }
 
 any_address() { hold && mappings y y && server && is_mapped && client "$B4" && let_go; }
@@ -177,7 +174,7 @@ changes() {
 	for ((n = 0; n < 5; n++)); do
 		mappings n n && mappings y y || status=1
 	done
-	on_a timeout 20 rping -c -a "$B4" -C 1 -V || status=1
+	rping_client on_a timeout 20 rping -c -v -a "$B4" -C 1 -V || status=1
 	spawn_running client && is_mapped || status=1
 	spawn_stop client
 	server_ends
