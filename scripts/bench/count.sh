@@ -120,8 +120,8 @@ main() {
 	with=${RECORD:-$(baseline)} || die "the commit of the baseline cannot be counted"
 	trap guest_cleanup EXIT
 	trap 'exit 130' INT TERM
-	# Many times what it takes: a busy machine is no reason to end it
-	G_KERNEL=6.12 G_TIMEOUT=1800
+	# Many times what it takes, even on a busy machine
+	G_KERNEL=6.12 G_TIMEOUT=1200
 	[ -z "$EXT" ] || G_ENV+=(KIW_LINK_TYPE=kiwarp-ext)
 	guest_prepare
 	boot || exit 1
