@@ -73,6 +73,16 @@ same_twice() {
 		(cd "$WORK/clone/dist" && sha256sum -c SHA256SUMS)
 }
 
+# Nothing that looks like a tarball is left when git fails.
+git_fails() {
+	mkdir -p "$WORK/bin" || return 1
+	printf '#!/bin/sh\ncase "$*" in *" archive "*) exit 3 ;; esac\nexec %s "$@"\n' \
+		"$(command -v git)" >"$WORK/bin/git"
+	chmod 755 "$WORK/bin/git"
+	! PATH=$WORK/bin:$PATH "$WORK/second/scripts/release/dist.sh" "$WORK/none" &&
+		[ ! -e "$WORK/none/SHA256SUMS" ] && ! ls "$WORK"/none/*.tar.gz
+}
+
 rpms() {
 	local DOCUMENTED_SHELL="rpmbuild() { command rpmbuild --nodeps --define '_topdir $WORK/rpm' \"\$@\"; }"
 	rpmspec -P "$KIW_TOP/packaging/rpm/kiwarp.spec" >"$WORK/spec" &&
@@ -159,6 +169,7 @@ kubernetes() {
 sources() {
 	need_packages git rpm makepkg libarchive-tools fakeroot openssl || die "packages missing"
 	step_of "a tarball is the same twice" same_twice
+	case_of "git fails in make dist" git_fails
 	case_of "RPM packages of the tarball" rpms
 	case_of "Arch package of the tarball" arch_package
 	case_of "make sign" signed

@@ -5,7 +5,7 @@
 # The same commit gives the same bytes with the same git and gzip, no matter who runs it and when:
 # git archive gives all files the commit's time, and gzip -n writes none.
 
-set -eu
+set -eu -o pipefail
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 DIR=${1:-$TOP/dist}
 
