@@ -270,15 +270,11 @@ static void add_from_both(struct ktest_pair *p, struct ktest_pair *second)
 /* Two streams add to one word at the same time: RFC 7306 5.3. */
 static void atomics_two_streams(struct ktest_pair *p)
 {
-	struct ktest_pair *second = kvzalloc(sizeof(*second), GFP_KERNEL);
+	struct ktest_pair *second = ktest_pair_another(p);
 
-	ktest_expect(p, second);
 	if (!second)
 		return;
 	expose_both(p, ALL_RIGHTS);
-	second->net[0] = p->net[0];
-	second->net[1] = p->net[1];
-	second->opts = p->opts;
 	second->with = p;
 	ktest_expect_eq(p, ktest_pair_open(second), 0);
 	if (!READ_ONCE(p->has_failed))

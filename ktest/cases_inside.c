@@ -377,12 +377,9 @@ static void connect_destroyed(struct ktest_pair *p)
 
 	if (!inside_is_kiwarp(p->end[0].id->device))
 		return;
-	late = kvzalloc(sizeof(*late), GFP_KERNEL);
-	if (!late) {
-		ktest_fail(p, __func__, __LINE__, "kvzalloc", -ENOMEM);
+	late = ktest_pair_another(p);
+	if (!late)
 		return;
-	}
-	memcpy(late->net, p->net, sizeof(p->net));
 	late->opts = &inside_hide_opts;
 	end = &late->end[0];
 	ktest_expect_eq(p, ktest_pair_open(late), -ETIMEDOUT);

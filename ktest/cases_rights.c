@@ -72,12 +72,9 @@ static int open_second(struct ktest_pair *p)
 {
 	int ret;
 
-	second = kvzalloc(sizeof(*second), GFP_KERNEL);
+	second = ktest_pair_another(p);
 	if (!second)
 		return -ENOMEM;
-	second->net[0] = p->net[0];
-	second->net[1] = p->net[1];
-	second->opts = p->opts;
 	second->pd_flags = IB_PD_UNSAFE_GLOBAL_RKEY;
 	ret = ktest_pair_open(second);
 	ktest_expect_eq(p, ret, 0);

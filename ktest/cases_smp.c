@@ -426,13 +426,9 @@ static void inv_mid_run(struct ktest_pair *p)
 
 	if (!smp_is_possible(p))
 		return;
-	other = kvzalloc(sizeof(*other), GFP_KERNEL);
-	if (!other) {
-		ktest_fail(p, __func__, __LINE__, "kvzalloc", -ENOMEM);
+	other = ktest_pair_another(p);
+	if (!other)
 		return;
-	}
-	memcpy(other->net, p->net, sizeof(p->net));
-	other->opts = p->opts;
 	other->with = p;
 	ktest_expect_eq(p, ktest_pair_open(other), 0);
 	ktest_expose(&p->end[1], SMP_RIGHTS);

@@ -161,12 +161,9 @@ void inside_accepting(struct ktest_pair *p, int cpu,
 	memset(a, 0, sizeof(*a));
 	init_completion(&a->is_ready);
 	init_completion(&a->go);
-	a->pair = kvzalloc(sizeof(*a->pair), GFP_KERNEL);
-	if (!a->pair) {
-		ktest_fail(p, __func__, __LINE__, "kvzalloc", -ENOMEM);
+	a->pair = ktest_pair_another(p);
+	if (!a->pair)
 		return;
-	}
-	memcpy(a->pair->net, p->net, sizeof(p->net));
 	a->pair->opts = &inside_opts;
 	inside_start(p, &opening, cpu, inside_open, a->pair);
 	ktest_expect(p, wait_for_completion_timeout(&a->is_ready, KTEST_PATIENCE * HZ));

@@ -175,6 +175,7 @@ void ktest_fail(struct ktest_pair *p, const char *func, int line, const char *wh
 /* pair.c */
 int ktest_end_make(struct ktest_end *end);
 void ktest_end_free(struct ktest_end *end);
+struct ktest_pair *ktest_pair_another(struct ktest_pair *p);
 int ktest_pair_open(struct ktest_pair *p);
 void ktest_pair_close(struct ktest_pair *p);
 int ktest_pair_reopen(struct ktest_pair *p);

@@ -279,6 +279,25 @@ static int connect(struct ktest_pair *p)
 }
 
 /**
+ * ktest_pair_another() - make another pair on the hosts of a pair
+ * @p: the pair of a case; fails if there is no memory
+ *
+ * Context: process, may sleep.
+ * Return: a pair with @p's options that is not open yet, to be freed with kvfree(); or NULL.
+ */
+struct ktest_pair *ktest_pair_another(struct ktest_pair *p)
+{
+	struct ktest_pair *another = kvzalloc(sizeof(*another), GFP_KERNEL);
+
+	ktest_expect(p, another);
+	if (!another)
+		return NULL;
+	memcpy(another->net, p->net, sizeof(p->net));
+	another->opts = p->opts;
+	return another;
+}
+
+/**
  * ktest_pair_open() - create two ends and connect them
  * @p: zeroed, except for @p->net, @p->opts, @p->with and @p->pd_flags
  *
