@@ -79,7 +79,7 @@ at_last() {
 failures() {
 	grep -a '^guest: ' "$TMP/log" | grep -a -v -E ' (\?|R[0-9A-DSF][0-9XIPL]*:|FS:|CR2:|Code:) ' |
 		cut -c 1-160 | head -n 40
-	awk '/ FAIL / { on = 1; n = 0; print substr($0, 1, 160); next }
+	awk '/(^| )FAIL / { on = 1; n = 0; print substr($0, 1, 160); next }
 	     /^ *(failed|again): / { print substr($0, 1, 200); next }
 	     on && /^ *\| .*(not ok|# |WARNING|BUG|rror)/ && n++ < 12 { print substr($0, 1, 200); next }
 	     !/^ *\| / { on = 0 }' "$TMP/log" | head -n 60
