@@ -123,39 +123,30 @@ headers() {
 
 # --- compilers ------------------------------------------------------------------------
 
-# make_tools DIR DEBIAN
-make_tools() {
-	local dir=$1 url elf=libelf1t64
-	[ "$2" != bookworm ] || elf=libelf1
+# make_debian DIR DEBIAN PACKAGES: a tree with these packages, in which no service is started
+make_debian() {
+	local dir=$1 url
 	url=$(archive "$2")
 	mkdir -p "$dir/tree/usr/sbin"
 	printf '#!/bin/sh\nexit 101\n' >"$dir/tree/usr/sbin/policy-rc.d"
 	chmod 755 "$dir/tree/usr/sbin/policy-rc.d"
-	run_logged "$dir/log" as_root debootstrap --variant=minbase --components=main \
-		--include="gcc,gcc-aarch64-linux-gnu,gcc-s390x-linux-gnu,libc6-dev,make,sparse,$elf" \
+	run_logged "$dir/log" as_root debootstrap --variant=minbase --components=main "--include=$3" \
 		"$2" "$dir/tree" "$url" || return 1
 	as_root rm -rf "$dir"/tree/var/{cache,lib}/apt "$dir"/tree/usr/share/{doc,locale,man}
 	mkdir -p "$dir"/tree/mnt/{headers,module}
 }
 
 tools() {
-	cached compilers "$(content_key "$1" "$(declare -f make_tools)")" make_tools "$1"
-}
-
-# make_emulator DIR DEBIAN PACKAGE
-make_emulator() {
-	local dir=$1 url
-	url=$(archive "$2")
-	mkdir -p "$dir/tree"
-	run_logged "$dir/log" as_root debootstrap --variant=minbase --components=main "--include=$3" \
-		"$2" "$dir/tree" "$url" || return 1
-	as_root rm -rf "$dir"/tree/var/{cache,lib}/apt "$dir"/tree/usr/share/{doc,locale,man}
+	local elf=libelf1t64
+	[ "$1" != bookworm ] || elf=libelf1
+	set -- "$1" "gcc,gcc-aarch64-linux-gnu,gcc-s390x-linux-gnu,libc6-dev,make,sparse,$elf"
+	cached compilers "$(content_key "$@" "$(declare -f make_debian)")" make_debian "$@"
 }
 
 # emulator_of DEBIAN PACKAGE: prints the directory that has a QEMU and its libraries
 emulator_of() {
 	need_packages debootstrap debian-archive-keyring || return 1
-	cached emulator "$(content_key "$@" "$(declare -f make_emulator)")" make_emulator "$@"
+	cached emulator "$(content_key "$@" "$(declare -f make_debian)")" make_debian "$@"
 }
 
 # in_tools TREE HEADERS MODULE CMD...: CMD with the compilers of TREE, and two directories below /mnt

@@ -122,7 +122,7 @@ find_debian() {
 	while read -r debian _; do
 		case $debian in '' | '#'*) continue ;; esac
 		conf=$(apt_of "$debian" "$2")
-		fresh_lists "$conf" || continue
+		fresh_lists "$conf" || { note "no package lists of $debian for $2"; return 1; }
 		release=$(newest_release "$conf" "$1" "$2") || continue
 		echo "$release $debian"
 		return
@@ -139,7 +139,8 @@ newest_line() {
 		while read -r debian _; do
 			case $debian in '' | '#'* | sid) continue ;; esac
 			conf=$(apt_of "$debian" amd64)
-			fresh_lists "$conf" && APT_CONFIG=$conf apt-cache pkgnames linux-headers- |
+			fresh_lists "$conf" || { note "no package lists of $debian"; continue; }
+			APT_CONFIG=$conf apt-cache pkgnames linux-headers- |
 				newest amd64 | sed 's/^linux-headers-\([0-9]*\.[0-9]*\).*/\1/'
 		done <"$KIW_DEBIANS"
 	} | sort -V | awk '$2 == "known" { print line; exit } { line = $1 }' | grep .
