@@ -142,9 +142,13 @@ both() { rxe_up && roce_works && ours_move && roce_works; }
 # Devices of rdma_rxe come and go.
 rxe_again() { rxe_down && ours_move && rxe_up && roce_works && rxe_down && ours_move; }
 
+has_received() { [ "$(rxe_packets rxe0)" -gt "$1" ]; }
+
 # A program that has opened a device of rdma_rxe keeps the module.
 in_use() {
-	rxe_up && pingpong_start 1000000 && wait_for 10 spawn_running rxe-client || return 1
+	local before
+	rxe_up && before=$(rxe_packets rxe0) && pingpong_start 1000000 &&
+		wait_for 10 has_received "$before" || return 1
 	refused 'in use' '' rmmod rdma_rxe && ours_move && spawn_running rxe-client &&
 		spawn_running rxe-server || return 1
 	spawn_stop rxe-client
