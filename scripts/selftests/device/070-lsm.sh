@@ -85,7 +85,7 @@ created() {
 	spawn_as created_t client b timeout 30 rping -c -a "$A4" -v -C 5
 	spawn_wait client 30 || client=$?
 	spawn_log client
-	rping_ended $client "$T_DIR/client.log" && rping_counted "$T_DIR/client.log" -C 5 || status=1
+	rping_ended "$client" "$T_DIR/client.log" && rping_counted "$T_DIR/client.log" -C 5 || status=1
 	spawn_stop server
 	return "$status"
 }
