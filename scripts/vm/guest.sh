@@ -13,6 +13,7 @@ G_TIMEOUT=120
 G_MTU=9000
 G_OFFLOAD=
 G_PLUGIN=
+G_PLUGIN_B=
 G_OUT=
 G_JOB=
 G_KEEP=
@@ -24,7 +25,7 @@ G_CMD=()
 guest_usage() {
 	die "usage: ${0##*/} [--kernel uml|uml-debug|uml-smp|uml-gcov|smp-debug|smp-kcsan|6.1|6.12|LINE[-MACHINE]]
 	[--smp N] [--mem MB] [--timeout S] [--modules DIR]... [--job DIR] [--out DIR] [--env NAME=VALUE]...
-	[--mtu N] [--keep] [--third] [--offload] [--plugin FILE] -- CMD ARGS..."
+	[--mtu N] [--keep] [--third] [--offload] [--plugin FILE] [--plugin-b FILE] -- CMD ARGS..."
 }
 
 guest_options() {
@@ -47,6 +48,7 @@ guest_options() {
 		--env) G_ENV+=("$2") ;;
 		--mtu) G_MTU=$2 ;;
 		--plugin) G_PLUGIN=$2 ;;
+		--plugin-b) G_PLUGIN_B=$2 ;;
 		*) guest_usage ;;
 		esac
 		shift 2

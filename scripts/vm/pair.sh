@@ -11,6 +11,7 @@
 #   --offload the cables take checksums and segments that the guests leave to the hardware; QEMU
 #             only, and only for root
 #   --plugin FILE  a plugin of QEMU for a, which writes to DIR/a/counts
+#   --plugin-b FILE  likewise for b, to DIR/b/counts
 # --out DIR creates DIR/a, DIR/b and DIR/c. The third disk of b is empty at first and keeps its
 # contents when b is killed; the logs of a killed b are in DIR/a.
 
@@ -104,6 +105,7 @@ boot_b() {
 	else
 		CABLES+=(-drive "if=none,id=d2,file=$W/disk,format=raw,cache=unsafe" -device "$(device blk,drive=d2)")
 	fi
+	[ -z "$G_PLUGIN_B" ] || CABLES+=(-plugin "$G_PLUGIN_B,out=$W/b/out/counts")
 	guest_start b "${CABLES[@]}"
 	PIDS[b]=$GUEST_PID
 }
