@@ -7,14 +7,12 @@ result as a line of JSON to file descriptor 3."""
 
 import json
 import os
-import subprocess
 import sys
 import time
 import tty
 
-MIB = 128
-# fio starts slowly; it is measured when it has transferred something, and some time after that.
-PATIENCE = 30
+import fio
+
 WARM_SECONDS = 0.3
 
 
@@ -37,33 +35,6 @@ class Host:
         return [float(value) for value in answer.split()]
 
 
-def bytes_of_disk(path):
-    with open(f"/sys/block/{os.path.basename(path)}/stat", encoding="ascii") as file:
-        fields = file.read().split()
-    return (int(fields[2]) + int(fields[6])) * 512
-
-
-def bytes_of_mount(path):
-    """Bytes read and written with O_DIRECT."""
-    mount = os.path.dirname(path)
-    with open("/proc/self/mountstats", encoding="ascii") as file:
-        for line in file:
-            if line.startswith("device "):
-                mine = f" mounted on {mount} " in line
-            elif mine and line.strip().startswith("bytes:"):
-                fields = line.split()
-                return int(fields[3]) + int(fields[4])
-    sys.exit(f"no statistics of {mount}")
-
-
-def fio(path, seconds, options):
-    return subprocess.Popen(
-        ["fio", "--name=x", f"--filename={path}", f"--size={MIB}M", "--direct=1",
-         "--ioengine=libaio", "--time_based", f"--runtime={seconds}", "--norandommap",
-         "--randrepeat=0", "--output-format=json", "--percentile_list=50:99", *options],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-
 def percentiles(said):
     """Of both directions, as each run has one only"""
     job = json.loads(said[said.index("{"):])["jobs"][0]
@@ -77,21 +48,16 @@ def percentiles(said):
 def main():
     path, wanted = sys.argv[1], int(sys.argv[2]) / 1000
     options = sys.argv[3:]
-    count = bytes_of_disk if path.startswith("/dev/") else bytes_of_mount
     size = next(int(one[5:]) for one in options if one.startswith("--bs="))
     host = Host(os.environ.get("KIW_STAMPS"))
-    begin = count(path)
+    begin = fio.bytes_of(path)
     # The guest may have only a part of a CPU.
-    with fio(path, int(wanted * 3 + 2), options) as job:
-        deadline = time.monotonic() + PATIENCE
-        while count(path) == begin:
-            if time.monotonic() > deadline or job.poll() is not None:
-                sys.exit(f"fio does nothing: {job.communicate()[0]}")
-            time.sleep(0.05)
+    with fio.start(path, int(wanted * 3 + 2), options) as job:
+        fio.wait_for_data(job, path, begin)
         time.sleep(WARM_SECONDS)
-        before, start, done = host.ask(), time.monotonic(), count(path)
+        before, start, done = host.ask(), time.monotonic(), fio.bytes_of(path)
         time.sleep(wanted)
-        done, wall, after = count(path) - done, time.monotonic() - start, host.ask()
+        done, wall, after = fio.bytes_of(path) - done, time.monotonic() - start, host.ask()
         if job.poll() is not None:
             sys.exit("fio has ended early")
         said = job.communicate()[0]

@@ -99,7 +99,8 @@ build_all() {
 		"$KIW_TOP"/scripts/verbs/common.[ch] "$(declare -f build_program)")" \
 		build_program) || die "no traffic program"
 	mkdir -p "$OUT/job"
-	cp "$dir/bench" "$HERE/guest.py" "$HERE/instead.sh" "$HERE/io.py" "$OUT/job"
+	cp "$dir/bench" "$HERE/guest.py" "$HERE/instead.sh" "$HERE/stacks.sh" "$HERE/io.py" \
+		"$HERE/fio.py" "$OUT/job"
 	"$HERE/report.py" plan ${SMP:+--smp} --rounds "$ROUNDS" --ms "$MS" --rows "$ROWS" \
 		>"$OUT/job/plan.json" || die "no plan"
 }
