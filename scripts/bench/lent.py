@@ -4,36 +4,19 @@
 of zero_copy, from the plugin's COUNTS and the guest's OUTPUT (lent.sh), and the FUNCTIONS of which
 most instructions are."""
 
-import bisect
 import collections
 import statistics
 import sys
+
+import blocks
 
 MIB = 1 << 20
 WARM_UP = 2
 
 
-class Symbols:
-    """Names of the kernel's functions, those of the module with [kiwarp]."""
-
-    def __init__(self):
-        self.table = []
-        self.begins = None
-
-    def add(self, words):
-        self.table.append((int(words[0], 16), " ".join(words[2:])))
-
-    def name(self, address):
-        if self.begins is None:
-            self.table.sort()
-            self.begins = [begin for begin, _ in self.table]
-        at = bisect.bisect(self.begins, address)
-        return self.table[at - 1][1] if at else "?"
-
-
 def windows(path):
     """(setting, index in its round, numbers) of each mark, and the symbols."""
-    symbols, marks, setting, index = Symbols(), [], None, 0
+    symbols, marks, setting, index = blocks.Symbols(), [], None, 0
     with open(path, encoding="utf-8", errors="replace") as file:
         for words in map(str.split, file):
             if words[:1] == ["SYMBOL"]:
@@ -46,29 +29,15 @@ def windows(path):
     return marks, symbols
 
 
-def counts(path):
-    """For each mark: instructions of blocks of the kernel and its modules since the last one."""
-    with open(path, encoding="ascii") as file:
-        for line in file:
-            yield {int(a, 16): int(n) for a, n in (p.split(":") for p in line.split()[2:])}
-
-
-def by_function(blocks, symbols):
-    total = collections.Counter()
-    for address, n in blocks.items():
-        total[symbols.name(address)] += n
-    return total
-
-
 def samples(counts_path, output):
     """For each setting: of each window (MiB, share lent, packets out, in, Counter by function)."""
     marks, symbols = windows(output)
     found, before = collections.defaultdict(list), None
-    for (setting, index, numbers), blocks in zip(marks, counts(counts_path), strict=True):
+    for (setting, index, numbers), counted in zip(marks, blocks.counts(counts_path), strict=True):
         if index > WARM_UP:
             words, lent, out, back = (n - b for n, b in zip(numbers, before))
             found[setting].append((words * 4 / MIB, lent / (words * 4), out, back,
-                                   by_function(blocks, symbols)))
+                                   blocks.by_function(counted, symbols)))
         before = numbers
     return found
 

@@ -7,7 +7,8 @@
  * blocks=on, the line has the counts since the line before, and, instead of those of the kernel
  * without modules and of pages, 0 and ADDRESS:COUNT of each block of the kernel and its modules
  * that was executed. A block is what QEMU translates at once: code that ends with a branch, at
- * most.
+ * most. Each repetition of a string instruction counts as an instruction. All but the first are a
+ * block of their own. If that copies or fills memory, it is rep:ADDRESS:COUNT.
  *
  * There is only one virtual CPU, so the counters need not be atomic.
  */
@@ -43,13 +44,15 @@ static FILE *out;
 static struct block {
 	__u64 address;
 	__u64 count;
+	int is_rep;
 } *blocks;
 
 static void print_blocks(void)
 {
 	for (size_t i = 0; i < BLOCKS; i++) {
 		if (blocks[i].count)
-			fprintf(out, " %llx:%llu", blocks[i].address, blocks[i].count);
+			fprintf(out, " %s%llx:%llu", blocks[i].is_rep ? "rep:" : "",
+				blocks[i].address, blocks[i].count);
 		blocks[i].count = 0;
 	}
 }
@@ -79,25 +82,42 @@ static void snapshot(unsigned int vcpu, void *data)
 }
 
 /* The block at @address, added if it is new. A table that is full counts it as kernel. */
-static __u64 *block_counter(__u64 address)
+static __u64 *block_counter(__u64 address, int is_rep)
 {
 	size_t at = (address * 0x9e3779b97f4a7c15ULL) >> 44;
 
 	for (size_t i = 0; i < BLOCKS; i++, at = (at + 1) % BLOCKS) {
 		if (!blocks[at].address)
 			blocks[at].address = address;
-		if (blocks[at].address == address)
-			return &blocks[at].count;
+		if (blocks[at].address != address)
+			continue;
+		/* Modules may have been unloaded, and other code be there now. */
+		blocks[at].is_rep = is_rep;
+		return &blocks[at].count;
 	}
 	return &kernel;
 }
 
-static __u64 *counter_of(__u64 address)
+/* Is it rep movs or rep stos, with a REX prefix or without? */
+static int is_rep_string(const struct qemu_plugin_insn *insn)
 {
+	const unsigned char *code = qemu_plugin_insn_data(insn);
+	size_t opcode = qemu_plugin_insn_size(insn) - 1;
+
+	if (opcode < 1 || opcode > 2 || code[0] != 0xf3 || (opcode == 2 && code[1] >> 4 != 4))
+		return 0;
+	return (code[opcode] & ~1) == 0xa4 || (code[opcode] & ~1) == 0xaa;
+}
+
+static __u64 *counter_of(struct qemu_plugin_tb *tb)
+{
+	__u64 address = qemu_plugin_tb_vaddr(tb);
+
 	if (address < KERNEL)
 		return &user;
 	if (blocks)
-		return block_counter(address);
+		return block_counter(address,
+				     is_rep_string(qemu_plugin_tb_get_insn(tb, 0)));
 	if (address < MODULES || address >= MODULES_END)
 		return &kernel;
 	return &modules[(address - MODULES) >> PAGE_SHIFT];
@@ -108,8 +128,7 @@ static void translate(__u64 id, struct qemu_plugin_tb *tb)
 	size_t count = qemu_plugin_tb_n_insns(tb);
 
 	(void)id;
-	qemu_plugin_register_vcpu_tb_exec_inline(tb, INLINE_ADD,
-						 counter_of(qemu_plugin_tb_vaddr(tb)), count);
+	qemu_plugin_register_vcpu_tb_exec_inline(tb, INLINE_ADD, counter_of(tb), count);
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 
