@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """The map of `make mutants`: every file of the drivers has tests, and what it names exists. Each
-operator finds something to change."""
+operator finds something to change. The record: enough mutants were killed, each survivor has an
+answer, and Documentation/mutants.rst shows the same figures; says how old these are."""
 
+import datetime
 import re
 import sys
 from fnmatch import fnmatchcase
@@ -11,14 +13,15 @@ from pathlib import Path
 import source
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "mutants"))
-import operators  # pylint: disable=wrong-import-position
+import operators  # noqa: E402 pylint: disable=wrong-import-position
+import record  # noqa: E402 pylint: disable=wrong-import-position
 
 MAP = "scripts/mutants/map"
 SELFTESTS = "scripts/selftests/"
 BELOW = "drivers/infiniband/"
 # Older kernels' interfaces, and what describes trace events, is not mutated.
 NOT_MUTATED = re.compile(r"/compat/|/trace\.[ch]$")
-KERNELS = ("uml", "uml-debug", "smp-debug:2", "smp-kcsan:2", "6.1", "6.12", "6.12:2")
+KERNELS = ("uml", "uml-debug", "smp-debug:2", "uml-kcsan:2", "6.1", "6.12", "6.12:2")
 
 
 def runs_on(tree, test, kernel):
@@ -42,9 +45,38 @@ def check_test(tree, where, test):
             yield f"{where}: {name} does not run on {kernel}"
 
 
+def check_record(tree):
+    """The record of what became of mutants"""
+    if record.RECORD not in tree.files:
+        return
+    text = tree.text(record.RECORD)
+    head, rows = record.parse(text)
+    where = f"{record.RECORD}:1"
+    if not head.keys() >= {"Commit", "Date", "Seed"}:
+        yield f"{where}: does not say of what it is"
+        return
+    for number, line in enumerate(tree.lines(record.RECORD), 1):
+        if line[:2] not in ("# ", "- ", "+ ", "= ") and not record.ROW.match(line):
+            yield f"{record.RECORD}:{number}: not a mutant"
+    for row in rows.values():
+        if row["outcome"] in ("survived", "unfinished") and not row["answer"]:
+            yield f"{where}: no answer to {row['id']}, {row['path']}:{row['line']}"
+    killed, judged = record.share(rows.values())
+    if killed < int(head.get("Floor", 0)):
+        yield f"{where}: {killed:.1f} % killed, the floor is {head['Floor']} %"
+    if record.PAGE not in tree.files or tree.text(record.PAGE) != record.page(text):
+        yield f"{record.PAGE}:1: is not what the record says"
+    age = datetime.date.today() - datetime.date.fromisoformat(head["Date"])
+    stale = sum(row["path"] not in tree.files or record.state(tree.text(row["path"])) != row["state"]
+                for row in rows.values())
+    print(f"{killed:.1f} % of {judged} mutants killed, {age.days} days ago; "
+          f"the files of {stale} of {len(rows)} have changed since")
+
+
 def check(tree):
     if MAP not in tree.files:
         return
+    yield from check_record(tree)
     names = set(re.findall(r"^(\w+) {2,}\S", operators.__doc__, re.M))
     files = {f[len(BELOW):] for f in tree.c_files()
              if f.startswith(BELOW) and not NOT_MUTATED.search(f)}

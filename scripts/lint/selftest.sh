@@ -454,6 +454,34 @@ bad "mutants" "map:2: no file is sw/kiwarp/gone.c" "tests of nothing"
 map "locks:sw/kiwarp/* 100"
 bad "mutants" "map:2: no operator is locks" "an operator that is gone"
 
+# mutants FLOOR LINE... - what became of mutants, as recorded
+mutants() {
+	map "sw/kiwarp/* 100"
+	mkdir -p "$work/tree/Documentation"
+	add_to scripts/mutants/record '# Commit: none' '# Date: 2026-01-01' '# Seed: 1' "# Floor: $1" "${@:2}"
+	PYTHONPATH=$top/scripts/mutants python3 -c 'import record, sys
+print(record.page(open(sys.argv[1]).read()), end="")' "$work/tree/scripts/mutants/record" \
+		>"$work/tree/Documentation/mutants.rst"
+}
+
+killed="killed call sw/kiwarp/main.c:1 0123456789 0123456789ab uml 100"
+survived="survived call sw/kiwarp/main.c:2 1123456789 0123456789ab"
+mutants 50 "$killed" "$survived" "= it does nothing"
+rc=0
+{ lint --only "^mutants" >/dev/null || :; grep -q '^# 50.0 % of 2 mutants killed, [1-9]' "$work/out" &&
+	! grep -q 'scripts/mutants/record:\|mutants.rst:' "$work/out"; } || rc=1
+result "$rc" "mutants: their age is said"
+good_tree
+mutants 51 "$killed" "$survived" "= it does nothing"
+bad "mutants" "50.0 % killed, the floor is 51 %" "too few mutants killed"
+mutants 50 "$killed" "$survived"
+bad "mutants" "no answer to 1123456789" "a survivor without an answer"
+mutants 50 "$killed" "$survived" "= it does nothing" "what is this"
+bad "mutants" "record:8: not a mutant" "a record that cannot be read"
+mutants 50 "$killed"
+add_to Documentation/mutants.rst more
+bad "mutants" "mutants.rst:1: is not what the record says" "a page with other mutants"
+
 # passes CHECK DESCRIPTION - the tree as it is now passes CHECK
 passes() {
 	local rc=0

@@ -20,7 +20,6 @@ minmax       min() becomes max() and the reverse
 
 import difflib
 import hashlib
-import random
 import re
 import sys
 from collections import Counter
@@ -199,11 +198,13 @@ def mutants(path, text):
 
 
 def sample(texts, seed):
-    """One mutant of each place of all files, {path: text}, in an order that depends on the seed."""
-    chance = random.Random(seed)
-    found = [chance.choice(place) for path in sorted(texts) for place in mutants(path, texts[path])]
-    chance.shuffle(found)
-    return found
+    """One mutant of each place of all files, {path: text}, in an order that depends on the seed. A
+    change to one file changes neither the mutants of the others nor their order."""
+    def rank(mutant):
+        return hashlib.sha256(f"{seed} {mutant.identity()}".encode()).digest()
+
+    found = [min(place, key=rank) for path in sorted(texts) for place in mutants(path, texts[path])]
+    return sorted(found, key=rank)
 
 
 def main():

@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """run.py --cache DIR [--number N] [--seed S] [--part I/N] [--files GLOB]... [--operators NAME]...
-       [--kernels NAME]... [--limit SECONDS] [--again] [--list] [--report]
+       [--kernels NAME]... [--limit SECONDS] [--again] [--list] [--report] [--record]
 
 Makes mutants of the drivers, one at a time, and runs the tests that the map lists for the file
 until one fails. A mutant that does not compile, or compiles to the same code, does not count, and
 another one takes its place. The result of each mutant is written to a journal; a run that was
-interrupted continues there. Prints a line per mutant and, at the end, totals and the survivors.
+interrupted continues there. What scripts/mutants/record has of a file that has not changed since
+is not tested again. Prints a line per mutant and, at the end, totals and the survivors.
 
 N mutants (20) are drawn with seed S (1). With --part I/N, only every Nth of them is tested, so that
 several runs, at once or one after the other, test all. --files, --operators: only mutants of these
 files (below drivers/infiniband) or operators (operators.py). --kernels: only tests on these
 kernels. --limit: starts no further test of a mutant after so many seconds (1800). --again: tests
 survivors again, after tests were added. --list: prints the mutants and runs nothing. --report:
-prints the journals of all parts. The status is 0 if all mutants of the part were tested, even if
-some survived.
+prints the record and the journals of all parts. --record: writes these to scripts/mutants/record and
+Documentation/mutants.rst. The status is 0 if all mutants of the part were tested, even if some
+survived.
 """
 
 import argparse
@@ -32,6 +34,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import operators
+import record
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
@@ -232,7 +235,8 @@ class Part:
             sys.exit(f"run.py: another run has {self.mine}")
         self.tests = Tests(self.folder, self.mine / "out")
         self.builds = {}
-        self.journal = read_journal(self.mine / "journal")
+        self.journal = {**record.of_present(record.read(), args.seed, texts),
+                        **read_journal(self.mine / "journal")}
 
     def wanted(self):
         """Number of mutants that this part has to test."""
@@ -354,17 +358,26 @@ def figures(rows, key):
                 name, count["killed"], judged, count["survived"], count["unfinished"])
 
 
-def report(folder, unused=()):
-    rows = {}
-    for path in sorted(folder.glob("part-*/journal")):
+def all_rows(args, texts):
+    """{identity: row}: what is recorded, and the journals of all parts."""
+    rows = record.of_present(record.read(), args.seed, texts)
+    for path in sorted(folder_of(args).glob("part-*/journal")):
         rows.update(read_journal(path))
+    return rows
+
+
+def report(args, unused=()):
+    folder = folder_of(args)
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = all_rows(args, source_texts(()))
     rows = sorted(rows.values(), key=lambda row: (row["path"], row["line"]))
     left = [row for row in rows if row["outcome"] in ("survived", "unfinished")]
     late = [row["id"] for row in rows if row.get("how") == "timeout"]
     lines = []
     for row in left:
         ran = ", ".join(f"{name}@{kernel}" for kernel, name, _ in row["tests"])
-        lines += [f"== {row['outcome']}: {row['id']} {row['operator']}; passed: {ran}", row["diff"]]
+        lines += [f"== {row['outcome']}: {row['id']} {row['operator']}; passed: {ran}", row["diff"],
+                  *([row["answer"]] if row.get("answer") else [])]
     lines += [*figures(rows, lambda row: row["path"][len(BELOW):]), ""]
     lines += [*figures(rows, lambda row: row["operator"]), ""]
     lines += figures(rows, lambda row: "all")
@@ -401,6 +414,7 @@ def options():
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--report", action="store_true")
+    parser.add_argument("--record", action="store_true")
     return parser.parse_args()
 
 
@@ -411,8 +425,10 @@ def interrupted(*_):
 
 def main():
     args = options()
-    if args.report:
-        report(folder_of(args))
+    if args.record:
+        record.write(all_rows(args, source_texts(())), args.seed, source_texts(()))
+    if args.record or args.report:
+        report(args)
         return
     this = Part(args, source_texts(args.files))
     if args.list:
@@ -425,7 +441,7 @@ def main():
         done = this.run()
     except (Ended, KeyboardInterrupt):
         say("ended; the same command goes on from here")
-    report(this.folder, this.tests.unused)
+    report(args, this.tests.unused)
     sys.exit(0 if done else 1)
 
 
