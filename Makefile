@@ -166,7 +166,7 @@ fuzz-guided:
 RACE_TESTS = 030 035 036 123 127 128 129 133 245 300
 
 check-races:
-	scripts/selftests/check --kernel uml-smp:2 --kernel smp-debug:2 --kernel smp-kcsan:2 \
+	scripts/selftests/check --kernel uml-smp:2 --kernel smp-debug:2 --kernel uml-kcsan:2 \
 		$(RACE_TESTS) 990
 
 # Which lines and branches the tests execute. COVERAGE="--compare": options of the script
@@ -200,7 +200,7 @@ soak:
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) KIW_LINK_TYPE=kiwarp-ext scripts/selftests/check \
 		--kernel uml-debug --kernel 6.12:2 $(EXT_SOAKS)
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --kernel uml-smp:2 --kernel smp-debug:2 \
-		--kernel smp-kcsan:2 $(RACE_TESTS)
+		--kernel uml-kcsan:2 $(RACE_TESTS)
 	KIW_SOAK=$(or $(SOAK_SECONDS),600) scripts/selftests/check --pair --kernel 6.1 --kernel 6.12 \
 		$(ULP_TESTS)
 

@@ -23,7 +23,7 @@ G_MODULES=()
 G_CMD=()
 
 guest_usage() {
-	die "usage: ${0##*/} [--kernel uml|uml-debug|uml-smp|uml-gcov|smp-debug|smp-kcsan|6.1|6.12|LINE[-MACHINE]]
+	die "usage: ${0##*/} [--kernel uml|uml-debug|uml-smp|uml-kcsan|uml-gcov|smp-debug|6.1|6.12|LINE[-MACHINE]]
 	[--smp N] [--mem MB] [--timeout S] [--modules DIR]... [--job DIR] [--out DIR] [--env NAME=VALUE]...
 	[--mtu N] [--keep] [--third] [--offload] [--plugin FILE] [--plugin-b FILE] -- CMD ARGS..."
 }

@@ -6,9 +6,9 @@
 #   uml        own 6.12 User Mode Linux kernel with KUnit
 #   uml-debug  the same with KASAN, lockdep, kmemleak, fault injection
 #   uml-smp    uml-debug of the newest kernel that Debian 13 has, with several CPUs and preemption
+#   uml-kcsan  the same with KCSAN instead of KASAN and lockdep
 #   uml-gcov   uml with gcov, kmemleak, fault injection
 #   smp-debug  own 6.12 kernel for QEMU with KASAN, lockdep, preemption
-#   smp-kcsan  the same with KCSAN instead of KASAN and lockdep
 #   6.1, 6.12  the distribution's stock kernels, for QEMU
 #   newest     the newest stock kernel that kiwarp knows, of any stable Debian, likewise
 #   7.3, 6.1-arm64, 6.12-s390x: a line of kernels that some release of Debian has, and a machine
@@ -18,8 +18,8 @@
 #   modules.sqfs   /usr/lib/modules of the guest
 #   modules/       the same as a tree, for depmod
 #   boot-modules   modules that the initrd loads, in order (stock kernels)
-#   info           shell variables: K_TYPE, K_RELEASE, K_BUILD, K_ARCH; of uml-smp also K_ARGS,
-#                  of the last two kinds K_MACHINE, K_DEBIAN
+#   info           shell variables: K_TYPE, K_RELEASE, K_BUILD, K_ARCH; of uml-smp and uml-kcsan
+#                  also K_ARGS, of the last two kinds K_MACHINE, K_DEBIAN
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -116,16 +116,16 @@ main() {
 		SOURCE=newest BUILDER=build_newest kernel_own "$1" uml um linux "$KIW_VM/uml.config" \
 			"$KIW_VM/uml-debug.config" "$KIW_VM/uml-smp.config"
 		;;
+	uml-kcsan)
+		SOURCE=newest BUILDER=build_newest kernel_own "$1" uml um linux "$KIW_VM/uml.config" \
+			"$KIW_VM/uml-debug.config" "$KIW_VM/uml-smp.config" "$KIW_VM/uml-kcsan.config"
+		;;
 	uml-gcov)
 		kernel_own "$1" uml um linux "$KIW_VM/uml.config" "$KIW_VM/uml-gcov.config"
 		;;
 	smp-debug)
 		kernel_own "$1" qemu x86_64 vmlinux "$KIW_VM/uml.config" \
 			"$KIW_VM/uml-debug.config" "$KIW_VM/smp-debug.config"
-		;;
-	smp-kcsan)
-		kernel_own "$1" qemu x86_64 vmlinux "$KIW_VM/uml.config" "$KIW_VM/uml-debug.config" \
-			"$KIW_VM/smp-debug.config" "$KIW_VM/smp-kcsan.config"
 		;;
 	6.1 | 6.12)
 		# shellcheck source=scripts/vm/stock.sh
@@ -137,7 +137,7 @@ main() {
 		# shellcheck source=scripts/vm/stock.sh
 		. "$KIW_VM/stock.sh" && kernel_debian "$1"
 		;;
-	*) die "usage: kernel.sh uml|uml-debug|uml-smp|uml-gcov|smp-debug|smp-kcsan|6.1|6.12|newest|LINE[-MACHINE]" ;;
+	*) die "usage: kernel.sh uml|uml-debug|uml-smp|uml-kcsan|uml-gcov|smp-debug|6.1|6.12|newest|LINE[-MACHINE]" ;;
 	esac
 }
 

@@ -4,8 +4,8 @@
 # run.sh [OPTIONS] -- CMD ARGS...: boots one guest, runs CMD in it as root and exits
 # with its status (124: timeout, 125: the guest died).
 #
-#   --kernel NAME   uml (default), uml-debug, uml-smp, uml-gcov, smp-debug, smp-kcsan, 6.1, 6.12
-#   --smp N         CPUs (QEMU, uml-smp); --mem MB; --timeout S for the whole run
+#   --kernel NAME   uml (default), uml-debug, uml-smp, uml-kcsan, uml-gcov, smp-debug, 6.1, 6.12
+#   --smp N         CPUs (QEMU, uml-smp, uml-kcsan); --mem MB; --timeout S for the whole run
 #   --modules DIR   modprobe finds its *.ko in the guest; may be repeated
 #   --job DIR       /host/job in the guest, and the working directory of CMD
 #   --env N=V       sets a variable in the environment of CMD

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: rdma_cm in random order by users without rights; others and NFS notice nothing
 # TIMEOUT: 150
-# KERNELS: uml uml-debug 6.1 6.12 smp-kcsan
+# KERNELS: uml uml-debug 6.1 6.12 uml-kcsan
 # CHECK-KERNELS: uml-debug 6.12
 #
 # Sequences that crash the kernel whatever the driver does are left out (SPARE): see the head of
@@ -91,7 +91,7 @@ honest_stop() {
 
 # t_nfs NAME CMD...: the kernel that finds data races has no NFS.
 t_nfs() {
-	if [ "$KIW_KERNEL" = smp-kcsan ]; then skip "$1" "this kernel has no NFS"; else t_run "$@"; fi
+	if [ "$KIW_KERNEL" = uml-kcsan ]; then skip "$1" "this kernel has no NFS"; else t_run "$@"; fi
 }
 
 # connects: how often the client of NFS has connected

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: queue pairs are reset and aborted by threads while they are connected
 # TIMEOUT: 60
-# KERNELS: uml uml-debug smp-kcsan
+# KERNELS: uml uml-debug uml-kcsan
 # CHECK-KERNELS: uml-debug
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"

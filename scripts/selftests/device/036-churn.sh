@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: devices, netdevs and the module come and go under those who use them
 # TIMEOUT: 60
-# KERNELS: uml-debug 6.12 smp-kcsan
+# KERNELS: uml-debug 6.12 uml-kcsan
 # shellcheck disable=SC2119 # no arguments meant
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"

@@ -32,7 +32,7 @@ _load kiwarp_alarm || bail "no alarms"
 t_run "no alarm" is_quiet
 # Most of these reports are the last of their kind.
 case $KIW_KERNEL in
-smp-kcsan) t_run "a data race" finds race 'BUG: KCSAN: data-race in alarm_increment' ;;
+uml-kcsan) t_run "a data race" finds race 'BUG: KCSAN: data-race in alarm_increment' ;;
 uml-debug | uml-smp)
 	t_run "a leak" finds leak 'unreferenced object'
 	;;&

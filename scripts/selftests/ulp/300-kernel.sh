@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: a kernel consumer with both ends in its hands (ktest/)
 # TIMEOUT: 90
-# KERNELS: uml uml-debug 6.12 smp-kcsan
+# KERNELS: uml uml-debug 6.12 uml-kcsan
 # CHECK-KERNELS: uml-debug 6.12 newest
 # DMESG-ALLOW: kiw[ab]: leaked 1000003
 # shellcheck disable=SC2119 # no arguments meant

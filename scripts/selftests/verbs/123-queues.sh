@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: queues at their limits: overruns, arming, sizes, states, flushing
 # TIMEOUT: 100
-# KERNELS: uml uml-debug 6.12 smp-kcsan
+# KERNELS: uml uml-debug 6.12 uml-kcsan
 # CHECK-KERNELS: uml-debug
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"

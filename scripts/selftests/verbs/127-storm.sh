@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: random verbs on hundreds of queue pairs, each completion checked; random kill
 # TIMEOUT: 80
-# KERNELS: uml uml-debug 6.12 smp-kcsan
+# KERNELS: uml uml-debug 6.12 uml-kcsan
 # CHECK-KERNELS: uml-debug 6.12
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"

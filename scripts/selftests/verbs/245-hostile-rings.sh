@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: a process rewrites its rings during traffic; its neighbour notices nothing
 # TIMEOUT: 180
-# KERNELS: uml uml-debug 6.12 smp-kcsan
+# KERNELS: uml uml-debug 6.12 uml-kcsan
 # CHECK-KERNELS: uml-debug 6.12
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
