@@ -609,6 +609,8 @@ t_run "a race of an interrupt on top of the driver" \
 	race_left_out "one handle_softirqs @kiw_one" "other asm_sysvec_call_function @kiw_two"
 t_run "a race of the driver in a softirq" race_found "@kiw_one handle_softirqs one" "other"
 t_run "a race for the flags of a task" race_left_out "@kiw_one two" "kthread_data wq_worker_tick"
+t_run "a race for the flags of a task, when CPUs share work" race_left_out "@kiw_one two" \
+	"kthread_is_per_cpu can_migrate_task"
 t_run "a race for the flags of a task, of the other side" race_left_out "kthread_data" "@kiw_one"
 t_run "a race for the time" race_left_out "ktime_get_seconds @kiw_one" "timekeeping_advance"
 t_run "another report within a race of others" race_interrupted

@@ -6,9 +6,10 @@
 # not by what it interrupted: a stack ends there.
 #
 # memalloc_noio_save() and its like write the flags of the running task where they are inlined.
-# The tick of a workqueue's thread reads them, in kthread_data(), and looks at a flag that never
-# changes. Whichever module that hits, it is a race of the kernel with itself. So is
-# ktime_get_seconds(), which reads a word of the timekeeper that the tick writes, and which TCP calls.
+# The tick of a workqueue's thread reads them, in kthread_data(), and so does another CPU that looks
+# for work, in kthread_is_per_cpu(). Both look at a flag that never changes. Whichever module that
+# hits, it is a race of the kernel with itself. So is ktime_get_seconds(), which reads a word of the
+# timekeeper that the tick writes, and which TCP calls.
 # So is move_linked_works(): a workqueue's thread reads the flag of linked work items in the word in
 # which queue_work_on() sets the pending bit.
 #
@@ -25,7 +26,8 @@ function is_frame(t) { return t ~ /^ [^ ]+\+0x[0-9a-f]+\/0x[0-9a-f]+( |$)/ }
 
 # Where what was interrupted begins
 function is_boundary(t) {
-	return t ~ /^ (asm_|sysvec_|common_interrupt|handle_softirqs|__do_softirq|__irq_exit_rcu|do_softirq)/
+	return t ~ /^ (asm_|sysvec_|common_interrupt|do_IRQ|ipi_handler|handle_softirqs)/ ||
+		t ~ /^ (__do_softirq|__irq_exit_rcu|do_softirq)/
 }
 
 function is_access(t) {
@@ -40,8 +42,8 @@ function is_part(t) {
 
 # With one of these on one side of the title
 function is_known(t) {
-	return t ~ / in (kthread_data|ktime_get_seconds|move_linked_works) \/ / ||
-		t ~ / \/ (kthread_data|ktime_get_seconds|move_linked_works)$/
+	return t ~ / in (kthread_data|kthread_is_per_cpu|ktime_get_seconds|move_linked_works) \/ / ||
+		t ~ / \/ (kthread_data|kthread_is_per_cpu|ktime_get_seconds|move_linked_works)$/
 }
 
 function end_report(	i) {
