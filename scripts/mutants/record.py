@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """What became of mutants: scripts/mutants/record, and Documentation/mutants.rst, which shows it.
 
-A line of the record is OUTCOME OPERATOR FILE:LINE IDENTITY STATE [TEST], FILE is below
-drivers/infiniband, and STATE that of its text: after a change to the file, the line no longer counts. Below a mutant that survived,
-`- ` and `+ ` begin the lines that it changes; `= ` begins the answer to it, which is written by
-hand, and which --record keeps. Once ENOUGH mutants are judged, the heading has a floor: the
+A line of the record is OUTCOME OPERATOR FILE:LINE IDENTITY STATE [TEST]. FILE is below
+drivers/infiniband, and STATE is a hash of its text: after a change to the file, the mutant is tested
+again. Below a mutant that survived, `- ` and `+ ` begin the lines that it changes; `= ` begins the
+answer to it, which is written by hand, and which --record keeps. Once ENOUGH mutants are judged, the heading has a floor: the
 percentage that was killed, which --record raises and never lowers.
 """
 
