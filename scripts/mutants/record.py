@@ -5,14 +5,15 @@
 A line of the record is OUTCOME OPERATOR FILE:LINE IDENTITY STATE [TEST]. FILE is below
 drivers/infiniband, and STATE is a hash of its text: after a change to the file, the mutant is tested
 again. Below a mutant that survived, `- ` and `+ ` begin the lines that it changes; `= ` begins the
-answer to it, which is written by hand, and which --record keeps. Once ENOUGH mutants are judged, the heading has a floor: the
-percentage that was killed, which --record raises and never lowers.
+answer to it, which is written by hand, and which --record keeps. Once ENOUGH mutants are judged,
+the heading has a floor: the percentage that was killed, which --record raises and never lowers.
 """
 
 import datetime
 import hashlib
 import re
 import subprocess
+import sys
 import textwrap
 from collections import Counter
 from pathlib import Path
@@ -103,6 +104,8 @@ def lines_of(row, texts):
 def write(rows, seed, texts):
     """Writes both files."""
     head, old = read()
+    if head.get("Seed", str(seed)) != str(seed):
+        sys.exit(f"record.py: {RECORD} has mutants of seed {head['Seed']}, which would be lost")
     answers = {name: row["answer"] for name, row in old.items() if row["answer"]}
     for name, row in rows.items():
         row["answer"] = row.get("answer") or answers.get(name, "")
