@@ -10,8 +10,8 @@
 
 #include <linux/mm.h>
 #include <linux/net.h>
-#include <linux/string.h>
 
+#include "copy.h"
 #include "dmabuf.h"
 #include "mr_fast.h"
 
@@ -35,9 +35,9 @@ void kiw_mr_copy_to_slow(const struct kiw_mr *mr, u64 addr, const void *src, u32
 	if (mr->fast)
 		kiw_fast_copy_to(mr->fast, addr - mr->base, src, len);
 	else if (mr->dmabuf)
-		memcpy(mr->dmabuf->addr + (addr - mr->base), src, len);
+		kiw_copy(mr->dmabuf->addr + (addr - mr->base), src, len);
 	else
-		memcpy(mr_kernel_address(addr), src, len);
+		kiw_copy(mr_kernel_address(addr), src, len);
 }
 
 /**
@@ -56,9 +56,9 @@ void kiw_mr_copy_from(const struct kiw_mr *mr, u64 addr, void *dst, u32 len)
 	else if (mr->fast)
 		kiw_fast_copy_from(mr->fast, addr - mr->base, dst, len);
 	else if (mr->dmabuf)
-		memcpy(dst, mr->dmabuf->addr + (addr - mr->base), len);
+		kiw_copy(dst, mr->dmabuf->addr + (addr - mr->base), len);
 	else
-		memcpy(dst, mr_kernel_address(addr), len);
+		kiw_copy(dst, mr_kernel_address(addr), len);
 }
 
 /**

@@ -15,6 +15,8 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "copy.h"
+
 /**
  * kiw_fast_alloc() - allocate the fast-registration part of a region
  * @max_pages: maximum number of pages of a registration, 1..%KIW_FAST_MAX_PAGES
@@ -189,7 +191,7 @@ void kiw_fast_copy_to(const struct kiw_fast *fast, u64 offset, const void *src, 
 	for (; len; len -= n, pos += n, src += n) {
 		n = len;
 		dst = fast_piece(fast, pos, &n);
-		memcpy(dst, src, n);
+		kiw_copy(dst, src, n);
 	}
 }
 
@@ -211,6 +213,6 @@ void kiw_fast_copy_from(const struct kiw_fast *fast, u64 offset, void *dst, u32 
 	for (; len; len -= n, pos += n, dst += n) {
 		n = len;
 		src = fast_piece(fast, pos, &n);
-		memcpy(dst, src, n);
+		kiw_copy(dst, src, n);
 	}
 }

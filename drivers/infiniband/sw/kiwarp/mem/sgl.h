@@ -10,8 +10,8 @@
 #define KIW_SGL_H
 
 #include <linux/minmax.h>
-#include <linux/string.h>
 
+#include "copy.h"
 #include "mr.h"
 #include "mr_copy.h"
 #include "queue/wr.h"
@@ -134,7 +134,7 @@ static inline void kiw_sgl_write(const struct kiw_mr *mr, u64 addr, const void *
 	if (mr)
 		kiw_mr_copy_to(mr, addr, src, len);
 	else
-		memcpy((void *)(uintptr_t)addr, src, len);
+		kiw_copy((void *)(uintptr_t)addr, src, len);
 }
 
 #endif /* KIW_SGL_H */

@@ -14,8 +14,8 @@
 #include "tx_source.h"
 
 #include <linux/minmax.h>
-#include <linux/string.h>
 
+#include "mem/copy.h"
 #include "qp/qp.h"
 
 static void source_init(struct kiw_tx_source *src, struct kiw_qp *qp, int access)
@@ -174,7 +174,7 @@ bool kiw_tx_source_read_on(struct kiw_tx_source *src, void *dst, u32 len)
 		if (src->mr)
 			kiw_mr_copy_from(src->mr, src->addr, dst, n);
 		else
-			memcpy(dst, (void *)(uintptr_t)src->addr, n);
+			kiw_copy(dst, (void *)(uintptr_t)src->addr, n);
 		source_advance(src, n);
 	}
 	return true;
