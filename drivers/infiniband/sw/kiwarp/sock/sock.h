@@ -15,6 +15,7 @@
 #ifndef KIW_SOCK_H
 #define KIW_SOCK_H
 
+#include <linux/bits.h>
 #include <linux/bvec.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -204,11 +205,19 @@ static inline void kiw_sock_assert_held(const struct kiw_sock *ks)
 		sock_owned_by_me(ks->sk);
 }
 
+/*
+ * How to send pages. JOINS: TCP may put what is sent next into the same segment. LAST: TCP is to
+ * take all of it even if its send queue is full; only for the end of a stream, because its length
+ * is then the only limit on the memory.
+ */
+#define KIW_SEND_JOINS	BIT(0)
+#define KIW_SEND_LAST	BIT(1)
+
 /* sock_io.c; socket lock held; kiw_sock_send_pages() and kiw_sock_has_room(): BHs off */
 u32 kiw_sock_emss(struct kiw_sock *ks);
 u32 kiw_sock_burst(struct kiw_sock *ks);
 int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
-			struct ubuf_info *ubuf, bool is_last);
+			struct ubuf_info *ubuf, unsigned int how);
 bool kiw_sock_can_lend(struct kiw_sock *ks);
 u32 kiw_sock_sent(struct kiw_sock *ks);
 bool kiw_sock_is_acked(struct kiw_sock *ks, u32 seq);

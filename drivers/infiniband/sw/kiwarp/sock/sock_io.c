@@ -199,10 +199,10 @@ bool kiw_sock_is_quiet(struct kiw_sock *ks)
 
 /* Lend pages that may be modified: the stack copies where it must not rely on their contents. */
 static int sock_send_lent(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
-			  struct ubuf_info *ubuf)
+			  struct ubuf_info *ubuf, int flags)
 {
 	struct msghdr msg = {
-		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR | MSG_ZEROCOPY,
+		.msg_flags = flags | MSG_ZEROCOPY,
 		.msg_ubuf = ubuf,
 	};
 
@@ -211,17 +211,20 @@ static int sock_send_lent(struct kiw_sock *ks, struct bio_vec *bv, unsigned int 
 }
 
 static int sock_send_bvec(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
-			  struct ubuf_info *ubuf)
+			  struct ubuf_info *ubuf, unsigned int how)
 {
+	int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+
+	if (!(how & KIW_SEND_JOINS))
+		flags |= MSG_EOR;
 	if (ubuf)
-		return sock_send_lent(ks, bv, num, len, ubuf);
-	return kiw_compat_send_bvec(ks->sk, bv, num, len, MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR |
-				    MSG_NO_SHARED_FRAGS);
+		return sock_send_lent(ks, bv, num, len, ubuf, flags);
+	return kiw_compat_send_bvec(ks->sk, bv, num, len, flags | MSG_NO_SHARED_FRAGS);
 }
 
 /* TCP takes all of it, even if its send queue is full, unless memory is short or it fails. */
 static int sock_send_last(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
-			  struct ubuf_info *ubuf)
+			  struct ubuf_info *ubuf, unsigned int how)
 {
 	struct tcp_sock *tp = tcp_sk(ks->sk);
 	int sndbuf = READ_ONCE(ks->sk->sk_sndbuf);
@@ -230,7 +233,7 @@ static int sock_send_last(struct kiw_sock *ks, struct bio_vec *bv, unsigned int 
 
 	WRITE_ONCE(ks->sk->sk_sndbuf, INT_MAX / 2);
 	WRITE_ONCE(tp->notsent_lowat, UINT_MAX);
-	ret = sock_send_bvec(ks, bv, num, len, ubuf);
+	ret = sock_send_bvec(ks, bv, num, len, ubuf, how);
 	WRITE_ONCE(tp->notsent_lowat, lowat);
 	WRITE_ONCE(ks->sk->sk_sndbuf, sndbuf);
 	return ret;
@@ -244,13 +247,13 @@ static int sock_send_last(struct kiw_sock *ks, struct bio_vec *bv, unsigned int 
  * @num: number of fragments
  * @len: total bytes
  * @ubuf: NULL, or what is told when TCP has released the fragments, which may be modified
- * @is_last: TCP is to take all of it even if its send queue is full; only for the end of a stream,
- *	because @len is then the only limit on the memory
+ * @how: %KIW_SEND_JOINS, %KIW_SEND_LAST, or 0
  *
- * When TCP has taken all of it, the next data starts a new segment (RFC 5044 5.1: FPDU alignment).
- * MSG_EOR is set even if the last segment is full. If the send window cuts a segment short,
- * everything behind it in the same buffer is misaligned, and so would be what TCP adds to that
- * buffer later.
+ * Without %KIW_SEND_JOINS, when TCP has taken all of it, the next data starts a new segment (RFC
+ * 5044 5.1: FPDU alignment). MSG_EOR is set even if the last segment is full. If the send window
+ * cuts a segment short, everything behind it in the same buffer is misaligned, and so would be what
+ * TCP adds to that buffer later. With %KIW_SEND_JOINS, TCP may hold back a segment that is not full
+ * while the device still has an earlier one (tcp_autocorking), so that small messages share one.
  *
  * When the stack computes a checksum in software, it first copies fragments that may be modified.
  * MSG_NO_SHARED_FRAGS says that nothing modifies these; not so with @ubuf.
@@ -260,7 +263,7 @@ static int sock_send_last(struct kiw_sock *ks, struct bio_vec *bv, unsigned int 
  * kiw_sock_is_quiet(); another -errno: the stream is broken.
  */
 int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int num, size_t len,
-			struct ubuf_info *ubuf, bool is_last)
+			struct ubuf_info *ubuf, unsigned int how)
 {
 	int ret;
 
@@ -271,10 +274,10 @@ int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int nu
 	 * the delay.
 	 */
 	ks->in_send = true;
-	if (is_last)
-		ret = sock_send_last(ks, bv, num, len, ubuf);
+	if (how & KIW_SEND_LAST)
+		ret = sock_send_last(ks, bv, num, len, ubuf, how);
 	else
-		ret = sock_send_bvec(ks, bv, num, len, ubuf);
+		ret = sock_send_bvec(ks, bv, num, len, ubuf, how);
 	ks->in_send = false;
 	return ret;
 }

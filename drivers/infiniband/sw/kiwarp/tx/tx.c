@@ -703,8 +703,8 @@ static void tx_build(struct kiw_qp *qp)
 	kiw_mr_leave(&tx->section);
 }
 
-/* Return: 0: the batch is empty; -errno as kiw_txbuf_send() */
-static int tx_push(struct kiw_qp *qp, bool is_last)
+/* @how: %KIW_SEND_LAST or 0. Return: 0: the batch is empty; -errno as kiw_txbuf_send() */
+static int tx_push(struct kiw_qp *qp, unsigned int how)
 {
 	struct kiw_tx *tx = &qp->tx;
 	struct ubuf_info *ubuf = tx->buf.ubuf;
@@ -713,7 +713,9 @@ static int tx_push(struct kiw_qp *qp, bool is_last)
 	if (!tx->buf.len)
 		return 0;
 	kiw_count(qp->stats, KIW_STAT_TX_BATCHES);
-	ret = kiw_txbuf_send(&tx->buf, qp->ks, is_last);
+	if (tx->is_large)
+		how |= KIW_SEND_JOINS;
+	ret = kiw_txbuf_send(&tx->buf, qp->ks, how);
 	/* The loan may be over by now, but only this engine frees it. */
 	if (ubuf)
 		to_kiw_loan(ubuf)->seq = kiw_sock_sent(qp->ks);
@@ -771,7 +773,7 @@ void kiw_tx_run(struct kiw_qp *qp)
 	if (!list_empty(&qp->tx.loans) && tx_may_run(qp) && kiw_loan_collect(qp))
 		kiw_tx_taken(qp);
 	while (tx_may_run(qp)) {
-		ret = tx_push(qp, false);
+		ret = tx_push(qp, 0);
 		if (ret == -EAGAIN) {
 			/* Nothing is in flight: TCP lacks memory and will not call back. */
 			if (kiw_sock_is_quiet(qp->ks))
@@ -818,14 +820,14 @@ void kiw_tx_finish(struct kiw_qp *qp)
 	struct kiw_tx *tx = &qp->tx;
 
 	kiw_sock_assert_held(qp->ks);
-	if (!tx->is_running || tx_push(qp, true))
+	if (!tx->is_running || tx_push(qp, KIW_SEND_LAST))
 		return;
 	tx->buf.may_reserve = false;
 	kiw_mr_enter(qp->mrs, &tx->section);
 	if (tx->term_len)
 		tx_add_terminate(qp);
 	kiw_mr_leave(&tx->section);
-	tx_push(qp, true);
+	tx_push(qp, KIW_SEND_LAST);
 }
 
 static int tx_init_queues(struct kiw_qp *qp)

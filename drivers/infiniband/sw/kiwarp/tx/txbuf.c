@@ -214,20 +214,20 @@ static void txbuf_advance(struct kiw_txbuf *buf, u32 len)
  * kiw_txbuf_send() - hand the batch to TCP
  * @buf: the batch
  * @ks: the stream
- * @is_last: as in kiw_sock_send_pages()
+ * @how: as in kiw_sock_send_pages()
  *
  * Context: socket lock held, BHs off.
  * Return: 0: TCP has taken all of it; -EAGAIN: it has no room or memory for the rest; another
  * -errno: the stream is broken.
  */
-int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks, bool is_last)
+int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks, unsigned int how)
 {
 	int ret;
 
 	kiw_sock_assert_held(ks);
 	while (buf->len) {
 		ret = kiw_sock_send_pages(ks, &buf->bv[buf->first], buf->num - buf->first,
-					  buf->len, buf->ubuf, is_last);
+					  buf->len, buf->ubuf, how);
 		if (ret < 0)
 			return ret;
 		txbuf_advance(buf, ret);

@@ -53,7 +53,7 @@ struct kiw_txbuf {
 u8 *kiw_txbuf_reserve(const struct kiw_txbuf *buf, u32 want, u32 *room);
 void kiw_txbuf_commit(struct kiw_txbuf *buf, u32 len);
 void kiw_txbuf_append(struct kiw_txbuf *buf, struct page *page, u32 off, u32 len);
-int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks, bool is_last);
+int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks, unsigned int how);
 void kiw_txbuf_peek(const struct kiw_txbuf *buf, u32 at, void *dst, u32 len);
 void kiw_txbuf_cut(struct kiw_txbuf *buf, u32 end);
 
