@@ -28,7 +28,7 @@ LAYERS = [
     (0, "proto/wire proto/perr proto/crc"),
     (1, "proto/mpa*"),
     (2, "proto/*"),
-    (3, "mem/* queue/* sock/* tx/txbuf policy"),
+    (3, "mem/* queue/* sock/* tx/txbuf tx/txpool policy"),
     (4, "qp/* tx/* rx/* run/*"),
     (5, "cm/* verbs/* device policy_sysfs monitor_sysfs netlink stats trace main"),
 ]
@@ -47,7 +47,7 @@ RULES = [
     ("mem/* queue/*", None, "net/* qp/* cm/*",
      "memory and queues know neither the network nor the QP"),
     # net/sock.h has the allocator of page fragments
-    ("tx/txbuf", None, "net/tcp.h net/inet* qp/* cm/*",
+    ("tx/txbuf tx/txpool", None, "net/tcp.h net/inet* qp/* cm/*",
      "batches know neither TCP nor the QP"),
     ("sock/*", None, "rdma/* qp/*",
      "sock calls up through its ops table"),

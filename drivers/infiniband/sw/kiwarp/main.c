@@ -13,12 +13,13 @@
 #include "mem/umem.h"
 #include "netlink.h"
 #include "tx/tx_loan.h"
-#include "tx/txbuf.h"
+#include "tx/txpool.h"
 
 static int __init kiw_init(void)
 {
 	int ret;
 
+	kiw_txpool_module_init();
 	ret = kiw_device_module_init();
 	if (ret)
 		return ret;
@@ -31,7 +32,7 @@ static void __exit kiw_exit(void)
 	kiw_netlink_uninit();
 	kiw_device_module_exit();
 	/* All QPs are gone, so the transmit engine no longer uses its pages */
-	kiw_txbuf_module_exit();
+	kiw_txpool_module_exit();
 	kiw_loan_module_exit();
 	kiw_umem_module_exit();
 }

@@ -2,104 +2,20 @@
 /*
  * Batches of FPDUs in the driver's own pages.
  *
- * The pages come from a few chunks per CPU, so an idle QP holds none. Each fragment of a batch
+ * The pages come from the CPU's pool (txpool.c), so an idle QP holds none. Each fragment of a batch
  * has its own reference. TCP takes further references when it is given the batch, or copies it if
  * the device cannot gather. Ours are dropped when TCP has taken the whole batch, or when the batch
- * or its end is dropped; until then every byte of it can be read. When only the pool still holds a
- * chunk, it can usually be reused. That is cheaper than new pages, which some kernels zero, and the
- * chunk may still be in the CPU cache.
+ * or its end is dropped; until then every byte of it can be read.
  *
- * Context: BHs off unless noted otherwise, which gives exclusive access to the CPU's chunks.
+ * Context: BHs off unless noted otherwise.
  */
 #include "txbuf.h"
 
 #include <linux/mm.h>
-#include <linux/percpu.h>
 #include <linux/string.h>
-#include <net/sock.h>
 
 #include "sock/sock.h"
-
-/* For 10 Gbit/s and a round trip of 200 us. If more is in flight, new chunks are allocated. */
-#define TXBUF_CHUNKS		8
-#define TXBUF_CHUNK_SIZE	(PAGE_SIZE << SKB_FRAG_PAGE_ORDER)
-
-/**
- * struct txbuf_pool - chunks of a CPU
- * @chunk: their pages, if any, and how much of each is used
- * @cur: index of the chunk in use
- */
-struct txbuf_pool {
-	struct page_frag chunk[TXBUF_CHUNKS];
-	unsigned int cur;
-};
-
-static DEFINE_PER_CPU(struct txbuf_pool, txbuf_pool);
-
-/*
- * Can the chunk be written to from its beginning again, because only the pool holds it? Pages from
- * the memory reserves are not reused but given back, as are chunks of less than %TXBUF_CHUNK_SIZE.
- */
-static bool txbuf_chunk_is_free(const struct page_frag *chunk)
-{
-	return chunk->page && page_ref_count(chunk->page) == 1 &&
-	       chunk->size == TXBUF_CHUNK_SIZE && !page_is_pfmemalloc(chunk->page);
-}
-
-/* Allocate one page, from the memory reserves if need be. */
-static bool txbuf_refill_reserve(struct page_frag *chunk)
-{
-	chunk->page = alloc_page(GFP_ATOMIC | __GFP_MEMALLOC | __GFP_NOWARN);
-	chunk->offset = 0;
-	chunk->size = PAGE_SIZE;
-	return chunk->page;
-}
-
-/* Switch to another chunk. Not inline: that would make all FPDUs of a chunk slower. */
-static noinline struct page_frag *txbuf_next_chunk(struct txbuf_pool *pool, u32 want,
-						   bool may_reserve)
-{
-	struct page_frag *chunk = &pool->chunk[pool->cur];
-	unsigned int i;
-
-	/* Do not keep pages from the memory reserves that are not in use. */
-	if (chunk->page && page_is_pfmemalloc(chunk->page)) {
-		put_page(chunk->page);
-		chunk->page = NULL;
-	}
-	for (i = 0; i < TXBUF_CHUNKS; i++) {
-		chunk = &pool->chunk[i];
-		if (!txbuf_chunk_is_free(chunk))
-			continue;
-		chunk->offset = 0;
-		pool->cur = i;
-		return chunk;
-	}
-	pool->cur = (pool->cur + 1) % TXBUF_CHUNKS;
-	chunk = &pool->chunk[pool->cur];
-	if (chunk->page)
-		put_page(chunk->page);
-	chunk->page = NULL;
-	if (skb_page_frag_refill(want, chunk, GFP_ATOMIC | __GFP_NOWARN))
-		return chunk;
-	return may_reserve && txbuf_refill_reserve(chunk) ? chunk : NULL;
-}
-
-/* May a batch use the chunk? Only with @may_reserve if its page is from the memory reserves. */
-static bool txbuf_may_use(const struct page_frag *chunk, bool may_reserve)
-{
-	return chunk->page && (may_reserve || !page_is_pfmemalloc(chunk->page));
-}
-
-/* A chunk with room for @want bytes, if pages of that size are available; NULL: no memory. */
-static struct page_frag *txbuf_chunk(struct txbuf_pool *pool, u32 want, bool may_reserve)
-{
-	struct page_frag *chunk = &pool->chunk[pool->cur];
-
-	if (txbuf_may_use(chunk, may_reserve) && chunk->offset + want <= chunk->size)
-		return chunk;
-	return txbuf_next_chunk(pool, want, may_reserve);
-}
+#include "txpool.h"
 
 /* Will the next write be contiguous with the last fragment? */
 static bool txbuf_is_contiguous(const struct kiw_txbuf *buf, const struct page_frag *chunk)
@@ -126,8 +42,7 @@ u8 *kiw_txbuf_reserve(const struct kiw_txbuf *buf, u32 want, u32 *room)
 {
 	struct page_frag *chunk;
 
-	chunk = txbuf_chunk(this_cpu_ptr(&txbuf_pool), min_t(u32, want, TXBUF_CHUNK_SIZE),
-			    buf->may_reserve);
+	chunk = kiw_txpool_find(min_t(u32, want, KIW_TXPOOL_CHUNK_SIZE), buf->may_reserve);
 	if (!chunk || (buf->num == KIW_TXBUF_BVECS && !txbuf_is_contiguous(buf, chunk)))
 		return NULL;
 	*room = chunk->size - chunk->offset;
@@ -143,8 +58,7 @@ u8 *kiw_txbuf_reserve(const struct kiw_txbuf *buf, u32 want, u32 *room)
  */
 void kiw_txbuf_commit(struct kiw_txbuf *buf, u32 len)
 {
-	struct txbuf_pool *pool = this_cpu_ptr(&txbuf_pool);
-	struct page_frag *chunk = &pool->chunk[pool->cur];
+	struct page_frag *chunk = kiw_txpool_current();
 
 	if (!txbuf_is_contiguous(buf, chunk)) {
 		bvec_set_page(&buf->bv[buf->num++], chunk->page, 0, chunk->offset);
@@ -309,24 +223,4 @@ void kiw_txbuf_drop(struct kiw_txbuf *buf)
 	buf->begun = 0;
 	buf->taken = 0;
 	buf->len = 0;
-}
-
-/**
- * kiw_txbuf_module_exit() - free the chunks
- *
- * Context: process; no batch is being built any more.
- */
-void kiw_txbuf_module_exit(void)
-{
-	struct txbuf_pool *pool;
-	int cpu, i;
-
-	for_each_possible_cpu(cpu) {
-		pool = per_cpu_ptr(&txbuf_pool, cpu);
-		for (i = 0; i < TXBUF_CHUNKS; i++) {
-			if (pool->chunk[i].page)
-				put_page(pool->chunk[i].page);
-			pool->chunk[i].page = NULL;
-		}
-	}
 }

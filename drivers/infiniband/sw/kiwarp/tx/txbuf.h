@@ -60,7 +60,4 @@ void kiw_txbuf_cut(struct kiw_txbuf *buf, u32 end);
 /* Any context */
 void kiw_txbuf_drop(struct kiw_txbuf *buf);
 
-/* Process context */
-void kiw_txbuf_module_exit(void);
-
 #endif /* KIW_TXBUF_H */
