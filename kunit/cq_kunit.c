@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Completion queues in the kernel format, across the wrap of their positions: order, completions of
- * a QP that goes, other sizes, overruns, arming, and what a consumer sees of a completion.
+ * a QP that goes, other sizes, overruns, arming, what a consumer sees of a completion, and what its
+ * worker defers.
  */
 #include <linux/types.h>
 
@@ -357,6 +358,150 @@ static void consumers_see_all_of_a_completion(struct kunit *test)
 	cq_close(world);
 }
 
+/**
+ * struct deferral - a worker that polls a queue, and what it defers
+ * @test: the case
+ * @world: the queue
+ * @work: the worker's
+ * @body: what the worker does
+ * @calls: calls of what was deferred
+ * @called: completed by each
+ */
+struct deferral {
+	struct kunit *test;
+	struct cq_world *world;
+	struct work_struct work;
+	void (*body)(struct deferral *d);
+	int calls;
+	struct completion called;
+};
+
+static void cq_deferred_call(void *arg)
+{
+	struct deferral *d = arg;
+
+	d->calls++;
+	complete(&d->called);
+}
+
+static void cq_other_call(void *arg)
+{
+}
+
+/* Not a case's assertion: the worker would end in it. */
+static void cq_poll_one(struct deferral *d)
+{
+	struct ib_wc wc;
+
+	KUNIT_EXPECT_TRUE(d->test, cq_post(d->world, 1, 0));
+	KUNIT_EXPECT_EQ(d->test, kiw_poll_cq(&d->world->cq.ib, 1, &wc), 1);
+}
+
+static int cq_defer_one(struct deferral *d)
+{
+	return kiw_cq_defer(&d->world->cq, cq_deferred_call, d);
+}
+
+static void cq_deferral_main(struct work_struct *work)
+{
+	struct deferral *d = container_of(work, struct deferral, work);
+
+	d->body(d);
+}
+
+/* ib_core's own work item was not initialised. */
+static void cq_close_worker(struct cq_world *world)
+{
+	world->cq.ib.comp_wq = NULL;
+	cq_close(world);
+}
+
+/* Runs @body in a worker of a queue that is polled in @context. */
+static void cq_in_worker(struct kunit *test, enum ib_poll_context context,
+			 void (*body)(struct deferral *d), int calls)
+{
+	struct deferral d = { .test = test, .world = cq_open(test), .body = body };
+
+	init_completion(&d.called);
+	d.world->cq.ib.poll_ctx = context;
+	d.world->cq.ib.comp_wq = system_highpri_wq;
+	INIT_WORK_ONSTACK(&d.work, cq_deferral_main);
+	queue_work(system_highpri_wq, &d.work);
+	flush_work(&d.work);
+	destroy_work_on_stack(&d.work);
+	flush_work(&d.world->cq.deferred_work);
+	KUNIT_EXPECT_EQ(test, d.calls, calls);
+	cq_close_worker(d.world);
+}
+
+static void cq_defers_until_poll(struct deferral *d)
+{
+	struct ib_wc wc;
+
+	/* Nothing has been polled yet. */
+	KUNIT_EXPECT_EQ(d->test, cq_defer_one(d), -EBUSY);
+	cq_poll_one(d);
+	KUNIT_EXPECT_EQ(d->test, cq_defer_one(d), 1);
+	KUNIT_EXPECT_EQ(d->test, cq_defer_one(d), 0);
+	KUNIT_EXPECT_EQ(d->test, kiw_cq_defer(&d->world->cq, cq_other_call, d), -EBUSY);
+	KUNIT_EXPECT_EQ(d->test, kiw_cq_defer(&d->world->cq, cq_deferred_call, NULL), -EBUSY);
+	KUNIT_EXPECT_EQ(d->test, d->calls, 0);
+	KUNIT_EXPECT_EQ(d->test, kiw_poll_cq(&d->world->cq.ib, 1, &wc), 0);
+	KUNIT_EXPECT_EQ(d->test, d->calls, 1);
+	/* The queue was empty. */
+	KUNIT_EXPECT_EQ(d->test, cq_defer_one(d), -EBUSY);
+}
+
+static void cq_defers_until_armed(struct deferral *d)
+{
+	cq_poll_one(d);
+	KUNIT_EXPECT_EQ(d->test, cq_defer_one(d), 1);
+	KUNIT_EXPECT_EQ(d->test, kiw_req_notify_cq(&d->world->cq.ib, IB_CQ_NEXT_COMP), 0);
+	KUNIT_EXPECT_EQ(d->test, d->calls, 1);
+	KUNIT_EXPECT_EQ(d->test, cq_defer_one(d), -EBUSY);
+}
+
+static void cq_defers_and_sleeps(struct deferral *d)
+{
+	cq_poll_one(d);
+	KUNIT_EXPECT_EQ(d->test, cq_defer_one(d), 1);
+	KUNIT_EXPECT_NE(d->test, wait_for_completion_timeout(&d->called, 10 * HZ), 0UL);
+}
+
+static void cq_defers_and_ends(struct deferral *d)
+{
+	cq_poll_one(d);
+	KUNIT_EXPECT_EQ(d->test, cq_defer_one(d), 1);
+}
+
+static void cq_cannot_defer(struct deferral *d)
+{
+	cq_poll_one(d);
+	KUNIT_EXPECT_EQ(d->test, cq_defer_one(d), -EBUSY);
+}
+
+static void workers_defer(struct kunit *test)
+{
+	cq_in_worker(test, IB_POLL_WORKQUEUE, cq_defers_until_poll, 1);
+	cq_in_worker(test, IB_POLL_WORKQUEUE, cq_defers_until_armed, 1);
+	cq_in_worker(test, IB_POLL_WORKQUEUE, cq_defers_and_sleeps, 1);
+	cq_in_worker(test, IB_POLL_WORKQUEUE, cq_defers_and_ends, 1);
+}
+
+static void others_do_not_defer(struct kunit *test)
+{
+	struct deferral d = { .test = test, .world = cq_open(test) };
+
+	cq_in_worker(test, IB_POLL_UNBOUND_WORKQUEUE, cq_cannot_defer, 0);
+	cq_in_worker(test, IB_POLL_SOFTIRQ, cq_cannot_defer, 0);
+	cq_in_worker(test, IB_POLL_DIRECT, cq_cannot_defer, 0);
+	/* Not a worker, although the queue is one that a worker may poll */
+	d.world->cq.ib.poll_ctx = IB_POLL_WORKQUEUE;
+	d.world->cq.ib.comp_wq = system_highpri_wq;
+	cq_cannot_defer(&d);
+	cq_close_worker(d.world);
+}
+
 static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(completions_keep_their_order),
 	KUNIT_CASE(completions_of_a_qp_are_dropped),
@@ -368,6 +513,8 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(arming_is_for_one_completion),
 	KUNIT_CASE(arming_tells_of_missed_completions),
 	KUNIT_CASE(consumers_see_all_of_a_completion),
+	KUNIT_CASE(workers_defer),
+	KUNIT_CASE(others_do_not_defer),
 	{}
 };
 

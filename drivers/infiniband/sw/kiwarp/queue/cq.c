@@ -10,7 +10,7 @@
  * Contexts: completions are posted and polled in any context. Only the queue's tasklet and,
  * for an overrun, its work item call the consumer's handlers: they take no lock of ours around the
  * call, and do not run while the consumer has BHs off on that CPU, nor after kiw_cq_uninit() has
- * returned.
+ * returned. A worker of ib_core that polls the queue also calls what was deferred until then.
  *
  * Locks: that of the queue, which is innermost.
  *
@@ -70,6 +70,29 @@ static void cq_overrun_work(struct work_struct *work)
 	cq->overrun(cq);
 }
 
+/* Call what was deferred, if anything. */
+static void cq_run_deferred(struct kiw_cq *cq)
+{
+	void (*run)(void *arg);
+	unsigned long flags;
+	void *arg;
+
+	if (!READ_ONCE(cq->deferred))
+		return;
+	spin_lock_irqsave(&cq->lock, flags);
+	run = cq->deferred;
+	arg = cq->deferred_arg;
+	WRITE_ONCE(cq->deferred, NULL);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (run)
+		run(arg);
+}
+
+static void cq_deferred_work(struct work_struct *work)
+{
+	cq_run_deferred(container_of(work, struct kiw_cq, deferred_work));
+}
+
 static void cq_notify(struct tasklet_struct *tasklet)
 {
 	struct kiw_cq *cq = from_tasklet(cq, tasklet, notify);
@@ -118,6 +141,9 @@ void kiw_cq_init(struct kiw_cq *cq, const struct kiw_cq_ops *ops, void *ring, u3
 	cq->overrun = overrun;
 	tasklet_setup(&cq->notify, cq_notify);
 	INIT_WORK(&cq->overrun_work, cq_overrun_work);
+	cq->poller = NULL;
+	cq->deferred = NULL;
+	INIT_WORK(&cq->deferred_work, cq_deferred_work);
 }
 
 /**
@@ -140,6 +166,9 @@ void kiw_cq_uninit(struct kiw_cq *cq)
 	if (cq->ib.comp_wq)
 		cancel_work_sync(&cq->ib.work);
 	cancel_work_sync(&cq->overrun_work);
+	/* What was deferred holds a QP, and all QPs are gone. */
+	WARN_ON_ONCE(cq->deferred);
+	cancel_work_sync(&cq->deferred_work);
 }
 
 static void cq_tell_overrun(struct kiw_cq *cq)
@@ -286,11 +315,60 @@ static void cq_translate(struct ib_wc *to, const struct kiw_wc *from)
 	}
 }
 
+/*
+ * Is the queue polled by a bound worker of ib_core (%IB_POLL_WORKQUEUE), which runs now? It calls
+ * the handlers of up to 16 completions, and then polls again, arms the queue, or queues its work
+ * item again.
+ */
+static bool cq_is_polled_by_worker(const struct kiw_cq *cq)
+{
+	return cq->ib.comp_wq && cq->ib.poll_ctx == IB_POLL_WORKQUEUE && in_task() &&
+	       current->flags & PF_WQ_WORKER;
+}
+
+/**
+ * kiw_cq_defer() - defer something until the consumer has handled what it has polled
+ * @cq: a queue of a kernel consumer
+ * @run: function to call; it may poll @cq
+ * @arg: its argument, which must stay valid until the call
+ *
+ * Completion handlers of a kernel consumer often post a work request each. So what sending takes
+ * can be done once for all of them. If the handler sleeps, or the worker does not return to the
+ * queue, a work item calls @run. That work item is in the workqueue of the worker, which starts it
+ * when the worker sleeps or has ended.
+ *
+ * Context: any; takes @cq->lock.
+ * Return: 1: @run will be called with @arg exactly once, by whoever polls or arms @cq next, in the
+ * context of that, or by that work item; 0: an earlier call of this function has seen to that;
+ * -EBUSY: not deferred, because this is not such a worker, or something else is deferred already.
+ */
+int kiw_cq_defer(struct kiw_cq *cq, void (*run)(void *arg), void *arg)
+{
+	unsigned long flags;
+	int ret = -EBUSY;
+
+	if (!kiw_cq_may_defer(cq))
+		return -EBUSY;
+	spin_lock_irqsave(&cq->lock, flags);
+	if (!cq->deferred) {
+		cq->deferred_arg = arg;
+		WRITE_ONCE(cq->deferred, run);
+		queue_work(cq->ib.comp_wq, &cq->deferred_work);
+		ret = 1;
+	} else if (cq->deferred == run && cq->deferred_arg == arg) {
+		ret = 0;
+	}
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return ret;
+}
+
 /**
  * kiw_poll_cq() - take completions, oldest first
  * @ibcq: a kernel consumer's queue; user space polls a mapped ring itself
  * @num_entries: capacity of @wc
  * @wc: set to the completions
+ *
+ * Calls what was deferred first, which may add completions.
  *
  * Context: any; takes the queue's lock.
  * Return: completions taken, 0..@num_entries, or -EOPNOTSUPP.
@@ -304,12 +382,14 @@ int kiw_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 
 	if (cq->ops != &kiw_cq_kernel_ops)
 		return -EOPNOTSUPP;
+	cq_run_deferred(cq);
 	spin_lock_irqsave(&cq->lock, flags);
 	ring = cq->ring;
 	while (n < num_entries && !kiw_ring_empty(cq->put, cq->get)) {
 		cq_translate(&wc[n++], &ring[kiw_ring_slot(cq->get, cq->size)]);
 		cq->get++;
 	}
+	WRITE_ONCE(cq->poller, n && cq_is_polled_by_worker(cq) ? current : NULL);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return n;
 }
@@ -320,7 +400,8 @@ int kiw_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
  * @flags: IB_CQ_SOLICITED or IB_CQ_NEXT_COMP, optionally with IB_CQ_REPORT_MISSED_EVENTS
  *
  * A failed completion counts as a solicited one. A queue that is armed for the next
- * completion stays so when it is armed for a solicited one.
+ * completion stays so when it is armed for a solicited one. Calls what was deferred first, which
+ * may add completions.
  *
  * Context: any; takes the queue's lock.
  * Return: 1: armed, but completions are waiting that will not raise an event (only with
@@ -334,7 +415,9 @@ int kiw_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 
 	if (!cq->ops->arm)
 		return -EOPNOTSUPP;
+	cq_run_deferred(cq);
 	spin_lock_irqsave(&cq->lock, irq_flags);
+	WRITE_ONCE(cq->poller, NULL);
 	has_missed = cq->ops->arm(cq, flags);
 	spin_unlock_irqrestore(&cq->lock, irq_flags);
 	return has_missed && flags & IB_CQ_REPORT_MISSED_EVENTS;

@@ -12,6 +12,7 @@
 #define KIW_CQ_H
 
 #include <linux/interrupt.h>
+#include <linux/sched.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
@@ -93,8 +94,8 @@ struct kiw_cq_ops {
 /**
  * struct kiw_cq - a completion queue
  * @ib: the core's part
- * @lock: protects changes of @ring, @size, @put, @get, @armed, @has_overrun, @user; irq-safe;
- *	innermost
+ * @lock: protects changes of @ring, @size, @put, @get, @armed, @has_overrun, @user, @poller,
+ *	@deferred, @deferred_arg; irq-safe; innermost
  * @ops: format of the ring
  * @ring: entries
  * @size: slots, a power of two
@@ -105,6 +106,11 @@ struct kiw_cq_ops {
  * @notify: calls the consumer's completion handler
  * @overrun_work: calls the consumer's error handler, then @overrun
  * @overrun: further handling of an overrun; called at most once; process context
+ * @poller: the worker of ib_core that handles the completions it has polled, or NULL; only to be
+ *	compared with: the task may have ended
+ * @deferred: what that worker is to call when it has handled them, or NULL
+ * @deferred_arg: its argument
+ * @deferred_work: calls it if the worker does not, or sleeps
  * @stats: the device's counters
  * @user: user ABI: the ring's mmap entry; NULL for kernel consumers
  */
@@ -121,6 +127,10 @@ struct kiw_cq {
 	struct tasklet_struct notify;
 	struct work_struct overrun_work;
 	void (*overrun)(struct kiw_cq *cq);
+	struct task_struct *poller;
+	void (*deferred)(void *arg);
+	void *deferred_arg;
+	struct work_struct deferred_work;
 	struct kiw_stats *stats;
 	struct rdma_user_mmap_entry *user;
 };
@@ -151,6 +161,18 @@ static inline bool kiw_cq_take_armed(struct kiw_cq *cq, bool solicited)
 	return true;
 }
 
+/**
+ * kiw_cq_may_defer() - is this a worker that handles the completions it has polled?
+ * @cq: the queue
+ *
+ * Context: any.
+ * Return: true: kiw_cq_defer() may defer something.
+ */
+static inline bool kiw_cq_may_defer(const struct kiw_cq *cq)
+{
+	return READ_ONCE(cq->poller) == current && in_task();
+}
+
 extern const struct kiw_cq_ops kiw_cq_kernel_ops;
 
 /* Process context */
@@ -163,6 +185,7 @@ int kiw_cq_resize(struct kiw_cq *cq, u32 size);
 /* Any context */
 bool kiw_cq_post(struct kiw_cq *cq, const struct kiw_wc *wc);
 void kiw_cq_forget_qp(struct kiw_cq *cq, struct ib_qp *qp);
+int kiw_cq_defer(struct kiw_cq *cq, void (*run)(void *arg), void *arg);
 int kiw_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc);
 int kiw_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 

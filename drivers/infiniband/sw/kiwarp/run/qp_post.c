@@ -55,6 +55,33 @@ void kiw_qp_kick(struct kiw_qp *qp)
 	}
 }
 
+static void qp_kick_deferred(void *arg)
+{
+	struct kiw_qp *qp = arg;
+
+	kiw_qp_kick(qp);
+	kiw_qp_put(qp);
+}
+
+/*
+ * If a completion handler of a worker of ib_core posts, process the new entries when the worker has
+ * called the handlers of all completions that it has polled: others may post, too. Return: false:
+ * this is not such a handler.
+ */
+static bool qp_kick_later(struct kiw_qp *qp)
+{
+	struct kiw_cq *cq = kiw_cq_may_defer(qp->rcq) ? qp->rcq : qp->scq;
+	int ret;
+
+	if (!kiw_cq_may_defer(cq))
+		return false;
+	kiw_qp_get(qp);
+	ret = kiw_cq_defer(cq, qp_kick_deferred, qp);
+	if (ret <= 0)
+		kiw_qp_put(qp);
+	return ret >= 0;
+}
+
 /**
  * kiw_qp_post_send() - post send work requests of a kernel consumer
  * @qp: the QP
@@ -78,7 +105,7 @@ int kiw_qp_post_send(struct kiw_qp *qp, const struct ib_send_wr *wr,
 	}
 	if (ret)
 		*bad_wr = wr;
-	if (wr != first)
+	if (wr != first && !qp_kick_later(qp))
 		kiw_qp_kick(qp);
 	return ret;
 }
