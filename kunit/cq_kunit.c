@@ -468,6 +468,16 @@ static void cq_defers_and_sleeps(struct deferral *d)
 	KUNIT_EXPECT_NE(d->test, wait_for_completion_timeout(&d->called, 10 * HZ), 0UL);
 }
 
+static void cq_defers_and_destroys(struct deferral *d)
+{
+	cq_poll_one(d);
+	KUNIT_EXPECT_EQ(d->test, cq_defer_one(d), 1);
+	kiw_cq_run_deferred(&d->world->cq);
+	KUNIT_EXPECT_EQ(d->test, d->calls, 1);
+	/* Still the same handler: it may post to another QP. */
+	KUNIT_EXPECT_EQ(d->test, cq_defer_one(d), 1);
+}
+
 static void cq_defers_and_ends(struct deferral *d)
 {
 	cq_poll_one(d);
@@ -485,6 +495,7 @@ static void workers_defer(struct kunit *test)
 	cq_in_worker(test, IB_POLL_WORKQUEUE, cq_defers_until_poll, 1);
 	cq_in_worker(test, IB_POLL_WORKQUEUE, cq_defers_until_armed, 1);
 	cq_in_worker(test, IB_POLL_WORKQUEUE, cq_defers_and_sleeps, 1);
+	cq_in_worker(test, IB_POLL_WORKQUEUE, cq_defers_and_destroys, 2);
 	cq_in_worker(test, IB_POLL_WORKQUEUE, cq_defers_and_ends, 1);
 }
 

@@ -2,7 +2,8 @@
 /*
  * The pool of chunks for batches: chunks that TCP still holds are not written to, free ones are
  * used again, pages from the memory reserves are only for those who may use them, and what a burst
- * has needed is given back. The timer's function is called directly.
+ * has needed is given back. The timer's function is called directly. BHs are off in each case, so
+ * that its thread owns the pool of its CPU.
  */
 #include "tx/txpool.c"
 
@@ -10,7 +11,6 @@
 
 #define ALL	KIW_TXPOOL_CHUNK_SIZE
 
-/* BHs stay off in a case: its thread owns the pool of its CPU. */
 static int txpool_begin(struct kunit *test)
 {
 	kiw_txpool_module_init();
@@ -98,8 +98,8 @@ static void txpool_in_flight(struct kunit *test)
 
 static void txpool_shrinks(struct kunit *test)
 {
-	struct kiw_txpool *pool;
 	struct page *pages[TXPOOL_KEPT + 4];
+	struct kiw_txpool *pool;
 	unsigned int i;
 
 	local_bh_disable();
@@ -110,23 +110,43 @@ static void txpool_shrinks(struct kunit *test)
 	for (; i < ARRAY_SIZE(pages); i++)
 		pages[i] = take(test);
 	KUNIT_EXPECT_TRUE(test, timer_pending(&pool->trim));
-	/* One that TCP still holds stays. */
-	get_page(pages[TXPOOL_KEPT]);
-	put_all(pages, ARRAY_SIZE(pages));
-	/* All were used since the timer was armed. */
+	/* All were chosen since the timer was armed. */
 	txpool_trim(&pool->trim);
 	KUNIT_EXPECT_EQ(test, held(), TXPOOL_KEPT + 4U);
-	KUNIT_EXPECT_TRUE(test, timer_pending(&pool->trim));
+	KUNIT_EXPECT_TRUE(test, pool->is_grown);
+	/* The last one is chosen again. */
+	put_page(pages[i - 1]);
+	KUNIT_EXPECT_PTR_EQ(test, take(test), pages[i - 1]);
 	txpool_trim(&pool->trim);
 	KUNIT_EXPECT_EQ(test, held(), TXPOOL_KEPT + 1U);
-	put_page(pages[TXPOOL_KEPT]);
-	mod_timer(&pool->trim, jiffies + 100 * HZ);
-	local_bh_enable();
-	kiw_compat_timer_delete_sync(&pool->trim);
-	local_bh_disable();
+	KUNIT_EXPECT_TRUE(test, pool->is_grown);
 	txpool_trim(&pool->trim);
 	KUNIT_EXPECT_EQ(test, held(), (unsigned int)TXPOOL_KEPT);
-	KUNIT_EXPECT_FALSE(test, timer_pending(&pool->trim));
+	KUNIT_EXPECT_FALSE(test, pool->is_grown);
+	/* TCP still has all of them. */
+	for (i = 0; i < ARRAY_SIZE(pages); i++)
+		KUNIT_EXPECT_EQ(test, page_ref_count(pages[i]), i < TXPOOL_KEPT ? 2 : 1);
+	put_all(pages, ARRAY_SIZE(pages));
+	local_bh_enable();
+}
+
+/* If there are no large pages, there are chunks of one page, which are not used again. */
+static void txpool_small(struct kunit *test)
+{
+	struct page_frag *chunk;
+	struct page *page;
+
+	local_bh_disable();
+	chunk = kiw_txpool_find(100, false);
+	page = chunk->page;
+	get_page(page);
+	chunk->size = PAGE_SIZE;
+	chunk->offset = PAGE_SIZE - 50;
+	chunk = kiw_txpool_find(100, false);
+	KUNIT_EXPECT_PTR_NE(test, chunk->page, page);
+	KUNIT_EXPECT_EQ(test, page_ref_count(page), 1);
+	KUNIT_EXPECT_EQ(test, held(), 1U);
+	put_page(page);
 	local_bh_enable();
 }
 
@@ -173,6 +193,7 @@ static struct kunit_case txpool_cases[] = {
 	KUNIT_CASE(txpool_reuses),
 	KUNIT_CASE(txpool_in_flight),
 	KUNIT_CASE(txpool_shrinks),
+	KUNIT_CASE(txpool_small),
 	KUNIT_CASE(txpool_of_another_cpu),
 	KUNIT_CASE(txpool_reserves),
 	{}

@@ -10,7 +10,7 @@
  * Contexts: completions are posted and polled in any context. Only the queue's tasklet and,
  * for an overrun, its work item call the consumer's handlers: they take no lock of ours around the
  * call, and do not run while the consumer has BHs off on that CPU, nor after kiw_cq_uninit() has
- * returned. A worker of ib_core that polls the queue also calls what was deferred until then.
+ * returned. Whoever polls or arms the queue also calls what was deferred until then.
  *
  * Locks: that of the queue, which is innermost.
  *
@@ -70,8 +70,13 @@ static void cq_overrun_work(struct work_struct *work)
 	cq->overrun(cq);
 }
 
-/* Call what was deferred, if anything. */
-static void cq_run_deferred(struct kiw_cq *cq)
+/**
+ * kiw_cq_run_deferred() - call what was deferred, if anything
+ * @cq: the queue
+ *
+ * Context: any; takes @cq->lock.
+ */
+void kiw_cq_run_deferred(struct kiw_cq *cq)
 {
 	void (*run)(void *arg);
 	unsigned long flags;
@@ -90,7 +95,7 @@ static void cq_run_deferred(struct kiw_cq *cq)
 
 static void cq_deferred_work(struct work_struct *work)
 {
-	cq_run_deferred(container_of(work, struct kiw_cq, deferred_work));
+	kiw_cq_run_deferred(container_of(work, struct kiw_cq, deferred_work));
 }
 
 static void cq_notify(struct tasklet_struct *tasklet)
@@ -335,7 +340,8 @@ static bool cq_is_polled_by_worker(const struct kiw_cq *cq)
  * Completion handlers of a kernel consumer often post a work request each. So what sending takes
  * can be done once for all of them. If the handler sleeps, or the worker does not return to the
  * queue, a work item calls @run. That work item is in the workqueue of the worker, which starts it
- * when the worker sleeps or has ended.
+ * when the worker sleeps or has ended. So a handler must not wait for what it has posted without
+ * sleeping.
  *
  * Context: any; takes @cq->lock.
  * Return: 1: @run will be called with @arg exactly once, by whoever polls or arms @cq next, in the
@@ -382,7 +388,7 @@ int kiw_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc)
 
 	if (cq->ops != &kiw_cq_kernel_ops)
 		return -EOPNOTSUPP;
-	cq_run_deferred(cq);
+	kiw_cq_run_deferred(cq);
 	spin_lock_irqsave(&cq->lock, flags);
 	ring = cq->ring;
 	while (n < num_entries && !kiw_ring_empty(cq->put, cq->get)) {
@@ -415,7 +421,7 @@ int kiw_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 
 	if (!cq->ops->arm)
 		return -EOPNOTSUPP;
-	cq_run_deferred(cq);
+	kiw_cq_run_deferred(cq);
 	spin_lock_irqsave(&cq->lock, irq_flags);
 	WRITE_ONCE(cq->poller, NULL);
 	has_missed = cq->ops->arm(cq, flags);

@@ -185,6 +185,7 @@ int kiw_cq_resize(struct kiw_cq *cq, u32 size);
 /* Any context */
 bool kiw_cq_post(struct kiw_cq *cq, const struct kiw_wc *wc);
 void kiw_cq_forget_qp(struct kiw_cq *cq, struct ib_qp *qp);
+void kiw_cq_run_deferred(struct kiw_cq *cq);
 int kiw_cq_defer(struct kiw_cq *cq, void (*run)(void *arg), void *arg);
 int kiw_poll_cq(struct ib_cq *ibcq, int num_entries, struct ib_wc *wc);
 int kiw_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);

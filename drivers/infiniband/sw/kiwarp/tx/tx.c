@@ -713,7 +713,8 @@ static int tx_push(struct kiw_qp *qp, unsigned int how)
 	if (!tx->buf.len)
 		return 0;
 	kiw_count(qp->stats, KIW_STAT_TX_BATCHES);
-	if (tx->is_large)
+	/* TCP must not hold back a Terminate: a reset may follow. */
+	if (tx->is_large && !(how & KIW_SEND_LAST))
 		how |= KIW_SEND_JOINS;
 	ret = kiw_txbuf_send(&tx->buf, qp->ks, how);
 	/* The loan may be over by now, but only this engine frees it. */

@@ -9,9 +9,10 @@
  * are enough.
  *
  * The pool grows with what is in flight, and shrinks again: once a second, while it has more than
- * %TXPOOL_KEPT chunks, the timer frees those beyond that were not used since. The timer runs on the
- * CPU of its pool. It moves only if that CPU goes offline, and then it does nothing: the CPU may
- * come back at any time. The chunks stay there until it is used again, or the module is removed.
+ * %TXPOOL_KEPT chunks, the timer gives up those beyond that number that were not chosen since it
+ * last ran. TCP has its own references to their pages. The timer runs on the CPU of its pool. It
+ * moves only if that CPU goes offline, and then it does nothing: the CPU may come back at any time.
+ * In that case the chunks stay until it needs another chunk, or until the module is removed.
  *
  * Context: BHs off unless noted otherwise, which gives exclusive access to the CPU's chunks.
  */
@@ -33,8 +34,8 @@ DEFINE_PER_CPU(struct kiw_txpool, kiw_txpool);
  */
 static bool txpool_is_free(const struct page_frag *chunk)
 {
-	return chunk->page && page_ref_count(chunk->page) == 1 &&
-	       chunk->size == KIW_TXPOOL_CHUNK_SIZE && !page_is_pfmemalloc(chunk->page);
+	return chunk->page && chunk->size == KIW_TXPOOL_CHUNK_SIZE &&
+	       page_ref_count(chunk->page) == 1 && !page_is_pfmemalloc(chunk->page);
 }
 
 static void txpool_drop(struct page_frag *chunk)
@@ -68,10 +69,18 @@ static unsigned int txpool_victim(const struct kiw_txpool *pool)
 {
 	unsigned int i;
 
-	for (i = 0; i < KIW_TXPOOL_CHUNKS; i++)
+	for (i = 0; i < KIW_TXPOOL_CHUNKS; i++) {
 		if (!pool->chunk[i].page)
 			return i;
+	}
 	return (pool->cur + 1) % KIW_TXPOOL_CHUNKS;
+}
+
+/* See to it that a pool that has grown shrinks again, also if its CPU was offline. */
+static void txpool_arm(struct kiw_txpool *pool)
+{
+	if (pool->is_grown && !timer_pending(&pool->trim))
+		mod_timer(&pool->trim, jiffies + HZ);
 }
 
 /**
@@ -88,9 +97,11 @@ struct page_frag *kiw_txpool_next(u32 want, bool may_reserve)
 	struct page_frag *chunk = &pool->chunk[pool->cur];
 	unsigned int i;
 
-	/* Do not keep pages from the memory reserves that are not in use. */
-	if (chunk->page && page_is_pfmemalloc(chunk->page))
+	/* Do not keep pages from the memory reserves, nor chunks that will not be used again. */
+	if (chunk->page && (chunk->size < KIW_TXPOOL_CHUNK_SIZE ||
+			    page_is_pfmemalloc(chunk->page)))
 		txpool_drop(chunk);
+	txpool_arm(pool);
 	for (i = 0; i < KIW_TXPOOL_CHUNKS; i++) {
 		if (!txpool_is_free(&pool->chunk[i]))
 			continue;
@@ -99,31 +110,31 @@ struct page_frag *kiw_txpool_next(u32 want, bool may_reserve)
 	}
 	chunk = txpool_choose(pool, txpool_victim(pool));
 	txpool_drop(chunk);
-	if (pool->cur >= TXPOOL_KEPT && !timer_pending(&pool->trim))
-		mod_timer(&pool->trim, jiffies + HZ);
+	if (pool->cur >= TXPOOL_KEPT)
+		pool->is_grown = true;
+	txpool_arm(pool);
 	if (skb_page_frag_refill(want, chunk, GFP_ATOMIC | __GFP_NOWARN))
 		return chunk;
 	return may_reserve && txpool_refill_reserve(chunk) ? chunk : NULL;
 }
 
-/* Softirq. Free the chunks that are not needed any more. */
+/* Softirq. Give up the chunks that are not needed any more. */
 static void txpool_trim(struct timer_list *timer)
 {
 	struct kiw_txpool *pool = container_of(timer, struct kiw_txpool, trim);
-	bool has_more = false;
 	unsigned int i;
 
 	if (pool != this_cpu_ptr(&kiw_txpool))
 		return;
+	pool->is_grown = false;
 	for (i = TXPOOL_KEPT; i < KIW_TXPOOL_CHUNKS; i++) {
-		if (!(pool->used & BIT_ULL(i)) && txpool_is_free(&pool->chunk[i]))
+		if (!(pool->used & BIT_ULL(i)))
 			txpool_drop(&pool->chunk[i]);
 		if (pool->chunk[i].page)
-			has_more = true;
+			pool->is_grown = true;
 	}
 	pool->used = 0;
-	if (has_more)
-		mod_timer(&pool->trim, jiffies + HZ);
+	txpool_arm(pool);
 }
 
 /**
@@ -154,5 +165,6 @@ void kiw_txpool_module_exit(void)
 		kiw_compat_timer_delete_sync(&pool->trim);
 		for (i = 0; i < KIW_TXPOOL_CHUNKS; i++)
 			txpool_drop(&pool->chunk[i]);
+		pool->is_grown = false;
 	}
 }

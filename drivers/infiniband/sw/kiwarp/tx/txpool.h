@@ -21,12 +21,14 @@
  * @chunk: their pages, if any, and how much of each is used
  * @cur: index of the chunk in use
  * @used: bit i: chunk i was chosen since @trim last expired
- * @trim: while there are more chunks than a CPU keeps, frees those that are not needed any more
+ * @is_grown: there may be more chunks than a CPU keeps
+ * @trim: runs while @is_grown, and frees the chunks that are not needed any more
  */
 struct kiw_txpool {
 	struct page_frag chunk[KIW_TXPOOL_CHUNKS];
 	unsigned int cur;
 	u64 used;
+	bool is_grown;
 	struct timer_list trim;
 };
 
