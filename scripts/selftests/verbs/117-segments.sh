@@ -13,6 +13,7 @@
 COUNT=1000
 
 # sent: the segments that a has sent
+# shellcheck disable=SC2016 # awk's
 sent() { on_a awk '/^Tcp:/ && $2 ~ /^[0-9]/ { print $12 }' /proc/net/snmp; }
 
 # writes FPDU: COUNT small Writes over a slow link. BATCHES and SEGMENTS: what the driver passed to

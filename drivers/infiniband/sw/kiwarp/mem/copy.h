@@ -2,11 +2,11 @@
 /*
  * Copying payload.
  *
- * In recent kernels for x86-64, memcpy() is a string instruction only on CPUs with the feature FSRM.
- * On others it is a loop, which is slower for lengths such as those of FPDUs, and slowest if it has
- * to go backward. If gcc knows that a copy is short, it uses a string instruction on every CPU. So a
- * copy here is made of pieces whose length has a limit, as TCP's copies are, which never exceed a
- * page. Other compilers and architectures call memcpy() for each piece.
+ * In recent kernels for x86-64, memcpy() is a string instruction only on CPUs with the feature
+ * FSRM. On others it is a loop, which is slower for lengths such as those of FPDUs, and slowest if
+ * it has to go backward. If gcc knows that a copy is short, it uses a string instruction on every
+ * CPU. So a copy here is made of pieces whose length has a limit, as TCP's copies are, which never
+ * exceed a page. Other compilers and architectures call memcpy() for each piece.
  */
 #ifndef KIW_COPY_H
 #define KIW_COPY_H

@@ -203,9 +203,10 @@ err_count:
  *    section, which is an RCU read-side critical section, too. So after kiw_qp_table_hide() every
  *    caller that still uses the QP has a reference. The number stays allocated until the end: iw_cm
  *    looks it up before the driver does, and both must find the same QP or none.
- * 2. Fail the startups that this end has initiated for the QP, and do what a completion handler, which
- *    may be the caller, has deferred. kiw_qp_uninit() then ends its connection and waits for the
- *    last reference, so afterwards none of our code uses its rings or posts a completion for it.
+ * 2. Fail the startups that this end has initiated for the QP, and do what a completion handler,
+ *    which may be the caller, has deferred. kiw_qp_uninit() then ends its connection and waits for
+ *    the last reference, so afterwards none of our code uses its rings or posts a completion for
+ *    it.
  * 3. So its completions can be removed from the queues for good, and the rings freed.
  *
  * Context: process; may sleep.
