@@ -541,6 +541,20 @@ list_is_whole() (
 		[ "$(sort -u "$WORK/list.seen")" = 3 ]
 )
 
+# The lists of a release cannot be had, as while its mirror is being updated. A later one has the
+# kernel, too.
+found_later() (
+	# shellcheck source=scripts/vm/debian.sh
+	. "$HERE/../vm/debian.sh"
+	# shellcheck source=scripts/vm/stock.sh
+	. "$HERE/../vm/stock.sh"
+	apt_of() { echo "$1"; }
+	fresh_lists() { [ "$1" != trixie ]; }
+	newest_release() { [ "$1" != bookworm ] && echo "7.3-$3"; }
+	[ "$(find_debian 7.3 s390x 2>"$WORK/found.said")" = "7.3-s390x sid" ] &&
+		grep -q 'no package lists of trixie' "$WORK/found.said"
+)
+
 t_run "two tests pass" check_says good 2 0
 t_run "a guest dies between two tests" said_by 'ended after it, status 125' between 2 1
 t_run "a guest dies behind the last one" said_by 'ended after it, status 125' behind 2 1
@@ -569,6 +583,7 @@ t_run "restoring a host hangs" never_clean
 t_run "a process that was not reaped does not run" zombie_is_gone
 t_run "a scratch directory in use" pruned
 t_run "a list of archives in use" list_is_whole
+t_run "a release without package lists" found_later
 t_run "modules that do not build" no_boot unbuilt
 t_run "programs that do not build" no_boot no-programs
 t_run "nothing that judges" unjudged

@@ -122,7 +122,7 @@ find_debian() {
 	while read -r debian _; do
 		case $debian in '' | '#'*) continue ;; esac
 		conf=$(apt_of "$debian" "$2")
-		fresh_lists "$conf" || { note "no package lists of $debian for $2"; return 1; }
+		fresh_lists "$conf" || { note "no package lists of $debian for $2"; continue; }
 		release=$(newest_release "$conf" "$1" "$2") || continue
 		echo "$release $debian"
 		return
