@@ -164,10 +164,10 @@ no_plan() {
 		grep -q "no plan $WORK/nowhere" "$WORK/said"
 }
 
-# soak_only PASSED KERNEL: of two tests, the first is for soaks only on 6.12.
-soak_only() {
+# with_head PASSED KERNEL HEAD...: of two tests, the first has these lines in its head.
+with_head() {
 	local status=0
-	echo '# SOAK-ONLY: 6.12' >"$WORK/scripts/selftests/group/001-first.sh"
+	printf '# %s\n' "${@:3}" >"$WORK/scripts/selftests/group/001-first.sh"
 	echo 0 >"$WORK/boots"
 	SCENARIO=good "$WORK/scripts/selftests/check" --kernel "$2" --totals "$WORK/totals" || status=1
 	: >"$WORK/scripts/selftests/group/001-first.sh"
@@ -590,9 +590,12 @@ t_run "nothing that judges" unjudged
 t_run "a seed is fixed" seeded 5040 -u KIW_SEED -u KIW_SOAK
 t_run "a seed is given" seeded 77 KIW_SEED=77 KIW_SOAK=1
 t_run "a soak has a seed of its own" seeded '[0-9]{10,}' -u KIW_SEED KIW_SOAK=1
-t_run "a test for soaks on that kernel" soak_only 1 6.12
-t_run "a test for soaks on the nearest kernel" soak_only 1 7.3
-t_run "a test for soaks on another kernel" soak_only 2 6.1
+t_run "a test for soaks on that kernel" with_head 1 6.12 "SOAK-ONLY: 6.12"
+t_run "a test for soaks on the nearest kernel" with_head 1 7.3 "SOAK-ONLY: 6.12"
+t_run "a test for soaks on another kernel" with_head 2 6.1 "SOAK-ONLY: 6.12"
+t_run "a test for what a kernel counts as" with_head 2 uml-smp "KERNELS: 6.12"
+t_run "a test for what a kernel counts as, but not for that kernel" with_head 1 uml-smp \
+	"KERNELS: 6.12" "EXCEPT: uml-smp"
 t_run "a failure on another link type" again_on_ext
 t_run "all is as planned" plan_is_written "uml 001-first.sh 1 0" "uml 002-second.sh 1 0"
 t_run "a case is missing" planned 2 1 "uml 001-first.sh 2 0" "uml 002-second.sh 1 0"

@@ -3,6 +3,7 @@
 # DESCRIPTION: interoperation with siw, which has host b, in both roles, CRC on and off
 # TIMEOUT: 100
 # KERNELS: uml 6.1 6.12
+# EXCEPT: smp-debug uml-smp
 # CHECK-KERNELS: uml
 #
 # Not on kernels with lockdep: siw takes sk_callback_lock with softirqs enabled. lockdep reports

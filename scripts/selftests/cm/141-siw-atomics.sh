@@ -3,6 +3,7 @@
 # DESCRIPTION: immediate data and atomics to siw, which does not know RFC 7306
 # TIMEOUT: 60
 # KERNELS: uml 6.1 6.12
+# EXCEPT: smp-debug uml-smp
 # CHECK-KERNELS: uml
 #
 # Not on kernels with lockdep: see 140-siw.sh.
