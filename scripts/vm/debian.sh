@@ -72,11 +72,17 @@ newest_release() {
 		sed -n "s/^linux-headers-\(${2//./\\.}[^0-9].*\)/\1/p" | tail -n 1 | grep .
 }
 
-# fresh_lists CONF: those of apt_of, at most once a day
+# fresh_lists CONF: those of apt_of, at most once a day; not again for ten minutes if that fails
 fresh_lists() {
-	local stamp=${1%/*}/updated
-	[ -n "$(find "$stamp" -mmin -1440 2>/dev/null)" ] && return 0
-	APT_CONFIG=$1 run_logged "${1%/*}/log" apt-get -qq update && touch "$stamp"
+	local dir=${1%/*}
+	[ -n "$(find "$dir/updated" -mmin -1440 2>/dev/null)" ] && return 0
+	[ -z "$(find "$dir/failed" -mmin -10 2>/dev/null)" ] || return 1
+	if APT_CONFIG=$1 run_logged "$dir/log" apt-get -qq update; then
+		touch "$dir/updated"
+	else
+		touch "$dir/failed"
+		return 1
+	fi
 }
 
 # depends CONF PACKAGE PATTERN: those of its dependencies that match

@@ -51,14 +51,15 @@ flood_of_another() {
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 verbs_cases nobody private_data reject read_depths backlog two_hundred ports_in_use one_port \
-	nothing_left
+	route_lost address_lost nothing_left
+verbs_between a b "$B6" "over IPv6: " route_lost
 t_run "no objects are left" no_objects
 rdma_down
 t_run "a deadline of one second" with_parameters
 verbs_cases peer_silent peer_garbage peer_closes answered_too_late callers_garbage \
 	callers_reset never_answered callers_many answered_twice accepted_in_vain qp_in_use \
-	route_lost address_lost nothing_left
-verbs_between a b "$B6" "over IPv6: " peer_closes route_lost nothing_left
+	nothing_left
+verbs_between a b "$B6" "over IPv6: " peer_closes nothing_left
 t_run "no objects are left" no_objects
 rdma_down
 echo 64 >"$PARAMETERS/max_half_open"
