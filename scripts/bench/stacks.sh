@@ -43,7 +43,7 @@ ram_up() {
 
 devices_up() {
 	is_rdma || return 0
-	kiwarp_crc "$DIGESTS" && rdma_up
+	kiwarp_default crc "$DIGESTS" && rdma_up
 }
 
 # --- NFS --------------------------------------------------------------------------------

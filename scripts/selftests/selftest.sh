@@ -529,18 +529,6 @@ pruned() {
 		prune kernel && [ -d "$KIW_CACHE/tmp.in-use" ]
 }
 
-# Another process reads the list of archives while it is written again.
-list_is_whole() (
-	KIW_CACHE=$WORK/lists
-	list=$KIW_CACHE/apt-trixie-amd64/sources.list
-	# shellcheck source=scripts/vm/debian.sh
-	. "$HERE/../vm/debian.sh"
-	archive() { wc -l <"$list" >>"$WORK/list.seen"; echo http://archive; }
-	mkdir -p "${list%/*}" && printf '%s\n' 1 2 3 >"$list"
-	apt_of trixie amd64 && cat "$WORK/list.seen" && grep -c archive "$list" | grep -x 3 &&
-		[ "$(sort -u "$WORK/list.seen")" = 3 ]
-)
-
 # The lists of a release cannot be had, as while its mirror is being updated. A later one has the
 # kernel, too.
 found_later() (
@@ -553,6 +541,18 @@ found_later() (
 	newest_release() { [ "$1" != bookworm ] && echo "7.3-$3"; }
 	[ "$(find_debian 7.3 s390x 2>"$WORK/found.said")" = "7.3-s390x sid" ] &&
 		grep -q 'no package lists of trixie' "$WORK/found.said"
+)
+
+# Another process reads the list of archives while it is written again.
+list_is_whole() (
+	KIW_CACHE=$WORK/lists
+	list=$KIW_CACHE/apt-trixie-amd64/sources.list
+	# shellcheck source=scripts/vm/debian.sh
+	. "$HERE/../vm/debian.sh"
+	archive() { wc -l <"$list" >>"$WORK/list.seen"; echo http://archive; }
+	mkdir -p "${list%/*}" && printf '%s\n' 1 2 3 >"$list"
+	apt_of trixie amd64 && cat "$WORK/list.seen" && grep -c archive "$list" | grep -x 3 &&
+		[ "$(sort -u "$WORK/list.seen")" = 3 ]
 )
 
 t_run "two tests pass" check_says good 2 0

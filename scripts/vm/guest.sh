@@ -180,6 +180,7 @@ guest_dir() {
 		[ -z "${KIW_LINK_TYPE:-}" ] || printf 'export KIW_LINK_TYPE=%q\n' "$KIW_LINK_TYPE"
 		[ -z "$G_THIRD" ] || printf 'export KIW_THIRD=1\n'
 		[ -z "${KIW_CRC:-}" ] || printf 'export KIW_CRC=%q\n' "$KIW_CRC"
+		[ -z "${KIW_MARKERS:-}" ] || printf 'export KIW_MARKERS=%q\n' "$KIW_MARKERS"
 		for v in "${G_ENV[@]}"; do printf 'export %q\n' "$v"; done
 	} >"$in/env"
 	: >"$W/$1/out/stdout"

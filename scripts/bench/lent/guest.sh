@@ -36,7 +36,7 @@ writes() {
 
 moves() { [ "$(cat "$1/counters/port_xmit_data")" -gt 1000000 ]; }
 
-{ load_kiwarp && topo_up 1500 && kiwarp_crc n; } || exit 1
+{ load_kiwarp && topo_up 1500 && kiwarp_default crc n; } || exit 1
 grep ' [tTwW] ' /proc/kallsyms | sed 's/^/SYMBOL /'
 ethtool -k "$NETDEV" | grep -E '^(tx-checksumming|scatter-gather|tcp-segmentation-offload):'
 for _ in $(seq "$ROUNDS"); do

@@ -15,7 +15,7 @@
 
 # y|n
 devices() {
-	kiwarp_crc "$1" && rdma_add a && KIW_LINK_TYPE=siw rdma_add b &&
+	kiwarp_default crc "$1" && rdma_add a && KIW_LINK_TYPE=siw rdma_add b &&
 		wait_for 5 rdma_is_active a && wait_for 5 rdma_is_active b
 }
 
