@@ -205,7 +205,7 @@ static bool number(const char *arg, const char *name, __u32 *value)
 
 static void option(struct options *o, const char *arg)
 {
-	__u32 ms;
+	__u32 ms, kib;
 
 	if (number(arg, "size", &o->size) || number(arg, "depth", &o->depth) ||
 	    number(arg, "batch", &o->batch) || number(arg, "conns", &o->conns) ||
@@ -214,6 +214,8 @@ static void option(struct options *o, const char *arg)
 		return;
 	if (number(arg, "ms", &ms))
 		o->seconds = ms / 1e3;
+	else if (number(arg, "span", &kib))
+		o->region = (size_t)kib * KIB;
 	else if (!strncmp(arg, "from=", 5))
 		o->from = arg + 5;
 	else if (!strncmp(arg, "to=", 3))
@@ -260,8 +262,8 @@ int main(int argc, char **argv)
 {
 	struct rlimit files = { .rlim_cur = MANY_FILES, .rlim_max = MANY_FILES };
 	struct options o = {
-		.size = 64 * KIB, .depth = 64, .batch = 1, .conns = 1, .seconds = 0.3,
-		.rounds = 1, .from = "a", .to = "b", .net = "10.77.0",
+		.size = 64 * KIB, .region = REGION, .depth = 64, .batch = 1, .conns = 1,
+		.seconds = 0.3, .rounds = 1, .from = "a", .to = "b", .net = "10.77.0",
 	};
 	size_t i;
 
@@ -270,6 +272,8 @@ int main(int argc, char **argv)
 	for (int n = 2; n < argc; n++)
 		option(&o, argv[n]);
 	MUST(o.size && o.batch && o.conns && o.depth >= o.batch);
+	if (o.region < o.size)
+		o.region = o.size;
 	setrlimit(RLIMIT_NOFILE, &files);
 	arm_alarm(&o);
 	clock_start();

@@ -11,13 +11,14 @@
 #define KIB		1024
 #define MIB		(1024 * KIB)
 
-/* Messages rotate over this much memory at each end, or over one message if that is larger. */
+/* Messages rotate over this much memory at each end unless span= gives another number of KiB. */
 #define REGION		(4 * MIB)
 
 /**
  * struct options - what is to be measured
  * @op: name of the measurement
  * @size: octets of a message
+ * @region: octets over which messages rotate at each end; at least a message
  * @depth: maximum number of messages in flight per connection
  * @batch: work requests per post, the last of them signaled
  * @conns: number of connections
@@ -35,6 +36,7 @@
 struct options {
 	const char *op;
 	__u32 size;
+	size_t region;
 	__u32 depth;
 	__u32 batch;
 	__u32 conns;

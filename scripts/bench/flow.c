@@ -57,16 +57,16 @@ void set_sides(struct set *set, const struct options *o)
 /**
  * set_memory() - register the memory of messages at both ends
  * @set: after set_sides()
- * @size: octets of a message
+ * @o: what is to be measured
  *
  * Context: user space.
  */
-void set_memory(struct set *set, __u32 size)
+void set_memory(struct set *set, const struct options *o)
 {
 	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
-	set->size = size;
-	set->region = size > REGION ? size : REGION;
+	set->size = o->size;
+	set->region = o->region;
 	for (int i = 0; i < 2; i++) {
 		set->data[i] = pages(set->region + GUARD);
 		memset(set->data[i], i + 1, set->region);
@@ -155,7 +155,7 @@ void set_open(struct set *set, const struct options *o)
 	set->flows = calloc(o->conns, sizeof(*set->flows));
 	MUST(set->flows);
 	set_sides(set, o);
-	set_memory(set, o->size);
+	set_memory(set, o);
 	make_cqs(set, cq_entries(o));
 	connect_all(set);
 }

@@ -65,7 +65,7 @@ struct set {
 };
 
 void set_sides(struct set *set, const struct options *o);
-void set_memory(struct set *set, __u32 size);
+void set_memory(struct set *set, const struct options *o);
 void set_open(struct set *set, const struct options *o);
 void set_open_both(struct set *set, const struct options *o);
 void set_close(struct set *set);

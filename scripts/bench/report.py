@@ -24,6 +24,8 @@ MTUS = (1500, 9000, 65535)
 SETUP_SECONDS = 0.4
 TUNNEL_MTUS = (1280, 1500, 4092, 9000, 16384, 32768, 65520)
 CONNECTIONS = (1, 16, 256, 1000, 4000)
+# KiB of memory at each end: fits the L2 cache of a core, the L3 cache of a processor, neither
+WORKING_SETS = {"256 KiB": 256, "16 MiB": 16 << 10, "512 MiB": 512 << 10}
 SPURIOUS = 10000
 # Columns that the other columns of a row are compared with
 BASES = ("siw", "plain", "tcp", "segment")
@@ -113,8 +115,23 @@ def small_settings():
             once(f"conn, {SPURIOUS}", ["conn", f"count={SPURIOUS}"]),
         ], 1500, driver, values)
         yield setting("many", driver, many, 1500, driver, values)
+        yield setting("many, crc on", driver,
+                      [dict(row) for row in many if "1000 QPs" in row["row"]], 1500, driver,
+                      parameters(driver, True))
     for row, group in (("tcp-lat", "latency"), ("tcp-conn", "connections")):
         yield setting(group, "tcp", [{"row": row, "arguments": [row, "size=64"]}])
+
+
+def working_set_settings():
+    """How much depends on the caches: the memory that messages rotate over, at both ends."""
+    for crc in (False, True):
+        group = f"working set, crc {'on' if crc else 'off'}"
+        for column, driver, op in (("kiwarp", "kiwarp", "write"), ("siw", "siw", "write"),
+                                   ("tcp", "", "tcp-crc" if crc else "tcp")):
+            rows = [{"row": f"64 KiB in {name}", "arguments": [op, "size=65536", f"span={kib}"]}
+                    for name, kib in WORKING_SETS.items()]
+            yield setting(group, column, rows, 1500, driver,
+                          parameters(driver, crc) if driver else None)
 
 
 def verify_settings():
@@ -200,8 +217,8 @@ def make_plan(args):
     wanted = re.compile(args.rows)
     settings = []
     rounds, every = args.rounds, itertools.chain(bulk_settings(), rxe_settings(),
-                                                 small_settings(), ip_settings(),
-                                                 instead_settings(),
+                                                 small_settings(), working_set_settings(),
+                                                 ip_settings(), instead_settings(),
                                                  fpdu_settings(), verify_settings())
     if args.smp:
         rounds, every = 1, smp_settings(args.rounds)

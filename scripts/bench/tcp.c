@@ -25,6 +25,7 @@
  * @fd: both ends
  * @data: memory of both ends
  * @size: octets of a message
+ * @region: octets of the memory of each end
  * @has_crc: each end computes a CRC
  * @crc: CRC of both ends
  */
@@ -33,6 +34,7 @@ struct pair {
 	int fd[2];
 	unsigned char *data[2];
 	size_t size;
+	size_t region;
 	bool has_crc;
 	unsigned int crc[2];
 };
@@ -97,8 +99,8 @@ static void buffers(struct pair *p)
 		setsockopt(p->fd[i], SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
 		setsockopt(p->fd[i], SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
 		MUST(!fcntl(p->fd[i], F_SETFL, O_NONBLOCK));
-		p->data[i] = pages(REGION);
-		memset(p->data[i], 'x', REGION);
+		p->data[i] = pages(p->region);
+		memset(p->data[i], 'x', p->region);
 	}
 }
 
@@ -147,7 +149,7 @@ static __u64 stream(struct pair *p, double seconds, __u64 count)
 		transmit(p, p->data[0] + at, p->size);
 		receive(p, p->data[1] + at, p->size);
 		at += p->size;
-		if (at + p->size > REGION)
+		if (at + p->size > p->region)
 			at = 0;
 	}
 	return n;
@@ -155,7 +157,9 @@ static __u64 stream(struct pair *p, double seconds, __u64 count)
 
 static void stream_open(struct pair *p, const struct options *o)
 {
-	*p = (struct pair) { .size = o->size, .has_crc = !strcmp(o->op, "tcp-crc") };
+	*p = (struct pair) {
+		.size = o->size, .region = o->region, .has_crc = !strcmp(o->op, "tcp-crc"),
+	};
 	listen_at(p, o);
 	enter(o->from);
 	dial(p, o);
@@ -210,14 +214,15 @@ void tcp_stream(const struct options *o)
 
 	stream_open(&p, o);
 	ops = stream(&p, o->seconds / 4, 0) * 4;
-	for (size_t i = 0; i < REGION; i++)
+	for (size_t i = 0; i < p.region; i++)
 		p.data[0][i] = i * 7 + (i >> 12);
 	stamp_take(&from);
 	stream(&p, 0, ops);
 	stamp_take(&to);
 	stamp_print(&from, &to, ops, ops * p.size);
 	printf("\"checked\": %u, \"bad\": %d, ", 1,
-	       (ops * p.size >= REGION && memcmp(p.data[0], p.data[1], REGION / p.size * p.size)) ||
+	       (ops * p.size >= p.region &&
+		memcmp(p.data[0], p.data[1], p.region / p.size * p.size)) ||
 	       p.crc[0] != p.crc[1]);
 	hang_up(&p);
 }
@@ -287,12 +292,14 @@ void tcp_connect_rate(const struct options *o)
  * struct pass - CRCs over messages
  * @data: a region
  * @size: octets of a message
+ * @region: octets of the region
  * @at: offset of the next message in the region
  * @crc: the CRC computed so far
  */
 struct pass {
 	unsigned char *data;
 	size_t size;
+	size_t region;
 	size_t at;
 	unsigned int crc;
 };
@@ -301,7 +308,7 @@ static void crc_pass(struct pass *p)
 {
 	p->crc = crc32c_sse(p->crc, p->data + p->at, p->size);
 	p->at += p->size;
-	if (p->at + p->size > REGION)
+	if (p->at + p->size > p->region)
 		p->at = 0;
 }
 
@@ -317,8 +324,8 @@ void *crc_start(const struct options *o)
 	struct pass *p = malloc(sizeof(*p));
 
 	MUST(p);
-	*p = (struct pass) { .data = pages(REGION), .size = o->size };
-	memset(p->data, 'x', REGION);
+	*p = (struct pass) { .data = pages(o->region), .size = o->size, .region = o->region };
+	memset(p->data, 'x', o->region);
 	return p;
 }
 
