@@ -14,33 +14,13 @@
  */
 #include "mr_atomic.h"
 
+#include <linux/align.h>
 #include <linux/atomic.h>
-#include <linux/highmem.h>
 
-#include "dmabuf.h"
-#include "mr_fast.h"
+#include "mr_copy.h"
 #include "proto/rdmap_ext.h"
-#include "umem.h"
 
 static_assert(sizeof(atomic64_t) == KIW_ATOMIC_BYTES);
-
-/* The kernel address of memory that always has one, or 0 */
-static uintptr_t atomic_address(const struct kiw_mr *mr, u64 addr)
-{
-	if (mr->umem)
-		return 0;
-	if (mr->fast)
-		return (uintptr_t)kiw_fast_address(mr->fast, addr - mr->base);
-	if (mr->dmabuf)
-		return (uintptr_t)mr->dmabuf->addr + (addr - mr->base);
-	return addr;
-}
-
-/* Offset of @addr from the start of the first page of pinned memory */
-static u64 atomic_umem_pos(const struct kiw_mr *mr, u64 addr)
-{
-	return mr->umem->first_offset + (addr - mr->base);
-}
 
 /**
  * kiw_mr_atomic_check() - may an atomic operation be executed on this memory?
@@ -56,14 +36,16 @@ static u64 atomic_umem_pos(const struct kiw_mr *mr, u64 addr)
  */
 enum kiw_mem_fault kiw_mr_atomic_check(const struct kiw_mr *mr, const struct ib_pd *pd, u64 addr)
 {
+	u32 len = KIW_ATOMIC_BYTES;
 	enum kiw_mem_fault fault;
-	u64 pos;
+	void *target;
 
 	fault = kiw_mr_check(mr, pd, IB_ACCESS_REMOTE_ATOMIC, addr, KIW_ATOMIC_BYTES);
 	if (fault != KIW_MEM_OK)
 		return fault;
-	pos = mr->umem ? atomic_umem_pos(mr, addr) : atomic_address(mr, addr);
-	return pos % KIW_ATOMIC_BYTES ? KIW_MEM_ALIGN : KIW_MEM_OK;
+	target = kiw_mr_map(mr, addr, &len);
+	kiw_mr_unmap(mr, addr, target);
+	return IS_ALIGNED((uintptr_t)target, KIW_ATOMIC_BYTES) ? KIW_MEM_OK : KIW_MEM_ALIGN;
 }
 
 static u64 atomic_execute(atomic64_t *target, const struct kiw_atomic_req *req)
@@ -85,18 +67,11 @@ static u64 atomic_execute(atomic64_t *target, const struct kiw_atomic_req *req)
  */
 u64 kiw_mr_atomic(const struct kiw_mr *mr, const struct kiw_atomic_req *req)
 {
-	struct page *page;
-	void *mapped;
-	u64 old, pos;
-
-	if (!mr->umem)
-		return atomic_execute((atomic64_t *)atomic_address(mr, req->to), req);
 	/* Eight aligned bytes are in one page. */
-	pos = atomic_umem_pos(mr, req->to);
-	page = mr->umem->pages[pos >> PAGE_SHIFT];
-	mapped = kmap_local_page(page);
-	old = atomic_execute(mapped + offset_in_page(pos), req);
-	flush_dcache_page(page);
-	kunmap_local(mapped);
+	u32 len = KIW_ATOMIC_BYTES;
+	void *target = kiw_mr_map(mr, req->to, &len);
+	u64 old = atomic_execute(target, req);
+
+	kiw_mr_unmap(mr, req->to, target);
 	return old;
 }

@@ -62,6 +62,24 @@ void kiw_mr_copy_from(const struct kiw_mr *mr, u64 addr, void *dst, u32 len)
 }
 
 /**
+ * kiw_mr_map_slow() - kiw_mr_map() for everything but pinned user pages
+ * @mr: from kiw_mr_use()
+ * @addr: tagged offset; with *@len, checked by kiw_mr_check() in the same section
+ * @len: in: length in bytes; out: how much of that is accessible
+ *
+ * Context: any, inside a section of the table.
+ * Return: the address.
+ */
+void *kiw_mr_map_slow(const struct kiw_mr *mr, u64 addr, u32 *len)
+{
+	if (mr->fast)
+		return kiw_fast_piece(mr->fast, addr - mr->base, len);
+	if (mr->dmabuf)
+		return mr->dmabuf->addr + (addr - mr->base);
+	return mr_kernel_address(addr);
+}
+
+/**
  * kiw_mr_page() - get a page that may be lent for transmission
  * @mr: from kiw_mr_use(), or NULL for kernel memory
  * @addr: tagged offset, checked by kiw_mr_check() in the same section; or kernel address

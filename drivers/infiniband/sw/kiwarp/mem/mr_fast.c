@@ -159,18 +159,17 @@ static void *fast_piece(const struct kiw_fast *fast, u64 pos, u32 *len)
 }
 
 /**
- * kiw_fast_address() - get the kernel address of a byte of a region
+ * kiw_fast_piece() - get the kernel address of a part of a region
  * @fast: of a region in use, see kiw_mr_use()
- * @offset: bytes from the start of the region, checked by the caller
+ * @offset: bytes from the start of the region; with *@len, checked by the caller
+ * @len: in: length in bytes; out: how much of that is contiguous there
  *
  * Context: any.
- * Return: the address, which is good up to the end of its page.
+ * Return: the address.
  */
-void *kiw_fast_address(const struct kiw_fast *fast, u64 offset)
+void *kiw_fast_piece(const struct kiw_fast *fast, u64 offset, u32 *len)
 {
-	u32 len = 1;
-
-	return fast_piece(fast, fast->first_offset + offset, &len);
+	return fast_piece(fast, fast->first_offset + offset, len);
 }
 
 /**

@@ -318,6 +318,37 @@ void kiw_umem_copy_from(const struct kiw_umem *umem, u64 offset, void *dst, u32 
 }
 
 /**
+ * kiw_umem_map() - map pinned memory, up to the end of a page
+ * @umem: the memory
+ * @offset: bytes from the start of the region; with *@len, checked by the caller
+ * @len: in: length in bytes; out: how much of that is mapped
+ *
+ * Context: any. Does not sleep until kiw_umem_unmap(); mappings nest.
+ * Return: the address.
+ */
+void *kiw_umem_map(const struct kiw_umem *umem, u64 offset, u32 *len)
+{
+	u64 pos = umem->first_offset + offset;
+
+	*len = umem_in_page(pos, *len);
+	return kmap_local_page(umem->pages[pos >> PAGE_SHIFT]) + offset_in_page(pos);
+}
+
+/**
+ * kiw_umem_unmap() - end a mapping, in which the caller may have written
+ * @umem: the memory
+ * @offset: as for kiw_umem_map()
+ * @data: from kiw_umem_map()
+ *
+ * Context: any.
+ */
+void kiw_umem_unmap(const struct kiw_umem *umem, u64 offset, void *data)
+{
+	flush_dcache_page(umem->pages[(umem->first_offset + offset) >> PAGE_SHIFT]);
+	kunmap_local(data);
+}
+
+/**
  * kiw_umem_page() - get the page of a byte
  * @umem: the memory
  * @offset: bytes from the start of the region; checked by the caller

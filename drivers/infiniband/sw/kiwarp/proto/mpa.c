@@ -24,9 +24,6 @@
 
 #define FPDU_OVERHEAD	(KIW_FPDU_LEN_SIZE + KIW_FPDU_CRC_SIZE)
 
-/* FPDU octets between one marker and the next */
-#define MARKER_SPACE	(KIW_MARKER_INTERVAL - KIW_MARKER_SIZE)
-
 /**
  * kiw_mpa_pad() - compute the size of the PAD of an FPDU
  * @ulpdu_len: ULPDU_Length, octets
@@ -90,7 +87,7 @@ u32 kiw_mpa_marked_size(u32 offset, u32 octets)
 
 	if (octets <= gap)
 		return octets;
-	return octets + KIW_MARKER_SIZE * (1 + (octets - gap - 1) / MARKER_SPACE);
+	return octets + KIW_MARKER_SIZE * (1 + (octets - gap - 1) / KIW_MARKER_SPACE);
 }
 
 /* FPDU octets among the first @octets of a piece of the stream that begins with a marker */
@@ -98,7 +95,7 @@ static u32 mpa_space_before(u32 octets)
 {
 	u32 rest = octets % KIW_MARKER_INTERVAL;
 
-	return octets / KIW_MARKER_INTERVAL * MARKER_SPACE +
+	return octets / KIW_MARKER_INTERVAL * KIW_MARKER_SPACE +
 	       (rest > KIW_MARKER_SIZE ? rest - KIW_MARKER_SIZE : 0);
 }
 

@@ -79,9 +79,10 @@ static inline u32 kiw_mpa_to_marker(u32 offset)
  */
 static inline u16 kiw_mpa_fpduptr(u32 offset, u32 start)
 {
-	if (offset == start)
-		return 0;
-	return offset - start - (kiw_mpa_to_marker(start) ? 0 : KIW_MARKER_SIZE);
+	/* Not in the branch, so that compilers compute it once for all markers of an FPDU */
+	u32 length_at = start + (kiw_mpa_to_marker(start) ? 0 : KIW_MARKER_SIZE);
+
+	return offset == start ? 0 : offset - length_at;
 }
 
 /**

@@ -77,6 +77,8 @@ static_assert(sizeof(struct kiw_wire_marker) == 4);
 
 #define KIW_MARKER_SIZE		sizeof(struct kiw_wire_marker)
 #define KIW_MARKER_INTERVAL	512
+/* FPDU octets between one marker and the next */
+#define KIW_MARKER_SPACE	(KIW_MARKER_INTERVAL - KIW_MARKER_SIZE)
 #define KIW_FPDUPTR_MASK	0xfffc	/* receivers take the two other bits for zero */
 
 /* The version of DDP and RDMAP alike: RFC 5041 4.1, RFC 5040 4.1, RFC 5044 appendix C */

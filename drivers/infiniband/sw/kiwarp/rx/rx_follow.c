@@ -19,6 +19,7 @@
  */
 #include "rx_follow.h"
 
+#include "mem/copy.h"
 #include "mem/mr_copy.h"
 #include "mem/sgl.h"
 #include "proto/crc.h"
@@ -113,16 +114,44 @@ static inline bool rx_holds_at_once(const struct kiw_qp *qp, const struct kiw_rx
 	return !is_marked || kiw_mpa_markers_agree(data, total, kiw_rx_offset(qp, cur));
 }
 
-/* Copy @len bytes of payload from @data to @addr; the first marker follows after @gap bytes. */
-static inline void rx_place_at_once(struct kiw_mr *mr, u64 addr, const u8 *data, u32 len, u32 gap)
+/*
+ * Copy @len bytes of payload from *@data to contiguous memory. The first marker follows after *@gap
+ * bytes. Advances *@data and *@gap.
+ */
+static void rx_copy_marked(u8 *dst, const u8 **data, u32 len, u32 *gap)
 {
-	for (; len > gap; gap = KIW_MARKER_INTERVAL - KIW_MARKER_SIZE) {
-		kiw_mr_copy_to(mr, addr, data, gap);
-		addr += gap;
-		len -= gap;
-		data += gap + KIW_MARKER_SIZE;
+	u32 here = min(len, *gap);
+	const u8 *src = *data;
+
+	kiw_copy(dst, src, here);
+	*gap -= here;
+	src += here;
+	for (dst += here, len -= here; len >= KIW_MARKER_SPACE; len -= KIW_MARKER_SPACE) {
+		kiw_copy(dst, src + KIW_MARKER_SIZE, KIW_MARKER_SPACE);
+		dst += KIW_MARKER_SPACE;
+		src += KIW_MARKER_INTERVAL;
+		*gap = 0;
 	}
-	kiw_mr_copy_to(mr, addr, data, len);
+	if (len) {
+		kiw_copy(dst, src + KIW_MARKER_SIZE, len);
+		src += KIW_MARKER_SIZE + len;
+		*gap = KIW_MARKER_SPACE - len;
+	}
+	*data = src;
+}
+
+/* Copy @len bytes of payload from @data to @addr; the first marker follows after @gap bytes. */
+static void rx_place_marked(struct kiw_mr *mr, u64 addr, const u8 *data, u32 len, u32 gap)
+{
+	void *dst;
+	u32 here;
+
+	for (; len; len -= here, addr += here) {
+		here = len;
+		dst = kiw_mr_map(mr, addr, &here);
+		rx_copy_marked(dst, &data, here, &gap);
+		kiw_mr_unmap(mr, addr, dst);
+	}
 }
 
 /*
@@ -149,8 +178,10 @@ static __always_inline void rx_place_following(struct kiw_qp *qp, struct kiw_rx_
 		if (!kiw_ddp_continues(data, fpdu->head, &fpdu->seg) ||
 		    !rx_holds_at_once(qp, cur, fpdu->extent.total, is_marked))
 			break;
-		rx_place_at_once(sink->mr, sink->addr, data + hdr_len, len,
-				 is_marked ? gap - hdr_len : len);
+		if (is_marked)
+			rx_place_marked(sink->mr, sink->addr, data + hdr_len, len, gap - hdr_len);
+		else
+			kiw_mr_copy_to(sink->mr, sink->addr, data + hdr_len, len);
 		kiw_sock_rx_skip(qp->ks, cur, fpdu->extent.total);
 		run->num++;
 		run->octets += len;

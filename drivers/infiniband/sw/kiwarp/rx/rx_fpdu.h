@@ -181,7 +181,7 @@ static inline u32 kiw_rx_pass_marker(struct kiw_qp *qp, struct kiw_rx_cursor *cu
 	if (gap)
 		return gap;
 	kiw_sock_rx_skip(qp->ks, cur, KIW_MARKER_SIZE);
-	return KIW_MARKER_INTERVAL - KIW_MARKER_SIZE;
+	return KIW_MARKER_SPACE;
 }
 
 /**

@@ -155,6 +155,37 @@ void kiw_tx_source_skip(struct kiw_tx_source *src, u32 len)
 }
 
 /**
+ * kiw_tx_source_map() - make the next bytes accessible
+ * @src: the source
+ * @len: in: bytes; out: how many of them are accessible, at least 1
+ *
+ * Context: as for the function that set up @src. Does not sleep until kiw_tx_source_unmap().
+ * Return: the address, or NULL: the next byte is not readable, @src->fault says why.
+ */
+void *kiw_tx_source_map(struct kiw_tx_source *src, u32 *len)
+{
+	if (!source_ready(src))
+		return NULL;
+	*len = min(*len, src->left);
+	return src->mr ? kiw_mr_map(src->mr, src->addr, len) : (void *)(uintptr_t)src->addr;
+}
+
+/**
+ * kiw_tx_source_unmap() - end the access that kiw_tx_source_map() has begun, and advance
+ * @src: the source
+ * @data: from kiw_tx_source_map()
+ * @len: all bytes that were accessible
+ *
+ * Context: as for the function that set up @src.
+ */
+void kiw_tx_source_unmap(struct kiw_tx_source *src, void *data, u32 len)
+{
+	if (src->mr)
+		kiw_mr_unmap(src->mr, src->addr, data);
+	source_advance(src, len);
+}
+
+/**
  * kiw_tx_source_read_on() - copy the next bytes, which may span several pieces
  * @src: the source
  * @dst: destination

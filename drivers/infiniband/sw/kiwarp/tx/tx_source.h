@@ -43,6 +43,8 @@ void kiw_tx_source_bytes(struct kiw_tx_source *src, const void *data, u32 len);
 bool kiw_tx_source_read_on(struct kiw_tx_source *src, void *dst, u32 len);
 bool kiw_tx_source_look(struct kiw_tx_source *src);
 void kiw_tx_source_skip(struct kiw_tx_source *src, u32 len);
+void *kiw_tx_source_map(struct kiw_tx_source *src, u32 *len);
+void kiw_tx_source_unmap(struct kiw_tx_source *src, void *data, u32 len);
 void kiw_tx_source_pause_dyn(struct kiw_tx_source *src);
 
 /**
