@@ -24,8 +24,9 @@ MTUS = (1500, 9000, 65535)
 SETUP_SECONDS = 0.4
 TUNNEL_MTUS = (1280, 1500, 4092, 9000, 16384, 32768, 65520)
 CONNECTIONS = (1, 16, 256, 1000, 4000)
-# KiB of memory at each end: fits the L2 cache of a core, the L3 cache of a processor, neither
-WORKING_SETS = {"256 KiB": 256, "16 MiB": 16 << 10, "512 MiB": 512 << 10}
+# KiB of memory at each end: fits the L2 cache of a core, the L3 cache of most processors, neither.
+# Not more: each page is a mapping of User Mode Linux in the host, which has a limit of 65530.
+WORKING_SETS = {"256 KiB": 256, "8 MiB": 8 << 10, "96 MiB": 96 << 10}
 SPURIOUS = 10000
 # Columns that the other columns of a row are compared with
 BASES = ("siw", "plain", "tcp", "segment")
