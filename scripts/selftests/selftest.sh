@@ -543,6 +543,19 @@ found_later() (
 		grep -q 'no package lists of trixie' "$WORK/found.said"
 )
 
+# An archive that does not answer is not asked again at once, but is later.
+not_asked_again() (
+	conf=$WORK/unasked/apt.conf
+	# shellcheck source=scripts/vm/debian.sh
+	. "$HERE/../vm/debian.sh"
+	run_logged() { echo asked >>"$WORK/asked"; [ -e "$WORK/answers" ]; }
+	mkdir -p "${conf%/*}"
+	! fresh_lists "$conf" && ! fresh_lists "$conf" && [ "$(wc -l <"$WORK/asked")" = 1 ] || return 1
+	: >"$WORK/answers"
+	touch -d '11 minutes ago' "${conf%/*}/failed"
+	fresh_lists "$conf" && fresh_lists "$conf" && [ "$(wc -l <"$WORK/asked")" = 2 ]
+)
+
 # Another process reads the list of archives while it is written again.
 list_is_whole() (
 	KIW_CACHE=$WORK/lists
@@ -584,6 +597,7 @@ t_run "a process that was not reaped does not run" zombie_is_gone
 t_run "a scratch directory in use" pruned
 t_run "a list of archives in use" list_is_whole
 t_run "a release without package lists" found_later
+t_run "an archive that does not answer" not_asked_again
 t_run "modules that do not build" no_boot unbuilt
 t_run "programs that do not build" no_boot no-programs
 t_run "nothing that judges" unjudged
