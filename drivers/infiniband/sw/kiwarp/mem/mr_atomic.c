@@ -44,7 +44,7 @@ enum kiw_mem_fault kiw_mr_atomic_check(const struct kiw_mr *mr, const struct ib_
 	if (fault != KIW_MEM_OK)
 		return fault;
 	target = kiw_mr_map(mr, addr, &len);
-	kiw_mr_unmap(mr, addr, target);
+	kiw_mr_unmap(mr, addr, target, false);
 	return IS_ALIGNED((uintptr_t)target, KIW_ATOMIC_BYTES) ? KIW_MEM_OK : KIW_MEM_ALIGN;
 }
 
@@ -72,6 +72,6 @@ u64 kiw_mr_atomic(const struct kiw_mr *mr, const struct kiw_atomic_req *req)
 	void *target = kiw_mr_map(mr, req->to, &len);
 	u64 old = atomic_execute(target, req);
 
-	kiw_mr_unmap(mr, req->to, target);
+	kiw_mr_unmap(mr, req->to, target, true);
 	return old;
 }

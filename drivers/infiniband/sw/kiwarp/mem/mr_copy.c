@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Copying to and from registered memory of any kind.
+ * Copying to and from registered memory of any kind, and access to it in place.
  *
  * Owns: nothing. umem.c, mr_fast.c and dmabuf.c have the kinds of memory other than DMA regions.
  *

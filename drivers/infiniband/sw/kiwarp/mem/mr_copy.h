@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Copying to and from registered memory: pinned pages, dma-buf, fast registration, DMA regions. */
+/* Access to registered memory: pinned pages, dma-buf, fast registration, DMA regions. */
 #ifndef KIW_MR_COPY_H
 #define KIW_MR_COPY_H
 
@@ -37,7 +37,7 @@ static inline void kiw_mr_copy_to(const struct kiw_mr *mr, u64 addr, const void 
  *
  * For those who copy in pieces that have nothing to do with pages.
  *
- * Context: any, inside a section of the table. Does not sleep until kiw_mr_unmap().
+ * Context: any, inside a section of the table. The caller must not sleep before kiw_mr_unmap().
  * Return: the address.
  */
 static inline void *kiw_mr_map(const struct kiw_mr *mr, u64 addr, u32 *len)
@@ -52,13 +52,14 @@ static inline void *kiw_mr_map(const struct kiw_mr *mr, u64 addr, u32 *len)
  * @mr: as for kiw_mr_map()
  * @addr: likewise
  * @data: from kiw_mr_map()
+ * @is_written: the caller has written to it
  *
  * Context: any, inside the same section of the table.
  */
-static inline void kiw_mr_unmap(const struct kiw_mr *mr, u64 addr, void *data)
+static inline void kiw_mr_unmap(const struct kiw_mr *mr, u64 addr, void *data, bool is_written)
 {
 	if (mr->umem)
-		kiw_umem_unmap(mr->umem, addr - mr->base, data);
+		kiw_umem_unmap(mr->umem, addr - mr->base, data, is_written);
 }
 
 #endif /* KIW_MR_COPY_H */

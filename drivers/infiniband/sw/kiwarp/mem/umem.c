@@ -323,7 +323,10 @@ void kiw_umem_copy_from(const struct kiw_umem *umem, u64 offset, void *dst, u32 
  * @offset: bytes from the start of the region; with *@len, checked by the caller
  * @len: in: length in bytes; out: how much of that is mapped
  *
- * Context: any. Does not sleep until kiw_umem_unmap(); mappings nest.
+ * The process may write to the memory at the same time.
+ *
+ * Context: any. The caller must not sleep before kiw_umem_unmap(). Of several mappings, the last
+ * one is unmapped first.
  * Return: the address.
  */
 void *kiw_umem_map(const struct kiw_umem *umem, u64 offset, u32 *len)
@@ -335,16 +338,18 @@ void *kiw_umem_map(const struct kiw_umem *umem, u64 offset, u32 *len)
 }
 
 /**
- * kiw_umem_unmap() - end a mapping, in which the caller may have written
+ * kiw_umem_unmap() - end a mapping
  * @umem: the memory
  * @offset: as for kiw_umem_map()
  * @data: from kiw_umem_map()
+ * @is_written: the caller has written to it
  *
  * Context: any.
  */
-void kiw_umem_unmap(const struct kiw_umem *umem, u64 offset, void *data)
+void kiw_umem_unmap(const struct kiw_umem *umem, u64 offset, void *data, bool is_written)
 {
-	flush_dcache_page(umem->pages[(umem->first_offset + offset) >> PAGE_SHIFT]);
+	if (is_written)
+		flush_dcache_page(umem->pages[(umem->first_offset + offset) >> PAGE_SHIFT]);
 	kunmap_local(data);
 }
 

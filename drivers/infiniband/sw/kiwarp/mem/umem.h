@@ -60,7 +60,7 @@ void kiw_umem_module_exit(void);
 void kiw_umem_copy_to(const struct kiw_umem *umem, u64 offset, const void *src, u32 len);
 void kiw_umem_copy_from(const struct kiw_umem *umem, u64 offset, void *dst, u32 len);
 void *kiw_umem_map(const struct kiw_umem *umem, u64 offset, u32 *len);
-void kiw_umem_unmap(const struct kiw_umem *umem, u64 offset, void *data);
+void kiw_umem_unmap(const struct kiw_umem *umem, u64 offset, void *data, bool is_written);
 struct page *kiw_umem_page(const struct kiw_umem *umem, u64 offset, u32 *in_page);
 
 /* Any context; a section of the MR table protects the memory when it is lent */

@@ -150,7 +150,7 @@ static void rx_place_marked(struct kiw_mr *mr, u64 addr, const u8 *data, u32 len
 		here = len;
 		dst = kiw_mr_map(mr, addr, &here);
 		rx_copy_marked(dst, &data, here, &gap);
-		kiw_mr_unmap(mr, addr, dst);
+		kiw_mr_unmap(mr, addr, dst, true);
 	}
 }
 

@@ -159,7 +159,8 @@ void kiw_tx_source_skip(struct kiw_tx_source *src, u32 len)
  * @src: the source
  * @len: in: bytes; out: how many of them are accessible, at least 1
  *
- * Context: as for the function that set up @src. Does not sleep until kiw_tx_source_unmap().
+ * Context: as for the function that set up @src. The caller must not sleep before
+ * kiw_tx_source_unmap().
  * Return: the address, or NULL: the next byte is not readable, @src->fault says why.
  */
 void *kiw_tx_source_map(struct kiw_tx_source *src, u32 *len)
@@ -181,7 +182,7 @@ void *kiw_tx_source_map(struct kiw_tx_source *src, u32 *len)
 void kiw_tx_source_unmap(struct kiw_tx_source *src, void *data, u32 len)
 {
 	if (src->mr)
-		kiw_mr_unmap(src->mr, src->addr, data);
+		kiw_mr_unmap(src->mr, src->addr, data, false);
 	source_advance(src, len);
 }
 

@@ -71,7 +71,7 @@ static inline bool kiw_tx_source_read(struct kiw_tx_source *src, void *dst, u32 
 /**
  * kiw_tx_source_pause() - end the use of a fast-registration region or window, so that it can be
  *	invalidated
- * @src: the source; kiw_tx_source_read() looks the region up again
+ * @src: the source; kiw_tx_source_read() and kiw_tx_source_map() look the region up again
  *
  * Must be called before a work request is executed, or the batch ends.
  *
