@@ -656,6 +656,22 @@ rc=0
 lint --only "^words" || rc=1
 result "$rc" "words: a long line that is quoted"
 good_tree
+mkdir -p "$work/tree/Documentation"
+add_to Documentation/one.rst ".. $licence" '' '=====  ===  ===' '\      a heading' \
+	'-----  --------' 'row    a    b' '=====  ===  ===' '1      two  three' '=====  ===  ===' '' \
+	'some text'
+rc=0
+lint --only "^words" || rc=1
+result "$rc" "words: a table"
+good_tree
+mkdir -p "$work/tree/Documentation"
+add_to Documentation/one.rst ".. $licence" '' '=====  ===' 'row    a' '=====  ===' 'longer one' \
+	'=====  ===' ''
+bad "words" "one.rst:6: the text of a table crosses a column" "text that crosses a column"
+mkdir -p "$work/tree/Documentation"
+add_to Documentation/one.rst ".. $licence" '' '=====  ===' 'row    a' '====  ====' '1      2' \
+	'=====  ===' ''
+bad "words" "one.rst:5: the text of a table" "a border of other columns"
 add_to MAINTAINERS "# $licence" "F:	MAINTAINERS" "F:	README" "F:	$driver/main.c"
 bad "every file" "wire.h:1: no entry" "a file that nobody maintains"
 add_to MAINTAINERS "# $licence" "F:	MAINTAINERS" "F:	README" "F:	drivers/" "F:	gone/"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""No promises for later, no path of one machine, no trailing whitespace, no long lines of prose."""
+"""No promises for later, no path of one machine, no trailing whitespace, no long lines of prose, no
+tables whose text crosses a column."""
 
 import re
 
@@ -16,6 +17,10 @@ MACHINE_EXEMPT = ("scripts/vm/guest/", "scripts/selftests/")
 BLANKS_EXEMPT = (".patch", ".diff")
 PROSE = (".rst", ".md")
 COLUMNS = 100
+# The border of a simple table of reStructuredText, with at least two columns
+BORDER = re.compile(r"^ *=+(?: +=+)+$")
+# Below a heading that spans columns
+UNDERLINE = re.compile(r"^ *-+[ -]*$")
 
 
 def long_lines(path, lines):
@@ -34,6 +39,24 @@ def long_lines(path, lines):
             block = indent
 
 
+def crossed_columns(lines):
+    """The rows of simple tables with text between two columns, or with a border of other columns.
+    Yields numbers. Headings may span columns."""
+    blanks, borders = [], 0  # where the columns are apart; borders of the table so far
+    for number, line in enumerate(lines, 1):
+        if BORDER.match(line):
+            here = [match.span() for match in re.finditer("(?<==) +(?==)", line)]
+            if borders and here != blanks:
+                yield number
+            blanks, borders = here, borders + 1
+            # The last border is followed by an empty line, or by the end of the file.
+            if borders > 1 and not "".join(lines[number:number + 1]).strip():
+                blanks, borders = [], 0
+        elif any(line[begin:end].strip() for begin, end in blanks) and not (
+                UNDERLINE.match(line) or UNDERLINE.match(lines[number])):
+            yield number
+
+
 def check(tree):
     for path in tree.files:
         if tree.is_binary(path):
@@ -50,6 +73,8 @@ def check(tree):
                 yield f"{path}:{number}: trailing whitespace"
         for number in long_lines(path, lines) if path.endswith(PROSE) else ():
             yield f"{path}:{number}: {len(lines[number - 1])} columns, more than {COLUMNS}"
+        for number in crossed_columns(lines) if path.endswith(".rst") else ():
+            yield f"{path}:{number}: the text of a table crosses a column"
 
 
 if __name__ == "__main__":
