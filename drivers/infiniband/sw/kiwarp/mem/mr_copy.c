@@ -32,12 +32,14 @@ static void *mr_kernel_address(u64 addr)
  */
 void kiw_mr_copy_to_slow(const struct kiw_mr *mr, u64 addr, const void *src, u32 len)
 {
-	if (mr->fast)
-		kiw_fast_copy_to(mr->fast, addr - mr->base, src, len);
-	else if (mr->dmabuf)
-		kiw_copy(mr->dmabuf->addr + (addr - mr->base), src, len);
-	else
-		kiw_copy(mr_kernel_address(addr), src, len);
+	void *dst;
+	u32 here;
+
+	for (; len; len -= here, addr += here, src += here) {
+		here = len;
+		dst = kiw_mr_map_slow(mr, addr, &here);
+		kiw_copy(dst, src, here);
+	}
 }
 
 /**
@@ -51,14 +53,18 @@ void kiw_mr_copy_to_slow(const struct kiw_mr *mr, u64 addr, const void *src, u32
  */
 void kiw_mr_copy_from(const struct kiw_mr *mr, u64 addr, void *dst, u32 len)
 {
-	if (mr->umem)
+	void *src;
+	u32 here;
+
+	if (mr->umem) {
 		kiw_umem_copy_from(mr->umem, addr - mr->base, dst, len);
-	else if (mr->fast)
-		kiw_fast_copy_from(mr->fast, addr - mr->base, dst, len);
-	else if (mr->dmabuf)
-		kiw_copy(dst, mr->dmabuf->addr + (addr - mr->base), len);
-	else
-		kiw_copy(dst, mr_kernel_address(addr), len);
+		return;
+	}
+	for (; len; len -= here, addr += here, dst += here) {
+		here = len;
+		src = kiw_mr_map_slow(mr, addr, &here);
+		kiw_copy(dst, src, here);
+	}
 }
 
 /**

@@ -15,8 +15,6 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "copy.h"
-
 /**
  * kiw_fast_alloc() - allocate the fast-registration part of a region
  * @max_pages: maximum number of pages of a registration, 1..%KIW_FAST_MAX_PAGES
@@ -149,15 +147,6 @@ enum kiw_mem_fault kiw_fast_register(const struct kiw_mr_section *section, const
 	return fault;
 }
 
-/* The kernel address of @pos; limits *@len to what is contiguous there */
-static void *fast_piece(const struct kiw_fast *fast, u64 pos, u32 *len)
-{
-	u32 in_page = pos & (fast->page_size - 1);
-
-	*len = min(*len, fast->page_size - in_page);
-	return (void *)(uintptr_t)(fast->pages[pos >> ilog2(fast->page_size)] + in_page);
-}
-
 /**
  * kiw_fast_piece() - get the kernel address of a part of a region
  * @fast: of a region in use, see kiw_mr_use()
@@ -169,49 +158,9 @@ static void *fast_piece(const struct kiw_fast *fast, u64 pos, u32 *len)
  */
 void *kiw_fast_piece(const struct kiw_fast *fast, u64 offset, u32 *len)
 {
-	return fast_piece(fast, fast->first_offset + offset, len);
-}
-
-/**
- * kiw_fast_copy_to() - write to a region's memory
- * @fast: of a region in use, see kiw_mr_use()
- * @offset: bytes from the start of the region; with @len, checked by the caller
- * @src: data to write
- * @len: length in bytes
- *
- * Context: any.
- */
-void kiw_fast_copy_to(const struct kiw_fast *fast, u64 offset, const void *src, u32 len)
-{
 	u64 pos = fast->first_offset + offset;
-	void *dst;
-	u32 n;
+	u32 in_page = pos & (fast->page_size - 1);
 
-	for (; len; len -= n, pos += n, src += n) {
-		n = len;
-		dst = fast_piece(fast, pos, &n);
-		kiw_copy(dst, src, n);
-	}
-}
-
-/**
- * kiw_fast_copy_from() - read from a region's memory
- * @fast: of a region in use, see kiw_mr_use()
- * @offset: bytes from the start of the region; with @len, checked by the caller
- * @dst: destination
- * @len: length in bytes
- *
- * Context: any.
- */
-void kiw_fast_copy_from(const struct kiw_fast *fast, u64 offset, void *dst, u32 len)
-{
-	u64 pos = fast->first_offset + offset;
-	void *src;
-	u32 n;
-
-	for (; len; len -= n, pos += n, dst += n) {
-		n = len;
-		src = fast_piece(fast, pos, &n);
-		kiw_copy(dst, src, n);
-	}
+	*len = min(*len, fast->page_size - in_page);
+	return (void *)(uintptr_t)(fast->pages[pos >> ilog2(fast->page_size)] + in_page);
 }

@@ -45,7 +45,5 @@ int kiw_fast_map(struct kiw_mr *mr, struct scatterlist *sg, int num, unsigned in
 enum kiw_mem_fault kiw_fast_register(const struct kiw_mr_section *section, const struct ib_pd *pd,
 				     u32 stag, int access);
 void *kiw_fast_piece(const struct kiw_fast *fast, u64 offset, u32 *len);
-void kiw_fast_copy_to(const struct kiw_fast *fast, u64 offset, const void *src, u32 len);
-void kiw_fast_copy_from(const struct kiw_fast *fast, u64 offset, void *dst, u32 len);
 
 #endif /* KIW_MR_FAST_H */
