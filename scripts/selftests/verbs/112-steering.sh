@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# DESCRIPTION: Receive Flow Steering: segments arrive on the CPU where the program posts
+# DESCRIPTION: CPUs: segments arrive where the program posts, work items run where they are queued
 # TIMEOUT: 120
 # KERNELS: 6.12
 # CHECK-KERNELS: 6.12
@@ -8,7 +8,10 @@
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/perftest.sh
 . "$SELFTESTS/perftest.sh"
+# shellcheck source=scripts/selftests/lib/rc-device
+. "$SELFTESTS/rc-device"
 
+TRACING=/sys/kernel/tracing
 ENTRIES=/proc/sys/net/core/rps_sock_flow_entries
 ROUNDS=500
 
@@ -62,6 +65,51 @@ on_other_cpu() {
 		[ "$MOVED1" -gt $((ROUNDS / 2)) ]
 }
 
+yields() { echo $(($(counter "$DEV_A" run_yields) + $(counter "$DEV_B" run_yields))); }
+yielded() { [ "$(yields)" -gt "$1" ]; }
+
+# A stream of Writes on a CPU with a task that never sleeps, so that softirqs give way.
+crowd() {
+	spawn busy a timeout 100 taskset -c 1 bash -c 'while :; do :; done'
+	spawn server b timeout 100 taskset -c 1 ib_write_bw -R -F -d "$DEV_B" -s 65536 -D 60
+	wait_listen b 18515 || return 1
+	spawn client a timeout 100 taskset -c 1 \
+		ib_write_bw -R -F -d "$DEV_A" -s 65536 -D 60 "$B4"
+	wait_for 20 yielded "$(yields)"
+}
+
+# Prints "same" or "other" for each work item of a QP: was it queued on the CPU on which it ran?
+ran_on() {
+	awk '{ cpu = ""; for (i = 1; i <= NF; i++) if ($i ~ /^\[[0-9]+\]$/) cpu = $i }
+		/workqueue_queue_work: .*function=qp_work/ && match($0, /struct=[0-9a-f]+/) {
+			queued[substr($0, RSTART + 7, RLENGTH - 7)] = cpu }
+		/workqueue_execute_start: .*function qp_work/ && match($0, /struct [0-9a-f]+/) {
+			item = substr($0, RSTART + 7, RLENGTH - 7)
+			if (item in queued) print queued[item] == cpu ? "same" : "other"
+			delete queued[item] }' "$TRACING/trace"
+}
+
+# An item that is queued while it runs on another CPU runs there again, which is rare.
+stays() {
+	local same other
+	echo >"$TRACING/trace" && echo 1 >"$TRACING/events/workqueue/enable" || return 1
+	unrefused b crowd && wait_for 60 yielded $(($(yields) + 50)) || return 1
+	echo 0 >"$TRACING/events/workqueue/enable"
+	same=$(ran_on | grep -c same)
+	other=$(ran_on | grep -c other)
+	echo "work items on the CPU that queued them: $same, on another: $other"
+	[ "$same" -gt 25 ] && [ "$other" -lt $((same / 10 + 1)) ]
+}
+
+stays_there() {
+	local process status=0
+	stays || status=1
+	for process in client server busy; do
+		spawn_stop "$process"
+	done
+	return "$status"
+}
+
 if [ "$(nproc)" = 1 ]; then
 	skip "steering" "one CPU"
 	done_testing
@@ -71,6 +119,7 @@ fi
 t_run "off" off
 t_run "on" on_other_cpu
 steering 0
+t_run "work items stay on their CPU" stays_there
 rdma_down
 topo_down
 t_run "unload" unload_kiwarp

@@ -37,11 +37,11 @@
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
 #include <linux/unaligned.h>
-#include <linux/workqueue.h>
 #include <net/net_namespace.h>
 #include <rdma/iw_cm.h>
 
 #include "cm/cm.h"
+#include "compat/workqueue.h"
 #include "monitor_sysfs.h"
 #include "verbs/uapi.h"
 #include "verbs/verbs.h"
@@ -137,6 +137,24 @@ static void device_leave_work(struct work_struct *work)
 	put_device(&dev->ib.dev);
 }
 
+/*
+ * Two workqueues, see Documentation/overview.rst, Contexts. The work items of QPs may run long, so
+ * they must not keep others of their CPU waiting. The name of a workqueue has up to 31 characters
+ * in Linux 6.12, which warns about longer ones; 6.1 cuts it after 23.
+ */
+static int device_init_wqs(struct kiw_device *dev, const char *name)
+{
+	dev->wq = alloc_workqueue("kiwarp-%.24s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
+	if (!dev->wq)
+		return -ENOMEM;
+	dev->qp_wq = alloc_workqueue("kiwarp-qp-%.21s",
+				     WQ_PERCPU | WQ_CPU_INTENSIVE | WQ_MEM_RECLAIM, 0, name);
+	if (dev->qp_wq)
+		return 0;
+	destroy_workqueue(dev->wq);
+	return -ENOMEM;
+}
+
 static int device_init(struct kiw_device *dev, const char *name)
 {
 	int ret;
@@ -147,16 +165,9 @@ static int device_init(struct kiw_device *dev, const char *name)
 	ret = kiw_mr_table_init(&dev->mrs);
 	if (ret)
 		goto err_stats;
-	/*
-	 * Unbound: work items may run long. Reclaim: see Documentation/overview.rst, Memory. The
-	 * name of a workqueue has up to 31 characters in Linux 6.12, which warns about longer ones;
-	 * 6.1 cuts it after 23.
-	 */
-	dev->wq = alloc_workqueue("kiwarp-%.24s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
-	if (!dev->wq) {
-		ret = -ENOMEM;
+	ret = device_init_wqs(dev, name);
+	if (ret)
 		goto err_mrs;
-	}
 	kiw_qp_table_init(&dev->qps);
 	spin_lock_init(&dev->half_open_lock);
 	INIT_LIST_HEAD(&dev->half_open);
@@ -176,6 +187,7 @@ err_stats:
 static void device_uninit(struct kiw_device *dev)
 {
 	kiw_qp_table_uninit(&dev->qps);
+	destroy_workqueue(dev->qp_wq);
 	destroy_workqueue(dev->wq);
 	kiw_mr_table_uninit(&dev->mrs);
 	kiw_stats_uninit(&dev->stats);

@@ -132,6 +132,10 @@ PROBE_TYPE(((struct bin_attribute *)0)->read,
 	   ssize_t (*)(struct file *, struct kobject *, const struct bin_attribute *, char *,
 		       loff_t, size_t));
 
+/* 6.12.77, 6.17: a workqueue says so if it is per CPU */
+# 1 "KIW_HAS_WQ_PERCPU"
+static const unsigned int probe_wq = WQ_PERCPU;
+
 /* 6.12.77, 6.17: the new name of system_wq */
 # 1 "KIW_HAS_SYSTEM_PERCPU_WQ"
 static void probe_queue(struct work_struct *work) { queue_work(system_percpu_wq, work); }

@@ -93,7 +93,7 @@ struct kiw_conn_params {
  *	@tx that are allocated later; referenced; NULL for a kernel consumer
  * @mrs: the device's STag table
  * @stats: the device's counters
- * @wq: the device's workqueue
+ * @wq: the device's workqueue of QPs
  * @scq: CQ for sends
  * @rcq: CQ for receives
  * @srq: shared receive queue, or NULL

@@ -519,7 +519,7 @@ void kiw_qp_abort_conn(struct kiw_qp *qp, const void *conn)
 /**
  * kiw_qp_init() - initialise the rest of a QP
  * @qp: zeroed; @is_user, @sig_all, @mrs, @stats, the CQs and the queues have been set
- * @wq: the device's workqueue
+ * @wq: the device's workqueue of QPs, per CPU
  *
  * Context: process; for a user QP, the process that creates it.
  */
