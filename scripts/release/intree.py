@@ -75,6 +75,8 @@ def rules(version):
     if version < (6, 19):
         yield r"struct sockaddr_unsized \*", "struct sockaddr *"
     yield r"kip_compat_mc_", "ipv6_sock_mc_" if version >= (7, 2) else "ipv6_stub->ipv6_sock_mc_"
+    if version < (6, 17):
+        yield r"WQ_PERCPU \| ", ""
     yield r"system_percpu_wq", "system_percpu_wq" if version >= (6, 17) else "system_wq"
     yield r"kiw_compat_vma_flags", "vm_flags_set"
     yield r"kiw_compat_name_by_user", "ib_mark_name_assigned_by_user"

@@ -161,7 +161,8 @@ in_use() {
 
 # ib_unregister_driver() takes all devices of the driver id. The programs see theirs go, and end.
 removed() {
-	wait_for 5 modprobe -r rdma_rxe && wait_gone 10 link_exists "$DEV_A" &&
+	{ wait_for 5 modprobe -r rdma_rxe || modprobe -r rdma_rxe; } &&
+		wait_gone 10 link_exists "$DEV_A" &&
 		wait_gone 10 link_exists "$DEV_B" && wait_gone 10 ours_run
 	spawn_log ours-client
 	spawn_log ours-server

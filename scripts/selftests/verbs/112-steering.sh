@@ -68,44 +68,79 @@ on_other_cpu() {
 yields() { echo $(($(counter "$DEV_A" run_yields) + $(counter "$DEV_B" run_yields))); }
 yielded() { [ "$(yields)" -gt "$1" ]; }
 
-# A stream of Writes on a CPU with a task that never sleeps, so that softirqs give way.
-crowd() {
-	spawn busy a timeout 100 taskset -c 1 bash -c 'while :; do :; done'
-	spawn server b timeout 100 taskset -c 1 ib_write_bw -R -F -d "$DEV_B" -s 65536 -D 60
-	wait_listen b 18515 || return 1
-	spawn client a timeout 100 taskset -c 1 \
-		ib_write_bw -R -F -d "$DEV_A" -s 65536 -D 60 "$B4"
-	wait_for 20 yielded "$(yields)"
+# busy NICE NAME...: a task on CPU 1 that never sleeps for each name
+busy() {
+	local name nice=$1
+	shift
+	for name in "$@"; do
+		spawn "$name" a nice -n "$nice" taskset -c 1 bash -c 'while :; do :; done'
+	done
 }
 
-# Prints "same" or "other" for each work item of a QP: was it queued on the CPU on which it ran?
-ran_on() {
-	awk '{ cpu = ""; for (i = 1; i <= NF; i++) if ($i ~ /^\[[0-9]+\]$/) cpu = $i }
-		/workqueue_queue_work: .*function=qp_work/ && match($0, /struct=[0-9a-f]+/) {
+# writes CPU: a stream of Writes between two programs on this CPU
+writes() {
+	local before seconds=$((60 * ${KIW_SLOW:-1}))
+	before=$(counter "$DEV_A" tx_writes)
+	spawn server b taskset -c "$1" ib_write_bw -R -F -d "$DEV_B" -s 65536 -D "$seconds"
+	wait_listen b 18515 || return 1
+	spawn client a taskset -c "$1" ib_write_bw -R -F -d "$DEV_A" -s 65536 -D "$seconds" "$B4"
+	wait_for 20 written $((before + 100))
+}
+
+written() { [ "$(counter "$DEV_A" tx_writes)" -gt "$1" ]; }
+
+# traced FUNCTION: prints "same" or "other" for each time that this work item ran: was it queued on
+# the CPU on which it ran?
+traced() {
+	awk -v name="$1" '{ cpu = ""; for (i = 1; i <= NF; i++) if ($i ~ /^\[[0-9]+\]$/) cpu = $i }
+		$0 ~ "workqueue_queue_work: .*function=" name && match($0, /struct=[0-9a-f]+/) {
 			queued[substr($0, RSTART + 7, RLENGTH - 7)] = cpu }
-		/workqueue_execute_start: .*function qp_work/ && match($0, /struct [0-9a-f]+/) {
+		$0 ~ "workqueue_execute_start: .*function " name && match($0, /struct [0-9a-f]+/) {
 			item = substr($0, RSTART + 7, RLENGTH - 7)
 			if (item in queued) print queued[item] == cpu ? "same" : "other"
 			delete queued[item] }' "$TRACING/trace"
 }
 
+ran() { traced "$1" | grep -c "$2"; }
+
 # An item that is queued while it runs on another CPU runs there again, which is rare.
 stays() {
 	local same other
-	echo >"$TRACING/trace" && echo 1 >"$TRACING/events/workqueue/enable" || return 1
-	unrefused b crowd && wait_for 60 yielded $(($(yields) + 50)) || return 1
-	echo 0 >"$TRACING/events/workqueue/enable"
-	same=$(ran_on | grep -c same)
-	other=$(ran_on | grep -c other)
+	unrefused b writes 1 && busy 0 busy1 && wait_for 60 yielded $(($(yields) + 50)) || return 1
+	same=$(ran qp_engine_work same)
+	other=$(ran qp_engine_work other)
 	echo "work items on the CPU that queued them: $same, on another: $other"
 	[ "$same" -gt 25 ] && [ "$other" -lt $((same / 10 + 1)) ]
 }
 
-stays_there() {
+# The programs are on CPU 0, and what they send arrives on CPU 1.
+packets_to() {
+	local host
+	for host in a b; do
+		ip netns exec $host sh -c "echo $1 >/sys/class/net/$NETDEV/queues/rx-0/rps_cpus" ||
+			return 1
+	done
+}
+
+moved_on() { [ "$(ran qp_again other)" -gt 5 ]; }
+
+# There the engine work item hardly gets the CPU. After 4 ticks, qp_again() runs on the other one.
+moves() {
+	unrefused b writes 0 && packets_to 2 && busy -20 busy1 busy2 busy3 && wait_for 40 moved_on &&
+		return
+	echo "engine work items: $(ran qp_engine_work .), after 4 ticks, elsewhere: $(ran qp_again other)"
+	return 1
+}
+
+# with_trace CMD: the processes of the crowded CPU end first.
+with_trace() {
 	local process status=0
-	stays || status=1
-	for process in client server busy; do
-		spawn_stop "$process"
+	echo >"$TRACING/trace" && echo 1 >"$TRACING/events/workqueue/enable" || return 1
+	"$@" || status=1
+	echo 0 >"$TRACING/events/workqueue/enable"
+	for process in busy1 busy2 busy3 client server; do
+		[ ! -e "$T_DIR/$process.pid" ] || spawn_stop "$process"
+		rm -f "$T_DIR/$process.pid"
 	done
 	return "$status"
 }
@@ -119,7 +154,9 @@ fi
 t_run "off" off
 t_run "on" on_other_cpu
 steering 0
-t_run "work items stay on their CPU" stays_there
+t_run "work items stay on their CPU" with_trace stays
+t_run "another CPU takes over" with_trace moves
+packets_to 0
 rdma_down
 topo_down
 t_run "unload" unload_kiwarp

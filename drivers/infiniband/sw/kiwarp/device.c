@@ -138,18 +138,18 @@ static void device_leave_work(struct work_struct *work)
 }
 
 /*
- * Two workqueues, see Documentation/overview.rst, Contexts. The work items of QPs may run long, so
- * they must not keep others of their CPU waiting. The name of a workqueue has up to 31 characters
- * in Linux 6.12, which warns about longer ones; 6.1 cuts it after 23.
+ * Why there are two, and that work items may run long: see Documentation/overview.rst, Contexts;
+ * reclaim: Memory. The name of a workqueue has up to 31 characters in Linux 6.12, which warns about
+ * longer ones; 6.1 cuts it after 23.
  */
 static int device_init_wqs(struct kiw_device *dev, const char *name)
 {
 	dev->wq = alloc_workqueue("kiwarp-%.24s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
 	if (!dev->wq)
 		return -ENOMEM;
-	dev->qp_wq = alloc_workqueue("kiwarp-qp-%.21s",
-				     WQ_PERCPU | WQ_CPU_INTENSIVE | WQ_MEM_RECLAIM, 0, name);
-	if (dev->qp_wq)
+	dev->engine_wq = alloc_workqueue("kiwarp-run-%.20s",
+					 WQ_PERCPU | WQ_CPU_INTENSIVE | WQ_MEM_RECLAIM, 0, name);
+	if (dev->engine_wq)
 		return 0;
 	destroy_workqueue(dev->wq);
 	return -ENOMEM;
@@ -187,7 +187,7 @@ err_stats:
 static void device_uninit(struct kiw_device *dev)
 {
 	kiw_qp_table_uninit(&dev->qps);
-	destroy_workqueue(dev->qp_wq);
+	destroy_workqueue(dev->engine_wq);
 	destroy_workqueue(dev->wq);
 	kiw_mr_table_uninit(&dev->mrs);
 	kiw_stats_uninit(&dev->stats);

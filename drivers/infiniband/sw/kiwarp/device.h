@@ -54,8 +54,8 @@ struct kiw_uapi_ops;
  * @width: &enum ib_port_width
  * @raw_gid: GID 0: the MAC address, zero padded; random if the netdev has none
  * @policy: how connections are made
- * @wq: workqueue of endpoints and sockets; unbound, WQ_MEM_RECLAIM
- * @qp_wq: workqueue of QPs; per CPU, WQ_MEM_RECLAIM
+ * @wq: workqueue of QPs, endpoints and sockets; unbound, WQ_MEM_RECLAIM
+ * @engine_wq: workqueue in which QPs run their engines; per CPU, WQ_MEM_RECLAIM
  * @socks: all streams
  * @mrs: all memory regions and windows
  * @qps: all queue pairs
@@ -91,7 +91,7 @@ struct kiw_device {
 	union ib_gid raw_gid;
 	struct kiw_policy policy;
 	struct workqueue_struct *wq;
-	struct workqueue_struct *qp_wq;
+	struct workqueue_struct *engine_wq;
 	struct kiw_sock_pool socks;
 	struct kiw_mr_table mrs;
 	struct kiw_qp_table qps;

@@ -179,17 +179,18 @@ void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t 
 /* When the engines run again */
 
 /**
- * kiw_qp_gives_way() - should softirqs leave the engines to the work item?
+ * kiw_qp_gives_way() - should softirqs leave the engines to a work item?
  * @qp: the QP, with a stream
  *
  * A stream that never pauses can keep softirqs busy for longer than a tick. They could start
  * again on the next tick before any task has run, and starve the CPU's tasks, including ksoftirqd
  * and workqueue workers. So once a burst has lasted for %QP_BURST jiffies and a task waits for
- * the CPU, the engines run in the work item, which the scheduler treats like any task. Until then
+ * the CPU, the engine work item runs the engines, on the same CPU, as one of its tasks. If the
+ * others leave it no time for as long again, the QP's work item runs them, on any CPU. Until then
  * TCP only queues what arrives.
  *
  * Context: socket lock held, BHs off.
- * Return: true: the caller must not run the engines; the work item will.
+ * Return: true: the caller must not run the engines; a work item will.
  */
 bool kiw_qp_gives_way(struct kiw_qp *qp)
 {
@@ -202,11 +203,13 @@ bool kiw_qp_gives_way(struct kiw_qp *qp)
 	if (now - qp->burst_last > QP_BURST)
 		qp->burst_start = now;
 	qp->burst_last = now;
-	if (now - qp->burst_start < QP_BURST || !need_resched())
+	/* Engines that were stopped start nothing more, see qp_quiesce(). */
+	if (now - qp->burst_start < QP_BURST || !need_resched() || !qp->rx.is_running)
 		return false;
 	qp->gave_way = true;
 	kiw_count(qp->stats, KIW_STAT_RUN_YIELDS);
-	kiw_qp_todo(qp, KIW_QP_TODO_RUN);
+	kiw_qp_run_in_task(qp);
+	queue_delayed_work(qp->wq, &qp->again, QP_BURST);
 	return true;
 }
 
@@ -219,6 +222,17 @@ bool kiw_qp_gives_way(struct kiw_qp *qp)
 void kiw_qp_run_soon(struct kiw_qp *qp)
 {
 	tasklet_schedule(&qp->bh);
+}
+
+/**
+ * kiw_qp_run_in_task() - schedule the engines to run in the QP's engine work item
+ * @qp: the QP
+ *
+ * Context: any.
+ */
+void kiw_qp_run_in_task(struct kiw_qp *qp)
+{
+	queue_work(qp->engine_wq, &qp->engine_work);
 }
 
 /**

@@ -93,7 +93,8 @@ struct kiw_conn_params {
  *	@tx that are allocated later; referenced; NULL for a kernel consumer
  * @mrs: the device's STag table
  * @stats: the device's counters
- * @wq: the device's workqueue of QPs
+ * @wq: the device's workqueue
+ * @engine_wq: the device's workqueue for @engine_work
  * @scq: CQ for sends
  * @rcq: CQ for receives
  * @srq: shared receive queue, or NULL
@@ -111,13 +112,14 @@ struct kiw_conn_params {
  * @state: &enum kiw_qp_state
  * @todo: %KIW_QPA_ and %KIW_QP_TODO_ bits for @work to execute
  * @work: executes @todo, flushes, reports; process context; never runs concurrently with itself
- * @again: queues @work again after a delay, because memory was short or to look for receives
- *	posted in ERROR
+ * @engine_work: runs both engines in process context, on the CPU that queued it
+ * @again: queues @work again after a delay, because memory was short, @engine_work has not begun
+ *	since, or to look for receives posted in ERROR
  * @close_timer: limits how long an orderly close may take
  * @bh: runs both engines when the caller cannot run them itself
  * @doorbell: coalesces the doorbells of a process
- * @mutex: serialises connecting, starting, resetting and @work; protects changes of @ks, @conn,
- *	@sweep_ms, @has_left_srq and @is_ending; taken before the socket lock
+ * @mutex: serialises connecting, starting, resetting, @work and @engine_work; protects changes of
+ *	@ks, @conn, @sweep_ms, @has_left_srq and @is_ending; taken before the socket lock
  * @ks: the stream; set by kiw_qp_connect(), cleared when that fails and when the QP is reset to
  *	IDLE or destroyed; the engines use it under the socket lock
  * @conn: the parameters that MPA startup negotiated; set before @ks, then only read
@@ -130,7 +132,8 @@ struct kiw_conn_params {
  *	nothing
  * @fault_event: &enum ib_event_type that reports to the consumer why a fault ended the stream; a
  *	single byte, which @work reads without the socket lock
- * @gave_way: @work runs the engines next; until then TCP's callbacks and @bh leave them alone
+ * @gave_way: @engine_work or @work runs the engines next; until then TCP's callbacks and @bh leave
+ *	them alone
  * @burst_start: start of the current burst, in which softirqs run the engines without a pause, in
  *	jiffies
  * @burst_last: last time softirqs were to run the engines, in jiffies
@@ -149,6 +152,7 @@ struct kiw_qp {
 	struct kiw_mr_table *mrs;
 	struct kiw_stats *stats;
 	struct workqueue_struct *wq;
+	struct workqueue_struct *engine_wq;
 	struct kiw_cq *scq;
 	struct kiw_cq *rcq;
 	struct kiw_srq *srq;
@@ -172,6 +176,7 @@ struct kiw_qp {
 
 	/* These execute the actions and run the engines: set up once, no lock */
 	struct work_struct work;
+	struct work_struct engine_work;
 	struct delayed_work again;
 	struct delayed_work close_timer;
 	struct tasklet_struct bh;
@@ -233,12 +238,10 @@ static inline void kiw_qp_note_term(struct kiw_qp *qp, u32 direction, u8 layer, 
 			     FIELD_PREP(KIW_QP_TERM_CODE, code));
 }
 
-/* In addition to the %KIW_QPA_ bits: run the engines in process context */
-#define KIW_QP_TODO_RUN	BIT(16)
-/* Likewise: a CQ of the QP was overrun */
-#define KIW_QP_TODO_FATAL	BIT(17)
+/* In addition to the %KIW_QPA_ bits: a CQ of the QP was overrun */
+#define KIW_QP_TODO_FATAL	BIT(16)
 /* Likewise: @again of the QP has expired */
-#define KIW_QP_TODO_AGAIN	BIT(18)
+#define KIW_QP_TODO_AGAIN	BIT(17)
 
 /* Any context */
 void kiw_qp_get(struct kiw_qp *qp);
@@ -247,11 +250,12 @@ void kiw_qp_todo(struct kiw_qp *qp, unsigned long todo);
 int kiw_qp_handle_event(struct kiw_qp *qp, enum kiw_qp_event event);
 
 /*
- * Socket lock held, BHs off; kiw_qp_run_soon() and kiw_qp_retry_later(): any context;
- * kiw_qp_post_completion() and kiw_qp_fault() also without a socket
+ * Socket lock held, BHs off; kiw_qp_run_soon(), kiw_qp_run_in_task() and kiw_qp_retry_later(): any
+ * context; kiw_qp_post_completion() and kiw_qp_fault() also without a socket
  */
 bool kiw_qp_gives_way(struct kiw_qp *qp);
 void kiw_qp_run_soon(struct kiw_qp *qp);
+void kiw_qp_run_in_task(struct kiw_qp *qp);
 void kiw_qp_retry_later(struct kiw_qp *qp);
 void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t head_len);
 int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe);

@@ -3,10 +3,10 @@
  * Queue pairs: their work item and tasklet, connecting, resetting, lifetime.
  *
  * This file is above the engines and runs them. They run under the socket lock: in TCP's
- * callbacks, for a poster (qp_post.c), in the QP's tasklet, in kiw_qp_start() or, for example if a
- * process owns the socket at that moment, softirqs give way or memory was short, in the QP's work
- * item or a reset. The work item also executes the actions of the state machine, in the order of
- * their bits (proto/qp_fsm.h), and never runs concurrently with itself:
+ * callbacks, for a poster (qp_post.c), in the QP's tasklet, in kiw_qp_start(), in the engine work
+ * item, if a process owns the socket at that moment or softirqs give way, or, for example if memory
+ * was short, in the QP's work item or a reset. The work item also executes the actions of the state
+ * machine, in the order of their bits (proto/qp_fsm.h), and never runs concurrently with itself:
  *
  *   CLEAN        forget the stream, drop posted work requests
  *   SHUTDOWN     start the timer of an orderly close and let the engines finish
@@ -27,7 +27,7 @@
  * Lifetime: kiw_qp_uninit() ends the consumer's reference. It aborts the QP, lets the work item
  * finish, and waits until iw_cm and the endpoints have dropped their references, which they do when
  * the connection ends. By then the socket no longer points to the QP: its owner was changed under
- * the socket lock when the stream was ended. The tasklet, the timers and the work item may
+ * the socket lock when the stream was ended. The tasklet, the timers and the work items may
  * still use the QP. qp_quiesce() stops them in an order in which none can restart one that was
  * stopped before it.
  */
@@ -106,7 +106,22 @@ static void qp_bh(struct tasklet_struct *bh)
 	struct kiw_sock *ks = READ_ONCE(qp->ks);
 
 	if (ks && !kiw_sock_run_bh(ks, qp_run_softirq, qp))
-		kiw_qp_todo(qp, KIW_QP_TODO_RUN);
+		kiw_qp_run_in_task(qp);
+}
+
+static void qp_engine_work(struct work_struct *work)
+{
+	struct kiw_qp *qp = container_of(work, struct kiw_qp, engine_work);
+	/* As in qp_work() */
+	unsigned int noio = memalloc_noio_save();
+
+	mutex_lock(&qp->mutex);
+	/* In ERROR it is the next look for receives. */
+	if (kiw_qp_state(qp) != KIW_QPS_ERROR)
+		cancel_delayed_work(&qp->again);
+	qp_run_sleeping(qp, qp_run_process);
+	mutex_unlock(&qp->mutex);
+	memalloc_noio_restore(noio);
 }
 
 /* The work item */
@@ -246,11 +261,13 @@ static void qp_last_wqe(struct kiw_qp *qp)
 	qp_async_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
-/* What to do when @again has expired. In ERROR: look for receives, at growing intervals. */
+/* When @again has expired: run the engines or, in ERROR, look for receives, at growing intervals. */
 static unsigned long qp_again_todo(struct kiw_qp *qp)
 {
-	if (kiw_qp_state(qp) != KIW_QPS_ERROR)
-		return KIW_QP_TODO_RUN;
+	if (kiw_qp_state(qp) != KIW_QPS_ERROR) {
+		qp_run_sleeping(qp, qp_run_process);
+		return 0;
+	}
 	qp->sweep_ms = min(2 * qp->sweep_ms, QP_SWEEP_MAX_MS);
 	return KIW_QPA_FLUSH;
 }
@@ -331,7 +348,7 @@ static void qp_act(struct kiw_qp *qp)
 		qp_fatal(qp);
 	if (todo & KIW_QPA_SHUTDOWN && kiw_qp_state(qp) != KIW_QPS_ERROR)
 		mod_delayed_work(qp->wq, &qp->close_timer, msecs_to_jiffies(QP_CLOSE_MS));
-	if (todo & (KIW_QPA_SHUTDOWN | KIW_QP_TODO_RUN))
+	if (todo & KIW_QPA_SHUTDOWN)
 		qp_run_sleeping(qp, qp_run_process);
 	if (todo & KIW_QPA_FINISH)
 		qp_run_sleeping(qp, qp_finish);
@@ -367,9 +384,9 @@ static void qp_close_timer(struct work_struct *work)
 }
 
 /*
- * Tell the work item that the delay is over. Either the engines lacked memory or, in ERROR, a
- * process may have posted receives. The stock providers ring no doorbell for receives, so without
- * this they might never complete.
+ * Tell the work item that the delay is over. Either the engines lacked memory, or the engine work
+ * item did not get the CPU, or, in ERROR, a process may have posted receives. The stock providers
+ * ring no doorbell for receives, so without this they might never complete.
  */
 static void qp_again(struct work_struct *work)
 {
@@ -519,11 +536,13 @@ void kiw_qp_abort_conn(struct kiw_qp *qp, const void *conn)
 /**
  * kiw_qp_init() - initialise the rest of a QP
  * @qp: zeroed; @is_user, @sig_all, @mrs, @stats, the CQs and the queues have been set
- * @wq: the device's workqueue of QPs, per CPU
+ * @wq: the device's workqueue
+ * @engine_wq: the device's workqueue for the engines, per CPU
  *
  * Context: process; for a user QP, the process that creates it.
  */
-void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq)
+void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq,
+		 struct workqueue_struct *engine_wq)
 {
 	kref_init(&qp->ref);
 	init_completion(&qp->unreferenced);
@@ -534,9 +553,11 @@ void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq)
 	qp->fault_event = IB_EVENT_QP_FATAL;
 	qp->sweep_ms = QP_SWEEP_MIN_MS;
 	qp->wq = wq;
+	qp->engine_wq = engine_wq;
 	if (qp->is_user)
 		qp->memcg = get_mem_cgroup_from_mm(current->mm);
 	INIT_WORK(&qp->work, qp_work);
+	INIT_WORK(&qp->engine_work, qp_engine_work);
 	INIT_DELAYED_WORK(&qp->again, qp_again);
 	INIT_DELAYED_WORK(&qp->close_timer, qp_close_timer);
 	tasklet_setup(&qp->bh, qp_bh);
@@ -552,8 +573,8 @@ void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq)
  *    Only the socket's callbacks could still schedule the tasklet, and they have been removed.
  * 2. The timers. At most, they queue the work item.
  * 3. The tasklet. A callback of TCP may have scheduled it when the stream ended. It can still queue
- *    the work item, but nothing else.
- * 4. The work item, which no longer starts anything.
+ *    the engine work item, but nothing else.
+ * 4. The work items, which no longer start anything.
  */
 static void qp_quiesce(struct kiw_qp *qp)
 {
@@ -565,6 +586,7 @@ static void qp_quiesce(struct kiw_qp *qp)
 	cancel_delayed_work_sync(&qp->close_timer);
 	cancel_delayed_work_sync(&qp->again);
 	tasklet_kill(&qp->bh);
+	flush_work(&qp->engine_work);
 	flush_work(&qp->work);
 }
 
@@ -572,7 +594,8 @@ static void qp_quiesce(struct kiw_qp *qp)
 static bool qp_is_quiet(const struct kiw_qp *qp)
 {
 	return !test_bit(TASKLET_STATE_SCHED, &qp->bh.state) && !work_pending(&qp->work) &&
-	       !delayed_work_pending(&qp->again) && !delayed_work_pending(&qp->close_timer);
+	       !work_pending(&qp->engine_work) && !delayed_work_pending(&qp->again) &&
+	       !delayed_work_pending(&qp->close_timer);
 }
 
 /**

@@ -10,7 +10,8 @@ struct kiw_qp;
 struct workqueue_struct;
 
 /* Process context, may sleep */
-void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq);
+void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq,
+		 struct workqueue_struct *engine_wq);
 void kiw_qp_uninit(struct kiw_qp *qp);
 void kiw_qp_reset(struct kiw_qp *qp);
 int kiw_qp_connect(struct kiw_qp *qp, const struct kiw_conn_params *params);

@@ -180,7 +180,7 @@ int kiw_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_ud
 	 * Nothing below may fail: kiw_qp_uninit() may raise an event, and the core does not expect
 	 * events of a QP whose creation has failed.
 	 */
-	kiw_qp_init(qp, dev->qp_wq);
+	kiw_qp_init(qp, dev->wq, dev->engine_wq);
 	qp_get_caps(qp, &attr->cap);
 	kiw_qp_table_publish(&dev->qps, qp);
 	return 0;
