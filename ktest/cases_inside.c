@@ -327,8 +327,8 @@ static bool inside_has_no_sock(void *arg)
 }
 
 /*
- * The tasklet runs when the stream has ended and its socket is gone, and leaves it to the work item
- * to run the engines. That finds no socket, either.
+ * The tasklet runs when the stream has ended and its socket is gone, and leaves it to the engine work
+ * item to run the engines. That finds no socket, either.
  */
 static void run_late(struct ktest_pair *p)
 {
@@ -343,9 +343,49 @@ static void run_late(struct ktest_pair *p)
 		return;
 	tasklet_schedule(&qp->bh);
 	tasklet_kill(&qp->bh);
+	flush_work(&qp->engine_work);
 	flush_work(&qp->work);
 	ktest_expect_eq(p, kiw_qp_state(qp), KIW_QPS_ERROR);
 	ktest_expect_eq(p, READ_ONCE(qp->todo), 0);
+}
+
+/* A process owns the socket */
+
+static void inside_post_owned(struct ktest_end *end, struct ktest_wr *w, bool irqs_off)
+{
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	struct kiw_qp *qp = to_kiw_qp(end->qp);
+	struct sock *sk = qp->ks->sock->sk;
+	unsigned long flags;
+
+	lock_sock(sk);
+	if (irqs_off)
+		local_irq_save(flags);
+	ktest_post(end, w, &wr);
+	if (irqs_off)
+		local_irq_restore(flags);
+	tasklet_kill(&qp->bh);
+	release_sock(sk);
+}
+
+/*
+ * Neither a poster nor, if interrupts are off while it posts, the tasklet can run the engine then.
+ * The engine work item does when the socket is free. Nothing else would: no segment arrives.
+ */
+static void socket_owned(struct ktest_pair *p)
+{
+	struct ktest_end *end = &p->end[0];
+	struct ktest_end *peer = &p->end[1];
+	int i;
+
+	if (!inside_is_kiwarp(end->id->device))
+		return;
+	for (i = 0; i < 2; i++) {
+		ktest_post_recv(peer, &peer->recvs[i], 0, 64);
+		inside_post_owned(end, &end->sends[i], i);
+		ktest_wait(&end->sends[i], IB_WC_SUCCESS);
+		ktest_wait(&peer->recvs[i], IB_WC_SUCCESS);
+	}
 }
 
 /* A QP is destroyed while a startup for it begins */
@@ -569,6 +609,7 @@ const struct ktest_case ktest_cases_inside[] = {
 	{ "fast-offset", fast_offset, { .poll = IB_POLL_SOFTIRQ } },
 	{ "reset-report", reset_report, { .poll = IB_POLL_SOFTIRQ } },
 	{ "run-late", run_late, { .poll = IB_POLL_SOFTIRQ } },
+	{ "socket-owned", socket_owned, { .poll = IB_POLL_SOFTIRQ } },
 	{ "late-abort", late_abort, { .poll = IB_POLL_SOFTIRQ } },
 	{ "connect-destroyed", connect_destroyed, { .poll = IB_POLL_SOFTIRQ } },
 	{ "reject-accepted", reject_accepted, { .poll = IB_POLL_SOFTIRQ } },
