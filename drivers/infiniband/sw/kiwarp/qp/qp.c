@@ -162,7 +162,7 @@ void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t 
 	const struct kiw_perr_info *info = kiw_perr_info(perr);
 	u8 opcode = kiw_term_opcode(head, head_len);
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (!kiw_qp_state_places(kiw_qp_state(qp)))
 		return;
 	if (head)
@@ -196,7 +196,7 @@ bool kiw_qp_gives_way(struct kiw_qp *qp)
 {
 	unsigned long now = jiffies;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (qp->gave_way)
 		return true;
 	/* A pause ends the burst. A gap of a few ticks is not a pause. */
@@ -258,7 +258,7 @@ void kiw_qp_retry_later(struct kiw_qp *qp)
  */
 int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe)
 {
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (qp->srq)
 		return kiw_srq_fetch(qp->srq, wqe);
 	return kiw_rq_fetch(&qp->rq, wqe);
@@ -278,7 +278,7 @@ int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe)
  */
 void kiw_qp_post_completion(struct kiw_qp *qp, struct kiw_cq *cq, struct kiw_wc *wc)
 {
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (unlikely(wc->status != KIW_WCS_SUCCESS))
 		wc->term = qp->term;
 	if (kiw_cq_post(cq, wc))

@@ -787,7 +787,7 @@ void kiw_rx_run(struct kiw_qp *qp)
 	enum rx_when when;
 	u32 start;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (!qp->rx.is_running)
 		return;
 	rx_begin_run(qp, &run);
@@ -859,7 +859,7 @@ void kiw_rx_init(struct kiw_qp *qp)
  */
 bool kiw_rx_flush(struct kiw_qp *qp, u32 left)
 {
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (qp->rx.has_recv)
 		rx_complete_recv(qp, NULL, KIW_WCS_FLUSHED, 0);
 	if (qp->srq)

@@ -205,6 +205,18 @@ static inline void kiw_sock_assert_held(const struct kiw_sock *ks)
 		sock_owned_by_me(ks->sk);
 }
 
+/**
+ * kiw_sock_assert_held_bh() - assert that the caller holds the socket lock and has BHs off
+ * @ks: as for kiw_sock_assert_held()
+ *
+ * Context: any.
+ */
+static inline void kiw_sock_assert_held_bh(const struct kiw_sock *ks)
+{
+	kiw_sock_assert_held(ks);
+	lockdep_assert_in_softirq();
+}
+
 /*
  * How to send pages. JOINS: TCP may put what is sent next into the same segment. LAST: TCP is to
  * take all of it even if its send queue is full; only for the end of a stream, because its length

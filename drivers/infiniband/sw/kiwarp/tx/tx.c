@@ -770,7 +770,7 @@ void kiw_tx_run(struct kiw_qp *qp)
 	unsigned int left = TX_RUN_BATCHES;
 	int ret;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (!list_empty(&qp->tx.loans) && tx_may_run(qp) && kiw_loan_collect(qp))
 		kiw_tx_taken(qp);
 	while (tx_may_run(qp)) {
@@ -820,7 +820,7 @@ void kiw_tx_finish(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (!tx->is_running || tx_push(qp, KIW_SEND_LAST))
 		return;
 	tx->buf.may_reserve = false;

@@ -56,7 +56,7 @@ void kiw_tx_complete(struct kiw_qp *qp)
 	struct kiw_pend_ring *ring = &qp->tx.pend;
 	struct kiw_pend *pend;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	while (!kiw_pend_is_empty(ring)) {
 		pend = kiw_pend_at(ring, ring->get);
 		if (!pend->is_done || tx_is_lent(qp, pend))
@@ -83,7 +83,7 @@ void kiw_tx_taken(struct kiw_qp *qp)
 	u32 end = qp->tx.offset - qp->tx.buf.len;
 	struct kiw_pend *pend;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	for (; ring->taken != ring->put; ring->taken++) {
 		pend = kiw_pend_at(ring, ring->taken);
 		if (!kiw_pend_is_sent(pend, end) || tx_is_lent(qp, pend))
@@ -170,7 +170,7 @@ void kiw_tx_refused(struct kiw_qp *qp, const struct kiw_term *term, enum kiw_wcs
 {
 	struct kiw_pend *pend = NULL;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (term->is_untagged)
 		pend = tx_find_msn(qp, term->qn, term->msn);
 	if (!pend && term->is_read)
@@ -218,7 +218,7 @@ bool kiw_tx_flush(struct kiw_qp *qp, u32 left)
 	struct kiw_tx *tx = &qp->tx;
 	struct kiw_pend pend = { .status = KIW_WCS_FLUSHED };
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	kiw_txbuf_drop(&tx->buf);
 	tx_flush_pend(qp);
 	if (tx->has_wqe && tx->kind != KIW_TX_WR && tx->kind != KIW_TX_IMMEDIATE) {

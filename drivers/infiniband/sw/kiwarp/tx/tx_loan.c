@@ -106,7 +106,7 @@ struct ubuf_info *kiw_loan_make(struct kiw_qp *qp, struct kiw_umem *umem)
 {
 	struct kiw_loan *loan;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	loan = kzalloc(sizeof(*loan), GFP_ATOMIC | __GFP_NOWARN);
 	if (!loan)
 		return NULL;
@@ -167,7 +167,7 @@ bool kiw_loan_collect(struct kiw_qp *qp)
 	u32 before = qp->tx.returned;
 	struct kiw_loan *loan;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	while ((loan = list_first_entry_or_null(&qp->tx.loans, struct kiw_loan, link))) {
 		if (!loan_is_over(loan))
 			break;
