@@ -327,8 +327,8 @@ static bool inside_has_no_sock(void *arg)
 }
 
 /*
- * The tasklet runs when the stream has ended and its socket is gone, and leaves it to the engine work
- * item to run the engines. That finds no socket, either.
+ * The tasklet runs when the stream has ended and its socket is gone, and leaves it to the engine
+ * work item to run the engines. That finds no socket, either.
  */
 static void run_late(struct ktest_pair *p)
 {

@@ -51,7 +51,7 @@ def check_socket_lock(tree):
         block = " ".join(block_above(lines, function.first) or [])
         promises = re.search(r"Context: (process; )?socket lock held", block) is not None
         body = "\n".join(lines[function.line:function.end])
-        asserts = "kiw_sock_assert_held(" in body
+        asserts = bool(re.search(r"\bkiw_sock_assert_held(?:_bh)?\(", body))
         if promises and not asserts:
             yield (f"{function.path}:{function.line}: {function.name}() says that the socket "
                    "lock is held and does not assert it")

@@ -261,7 +261,7 @@ static void qp_last_wqe(struct kiw_qp *qp)
 	qp_async_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
-/* When @again has expired: run the engines or, in ERROR, look for receives, at growing intervals. */
+/* @again has expired: run the engines or, in ERROR, look for receives, at growing intervals. */
 static unsigned long qp_again_todo(struct kiw_qp *qp)
 {
 	if (kiw_qp_state(qp) != KIW_QPS_ERROR) {
