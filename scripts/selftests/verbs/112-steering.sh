@@ -135,7 +135,8 @@ moves() {
 # with_trace CMD: the processes of the crowded CPU end first.
 with_trace() {
 	local process status=0
-	echo >"$TRACING/trace" && echo 1 >"$TRACING/events/workqueue/enable" || return 1
+	echo >"$TRACING/trace" && echo 1 >"$TRACING/tracing_on" &&
+		echo 1 >"$TRACING/events/workqueue/enable" || return 1
 	"$@" || status=1
 	echo 0 >"$TRACING/events/workqueue/enable"
 	for process in busy1 busy2 busy3 client server; do
