@@ -327,8 +327,8 @@ static bool inside_has_no_sock(void *arg)
 }
 
 /*
- * The tasklet runs when the stream has ended and its socket is gone, and leaves it to the engine
- * work item to run the engines. That finds no socket, either.
+ * The tasklet runs when the stream has ended and its socket is gone, and leaves it to the work item
+ * to run the engines. That finds no socket, either.
  */
 static void run_late(struct ktest_pair *p)
 {
@@ -343,7 +343,6 @@ static void run_late(struct ktest_pair *p)
 		return;
 	tasklet_schedule(&qp->bh);
 	tasklet_kill(&qp->bh);
-	flush_work(&qp->engine_work);
 	flush_work(&qp->work);
 	ktest_expect_eq(p, kiw_qp_state(qp), KIW_QPS_ERROR);
 	ktest_expect_eq(p, READ_ONCE(qp->todo), 0);
@@ -370,7 +369,7 @@ static void inside_post_owned(struct ktest_end *end, struct ktest_wr *w, bool ir
 
 /*
  * Neither a poster nor, if interrupts are off while it posts, the tasklet can run the engine then.
- * The engine work item does when the socket is free. Nothing else would: no segment arrives.
+ * The work item does when the socket is free. Nothing else would.
  */
 static void socket_owned(struct ktest_pair *p)
 {

@@ -122,13 +122,13 @@ packets_to() {
 	done
 }
 
-moved_on() { [ "$(ran qp_again other)" -gt 5 ]; }
+moved_on() { [ "$(ran qp_takeover other)" -gt 5 ]; }
 
-# There the engine work item hardly gets the CPU. After 4 ticks, qp_again() runs on the other one.
+# There the engine work item hardly gets the CPU. After 4 ticks, the other CPU takes over.
 moves() {
 	unrefused b writes 0 && packets_to 2 && busy -20 busy1 busy2 busy3 && wait_for 40 moved_on &&
 		return
-	echo "engine work items: $(ran qp_engine_work .), after 4 ticks, elsewhere: $(ran qp_again other)"
+	echo "engine work items: $(ran qp_engine_work .), after 4 ticks, elsewhere: $(ran qp_takeover other)"
 	return 1
 }
 

@@ -138,9 +138,9 @@ static void device_leave_work(struct work_struct *work)
 }
 
 /*
- * Why there are two, and that work items may run long: see Documentation/overview.rst, Contexts;
- * reclaim: Memory. The name of a workqueue has up to 31 characters in Linux 6.12, which warns about
- * longer ones; 6.1 cuts it after 23.
+ * Why there are two: see Documentation/overview.rst, Contexts; reclaim: Memory. Engine work items
+ * may run long, so others of their CPU do not wait for them. The name of a workqueue has up to 31
+ * characters in Linux 6.12, which warns about longer ones; 6.1 cuts it after 23.
  */
 static int device_init_wqs(struct kiw_device *dev, const char *name)
 {

@@ -7,7 +7,7 @@
  * (run/qp_work.c).
  *
  * This file is below the engines: they call it, and it never calls them. When they are to run
- * again it schedules the QP's tasklet, work item or delayed work, which run/qp_work.c has set up.
+ * again it schedules the QP's tasklet, work items or delayed work, which run/qp_work.c has set up.
  *
  * Contexts: any, unless a function says otherwise.
  */
@@ -185,9 +185,9 @@ void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t 
  * A stream that never pauses can keep softirqs busy for longer than a tick. They could start
  * again on the next tick before any task has run, and starve the CPU's tasks, including ksoftirqd
  * and workqueue workers. So once a burst has lasted for %QP_BURST jiffies and a task waits for
- * the CPU, the engine work item runs the engines, on the same CPU, as one of its tasks. If the
- * others leave it no time for as long again, the QP's work item runs them, on any CPU. Until then
- * TCP only queues what arrives.
+ * the CPU, the engine work item runs the engines, on the same CPU, as one of its tasks. If it has
+ * not begun after as long again, the QP's work item takes over, on any CPU. Until then TCP only
+ * queues what arrives.
  *
  * Context: socket lock held, BHs off.
  * Return: true: the caller must not run the engines; a work item will.
@@ -208,8 +208,8 @@ bool kiw_qp_gives_way(struct kiw_qp *qp)
 		return false;
 	qp->gave_way = true;
 	kiw_count(qp->stats, KIW_STAT_RUN_YIELDS);
-	kiw_qp_run_in_task(qp);
-	queue_delayed_work(qp->wq, &qp->again, QP_BURST);
+	queue_work(qp->engine_wq, &qp->engine_work);
+	mod_delayed_work(qp->wq, &qp->takeover, QP_BURST);
 	return true;
 }
 
@@ -222,17 +222,6 @@ bool kiw_qp_gives_way(struct kiw_qp *qp)
 void kiw_qp_run_soon(struct kiw_qp *qp)
 {
 	tasklet_schedule(&qp->bh);
-}
-
-/**
- * kiw_qp_run_in_task() - schedule the engines to run in the QP's engine work item
- * @qp: the QP
- *
- * Context: any.
- */
-void kiw_qp_run_in_task(struct kiw_qp *qp)
-{
-	queue_work(qp->engine_wq, &qp->engine_work);
 }
 
 /**

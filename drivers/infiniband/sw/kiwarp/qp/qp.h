@@ -112,14 +112,15 @@ struct kiw_conn_params {
  * @state: &enum kiw_qp_state
  * @todo: %KIW_QPA_ and %KIW_QP_TODO_ bits for @work to execute
  * @work: executes @todo, flushes, reports; process context; never runs concurrently with itself
- * @engine_work: runs both engines in process context, on the CPU that queued it
- * @again: queues @work again after a delay, because memory was short, @engine_work has not begun
- *	since, or to look for receives posted in ERROR
+ * @engine_work: runs both engines after softirqs gave way, on their CPU
+ * @takeover: lets @work run the engines if @engine_work does not begin
+ * @again: queues @work again after a delay, because memory was short or to look for receives
+ *	posted in ERROR
  * @close_timer: limits how long an orderly close may take
  * @bh: runs both engines when the caller cannot run them itself
  * @doorbell: coalesces the doorbells of a process
- * @mutex: serialises connecting, starting, resetting, @work and @engine_work; protects changes of
- *	@ks, @conn, @sweep_ms, @has_left_srq and @is_ending; taken before the socket lock
+ * @mutex: serialises connecting, starting, resetting and @work; protects changes of @ks, @conn,
+ *	@sweep_ms, @has_left_srq and @is_ending; taken before the socket lock
  * @ks: the stream; set by kiw_qp_connect(), cleared when that fails and when the QP is reset to
  *	IDLE or destroyed; the engines use it under the socket lock
  * @conn: the parameters that MPA startup negotiated; set before @ks, then only read
@@ -177,6 +178,7 @@ struct kiw_qp {
 	/* These execute the actions and run the engines: set up once, no lock */
 	struct work_struct work;
 	struct work_struct engine_work;
+	struct delayed_work takeover;
 	struct delayed_work again;
 	struct delayed_work close_timer;
 	struct tasklet_struct bh;
@@ -238,10 +240,12 @@ static inline void kiw_qp_note_term(struct kiw_qp *qp, u32 direction, u8 layer, 
 			     FIELD_PREP(KIW_QP_TERM_CODE, code));
 }
 
-/* In addition to the %KIW_QPA_ bits: a CQ of the QP was overrun */
-#define KIW_QP_TODO_FATAL	BIT(16)
+/* In addition to the %KIW_QPA_ bits: run the engines in process context */
+#define KIW_QP_TODO_RUN	BIT(16)
+/* Likewise: a CQ of the QP was overrun */
+#define KIW_QP_TODO_FATAL	BIT(17)
 /* Likewise: @again of the QP has expired */
-#define KIW_QP_TODO_AGAIN	BIT(17)
+#define KIW_QP_TODO_AGAIN	BIT(18)
 
 /* Any context */
 void kiw_qp_get(struct kiw_qp *qp);
@@ -250,12 +254,11 @@ void kiw_qp_todo(struct kiw_qp *qp, unsigned long todo);
 int kiw_qp_handle_event(struct kiw_qp *qp, enum kiw_qp_event event);
 
 /*
- * Socket lock held, BHs off; kiw_qp_run_soon(), kiw_qp_run_in_task() and kiw_qp_retry_later(): any
- * context; kiw_qp_post_completion() and kiw_qp_fault() also without a socket
+ * Socket lock held, BHs off; kiw_qp_run_soon() and kiw_qp_retry_later(): any context;
+ * kiw_qp_post_completion() and kiw_qp_fault() also without a socket
  */
 bool kiw_qp_gives_way(struct kiw_qp *qp);
 void kiw_qp_run_soon(struct kiw_qp *qp);
-void kiw_qp_run_in_task(struct kiw_qp *qp);
 void kiw_qp_retry_later(struct kiw_qp *qp);
 void kiw_qp_fault(struct kiw_qp *qp, enum kiw_perr perr, const u8 *head, size_t head_len);
 int kiw_qp_fetch_recv(struct kiw_qp *qp, struct kiw_rwqe *wqe);

@@ -29,7 +29,7 @@ static void qp_kick_stream(struct kiw_qp *qp)
 	if (ks && in_task())
 		kiw_sock_steer(ks);
 	if (ks && !kiw_sock_run_bh(ks, qp_run_tx, qp))
-		kiw_qp_run_in_task(qp);
+		kiw_qp_todo(qp, KIW_QP_TODO_RUN);
 	rcu_read_unlock_bh();
 }
 

@@ -3,10 +3,11 @@
  * Queue pairs: their work item and tasklet, connecting, resetting, lifetime.
  *
  * This file is above the engines and runs them. They run under the socket lock: in TCP's
- * callbacks, for a poster (qp_post.c), in the QP's tasklet, in kiw_qp_start(), in the engine work
- * item, if a process owns the socket at that moment or softirqs give way, or, for example if memory
- * was short, in the QP's work item or a reset. The work item also executes the actions of the state
- * machine, in the order of their bits (proto/qp_fsm.h), and never runs concurrently with itself:
+ * callbacks, for a poster (qp_post.c), in the QP's tasklet and in kiw_qp_start(). If softirqs give
+ * way, they run in the engine work item; if that does not begin, a process owns the socket at that
+ * moment or memory was short, in the QP's work item or a reset. The work item also executes the
+ * actions of the state machine, in the order of their bits (proto/qp_fsm.h), and never runs
+ * concurrently with itself:
  *
  *   CLEAN        forget the stream, drop posted work requests
  *   SHUTDOWN     start the timer of an orderly close and let the engines finish
@@ -106,22 +107,37 @@ static void qp_bh(struct tasklet_struct *bh)
 	struct kiw_sock *ks = READ_ONCE(qp->ks);
 
 	if (ks && !kiw_sock_run_bh(ks, qp_run_softirq, qp))
-		kiw_qp_run_in_task(qp);
+		kiw_qp_todo(qp, KIW_QP_TODO_RUN);
 }
 
+static void qp_run_engine_work(void *arg)
+{
+	struct kiw_qp *qp = arg;
+
+	cancel_delayed_work(&qp->takeover);
+	qp_run_process(qp);
+}
+
+/* Without the mutex, which nobody should have to wait for because tasks keep the CPU from us */
 static void qp_engine_work(struct work_struct *work)
 {
 	struct kiw_qp *qp = container_of(work, struct kiw_qp, engine_work);
-	/* As in qp_work() */
-	unsigned int noio = memalloc_noio_save();
+	struct kiw_sock *ks;
 
-	mutex_lock(&qp->mutex);
-	/* In ERROR it is the next look for receives. */
-	if (kiw_qp_state(qp) != KIW_QPS_ERROR)
-		cancel_delayed_work(&qp->again);
-	qp_run_sleeping(qp, qp_run_process);
-	mutex_unlock(&qp->mutex);
-	memalloc_noio_restore(noio);
+	/* As in qp_kick_stream() */
+	rcu_read_lock_bh();
+	ks = READ_ONCE(qp->ks);
+	if (ks && !kiw_sock_run_bh(ks, qp_run_engine_work, qp))
+		kiw_qp_todo(qp, KIW_QP_TODO_RUN);
+	rcu_read_unlock_bh();
+}
+
+/* Other tasks have kept the CPU from the engine work item. */
+static void qp_takeover(struct work_struct *work)
+{
+	struct kiw_qp *qp = container_of(to_delayed_work(work), struct kiw_qp, takeover);
+
+	kiw_qp_todo(qp, KIW_QP_TODO_RUN);
 }
 
 /* The work item */
@@ -261,13 +277,11 @@ static void qp_last_wqe(struct kiw_qp *qp)
 	qp_async_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
-/* @again has expired: run the engines or, in ERROR, look for receives, at growing intervals. */
+/* What to do when @again has expired. In ERROR: look for receives, at growing intervals. */
 static unsigned long qp_again_todo(struct kiw_qp *qp)
 {
-	if (kiw_qp_state(qp) != KIW_QPS_ERROR) {
-		qp_run_sleeping(qp, qp_run_process);
-		return 0;
-	}
+	if (kiw_qp_state(qp) != KIW_QPS_ERROR)
+		return KIW_QP_TODO_RUN;
 	qp->sweep_ms = min(2 * qp->sweep_ms, QP_SWEEP_MAX_MS);
 	return KIW_QPA_FLUSH;
 }
@@ -297,7 +311,7 @@ static void qp_forget_stream(struct kiw_qp *qp)
 		return;
 	qp_stop_engines(qp);
 	WRITE_ONCE(qp->ks, NULL);
-	/* Wait for qp_kick_stream() and qp_bh(), which may have read it before. */
+	/* Wait for qp_kick_stream(), qp_bh() and qp_engine_work(), which may have read it. */
 	synchronize_rcu_expedited();
 	kiw_tx_uninit(qp);
 	kiw_sock_put(ks);
@@ -348,7 +362,7 @@ static void qp_act(struct kiw_qp *qp)
 		qp_fatal(qp);
 	if (todo & KIW_QPA_SHUTDOWN && kiw_qp_state(qp) != KIW_QPS_ERROR)
 		mod_delayed_work(qp->wq, &qp->close_timer, msecs_to_jiffies(QP_CLOSE_MS));
-	if (todo & KIW_QPA_SHUTDOWN)
+	if (todo & (KIW_QPA_SHUTDOWN | KIW_QP_TODO_RUN))
 		qp_run_sleeping(qp, qp_run_process);
 	if (todo & KIW_QPA_FINISH)
 		qp_run_sleeping(qp, qp_finish);
@@ -384,9 +398,9 @@ static void qp_close_timer(struct work_struct *work)
 }
 
 /*
- * Tell the work item that the delay is over. Either the engines lacked memory, or the engine work
- * item did not get the CPU, or, in ERROR, a process may have posted receives. The stock providers
- * ring no doorbell for receives, so without this they might never complete.
+ * Tell the work item that the delay is over. Either the engines lacked memory or, in ERROR, a
+ * process may have posted receives. The stock providers ring no doorbell for receives, so without
+ * this they might never complete.
  */
 static void qp_again(struct work_struct *work)
 {
@@ -558,6 +572,7 @@ void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq,
 		qp->memcg = get_mem_cgroup_from_mm(current->mm);
 	INIT_WORK(&qp->work, qp_work);
 	INIT_WORK(&qp->engine_work, qp_engine_work);
+	INIT_DELAYED_WORK(&qp->takeover, qp_takeover);
 	INIT_DELAYED_WORK(&qp->again, qp_again);
 	INIT_DELAYED_WORK(&qp->close_timer, qp_close_timer);
 	tasklet_setup(&qp->bh, qp_bh);
@@ -573,8 +588,9 @@ void kiw_qp_init(struct kiw_qp *qp, struct workqueue_struct *wq,
  *    Only the socket's callbacks could still schedule the tasklet, and they have been removed.
  * 2. The timers. At most, they queue the work item.
  * 3. The tasklet. A callback of TCP may have scheduled it when the stream ended. It can still queue
- *    the engine work item, but nothing else.
- * 4. The work items, which no longer start anything.
+ *    the work item, but nothing else.
+ * 4. The engine work item. It is not waited for unless it runs: its CPU may be busy.
+ * 5. The work item, which no longer starts anything.
  */
 static void qp_quiesce(struct kiw_qp *qp)
 {
@@ -585,8 +601,9 @@ static void qp_quiesce(struct kiw_qp *qp)
 	mutex_unlock(&qp->mutex);
 	cancel_delayed_work_sync(&qp->close_timer);
 	cancel_delayed_work_sync(&qp->again);
+	cancel_delayed_work_sync(&qp->takeover);
 	tasklet_kill(&qp->bh);
-	flush_work(&qp->engine_work);
+	cancel_work_sync(&qp->engine_work);
 	flush_work(&qp->work);
 }
 
@@ -594,8 +611,8 @@ static void qp_quiesce(struct kiw_qp *qp)
 static bool qp_is_quiet(const struct kiw_qp *qp)
 {
 	return !test_bit(TASKLET_STATE_SCHED, &qp->bh.state) && !work_pending(&qp->work) &&
-	       !work_pending(&qp->engine_work) && !delayed_work_pending(&qp->again) &&
-	       !delayed_work_pending(&qp->close_timer);
+	       !work_pending(&qp->engine_work) && !delayed_work_pending(&qp->takeover) &&
+	       !delayed_work_pending(&qp->again) && !delayed_work_pending(&qp->close_timer);
 }
 
 /**
