@@ -387,6 +387,42 @@ static void socket_owned(struct ktest_pair *p)
 	}
 }
 
+/* Softirqs have left the engines to the engine work item */
+
+static void inside_run_engine_work(struct kiw_qp *qp)
+{
+	queue_work(qp->engine_wq, &qp->engine_work);
+	flush_work(&qp->engine_work);
+}
+
+/*
+ * The engine work item cancels the takeover, which is far off here. If a process owns the socket,
+ * it does not, and leaves the engines to the work item, which waits for the socket.
+ */
+static void engine_work(struct ktest_pair *p)
+{
+	struct ktest_end *end = &p->end[0];
+	struct kiw_qp *qp;
+	struct sock *sk;
+
+	if (!inside_is_kiwarp(end->id->device))
+		return;
+	qp = to_kiw_qp(end->qp);
+	sk = qp->ks->sock->sk;
+	flush_work(&qp->work);
+	lock_sock(sk);
+	qp->gave_way = true;
+	mod_delayed_work(qp->wq, &qp->takeover, 600 * HZ);
+	inside_run_engine_work(qp);
+	ktest_expect(p, work_busy(&qp->work));
+	ktest_expect(p, delayed_work_pending(&qp->takeover));
+	release_sock(sk);
+	flush_work(&qp->work);
+	ktest_expect(p, !READ_ONCE(qp->gave_way));
+	inside_run_engine_work(qp);
+	ktest_expect(p, !delayed_work_pending(&qp->takeover));
+}
+
 /* A QP is destroyed while a startup for it begins */
 
 /* The number by which rdma_cm knows the QP of the attempt below */
@@ -609,6 +645,7 @@ const struct ktest_case ktest_cases_inside[] = {
 	{ "reset-report", reset_report, { .poll = IB_POLL_SOFTIRQ } },
 	{ "run-late", run_late, { .poll = IB_POLL_SOFTIRQ } },
 	{ "socket-owned", socket_owned, { .poll = IB_POLL_SOFTIRQ } },
+	{ "engine-work", engine_work, { .poll = IB_POLL_SOFTIRQ } },
 	{ "late-abort", late_abort, { .poll = IB_POLL_SOFTIRQ } },
 	{ "connect-destroyed", connect_destroyed, { .poll = IB_POLL_SOFTIRQ } },
 	{ "reject-accepted", reject_accepted, { .poll = IB_POLL_SOFTIRQ } },
