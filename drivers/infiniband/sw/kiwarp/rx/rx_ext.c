@@ -59,7 +59,7 @@ enum kiw_perr kiw_rx_atomic_request(struct kiw_qp *qp, const struct kiw_ddp_seg 
 	enum kiw_mem_fault fault;
 	enum kiw_perr perr;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	perr = kiw_untagged_check(queue, seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;
@@ -96,7 +96,7 @@ enum kiw_perr kiw_rx_match_atomic(struct kiw_qp *qp, const struct kiw_read *read
 	struct kiw_untagged_rx *queue = &qp->rx.queue[KIW_QN_ATOMIC_RESP];
 	enum kiw_perr perr;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	perr = kiw_untagged_check(queue, seg);
 	if (perr != KIW_PERR_NONE)
 		return perr;

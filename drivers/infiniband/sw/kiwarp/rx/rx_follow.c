@@ -205,7 +205,7 @@ void kiw_rx_follow(struct kiw_qp *qp, struct kiw_rx_run *run)
 	u32 placed;
 	u64 room;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (!seg->payload_len || !rx_find_sink(qp, seg, &sink))
 		return;
 	room = sink.room;

@@ -51,7 +51,7 @@ static enum kiw_mpa_rx rx_frame_marked(struct kiw_qp *qp, const struct kiw_rx_cu
 enum kiw_mpa_rx kiw_rx_frame(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
 			     struct kiw_rx_fpdu *fpdu)
 {
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (qp->conn.rx_markers)
 		return rx_frame_marked(qp, cur, fpdu);
 	fpdu->head_len = min_t(u32, cur->avail, KIW_FPDU_HDR_MAX);
@@ -78,7 +78,7 @@ bool kiw_rx_crc_holds(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, u32 to
 	const u8 *data;
 	u32 here;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	for (; total; total -= here) {
 		data = kiw_sock_rx_take(qp->ks, &at, total, &here);
 		if (!data)
@@ -104,7 +104,7 @@ bool kiw_rx_scattered_agree(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, 
 	struct kiw_rx_cursor at = *cur;
 	struct kiw_wire_marker marker;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	for (; gap < total; gap = KIW_MARKER_INTERVAL) {
 		kiw_sock_rx_skip(qp->ks, &at, gap);
 		total -= gap;
@@ -128,6 +128,6 @@ bool kiw_rx_scattered_agree(struct kiw_qp *qp, const struct kiw_rx_cursor *cur, 
  */
 void kiw_rx_skip_marked(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len)
 {
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	kiw_sock_rx_skip(qp->ks, cur, kiw_mpa_marked_size(kiw_rx_offset(qp, cur), len));
 }

@@ -64,7 +64,7 @@ static inline u32 kiw_rx_offset(const struct kiw_qp *qp, const struct kiw_rx_cur
 static inline bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
 					u32 total)
 {
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (cur->here < total)
 		return kiw_rx_scattered_agree(qp, cur, total);
 	return kiw_mpa_markers_agree(cur->data, total, kiw_rx_offset(qp, cur));
@@ -84,7 +84,7 @@ static inline bool kiw_rx_markers_agree(struct kiw_qp *qp, const struct kiw_rx_c
 static inline enum kiw_perr kiw_rx_verify(struct kiw_qp *qp, const struct kiw_rx_cursor *cur,
 					  u32 total)
 {
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (qp->conn.crc && !kiw_rx_crc_holds(qp, cur, total))
 		return KIW_PERR_MPA_CRC;
 	if (qp->conn.rx_markers && !kiw_rx_markers_agree(qp, cur, total))
@@ -112,7 +112,7 @@ static inline u32 kiw_rx_frame_alike(struct kiw_qp *qp, const struct kiw_rx_curs
 	u32 plain = min(kiw_mpa_to_marker(offset), cur->here);
 	u32 len = fpdu->extent.ulpdu_len;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (plain < KIW_FPDU_LEN_SIZE || get_unaligned_be16(cur->data) != len)
 		return 0;
 	fpdu->extent.total = kiw_mpa_marked_size(offset, kiw_mpa_fpdu_size(len));
@@ -138,7 +138,7 @@ static inline bool kiw_rx_continues(struct kiw_qp *qp, const struct kiw_rx_curso
 {
 	u32 plain = cur->here;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (fpdu->seg.last)
 		return false;
 	if (qp->conn.rx_markers)
@@ -158,7 +158,7 @@ static inline bool kiw_rx_continues(struct kiw_qp *qp, const struct kiw_rx_curso
  */
 static inline void kiw_rx_skip(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len)
 {
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (qp->conn.rx_markers && len > kiw_mpa_to_marker(kiw_rx_offset(qp, cur)))
 		kiw_rx_skip_marked(qp, cur, len);
 	else
@@ -177,7 +177,7 @@ static inline u32 kiw_rx_pass_marker(struct kiw_qp *qp, struct kiw_rx_cursor *cu
 {
 	u32 gap = kiw_mpa_to_marker(kiw_rx_offset(qp, cur));
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (gap)
 		return gap;
 	kiw_sock_rx_skip(qp->ks, cur, KIW_MARKER_SIZE);
@@ -197,7 +197,7 @@ static inline u32 kiw_rx_pass_marker(struct kiw_qp *qp, struct kiw_rx_cursor *cu
 static inline const u8 *kiw_rx_take(struct kiw_qp *qp, struct kiw_rx_cursor *cur, u32 len,
 				    u32 *num)
 {
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (qp->conn.rx_markers)
 		len = min(len, kiw_rx_pass_marker(qp, cur));
 	return kiw_sock_rx_take(qp->ks, cur, len, num);

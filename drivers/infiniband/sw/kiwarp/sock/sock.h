@@ -281,7 +281,7 @@ void kiw_sock_rx_want(struct kiw_sock *ks, u32 len);
  */
 static inline void kiw_sock_rx_skip(struct kiw_sock *ks, struct kiw_rx_cursor *cur, u32 len)
 {
-	kiw_sock_assert_held(ks);
+	kiw_sock_assert_held_bh(ks);
 	cur->seq += len;
 	cur->avail -= len;
 	if (len < cur->here) {
@@ -309,7 +309,7 @@ static inline const u8 *kiw_sock_rx_take(struct kiw_sock *ks, struct kiw_rx_curs
 {
 	const u8 *data;
 
-	kiw_sock_assert_held(ks);
+	kiw_sock_assert_held_bh(ks);
 	if (!cur->here && !kiw_sock_rx_find(ks, cur))
 		return NULL;
 	data = cur->data;

@@ -177,7 +177,7 @@ u32 kiw_sock_burst(struct kiw_sock *ks)
  */
 bool kiw_sock_has_room(struct kiw_sock *ks)
 {
-	kiw_sock_assert_held(ks);
+	kiw_sock_assert_held_bh(ks);
 	if (sk_stream_memory_free(ks->sk))
 		return true;
 	set_bit(SOCK_NOSPACE, &ks->sock->flags);
@@ -267,7 +267,7 @@ int kiw_sock_send_pages(struct kiw_sock *ks, struct bio_vec *bv, unsigned int nu
 {
 	int ret;
 
-	kiw_sock_assert_held(ks);
+	kiw_sock_assert_held_bh(ks);
 	/*
 	 * If TCP has no memory and nothing queued, it calls sk_write_space at once, to wake up a
 	 * poller. @in_send suppresses writable() then: otherwise the owner would try again without

@@ -49,7 +49,7 @@ void kiw_sock_rx_start(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 	int avail = tcp_inq(sk);
 	u32 off;
 
-	kiw_sock_assert_held(ks);
+	kiw_sock_assert_held_bh(ks);
 	cur->seq = tcp_sk(sk)->copied_seq;
 	cur->avail = max(avail, 0);
 	sock_rx_begin(cur, cur->avail ? tcp_recv_skb(sk, cur->seq, &off) : NULL);
@@ -207,7 +207,7 @@ bool kiw_sock_rx_find(struct kiw_sock *ks, struct kiw_rx_cursor *cur)
 {
 	u32 off = sock_rx_settle(ks, cur);
 
-	kiw_sock_assert_held(ks);
+	kiw_sock_assert_held_bh(ks);
 	cur->here = 0;
 	cur->data = cur->skb ? sock_rx_place(cur, off, &cur->here) : NULL;
 	return likely(cur->data) || sock_rx_lost(ks, cur);
@@ -228,7 +228,7 @@ void kiw_sock_rx_peek(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u8 *
 	const u8 *data;
 	u32 here;
 
-	kiw_sock_assert_held(ks);
+	kiw_sock_assert_held_bh(ks);
 	for (; len; len -= here, buf += here) {
 		data = kiw_sock_rx_take(ks, &at, len, &here);
 		if (!data) {
@@ -262,7 +262,7 @@ void kiw_sock_rx_room(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u32 
 	u32 mss = max_t(u32, inet_csk(sk)->icsk_ack.rcv_mss, 1);
 	int room;
 
-	kiw_sock_assert_held(ks);
+	kiw_sock_assert_held_bh(ks);
 	if (!cur->avail || !cur->skb)
 		return;
 	/* A buffer takes more memory than its data; TCP initially assumes twice as much. */
@@ -282,7 +282,7 @@ void kiw_sock_rx_room(struct kiw_sock *ks, const struct kiw_rx_cursor *cur, u32 
  */
 void kiw_sock_rx_consume(struct kiw_sock *ks, u32 len)
 {
-	kiw_sock_assert_held(ks);
+	kiw_sock_assert_held_bh(ks);
 	tcp_read_done(ks->sk, len);
 }
 
@@ -299,7 +299,7 @@ void kiw_sock_rx_consume(struct kiw_sock *ks, u32 len)
  */
 void kiw_sock_rx_want(struct kiw_sock *ks, u32 len)
 {
-	kiw_sock_assert_held(ks);
+	kiw_sock_assert_held_bh(ks);
 	if (!ks->sock || ks->sk->sk_rcvlowat == len)
 		return;
 	ks->in_want = true;

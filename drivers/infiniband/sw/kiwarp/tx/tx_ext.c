@@ -28,7 +28,7 @@ bool kiw_tx_add_immediate(struct kiw_qp *qp)
 	u8 data[KIW_IMMEDIATE_SIZE];
 	u8 opcode = KIW_RDMAP_IMMEDIATE;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (wqe->flags & KIW_WRF_SOLICITED)
 		opcode = KIW_RDMAP_IMMEDIATE_SE;
 	kiw_immediate_encode(data, wqe->imm);
@@ -70,7 +70,7 @@ bool kiw_tx_add_atomic_request(struct kiw_qp *qp)
 	struct kiw_wire_atomic_req wire;
 	struct kiw_read *read;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	kiw_atomic_req_encode(&wire, &req);
 	if (!kiw_tx_add_untagged(qp, KIW_RDMAP_ATOMIC_REQ, &wire, sizeof(wire)))
 		return false;
@@ -130,7 +130,7 @@ bool kiw_tx_add_atomic_response(struct kiw_qp *qp)
 	struct kiw_atomic_resp resp;
 	enum kiw_mem_fault fault;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	fault = ext_execute(qp, read);
 	if (fault != KIW_MEM_OK) {
 		ext_response_fault(qp, read, fault);

@@ -97,7 +97,7 @@ bool kiw_tx_begin_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, u32 left,
 	u32 want = kiw_mpa_fpdu_size(min_t(u32, left, KIW_MULPDU_MAX - ddp_hdr_len) + ddp_hdr_len);
 	u32 space;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (qp->conn.tx_markers)
 		want = kiw_mpa_marked_size(qp->tx.offset, want);
 	want = min(want, room->octets);
@@ -275,7 +275,7 @@ bool kiw_tx_end_fpdu(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_tx_
 	u8 *begin = fpdu->at;
 	u32 size, num = 0;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	while ((size = tx_write(qp, fpdu, src))) {
 		fpdu->at += size;
 		fpdu->done += fpdu->len;
@@ -406,7 +406,7 @@ bool kiw_tx_begin_lent(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_t
 	u32 start = buf->taken + buf->len;
 	u32 most, space;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	most = min(left, tx_payload(qp, hdr_len - KIW_FPDU_LEN_SIZE, qp->tx.offset, octets));
 	if (buf->len && (buf->num + FPDU_LENT_BVECS > KIW_TXBUF_LENT_BVECS ||
 			 (most < left && most < FPDU_LENT_LEAST)))
@@ -437,7 +437,7 @@ bool kiw_tx_begin_lent(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_t
  */
 bool kiw_tx_end_lent(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu)
 {
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (!fpdu->at)
 		return false;
 	tx_write_header(fpdu, fpdu->at);
@@ -463,7 +463,7 @@ bool kiw_tx_add_untagged(struct kiw_qp *qp, u8 opcode, const void *data, u32 len
 	struct kiw_tx_fpdu fpdu = { .is_tagged = false };
 	struct kiw_tx_source src;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	if (!kiw_tx_begin_fpdu(qp, &fpdu, len, KIW_TX_ROOM_SHORT))
 		return false;
 	kiw_ddp_encode_untagged(&fpdu.untagged, qp->conn.version, opcode, true, len, 0, *msn, 0);
@@ -511,7 +511,7 @@ void kiw_tx_discard(struct kiw_qp *qp)
 	u32 count = 0;
 	u32 at, end;
 
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	for (end = 0; end < buf->taken; end += tx_fpdu_size(qp, end))
 		;
 	for (at = end; at < total; at += tx_fpdu_size(qp, at))

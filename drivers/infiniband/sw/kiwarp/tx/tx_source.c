@@ -45,7 +45,7 @@ static void source_init(struct kiw_tx_source *src, struct kiw_qp *qp, int access
 void kiw_tx_source_sgl(struct kiw_tx_source *src, struct kiw_qp *qp, const struct kiw_sge *sge,
 		       u8 num_sge, u32 offset)
 {
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	source_init(src, qp, KIW_ACCESS_LOCAL_READ);
 	src->sgl.sge = sge;
 	src->sgl.num_sge = num_sge;
@@ -64,7 +64,7 @@ void kiw_tx_source_sgl(struct kiw_tx_source *src, struct kiw_qp *qp, const struc
  */
 void kiw_tx_source_region(struct kiw_tx_source *src, struct kiw_qp *qp, u32 stag, u64 to, u32 len)
 {
-	kiw_sock_assert_held(qp->ks);
+	kiw_sock_assert_held_bh(qp->ks);
 	source_init(src, qp, IB_ACCESS_REMOTE_READ);
 	src->region = (struct kiw_sge) { .addr = to, .length = len, .lkey = stag };
 	src->sgl.sge = &src->region;

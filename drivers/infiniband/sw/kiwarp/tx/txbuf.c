@@ -138,7 +138,7 @@ int kiw_txbuf_send(struct kiw_txbuf *buf, struct kiw_sock *ks, unsigned int how)
 {
 	int ret;
 
-	kiw_sock_assert_held(ks);
+	kiw_sock_assert_held_bh(ks);
 	while (buf->len) {
 		ret = kiw_sock_send_pages(ks, &buf->bv[buf->first], buf->num - buf->first,
 					  buf->len, buf->ubuf, how);
