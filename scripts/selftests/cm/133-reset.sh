@@ -3,7 +3,7 @@
 # DESCRIPTION: queue pairs are reset and aborted by threads while they are connected
 # TIMEOUT: 60
 # KERNELS: uml uml-debug uml-kcsan
-# CHECK-KERNELS: uml-debug
+# CHECK-KERNELS: uml-smp
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 

@@ -3,7 +3,7 @@
 # DESCRIPTION: a kernel consumer with both ends in its hands (ktest/)
 # TIMEOUT: 90
 # KERNELS: uml uml-debug 6.12 uml-kcsan
-# CHECK-KERNELS: uml-debug 6.12 newest
+# CHECK-KERNELS: uml-smp 6.12 newest
 # DMESG-ALLOW: kiw[ab]: leaked 1000003
 # shellcheck disable=SC2119 # no arguments meant
 # shellcheck source=scripts/selftests/lib/rc

@@ -3,7 +3,7 @@
 # DESCRIPTION: regions of dma-bufs
 # TIMEOUT: 60
 # KERNELS: uml uml-debug 6.12
-# CHECK-KERNELS: uml-debug
+# CHECK-KERNELS: uml-smp
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/verbs.sh

@@ -3,7 +3,7 @@
 # DESCRIPTION: queues at their limits: overruns, arming, sizes, states, flushing
 # TIMEOUT: 100
 # KERNELS: uml uml-debug 6.12 uml-kcsan
-# CHECK-KERNELS: uml-debug
+# CHECK-KERNELS: uml-smp
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/verbs.sh

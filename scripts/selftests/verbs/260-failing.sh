@@ -69,7 +69,7 @@ slow_link() {
 # Slabs of a kernel with KASAN have fewer objects. If more pages were short there, TCP would lose so
 # many packets that a message takes minutes.
 SHORT=90
-[ "$KIW_KERNEL" != uml-debug ] || SHORT=50
+case $KIW_KERNEL in uml-debug | uml-smp) SHORT=50 ;; esac
 
 # pages_are_short SECONDS: SHORT percent of all atomic allocations of pages fail, so that messages of
 # all kinds wait for memory.
