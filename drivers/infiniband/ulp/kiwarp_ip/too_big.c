@@ -65,7 +65,7 @@ void kip_too_big(struct kip_dev *dev, struct sk_buff *skb, u32 mtu)
 {
 	kip_count(dev, KIP_STAT_TX_TOO_LONG);
 	DEV_STATS_INC(dev->netdev, tx_dropped);
-	if (!skb_dst(skb) || skb_queue_len(&dev->too_big) >= QUEUE_MAX) {
+	if (!skb_dst(skb) || skb_queue_len_lockless(&dev->too_big) >= QUEUE_MAX) {
 		kfree_skb(skb);
 		return;
 	}

@@ -430,7 +430,7 @@ void kip_udp_send(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
 {
 	const u16 type = kip_msg_type(skb->data);
 
-	if (skb_queue_len(&dev->udp.queue) >= QUEUE_MAX) {
+	if (skb_queue_len_lockless(&dev->udp.queue) >= QUEUE_MAX) {
 		udp_drop(dev, skb, KIP_STAT_TX_QUEUE_FULL);
 		return;
 	}
