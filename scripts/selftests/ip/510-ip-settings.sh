@@ -541,19 +541,6 @@ partitions() {
 
 # --- limits --------------------------------------------------------------------------
 
-# The route to the peer leads through the interface itself. This must not deadlock, and traffic
-# continues when the route is removed.
-loop() {
-	if [ "$KIW_KERNEL" = uml-debug ]; then
-		skip_this "on one CPU, spinlock debugging takes the queue's trylock that fails for a bug"
-		return
-	fi
-	kip_pings a "$KB4" -s 30000 && on_a ip route add 10.77.0.2/32 dev kip0 || return 1
-	on_a ping -q -c 5 -i 0.05 -W 1 "$KB4"
-	on_a ip route del 10.77.0.2/32 dev kip0
-	[ "$(kip_count a tx_loop)" -ge 1 ] && wait_for 20 kip_pings a "$KB4" -W 1 -s 30000
-}
-
 # A packet socket can send any header.
 bad_frames() {
 	on_a python3 -c '
@@ -716,7 +703,6 @@ t_run "a group that cannot be joined" no_join
 t_run "no room for receives" no_room
 t_run "frames with bad addresses and types" bad_frames
 t_run "impossible peers are counted" bad_peers
-t_run "a route through the interface itself" loop
 t_run "memory in another user namespace" rx_mem_of_user
 t_run "memory of interfaces in a container" shared_memory
 t_run "an idle connection ends" idle

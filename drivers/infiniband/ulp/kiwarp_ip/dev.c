@@ -4,9 +4,9 @@
  *
  * The datagram service (udp.c), the NAPI instances (pollers) and the work item of control.c run
  * only between open and stop, while the underlay has an address. Stop proceeds in this order: the
- * stack sends no more packets; connections are given up; the datagram service is closed; the
- * pollers are disabled; pending ICMP errors are discarded. All of this runs under the RTNL, and no
- * step waits for a peer, except as control.c says.
+ * stack sends no more packets; the tasklet of tx.c ends; connections are given up; the datagram
+ * service is closed; the pollers are disabled; pending ICMP errors are discarded. All of this runs
+ * under the RTNL, and no step waits for a peer, except as control.c says.
  */
 #include "dev.h"
 
@@ -77,6 +77,7 @@ static void dev_end(struct kip_dev *dev)
 	netif_tx_disable(dev->netdev);
 	/* Wait for senders */
 	synchronize_net();
+	kip_tx_end(dev);
 	/* A connection that fails sends its waiting packets as datagrams, so end these first */
 	kip_control_stop(dev);
 	kip_udp_close(dev);
@@ -323,6 +324,7 @@ void kip_dev_setup(struct net_device *netdev)
 	dev_init_settings(&dev->settings);
 	kip_udp_init(dev);
 	kip_control_init(dev);
+	kip_tx_init(dev);
 	kip_too_big_init(dev);
 }
 

@@ -4,6 +4,7 @@
 #define KIP_DEV_H
 
 #include <linux/hashtable.h>
+#include <linux/interrupt.h>
 #include <linux/list.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
@@ -117,6 +118,8 @@ struct kip_settings {
  * @pollers: NAPI instances that poll for completions
  * @nr_pollers: number of pollers in use
  * @next_poller: selects the poller of the next connection
+ * @tx_pending: packets that kip_tx_xmit() has accepted
+ * @tx_tasklet: tasklet that sends these packets; runs between open and stop
  * @too_big: packets that are too long, and for which an ICMP error is to be sent
  * @too_big_work: work item that sends these errors
  */
@@ -156,6 +159,9 @@ struct kip_dev {
 	struct kip_poller pollers[KIP_POLLERS];
 	unsigned int nr_pollers;
 	unsigned int next_poller;
+
+	struct sk_buff_head tx_pending;
+	struct tasklet_struct tx_tasklet;
 
 	struct sk_buff_head too_big;
 	struct work_struct too_big_work;

@@ -3,16 +3,15 @@
  * Recognises most packets that are TCP segments of the interface's own connections.
  *
  * If the route to a peer leads through the interface itself, the TCP segments of the connection to
- * that peer arrive here. TCP usually sends them with its socket locked, and a software driver may
- * lock the same socket to post, so such a segment must not be posted. It is recognised by its
- * addresses and ports, or by those of the socket that sent it, as a tunnel may have wrapped the
- * segment. It comes from the interface's address below, and either one of its ports is that of the
- * interface, or it goes to a node to which there is a connection, as that node may use another
- * port. The port mapper may have chosen both ports, and nobody here knows these. So of a socket of
- * the kernel's own, which has no file, every segment to the address of such a node counts. A
- * segment from another socket, such as TCP's control socket, or from none is not recognised inside
- * a tunnel, in a later fragment, or behind IPv6 extension headers, nor with ports of the port
- * mapper.
+ * that peer arrive here. To post such a segment would send it through the connection to which it
+ * belongs, which makes further segments, and so on. It is recognised by its addresses and ports, or
+ * by those of the socket that sent it, as a tunnel may have wrapped the segment. It comes from the
+ * interface's address below, and either one of its ports is that of the interface, or it goes to a
+ * node to which there is a connection, as that node may use another port. The port mapper may have
+ * chosen both ports, and nobody here knows these. So of a socket of the kernel's own, which has no
+ * file, every segment to the address of such a node counts. A segment from another socket, such as
+ * TCP's control socket, or from none is not recognised inside a tunnel, in a later fragment, or
+ * behind IPv6 extension headers, nor with ports of the port mapper.
  *
  * Owns: the table of these nodes, common to all interfaces. A connection is in it until it is
  * freed, because TCP also sends when the interface has given the connection up.

@@ -4,8 +4,8 @@
  * kip_too_big() tells it to senders of longer packets, if they can be told.
  *
  * The route of a local sender is usually updated at once. A work item sends the ICMP message,
- * because the transmit queue's lock may be held when a packet turns out to be too long, and the
- * message may have to pass the same queue.
+ * because a peer's lock may be held when a packet turns out to be too long, and the message may
+ * be for that peer.
  */
 #include "too_big.h"
 

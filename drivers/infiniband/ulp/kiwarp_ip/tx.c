@@ -2,15 +2,21 @@
 /*
  * The transmit path.
  *
- * Packets that may use a connection: ndo_start_xmit looks up the peer and usually puts the packet
- * into the peer's queue. Other packets go to the datagram service (udp.c) or are dropped.
- * kip_tx_run() takes packets from that queue and posts as many Sends as there are credits and free
+ * ndo_start_xmit only puts packets into a queue, which a tasklet empties. The transmit queue's lock
+ * is held there, and maybe that of the TCP socket whose segment this is. If the route to a peer
+ * leads through the interface itself, that socket may be the one of the connection to the peer:
+ * TCP's timers lock it and then wait for the transmit queue. A driver that locks the same socket to
+ * post would wait for TCP meanwhile.
+ *
+ * Packets that may use a connection: the tasklet looks up the peer and usually puts the packet into
+ * the peer's queue. Other packets go to the datagram service (udp.c) or are dropped. kip_tx_run() takes packets from that queue and posts as many Sends as there are credits and free
  * slots. Each batch of completions may free some of both, so it runs again after each batch. A slow
  * peer thus fills its own queue. The queues are bounded, each and all together, and further
  * packets are dropped. A packet stays charged to its socket until its Send completes, which
  * throttles local senders.
  *
- * Locks: a peer's lock protects its queue, and is held to map, post and complete its Sends.
+ * Locks: a peer's lock protects its queue, and is held to map, post and complete its Sends. It is
+ * not taken with the transmit queue's lock held.
  */
 #include "tx.h"
 
@@ -33,6 +39,9 @@
 /* Maximum number of packets per ib_post_send(), and of packets per completion */
 #define CHAIN_MAX	16
 #define SIGNAL_EVERY	8
+/* Maximum number of packets for the tasklet, and of packets per run of it */
+#define PENDING_MAX	1024
+#define RUN_MAX		64
 /* Failures in a row after which senders of long packets are told the datagram MTU */
 #define TELL_AFTER	3
 
@@ -409,7 +418,7 @@ void kip_tx_datagrams(struct kip_dev *dev, struct kip_peer *peer)
 	local_bh_enable();
 }
 
-/* ndo_start_xmit() */
+/* The tasklet */
 
 static void tx_enqueue(struct kip_dev *dev, struct kip_peer *peer, struct sk_buff *skb)
 {
@@ -419,7 +428,6 @@ static void tx_enqueue(struct kip_dev *dev, struct kip_peer *peer, struct sk_buf
 		tx_drop(dev, skb, KIP_STAT_TX_QUEUE_FULL);
 		return;
 	}
-	skb_dst_force(skb);
 	peer->queue_bytes += skb->len;
 	atomic_add(skb->len, &dev->queues_bytes);
 	__skb_queue_tail(&peer->queue, skb);
@@ -503,33 +511,15 @@ static void tx_route(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr)
 		tx_unicast(dev, skb, lladdr);
 }
 
-/**
- * kip_tx_xmit() - ndo_start_xmit
- * @skb: destination, header and packet
- * @netdev: the interface
- *
- * Context: softirq, or process with bottom halves disabled; the transmit queue's lock held. netpoll
- * calls it with interrupts disabled. Its packets have Ethernet headers, so they are dropped here
- * before a lock is taken.
- * Return: NETDEV_TX_OK; the packet is always consumed.
- */
-netdev_tx_t kip_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
+/* What follows the link-layer destination has to begin with the wire header */
+static void tx_packet(struct kip_dev *dev, struct sk_buff *skb)
 {
-	struct kip_dev *dev = netdev_priv(netdev);
 	const struct kip_wire_hdr *hdr;
 	u8 lladdr[KIP_ADDR_LEN];
 
-	/*
-	 * If the route to the peer leads through this very interface, the segments of a Send may
-	 * arrive here while it is being posted, with the peer's lock held.
-	 */
-	if (this_cpu_read(*dev->is_posting)) {
-		tx_drop(dev, skb, KIP_STAT_TX_LOOP);
-		return NETDEV_TX_OK;
-	}
 	if (skb->len <= KIP_HARD_LEN || !pskb_may_pull(skb, KIP_HARD_LEN)) {
 		tx_drop(dev, skb, KIP_STAT_TX_BAD_ADDRESS);
-		return NETDEV_TX_OK;
+		return;
 	}
 	memcpy(lladdr, skb->data, KIP_ADDR_LEN);
 	skb_pull(skb, KIP_ADDR_LEN);
@@ -537,11 +527,107 @@ netdev_tx_t kip_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	/* RFC 4391 6: 0 when sent. A packet socket may have written anything. */
 	if (hdr->reserved)
 		tx_drop(dev, skb, KIP_STAT_TX_BAD_TYPE);
-	else if (kip_loop_is_own(skb, netdev->dev_addr, dev->net))
+	else if (kip_loop_is_own(skb, dev->netdev->dev_addr, dev->net))
 		tx_drop(dev, skb, KIP_STAT_TX_LOOP);
 	else
 		tx_route(dev, skb, lladdr);
+}
+
+/*
+ * Softirq. The queue may fill faster than it is emptied, so other softirqs get a turn. Returns only
+ * when the queue is empty, or when it has scheduled itself again: see tx_add_pending().
+ */
+static void tx_run_pending(struct tasklet_struct *tasklet)
+{
+	struct kip_dev *dev = from_tasklet(dev, tasklet, tx_tasklet);
+	struct sk_buff *skb;
+	unsigned int nr;
+
+	for (nr = 0; nr < RUN_MAX; nr++) {
+		skb = skb_dequeue(&dev->tx_pending);
+		if (!skb)
+			return;
+		tx_packet(dev, skb);
+	}
+	tasklet_schedule(&dev->tx_tasklet);
+}
+
+/*
+ * The tasklet is scheduled for the first packet only. If it was while it runs on another CPU, this
+ * CPU would try to run it again and again, and wake up ksoftirqd.
+ */
+static void tx_add_pending(struct kip_dev *dev, struct sk_buff *skb)
+{
+	unsigned long flags;
+	bool was_empty;
+
+	spin_lock_irqsave(&dev->tx_pending.lock, flags);
+	was_empty = skb_queue_empty(&dev->tx_pending);
+	__skb_queue_tail(&dev->tx_pending, skb);
+	spin_unlock_irqrestore(&dev->tx_pending.lock, flags);
+	if (was_empty)
+		tasklet_schedule(&dev->tx_tasklet);
+}
+
+/**
+ * kip_tx_xmit() - ndo_start_xmit
+ * @skb: destination, header and packet
+ * @netdev: the interface
+ *
+ * Takes no lock but that of the queue of the tasklet, see above.
+ *
+ * Context: softirq, or process with bottom halves disabled; the transmit queue's lock held. netpoll
+ * calls it with interrupts disabled.
+ * Return: NETDEV_TX_OK; the packet is always consumed.
+ */
+netdev_tx_t kip_tx_xmit(struct sk_buff *skb, struct net_device *netdev)
+{
+	struct kip_dev *dev = netdev_priv(netdev);
+
+	/*
+	 * If the route to the peer leads through this very interface, the segments of a Send arrive
+	 * here while it is being posted. kip_loop_is_own() does not recognise all of them.
+	 */
+	if (this_cpu_read(*dev->is_posting)) {
+		tx_drop(dev, skb, KIP_STAT_TX_LOOP);
+		return NETDEV_TX_OK;
+	}
+	if (skb_queue_len_lockless(&dev->tx_pending) >= PENDING_MAX) {
+		tx_drop(dev, skb, KIP_STAT_TX_QUEUE_FULL);
+		return NETDEV_TX_OK;
+	}
+	skb_dst_force(skb);
+	tx_add_pending(dev, skb);
 	return NETDEV_TX_OK;
+}
+
+/**
+ * kip_tx_init() - initialise the queue of the tasklet
+ * @dev: the interface
+ *
+ * Context: process.
+ */
+void kip_tx_init(struct kip_dev *dev)
+{
+	skb_queue_head_init(&dev->tx_pending);
+	tasklet_setup(&dev->tx_tasklet, tx_run_pending);
+}
+
+/**
+ * kip_tx_end() - empty the queue of the tasklet
+ * @dev: the interface; kip_tx_xmit() is not called any more, its peers are still there
+ *
+ * Context: process, may sleep.
+ */
+void kip_tx_end(struct kip_dev *dev)
+{
+	struct sk_buff *skb;
+
+	tasklet_kill(&dev->tx_tasklet);
+	local_bh_disable();
+	while ((skb = skb_dequeue(&dev->tx_pending)))
+		tx_packet(dev, skb);
+	local_bh_enable();
 }
 
 /* The ring */

@@ -2,10 +2,10 @@
 /*
  * Lockdep classes of the driver's sockets.
  *
- * An interface above an RDMA device (e.g. kiwarp_ip) sends packets of other TCP sockets with the
- * lock of such a socket held, and posting takes the lock of one of ours inside it. Lockdep tells
- * locks apart by class, and all TCP sockets of a kind share a class. So ours get their own
- * classes. Without lockdep there is nothing to do.
+ * An interface above an RDMA device may post packets of other TCP sockets with the lock of such a
+ * socket held, and posting takes the lock of one of ours inside it. Lockdep tells locks apart by
+ * class, and all TCP sockets of a kind share a class. So ours get their own classes. Without
+ * lockdep there is nothing to do.
  *
  * A child that was not accepted yet has the class of kernel sockets or of process sockets,
  * depending on how its listener was made. It sends no data, and nothing posts to it.
