@@ -89,11 +89,6 @@ honest_stop() {
 	return "$status"
 }
 
-# t_nfs NAME CMD...: the kernel that finds data races has no NFS.
-t_nfs() {
-	if [ "$KIW_KERNEL" = uml-kcsan ]; then skip "$1" "this kernel has no NFS"; else t_run "$@"; fi
-}
-
 # connects: how often the client of NFS has connected
 connects() { awk '$1 == "xprt:" && $2 == "rdma" { print $5 }' /proc/self/mountstats; }
 

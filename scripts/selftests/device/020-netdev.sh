@@ -81,11 +81,12 @@ gid_is_mac() {
 # rdma_cm of old kernels finds the device by this. Programs are not told: of iWARP
 # devices, ib_core keeps this event for itself.
 follows_address() {
-	gid_is_mac && set_a address 02:11:22:33:44:55 &&
-		[ "$(mac_of_a)" = 02:11:22:33:44:55 ] && wait_for 5 gid_is_mac || return 1
+	gid_is_mac && set_a address 02:11:22:33:44:55 || return 1
+	[ "$(mac_of_a)" = 02:11:22:33:44:55 ] || { echo "still $(mac_of_a)"; return 1; }
+	wait_for 5 gid_is_mac || { gid_is_mac; return 1; }
 	ip -n a neigh flush all
 	ip -n b neigh flush all
-	wait_for 10 on_a ping -q -c 1 -W 1 "$B4" || return 1
+	wait_for 10 on_a ping -q -c 1 -W 1 "$B4" || { ip -n a neigh; ip -n b neigh; return 1; }
 	rping_to b "$B4" -C 2 && rping_to a "$A4" -C 2
 }
 

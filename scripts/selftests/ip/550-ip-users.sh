@@ -178,7 +178,7 @@ container_ends() {
 if ! load_ip || ! topo_up || ! rdma_up || ! ip_up || ! make_file; then bail "no interfaces"; fi
 t_run "an HTTP download" http
 t_run "ssh, IPv6" ssh_copies
-t_run "NFS over TCP" nfs
+t_nfs "NFS over TCP" nfs
 t_run "a name by mDNS" mdns
 t_run "what tcpdump reads" dumped
 t_run "nothing was lost" kip_is_sound

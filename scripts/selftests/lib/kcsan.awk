@@ -10,8 +10,10 @@
 # for work, in kthread_is_per_cpu(). Both look at a flag that never changes. Whichever module that
 # hits, it is a race of the kernel with itself. So is ktime_get_seconds(), which reads a word of the
 # timekeeper that the tick writes, and which TCP calls.
-# So is move_linked_works(): a workqueue's thread reads the flag of linked work items in the word in
-# which queue_work_on() sets the pending bit.
+# So are move_linked_works() and clear_pending_if_disabled(): a workqueue's thread reads the flag of
+# linked work items, and mod_delayed_work() that of disabled ones, in the word in which another call
+# sets the pending bit. So is lock_sock_nested(): it compares and exchanges spinlock and owner of a
+# socket at once, which fails while another CPU holds the spinlock and reads the owner.
 #
 # A report goes from its title to the next ruler. Lines of other reports that came
 # between its own are printed whatever becomes of it.
@@ -43,7 +45,9 @@ function is_part(t) {
 # With one of these on one side of the title
 function is_known(t) {
 	return t ~ / in (kthread_data|kthread_is_per_cpu|ktime_get_seconds|move_linked_works) \/ / ||
-		t ~ / \/ (kthread_data|kthread_is_per_cpu|ktime_get_seconds|move_linked_works)$/
+		t ~ / \/ (kthread_data|kthread_is_per_cpu|ktime_get_seconds|move_linked_works)$/ ||
+		t ~ / in (clear_pending_if_disabled|lock_sock_nested) \/ / ||
+		t ~ / \/ (clear_pending_if_disabled|lock_sock_nested)$/
 }
 
 function end_report(	i) {

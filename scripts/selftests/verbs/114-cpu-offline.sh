@@ -16,8 +16,8 @@ SECONDS_EACH=$((2 * ${KIW_SLOW:-1}))
 [ -z "${KIW_SOAK:-}" ] || SECONDS_EACH=$KIW_SOAK
 CONNECTIONS=30
 
-online() { echo 1 >$ONLINE; }
-offline() { echo 0 >$ONLINE; }
+online() { echo 1 >"$ONLINE"; }
+offline() { echo 0 >"$ONLINE"; }
 
 # on_cpu1 CMD: runs it there. When the CPU goes, the kernel moves it to the other one.
 on_cpu1() { taskset -c 1 "$@"; }
@@ -68,7 +68,7 @@ load_without() {
 	load_kiwarp && rdma_up && KIW_SEED=$RANDOM "$PROGRAMS/sweep" long 1 && online && transfers
 }
 
-[ -w $ONLINE ] || bail "CPU 1 cannot go offline"
+[ -w "$ONLINE" ] || bail "CPU 1 cannot go offline"
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
 RANDOM=$KIW_SEED
 t_run "verified transfers" under transfers

@@ -740,7 +740,7 @@ static void reg_limited(void)
 
 #define FILES		0x100000
 #define LOW_FILES	3000
-#define TRIES		8
+#define TRIES		64
 
 static struct ibv_qp *some_qp(struct ibv_pd *pd)
 {
