@@ -3,6 +3,7 @@
 # DESCRIPTION: kiwarp_ip: a route to the peer leads through the interface itself
 # TIMEOUT: 60
 # CHECK-KERNELS: uml uml-smp
+# shellcheck disable=SC2119 # no arguments meant
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-ip

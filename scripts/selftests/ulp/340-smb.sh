@@ -40,7 +40,8 @@ smb_mount() {
 		-o "rdma,vers=3.1.1,user=u,pass=secret,hard,cache=none,echo_interval=10,closetimeo=0,$SIZES"
 }
 
-smb_umount() { timeout 60 umount "$MNT"; }
+# A thread of the client, which ends later, uses its module.
+smb_umount() { timeout 60 umount "$MNT" && wait_gone 20 on_a pgrep -x cifsd; }
 
 same_sum() { [ "$(on_b sha256sum "$SHARE/big")" = "${1%-}$SHARE/big" ]; }
 

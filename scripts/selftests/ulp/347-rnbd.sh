@@ -32,9 +32,11 @@ disk_ends() { on_b modprobe -r brd; }
 client() { on_a modprobe rnbd-client; }
 client_ends() { on_a modprobe -r rnbd-client && on_a modprobe -r rtrs-client; }
 
+# Documentation/ulp/rtrs.rst says why not min-inflight, the default.
 map() {
 	put a "sessname=$SESSION path=ip:$1@ip:$2 device_path=/dev/ram0" $RNBD/map_device &&
-		wait_for 10 on_a test -b /dev/rnbd0
+		wait_for 10 on_a test -b /dev/rnbd0 &&
+		put a round-robin /sys/class/rtrs-client/$SESSION/mpath_policy
 }
 unmap() { put a normal /sys/block/rnbd0/rnbd/unmap_device && wait_for 20 on_a test ! -e /dev/rnbd0; }
 

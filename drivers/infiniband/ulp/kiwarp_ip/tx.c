@@ -9,11 +9,12 @@
  * post would wait for TCP meanwhile.
  *
  * Packets that may use a connection: the tasklet looks up the peer and usually puts the packet into
- * the peer's queue. Other packets go to the datagram service (udp.c) or are dropped. kip_tx_run() takes packets from that queue and posts as many Sends as there are credits and free
- * slots. Each batch of completions may free some of both, so it runs again after each batch. A slow
- * peer thus fills its own queue. The queues are bounded, each and all together, and further
- * packets are dropped. A packet stays charged to its socket until its Send completes, which
- * throttles local senders.
+ * the peer's queue. Other packets go to the datagram service (udp.c) or are dropped. kip_tx_run()
+ * takes packets from that queue and posts as many Sends as there are credits and free slots. Each
+ * batch of completions may free some of both, so it runs again after each batch. A slow peer thus
+ * fills its own queue. The queues are bounded, each and all together, and further packets are
+ * dropped. A packet stays charged to its socket until its Send completes, which throttles local
+ * senders.
  *
  * Locks: a peer's lock protects its queue, and is held to map, post and complete its Sends. It is
  * not taken with the transmit queue's lock held.
