@@ -29,6 +29,8 @@
 #define SMP_STOP_MS	2000
 /* For so long, in milliseconds, a thing does not happen that must not happen */
 #define SMP_NOT_YET_MS	20
+/* Interrupts that may be handled too early */
+#define SMP_TRIES	100
 
 /* The CPU that stands still: 0; the other one: 1 */
 static unsigned int smp_cpu(int which)
@@ -505,10 +507,192 @@ static void accept_ended(struct ktest_pair *p)
 		inside_accepting(p, smp_cpu(1), ended_race);
 }
 
+/* A work request is used again as soon as it has completed */
+
+/**
+ * struct smp_reuse - two Sends in a list, the first of which completes while the list is posted
+ * @pair: the pair; end 0 sends
+ * @qp: its QP
+ * @first: first of the list
+ * @second: second of the list
+ * @wrong: what @first is linked to once it has completed
+ * @put: number of work requests in the queue before
+ * @go: completed when the list is to be posted
+ * @stop: the interrupt of the CPU that posts it
+ * @is_posting: that CPU is about to post it
+ * @is_early: it has handled the interrupt before @first was in the queue
+ * @has_stopped: it is in the interrupt
+ * @is_reused: @first has completed, and is linked to @wrong
+ */
+struct smp_reuse {
+	struct ktest_pair *pair;
+	struct kiw_qp *qp;
+	struct ib_send_wr first;
+	struct ib_send_wr second;
+	struct ib_send_wr wrong;
+	u32 put;
+	struct completion go;
+	call_single_data_t stop;
+	bool is_posting;
+	bool is_early;
+	bool has_stopped;
+	bool is_reused;
+};
+
+static bool reuse_is_posting(void *arg)
+{
+	struct smp_reuse *r = arg;
+
+	return READ_ONCE(r->is_posting);
+}
+
+static bool reuse_is_early(void *arg)
+{
+	struct smp_reuse *r = arg;
+
+	return READ_ONCE(r->is_early);
+}
+
+static bool reuse_has_stopped(void *arg)
+{
+	struct smp_reuse *r = arg;
+
+	return READ_ONCE(r->has_stopped);
+}
+
+static bool reuse_is_done(void *arg)
+{
+	struct smp_reuse *r = arg;
+
+	return atomic_read(&r->pair->end[0].sends[0].count);
+}
+
+static bool reuse_is_reused(void *arg)
+{
+	struct smp_reuse *r = arg;
+
+	/* Pairs with the release in reuse_complete(): the link is the new one. */
+	return smp_load_acquire(&r->is_reused);
+}
+
+/* Interrupt. If the first Send is in the queue, the driver has just released its lock. */
+static void reuse_stop(void *arg)
+{
+	struct smp_reuse *r = arg;
+
+	if (READ_ONCE(r->qp->sq.put) == r->put) {
+		WRITE_ONCE(r->is_early, true);
+		return;
+	}
+	WRITE_ONCE(r->has_stopped, true);
+	smp_spin(reuse_is_reused, r, SMP_STOP_MS);
+}
+
+static int reuse_post(void *arg)
+{
+	struct smp_reuse *r = arg;
+	int ret;
+
+	wait_for_completion(&r->go);
+	preempt_disable();
+	WRITE_ONCE(r->is_posting, true);
+	ret = ib_post_send(r->pair->end[0].qp, &r->first, NULL);
+	preempt_enable();
+	return ret;
+}
+
+/* Interrupts the other CPU when it waits for the queue's lock. Return: whether it does */
+static bool reuse_interrupt(struct smp_reuse *r)
+{
+	int i;
+
+	if (!smp_spin(reuse_is_posting, r, SMP_STOP_MS))
+		return false;
+	for (i = 0; i < SMP_TRIES; i++) {
+		WRITE_ONCE(r->is_early, false);
+		smp_call_function_single_async(smp_cpu(0), &r->stop);
+		if (!smp_spin(reuse_is_early, r, SMP_NOT_YET_MS))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The other CPU waits for the queue's lock with interrupts off. So it gets the interrupt when it
+ * has queued the first Send and releases the lock.
+ */
+static int reuse_complete(void *arg)
+{
+	struct smp_reuse *r = arg;
+	struct ktest_pair *p = r->pair;
+	struct ktest_end *own = &p->end[0];
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	unsigned long flags;
+	bool is_waiting;
+
+	spin_lock_irqsave(&r->qp->sq.lock, flags);
+	complete(&r->go);
+	is_waiting = reuse_interrupt(r);
+	spin_unlock_irqrestore(&r->qp->sq.lock, flags);
+	ktest_expect(p, is_waiting && smp_spin(reuse_has_stopped, r, SMP_STOP_MS));
+	/* This sends both */
+	ktest_post(own, &own->sends[2], &wr);
+	ktest_expect(p, smp_spin(reuse_is_done, r, SMP_STOP_MS));
+	r->first.next = &r->wrong;
+	/* Pairs with the acquire in reuse_is_reused(). */
+	smp_store_release(&r->is_reused, true);
+	return 0;
+}
+
+static void reuse_init(struct smp_reuse *r, struct ib_send_wr *wr, u32 i, struct ib_send_wr *next)
+{
+	struct ktest_end *own = &r->pair->end[0];
+
+	ktest_wr_init(own, &own->sends[i]);
+	*wr = (struct ib_send_wr) {
+		.wr_cqe = &own->sends[i].cqe,
+		.opcode = IB_WR_SEND,
+		.send_flags = IB_SEND_SIGNALED,
+		.next = next,
+	};
+}
+
+static void wr_reused(struct ktest_pair *p)
+{
+	struct smp_reuse r = { .pair = p };
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	struct inside_thread posting, completing;
+	struct ktest_end *own = &p->end[0];
+	int i;
+
+	if (!smp_is_possible(p))
+		return;
+	for (i = 0; i < 5; i++)
+		ktest_post_recv(&p->end[1], &p->end[1].recvs[i], 0, 0);
+	r.qp = to_kiw_qp(own->qp);
+	r.put = r.qp->sq.put;
+	init_completion(&r.go);
+	INIT_CSD(&r.stop, reuse_stop, &r);
+	reuse_init(&r, &r.wrong, 3, NULL);
+	reuse_init(&r, &r.second, 1, NULL);
+	reuse_init(&r, &r.first, 0, &r.second);
+	inside_start(p, &posting, smp_cpu(0), reuse_post, &r);
+	inside_start(p, &completing, smp_cpu(1), reuse_complete, &r);
+	inside_join(&completing);
+	/* If there was no such thread */
+	complete(&r.go);
+	ktest_expect_eq(p, inside_join(&posting), 0);
+	ktest_post(own, &own->sends[4], &wr);
+	ktest_wait(&own->sends[4], IB_WC_SUCCESS);
+	ktest_expect_eq(p, atomic_read(&own->sends[1].count), 1);
+	ktest_expect_eq(p, atomic_read(&own->sends[3].count), 0);
+}
+
 const struct ktest_case ktest_cases_smp[] = {
 	{ "inv-used", inv_used, { .poll = IB_POLL_SOFTIRQ } },
 	{ "inv-used-peer", inv_used_peer, { .poll = IB_POLL_SOFTIRQ } },
 	{ "inv-mid-run", inv_mid_run, { .poll = IB_POLL_SOFTIRQ } },
 	{ "accept-ended", accept_ended, { .poll = IB_POLL_SOFTIRQ } },
+	{ "wr-reused", wr_reused, { .poll = IB_POLL_SOFTIRQ } },
 	{}
 };

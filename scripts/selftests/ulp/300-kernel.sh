@@ -155,6 +155,7 @@ t_run "memory in use is invalidated" two_cpus inv-used
 t_run "the peer invalidates memory in use" two_cpus inv-used-peer
 t_run "memory is invalidated in the middle of a Write" in_segments inv-mid-run
 t_run "a QP ends while it is connected" two_cpus accept-ended
+t_run "a work request completes while the list is posted" two_cpus wr-reused
 for host in a b; do
 	t_run "$(dev_of $host) is removed" removal $host
 done

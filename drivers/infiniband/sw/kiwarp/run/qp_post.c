@@ -96,12 +96,14 @@ int kiw_qp_post_send(struct kiw_qp *qp, const struct ib_send_wr *wr,
 		     const struct ib_send_wr **bad_wr)
 {
 	int ret = kiw_qp_state(qp) == KIW_QPS_IDLE ? -EINVAL : 0;
-	const struct ib_send_wr *first = wr;
+	const struct ib_send_wr *first = wr, *next;
 
 	while (wr && !ret) {
+		/* Once it is posted, it may complete on another CPU, and its owner may free it. */
+		next = wr->next;
 		ret = kiw_sq_post(&qp->sq, wr);
 		if (!ret)
-			wr = wr->next;
+			wr = next;
 	}
 	if (ret)
 		*bad_wr = wr;
@@ -124,11 +126,14 @@ int kiw_qp_post_recv(struct kiw_qp *qp, const struct ib_recv_wr *wr,
 		     const struct ib_recv_wr **bad_wr)
 {
 	int ret = qp->srq ? -EINVAL : 0;
+	const struct ib_recv_wr *next;
 
 	while (wr && !ret) {
+		/* As in kiw_qp_post_send() */
+		next = wr->next;
 		ret = kiw_rq_post(&qp->rq, wr);
 		if (!ret)
-			wr = wr->next;
+			wr = next;
 	}
 	if (ret)
 		*bad_wr = wr;

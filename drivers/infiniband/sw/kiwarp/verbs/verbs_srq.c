@@ -192,14 +192,17 @@ int kiw_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 		      const struct ib_recv_wr **bad_wr)
 {
 	struct kiw_srq *srq = to_kiw_srq(ibsrq);
+	const struct ib_recv_wr *next;
 	int ret = 0;
 
 	if (kiw_srq_is_user(srq))
 		ret = -EOPNOTSUPP;
 	while (wr && !ret) {
+		/* As in kiw_qp_post_send() */
+		next = wr->next;
 		ret = kiw_rq_post(&srq->rq, wr);
 		if (!ret)
-			wr = wr->next;
+			wr = next;
 	}
 	if (ret)
 		*bad_wr = wr;
