@@ -191,8 +191,9 @@ lifespan() {
 
 # --- trace events -----------------------------------------------------------------
 
+# Events of several CPUs are put in order by their time, so the clock has to tell them apart.
 trace_on() {
-	echo 0 >"$TRACING"/tracing_on && echo >"$TRACING"/trace &&
+	echo 0 >"$TRACING"/tracing_on && echo counter >"$TRACING"/trace_clock && echo >"$TRACING"/trace &&
 		echo 1 >"$TRACING"/events/kiwarp/enable && echo 1 >"$TRACING"/tracing_on
 }
 
@@ -200,7 +201,7 @@ trace_off() {
 	echo 0 >"$TRACING"/tracing_on
 	echo 0 >"$TRACING"/events/kiwarp/enable
 	grep -v '^#' "$TRACING"/trace >"$T_DIR/trace"
-	echo >"$TRACING"/trace
+	echo local >"$TRACING"/trace_clock
 }
 
 # ways EVENT DEV KEY: prints the states of each object, as "ID A B C ...". A step that
