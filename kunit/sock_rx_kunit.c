@@ -129,6 +129,49 @@ static u64 counted(const struct fake_stream *s)
 	return sum;
 }
 
+/* The driver reads with BHs off. */
+
+static void rx_start(struct fake_stream *s, struct kiw_rx_cursor *cur)
+{
+	local_bh_disable();
+	kiw_sock_rx_start(&s->ks, cur);
+	local_bh_enable();
+}
+
+static bool rx_find(struct fake_stream *s, struct kiw_rx_cursor *cur)
+{
+	bool ret;
+
+	local_bh_disable();
+	ret = kiw_sock_rx_find(&s->ks, cur);
+	local_bh_enable();
+	return ret;
+}
+
+static void rx_peek(struct fake_stream *s, const struct kiw_rx_cursor *cur, u8 *dst, u32 len)
+{
+	local_bh_disable();
+	kiw_sock_rx_peek(&s->ks, cur, dst, len);
+	local_bh_enable();
+}
+
+static void rx_skip(struct fake_stream *s, struct kiw_rx_cursor *cur, u32 len)
+{
+	local_bh_disable();
+	kiw_sock_rx_skip(&s->ks, cur, len);
+	local_bh_enable();
+}
+
+static const u8 *rx_take(struct fake_stream *s, struct kiw_rx_cursor *cur, u32 len, u32 *num)
+{
+	const u8 *ret;
+
+	local_bh_disable();
+	ret = kiw_sock_rx_take(&s->ks, cur, len, num);
+	local_bh_enable();
+	return ret;
+}
+
 /* Reads all of it: the first @good bytes are there, the others are zero. */
 static void expect_end(struct kunit *test, struct fake_stream *s, u32 good)
 {
@@ -136,22 +179,22 @@ static void expect_end(struct kunit *test, struct fake_stream *s, u32 good)
 	u8 want[256], got[256];
 	u32 len;
 
-	kiw_sock_rx_start(&s->ks, &cur);
+	rx_start(s, &cur);
 	len = cur.avail;
 	KUNIT_ASSERT_LE(test, len, (u32)sizeof(got));
 	KUNIT_ASSERT_LT(test, good, len);
 	memset(got, 0xff, sizeof(got));
 	memset(want, 0, sizeof(want));
 	fill(want, 0, good);
-	kiw_sock_rx_peek(&s->ks, &cur, got, len);
+	rx_peek(s, &cur, got, len);
 	KUNIT_EXPECT_MEMEQ(test, got, want, len);
 	KUNIT_EXPECT_TRUE(test, kiw_sock_is_unreadable(&s->ks));
 
-	kiw_sock_rx_skip(&s->ks, &cur, good);
-	KUNIT_EXPECT_FALSE(test, cur.here || kiw_sock_rx_find(&s->ks, &cur));
+	rx_skip(s, &cur, good);
+	KUNIT_EXPECT_FALSE(test, cur.here || rx_find(s, &cur));
 	s->tp.copied_seq += good + 1;
-	kiw_sock_rx_start(&s->ks, &cur);
-	KUNIT_EXPECT_FALSE(test, kiw_sock_rx_find(&s->ks, &cur));
+	rx_start(s, &cur);
+	KUNIT_EXPECT_FALSE(test, rx_find(s, &cur));
 	KUNIT_EXPECT_EQ(test, counted(s), 1);
 }
 
@@ -161,11 +204,11 @@ static void expect_all(struct kunit *test, struct fake_stream *s, u32 len)
 	struct kiw_rx_cursor cur;
 	u8 want[256], got[256];
 
-	kiw_sock_rx_start(&s->ks, &cur);
+	rx_start(s, &cur);
 	KUNIT_ASSERT_EQ(test, cur.avail, len);
 	KUNIT_ASSERT_LE(test, len, (u32)sizeof(got));
 	fill(want, 0, len);
-	kiw_sock_rx_peek(&s->ks, &cur, got, len);
+	rx_peek(s, &cur, got, len);
 	KUNIT_EXPECT_MEMEQ(test, got, want, len);
 	KUNIT_EXPECT_FALSE(test, kiw_sock_is_unreadable(&s->ks));
 	KUNIT_EXPECT_EQ(test, counted(s), 0);
@@ -205,11 +248,11 @@ static void adjacent_fragments_are_one_place(struct kunit *test)
 	skb_add_rx_frag(skb, 1, page, FRAG_BYTES, FRAG_BYTES, PAGE_SIZE);
 	add_frag(test, skb, HEAD_BYTES + 2 * FRAG_BYTES);
 	arrive(s, skb);
-	kiw_sock_rx_start(&s->ks, &cur);
-	kiw_sock_rx_skip(&s->ks, &cur, HEAD_BYTES + 1);
-	KUNIT_EXPECT_NOT_NULL(test, kiw_sock_rx_take(&s->ks, &cur, cur.avail, &num));
+	rx_start(s, &cur);
+	rx_skip(s, &cur, HEAD_BYTES + 1);
+	KUNIT_EXPECT_NOT_NULL(test, rx_take(s, &cur, cur.avail, &num));
 	KUNIT_EXPECT_EQ(test, num, (u32)(2 * FRAG_BYTES - 1));
-	KUNIT_EXPECT_NOT_NULL(test, kiw_sock_rx_take(&s->ks, &cur, cur.avail, &num));
+	KUNIT_EXPECT_NOT_NULL(test, rx_take(s, &cur, cur.avail, &num));
 	KUNIT_EXPECT_EQ(test, num, (u32)FRAG_BYTES);
 	KUNIT_EXPECT_EQ(test, cur.avail, 0U);
 	end_stream(s);
