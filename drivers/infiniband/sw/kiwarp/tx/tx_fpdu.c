@@ -422,6 +422,8 @@ bool kiw_tx_begin_lent(struct kiw_qp *qp, struct kiw_tx_fpdu *fpdu, struct kiw_t
 	if (fpdu->len && fpdu_trail(qp, fpdu_trailer(fpdu)))
 		return true;
 	kiw_txbuf_cut(buf, start);
+	/* No kiw_tx_end_lent() follows if this batch is to be sent first. */
+	kiw_tx_source_pause(src);
 	fpdu->at = NULL;
 	return src->fault != KIW_MEM_OK;
 }
