@@ -88,6 +88,9 @@ static bool qp_kick_later(struct kiw_qp *qp)
  * @wr: list of work requests
  * @bad_wr: on failure, set to the first work request that was not posted
  *
+ * Once the last work request is posted, it may complete on another CPU, and the consumer may
+ * destroy the QP and its CQs. That waits until the read-side critical section ends here.
+ *
  * Context: any.
  * Return: 0, or -errno: -EINVAL: malformed, or no connection yet; -ENOMEM: queue full;
  * -EOPNOTSUPP: the device does not offer this operation, or not on this connection.
@@ -98,6 +101,7 @@ int kiw_qp_post_send(struct kiw_qp *qp, const struct ib_send_wr *wr,
 	int ret = kiw_qp_state(qp) == KIW_QPS_IDLE ? -EINVAL : 0;
 	const struct ib_send_wr *first = wr, *next;
 
+	rcu_read_lock();
 	while (wr && !ret) {
 		/* Once it is posted, it may complete on another CPU, and its owner may free it. */
 		next = wr->next;
@@ -109,6 +113,7 @@ int kiw_qp_post_send(struct kiw_qp *qp, const struct ib_send_wr *wr,
 		*bad_wr = wr;
 	if (wr != first && !qp_kick_later(qp))
 		kiw_qp_kick(qp);
+	rcu_read_unlock();
 	return ret;
 }
 
@@ -117,6 +122,8 @@ int kiw_qp_post_send(struct kiw_qp *qp, const struct ib_send_wr *wr,
  * @qp: the QP
  * @wr: list of work requests
  * @bad_wr: on failure, set to the first work request that was not posted
+ *
+ * A read-side critical section protects the QP, as in kiw_qp_post_send().
  *
  * Context: any.
  * Return: 0, or -errno: -EINVAL: malformed, or the QP has a shared receive queue; -ENOMEM: queue
@@ -128,6 +135,7 @@ int kiw_qp_post_recv(struct kiw_qp *qp, const struct ib_recv_wr *wr,
 	int ret = qp->srq ? -EINVAL : 0;
 	const struct ib_recv_wr *next;
 
+	rcu_read_lock();
 	while (wr && !ret) {
 		/* As in kiw_qp_post_send() */
 		next = wr->next;
@@ -139,5 +147,6 @@ int kiw_qp_post_recv(struct kiw_qp *qp, const struct ib_recv_wr *wr,
 		*bad_wr = wr;
 	if (kiw_qp_state(qp) == KIW_QPS_ERROR)
 		kiw_qp_todo(qp, KIW_QPA_FLUSH);
+	rcu_read_unlock();
 	return ret;
 }
