@@ -180,11 +180,19 @@ static struct kip_conn *conn_with_id(struct kip_dev *dev, enum kip_role role)
 {
 	struct kip_conn *conn = conn_alloc(dev, role);
 	struct rdma_cm_id *id;
+	struct net *net;
 
 	if (!conn)
 		return ERR_PTR(-ENOMEM);
 	list_add(&conn->entry, &dev->conns);
-	id = rdma_create_id(dev->net, conn_handler, conn, RDMA_PS_TCP, IB_QPT_RC);
+	/* The namespace may be about to end. rdma_create_id() takes a reference in any case. */
+	net = maybe_get_net(dev->net);
+	if (net) {
+		id = rdma_create_id(net, conn_handler, conn, RDMA_PS_TCP, IB_QPT_RC);
+		put_net(net);
+	} else {
+		id = ERR_PTR(-ENODEV);
+	}
 	if (IS_ERR(id)) {
 		list_del(&conn->entry);
 		kfree(conn);
