@@ -3,7 +3,7 @@
 #
 # make check: lint, with builds for the three kernels of the guests, KUnit, the
 # parsers under a fuzzer for seconds, instructions per operation, the harness of the system
-# tests, and these in guests: UML (plain, and with two CPUs, KASAN, lockdep and kmemleak), the
+# tests, and these in guests: UML (plain, and with KASAN, lockdep and kmemleak on one CPU and two), the
 # stock 6.1 and 6.12 kernels, one of them with two CPUs, and the newest, and pairs of guests joined
 # by a cable. What processes do with verbs, also on devices of the type kiwarp-ext. Installs what it
 # needs, ends with "N passed, N failed, N skipped"; what failed is said once more just before that,
@@ -101,7 +101,7 @@ lint() {
 build_kernels() {
 	local kernel
 	{
-		for kernel in 6.1 6.12 uml uml-smp; do nice -n 10 "$HERE/vm/siw.sh" "$kernel"; done
+		for kernel in 6.1 6.12 uml uml-debug uml-smp; do nice -n 10 "$HERE/vm/siw.sh" "$kernel"; done
 		# Compilers, too
 		nice -n 10 "$HERE/vm/build.sh" newest
 	} >/dev/null 2>&1

@@ -3,7 +3,7 @@
 # DESCRIPTION: rdma_cm in random order by users without rights; others and NFS notice nothing
 # TIMEOUT: 150
 # KERNELS: uml uml-debug 6.1 6.12 uml-kcsan
-# CHECK-KERNELS: uml-smp 6.12
+# CHECK-KERNELS: uml-debug 6.12
 #
 # Sequences that crash the kernel whatever the driver does are left out (SPARE): see the head of
 # scripts/verbs/attack/main.c, and Documentation/kernel-faults.rst.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: connections: refusal, rejection, private data, depths, many, hostile peers
 # TIMEOUT: 100
-# CHECK-KERNELS: uml-smp
+# CHECK-KERNELS: uml-debug
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/verbs.sh

@@ -3,6 +3,7 @@
 # DESCRIPTION: devices, netdevs and the module come and go under those who use them
 # TIMEOUT: 60
 # KERNELS: uml-debug 6.12 uml-kcsan
+# CHECK-KERNELS: uml-debug 6.12
 # shellcheck disable=SC2119 # no arguments meant
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"

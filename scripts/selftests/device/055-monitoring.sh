@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: the port counters and names that monitoring programs read in sysfs
 # TIMEOUT: 60
-# CHECK-KERNELS: uml-smp
+# CHECK-KERNELS: uml-debug
 # shellcheck disable=SC2086,SC2119,SC2317 # words; no arguments meant; t_run calls them
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"

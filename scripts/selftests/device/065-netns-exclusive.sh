@@ -3,7 +3,7 @@
 # DESCRIPTION: RDMA devices that belong to one network namespace each, and move
 # TIMEOUT: 60
 # KERNELS: uml-debug 6.1 6.12
-# CHECK-KERNELS: uml-smp
+# CHECK-KERNELS: uml-debug
 # shellcheck disable=SC2317,SC2119 # t_run calls them; no arguments meant
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: detectors of the kernel report faults of their kinds, and the check finds the reports
 # TIMEOUT: 60
-# CHECK-KERNELS: uml-smp 6.1 6.12
+# CHECK-KERNELS: uml-debug 6.1 6.12
 # DMESG-ALLOW: kiwarp_alarm|KASAN|possible (circular|unsafe) lock|Modules linked in|INFO: lockdep is turned off|alarm\.c|refcount|list_(add|debug)
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"

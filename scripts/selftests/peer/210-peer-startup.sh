@@ -3,7 +3,7 @@
 # DESCRIPTION: startups that go wrong, in both roles: what is seen of them and what is left
 # TIMEOUT: 120
 # KERNELS: uml uml-debug 6.1
-# CHECK-KERNELS: uml-smp
+# CHECK-KERNELS: uml-debug
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-device

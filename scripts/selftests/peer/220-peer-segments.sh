@@ -3,7 +3,7 @@
 # DESCRIPTION: each fault of a peer in full operation, and the Terminate it gets, in both roles
 # TIMEOUT: 120
 # KERNELS: uml uml-debug 6.12
-# CHECK-KERNELS: uml-smp
+# CHECK-KERNELS: uml-debug
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-device

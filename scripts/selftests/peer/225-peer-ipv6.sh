@@ -3,7 +3,7 @@
 # DESCRIPTION: the wire peer over IPv6: data, revisions, startups and segments that go wrong
 # TIMEOUT: 120
 # KERNELS: uml uml-debug 6.12
-# CHECK-KERNELS: uml-smp
+# CHECK-KERNELS: uml-debug
 # shellcheck disable=SC2119 # no arguments meant
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"

@@ -3,7 +3,7 @@
 # DESCRIPTION: hundreds of hostile connections beside one that behaves
 # TIMEOUT: 120
 # KERNELS: uml uml-debug 6.12
-# CHECK-KERNELS: uml-smp 6.12
+# CHECK-KERNELS: uml-debug 6.12
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-device

@@ -3,7 +3,7 @@
 # DESCRIPTION: callers that are refused and never close take a bounded number of sockets
 # TIMEOUT: 60
 # KERNELS: uml uml-debug 6.1 6.12
-# CHECK-KERNELS: uml-smp
+# CHECK-KERNELS: uml-debug
 # SOAK-KERNELS: uml
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"

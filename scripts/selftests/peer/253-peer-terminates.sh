@@ -3,7 +3,7 @@
 # DESCRIPTION: each Terminate that a peer can send, and the work requests that it ends
 # TIMEOUT: 120
 # KERNELS: uml uml-debug
-# CHECK-KERNELS: uml-smp
+# CHECK-KERNELS: uml-debug
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-device

@@ -3,7 +3,7 @@
 # DESCRIPTION: immediates, atomics and sinks that go: a kernel consumer and the wire peer
 # TIMEOUT: 240
 # KERNELS: uml uml-debug 6.1 6.12
-# CHECK-KERNELS: uml-smp
+# CHECK-KERNELS: uml-debug
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-device

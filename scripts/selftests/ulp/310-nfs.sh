@@ -3,7 +3,7 @@
 # DESCRIPTION: NFS/RDMA: files, trees, mapped and direct I/O, locks, two clients, two mounts, nconnect
 # TIMEOUT: 180
 # KERNELS: uml uml-debug 6.1 6.12
-# CHECK-KERNELS: uml uml-smp
+# CHECK-KERNELS: uml uml-debug
 # SOAK-ONLY: uml+pair
 # CHECK-PAIRS: none
 # TOPOLOGY: any

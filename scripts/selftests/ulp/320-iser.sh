@@ -3,7 +3,7 @@
 # DESCRIPTION: iSER, the kernel's initiator and target, with the port mapper and without
 # TIMEOUT: 180
 # KERNELS: uml uml-debug 6.1 6.12
-# CHECK-KERNELS: uml-smp
+# CHECK-KERNELS: uml-debug
 # CHECK-PAIRS: none
 # TOPOLOGY: any
 # shellcheck disable=SC2086,SC2119 # names without blanks; no arguments meant

@@ -3,7 +3,7 @@
 # DESCRIPTION: SRP over rdma_cm, the kernel's initiator and target
 # TIMEOUT: 120
 # KERNELS: uml uml-debug 6.1
-# CHECK-KERNELS: uml-smp 6.1
+# CHECK-KERNELS: uml-debug 6.1
 # CHECK-PAIRS: none
 # SOAK-KERNELS: 6.12
 # TOPOLOGY: any

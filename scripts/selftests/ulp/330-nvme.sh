@@ -3,7 +3,7 @@
 # DESCRIPTION: NVMe over RDMA, host and target of the kernel
 # TIMEOUT: 120
 # KERNELS: uml uml-debug 6.1 6.12
-# CHECK-KERNELS: uml-smp 6.12
+# CHECK-KERNELS: uml-debug 6.12
 # CHECK-PAIRS: uml
 # TOPOLOGY: any
 # shellcheck disable=SC2086 # names without blanks

@@ -3,7 +3,7 @@
 # DESCRIPTION: SMB Direct, the kernel's own client and server
 # TIMEOUT: 90
 # KERNELS: uml uml-debug
-# CHECK-KERNELS: uml-smp
+# CHECK-KERNELS: uml-debug
 # CHECK-PAIRS: uml
 # TOPOLOGY: any
 # shellcheck source=scripts/selftests/lib/rc

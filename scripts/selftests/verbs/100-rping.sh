@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: rping both ways, IPv4 and IPv6, sizes, several clients, wildcards, link-local
 # TIMEOUT: 60
-# CHECK-KERNELS: uml-smp 6.1 newest
+# CHECK-KERNELS: uml-debug 6.1 newest
 # CHECK-PAIRS: none
 # TOPOLOGY: any
 # shellcheck source=scripts/selftests/lib/rc

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: perftest: write, read, send; bandwidth and latency; events, QPs, SRQ
 # TIMEOUT: 90
-# CHECK-KERNELS: uml-smp
+# CHECK-KERNELS: uml-debug
 # CHECK-PAIRS: 6.1
 # TOPOLOGY: any
 # shellcheck source=scripts/selftests/lib/rc

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: verbs with all data verified: SEND, WRITE, READ, order, errors, SRQ, events
 # TIMEOUT: 100
-# CHECK-KERNELS: uml-smp
+# CHECK-KERNELS: uml-debug
 # CHECK-PAIRS: none
 # TOPOLOGY: any
 # shellcheck source=scripts/selftests/lib/rc

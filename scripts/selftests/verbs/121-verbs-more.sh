@@ -3,7 +3,7 @@
 # DESCRIPTION: verbs of which rdma-core's tests have none for iWARP
 # TIMEOUT: 60
 # KERNELS: uml uml-debug 6.12
-# CHECK-KERNELS: uml-smp 6.12
+# CHECK-KERNELS: uml-debug 6.12
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/verbs.sh

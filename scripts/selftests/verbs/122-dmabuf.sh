@@ -3,7 +3,7 @@
 # DESCRIPTION: regions of dma-bufs
 # TIMEOUT: 60
 # KERNELS: uml uml-debug 6.12
-# CHECK-KERNELS: uml-smp
+# CHECK-KERNELS: uml-debug
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/verbs.sh

@@ -4,7 +4,7 @@
 # CHECK-PAIRS: none
 # TIMEOUT: 120
 # KERNELS: uml uml-debug
-# CHECK-KERNELS: uml-smp
+# CHECK-KERNELS: uml-debug
 # TOPOLOGY: any
 # shellcheck disable=SC2086,SC2119 # names without blanks; no arguments meant
 # shellcheck source=scripts/selftests/lib/rc

@@ -3,7 +3,7 @@
 # DESCRIPTION: fragments of fragments: buffers behind buffers behind buffers
 # TIMEOUT: 60
 # KERNELS: uml uml-debug 6.12
-# CHECK-KERNELS: uml-smp
+# CHECK-KERNELS: uml-debug
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 
