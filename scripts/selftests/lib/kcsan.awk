@@ -42,12 +42,14 @@ function is_part(t) {
 		t ~ /^(value changed| bits changed|CPU|Hardware name|Workqueue|Tainted|Reported by Kernel Concurrency Sanitizer on): ?/
 }
 
+BEGIN {
+	KNOWN = "kthread_data|kthread_is_per_cpu|ktime_get_seconds|move_linked_works|" \
+		"clear_pending_if_disabled|lock_sock_nested"
+}
+
 # With one of these on one side of the title
 function is_known(t) {
-	return t ~ / in (kthread_data|kthread_is_per_cpu|ktime_get_seconds|move_linked_works) \/ / ||
-		t ~ / \/ (kthread_data|kthread_is_per_cpu|ktime_get_seconds|move_linked_works)$/ ||
-		t ~ / in (clear_pending_if_disabled|lock_sock_nested) \/ / ||
-		t ~ / \/ (clear_pending_if_disabled|lock_sock_nested)$/
+	return t ~ (" in (" KNOWN ") / ") || t ~ (" / (" KNOWN ")$")
 }
 
 function end_report(	i) {

@@ -22,9 +22,10 @@ offline() { echo 0 >"$ONLINE"; }
 # on_cpu1 CMD: runs it there. When the CPU goes, the kernel moves it to the other one.
 on_cpu1() { taskset -c 1 "$@"; }
 
-# sent_more COUNT: more Writes were sent.
 sent() { counter "$DEV_A" tx_writes; }
-sent_more() { [ "$(sent)" -gt "$1" ]; }
+
+# sent_more COUNT PID: more Writes were sent, or the process has ended.
+sent_more() { [ "$(sent)" -gt "$1" ] || ! runs "$2"; }
 
 # under CMD...: CPU 1 goes and returns until CMD ends; it must have done so twice. The CPU stays
 # for some transfers, and stays away for some.
@@ -33,9 +34,9 @@ under() {
 	"$@" &
 	pid=$!
 	while runs "$pid"; do
-		wait_for 5 sent_more $(($(sent) + 50))
+		wait_for 5 sent_more $(($(sent) + 50)) "$pid"
 		offline || break
-		wait_for 5 sent_more $(($(sent) + 50))
+		wait_for 5 sent_more $(($(sent) + 50)) "$pid"
 		online || break
 		rounds=$((rounds + 1))
 	done
