@@ -46,7 +46,7 @@ none_on_kiwarp() {
 }
 
 { load_kiwarp && topo_up 1500 && rdma_up; } || bail "no two hosts"
-for case in limits matrix rights binds inval local edges reconnected busy many exit; do
+for case in limits matrix rights binds inval local edges reconnected busy anew many exit; do
 	t_run "$case" "$PROGRAMS/windows" "$case"
 done
 t_run "counters" counted

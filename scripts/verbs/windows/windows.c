@@ -11,7 +11,9 @@
  *   local    a window is no lkey
  *   edges    windows at both ends of regions, and of all offsets
  *   reconnected  QPs that are reset and connected again
+ *   abandoned  a region whose registration fails has no windows (needs userfaultfd)
  *   busy     a region with a window can neither be deregistered nor re-registered
+ *   anew     windows of a region that was re-registered
  *   many     1000 windows of one region, bound and left to the end of the process
  *   exit     a process that is killed leaves no right behind
  *   race SECONDS  bindings begin and end at random times while the peer writes: nothing is placed
@@ -273,7 +275,7 @@ static void invalidate(const struct link *link, struct window *window, enum ibv_
 	window->base = (unsigned long)w.room[1] + AT;
 }
 
-static int rereg_access(const struct ibv_mr *mr)
+static int rereg_access(struct ibv_mr *mr)
 {
 	return rereg(mr, IBV_REREG_MR_CHANGE_ACCESS, 0, 0, IBV_ACCESS_LOCAL_WRITE);
 }
@@ -690,6 +692,45 @@ static void busy(void)
 		MUST(!ibv_dealloc_mw(windows[i].mw));
 }
 
+static void use_anew(struct ibv_mr *mr, const struct side *side, enum ibv_mw_type type)
+{
+	struct window window = window_of(side, type);
+	struct link link = {};
+	const char *problem;
+
+	link_to(&link, side);
+	MUST(!bind_next(&link, &window, place_in(mr, IBV_ACCESS_REMOTE_WRITE)));
+	problem = wrong(&link, &window, RDMA_WRITE, 0, true);
+	if (*problem)
+		fail("type %d: %s", type, problem);
+	MUST(ibv_dereg_mr(mr) == EBUSY);
+	unlink_all(&link);
+	MUST(!ibv_dealloc_mw(window.mw));
+}
+
+/* The core frees its part of the former region, whose object the new one has for the core. */
+static void anew(void)
+{
+	const int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND;
+	static const int flags[] = {
+		IBV_REREG_MR_CHANGE_ACCESS, IBV_REREG_MR_CHANGE_TRANSLATION,
+		IBV_REREG_MR_CHANGE_PD,
+	};
+	struct ibv_mr *mr = reg(w.sides[1].pd, w.room[1], ROOM, rights);
+	const struct side *side = &w.sides[1];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		if (flags[i] == IBV_REREG_MR_CHANGE_PD)
+			side = &w.other;
+		mr->pd = side->pd;
+		MUST(!rereg(mr, flags[i], (unsigned long)w.room[1], ROOM, rights));
+		use_anew(mr, side, IBV_MW_TYPE_1);
+		use_anew(mr, side, IBV_MW_TYPE_2);
+	}
+	MUST(!ibv_dereg_mr(mr));
+}
+
 static void many(void)
 {
 	struct link link = {};
@@ -911,7 +952,8 @@ int main(int argc, char **argv)
 	static const struct case_of cases[] = {
 		{ "limits", limits }, { "matrix", matrix }, { "rights", rights },
 		{ "binds", binds }, { "inval", inval }, { "local", local }, { "busy", busy },
-		{ "many", many }, { "edges", edges }, { "reconnected", reconnected },
+		{ "anew", anew }, { "many", many }, { "edges", edges },
+		{ "reconnected", reconnected }, { "abandoned", abandoned },
 	};
 
 	if (argc == 2 && !strcmp(argv[1], "exit")) {

@@ -64,6 +64,7 @@ enum ibv_wc_status bind_next(const struct link *link, struct window *window,
 void bind_at(const struct link *link, struct window *window, __u32 at, int access);
 enum ibv_wc_status local_inv(const struct link *link, __u32 rkey);
 enum ibv_wc_status peer_inv(const struct link *link, __u32 rkey);
+void abandoned(void);
 void edges(void);
 void reconnected(void);
 enum ibv_wc_status run(const struct link *link, int who, struct ibv_send_wr *wr);

@@ -70,6 +70,8 @@ enum kiw_mem_fault {
  * @ib: in a region, the core's part; @ib.lkey and @ib.rkey are the STag, except for the key byte of
  *	a fast region or window, which its consumer chooses when it makes it valid
  * @stag: the STag while it is valid, else 0
+ * @is_settled: in a region, the core does not abort its creation any more, and @ib.uobject may be
+ *	stale: it was made by re-registering another one
  * @base: tagged offset of the first byte of the memory (iova); modulo 2^64 in a window
  * @start: offset in the memory of the first byte that may be accessed: 0, except in a window
  * @length: offset in the memory of the end of the part that may be accessed; in a region, its
@@ -88,6 +90,7 @@ enum kiw_mem_fault {
 struct kiw_mr {
 	struct ib_mr ib;
 	u32 stag;
+	bool is_settled;
 	u64 base;
 	u64 start;
 	u64 length;

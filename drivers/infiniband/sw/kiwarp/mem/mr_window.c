@@ -81,6 +81,23 @@ static int window_needs(int access)
 	return IB_ACCESS_MW_BIND;
 }
 
+/*
+ * Until a region is on the list of its file, the core may abort its creation, because it cannot
+ * deliver the response. It deregisters the region then, and warns if a window prevents that. Before
+ * a region is freed, kiw_mr_retract() waits for sections, and the core frees @uobject later.
+ *
+ * A region that was re-registered has the @uobject of the former one, which the core frees at once.
+ */
+static bool window_region_can_fail(const struct kiw_mr *region)
+{
+	const struct ib_uobject *uobject;
+
+	if (region->is_settled)
+		return false;
+	uobject = READ_ONCE(region->ib.uobject);
+	return !uobject || list_empty(&uobject->list);
+}
+
 /* The region to bind to. NULL: it may not be bound, and @fault says why. */
 static struct kiw_mr *window_region(const struct kiw_mr_section *section, const struct ib_pd *pd,
 				    const struct kiw_bind *bind, enum kiw_mem_fault *fault)
@@ -100,6 +117,10 @@ static struct kiw_mr *window_region(const struct kiw_mr_section *section, const 
 	 */
 	if (WARN_ON_ONCE(region->dyn || !(region->umem || region->dmabuf))) {
 		*fault = KIW_MEM_ACCESS;
+		return NULL;
+	}
+	if (window_region_can_fail(region)) {
+		*fault = KIW_MEM_STAG;
 		return NULL;
 	}
 	return region;

@@ -217,7 +217,8 @@ static int mr_reattach(struct kiw_mr *mr, const struct kiw_mr *old, int flags, u
  *
  * Creates a new region with a new STag. After success the core deregisters @ibmr, which waits
  * for the users of the old region (kiw_dereg_mr()). Until then nobody can bind a window to it any
- * more. On failure @ibmr is unchanged.
+ * more. The core keeps the new region even if it cannot deliver the response. On failure @ibmr is
+ * unchanged.
  *
  * Context: process, may sleep; uverbs makes no other call for @ibmr meanwhile.
  * Return: the MR, to be released with kiw_dereg_mr(), or ERR_PTR(): as kiw_reg_user_mr(), and
@@ -242,6 +243,7 @@ struct ib_mr *kiw_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 le
 					access : old->access & KIW_ACCESS_GRANTED);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
+	mr->is_settled = true;
 	ret = mr_reattach(mr, old, flags, start, length, virt_addr);
 	mr->ib.iova = mr->base;
 	mr->ib.length = mr->length;
