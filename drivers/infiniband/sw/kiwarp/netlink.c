@@ -77,6 +77,8 @@ module_param(siw_type, bool, 0444);
 MODULE_PARM_DESC(siw_type, "also serve the link type siw, unless siw is loaded (default: N)");
 
 static struct rdma_link_ops siw_link_ops = {
+	/* It may not get onto the core's list, from which it is removed in any case */
+	.list = LIST_HEAD_INIT(siw_link_ops.list),
 	.type = "siw",
 	.newlink = netlink_newlink,
 };
