@@ -16,6 +16,7 @@
 #include "sock.h"
 
 #include <linux/slab.h>
+#include <net/inet_ecn.h>
 #include <net/ipv6.h>
 #include <net/tcp.h>
 
@@ -177,14 +178,19 @@ static void sock_set_options(struct sock *sk)
 	sock_set_keepalive(sk);
 }
 
+/* The two bits of ECN are TCP's. ip_sock_set_tos() leaves them alone, too. */
 static void sock_set_tos(struct socket *sock, int tos)
 {
+	u8 tclass;
+
 	if (tos < 0)
 		return;
 	/* A listener at :: may take IPv4, too, and its children inherit the TOS of IPv4. */
 	ip_sock_set_tos(sock->sk, tos);
-	if (sock->sk->sk_family == AF_INET6)
-		inet6_sk(sock->sk)->tclass = tos;
+	if (sock->sk->sk_family != AF_INET6)
+		return;
+	tclass = inet6_sk(sock->sk)->tclass & INET_ECN_MASK;
+	inet6_sk(sock->sk)->tclass = tclass | (tos & ~INET_ECN_MASK);
 }
 
 /*
