@@ -147,9 +147,15 @@ static void illegal_pairs_change_nothing(struct kunit *test)
 	}
 }
 
+static bool is_told(enum kiw_qp_event event)
+{
+	return event == KIW_QPE_FAULT || event == KIW_QPE_PEER_TERMINATE || event == KIW_QPE_FATAL;
+}
+
 /*
  * FLUSH leads to ERROR only, CLEAN to IDLE; a stream is reset only where it is reported; an abort
- * does not take the Terminate with it
+ * does not take the Terminate with it. The consumer hears of a fault and of a Terminate (RFC 5040
+ * 7.1). What has to be sent first has a time limit.
  */
 static void actions_belong_to_their_state(struct kunit *test)
 {
@@ -167,6 +173,11 @@ static void actions_belong_to_their_state(struct kunit *test)
 					step.legal && event == KIW_QPE_RESET);
 			KUNIT_EXPECT_EQ(test, !!(step.actions & KIW_QPA_FINISH),
 					state == KIW_QPS_TERMINATE && event == KIW_QPE_ABORT);
+			KUNIT_EXPECT_EQ(test, !!(step.actions & KIW_QPA_EVENT_FATAL),
+					moves && is_told(event));
+			KUNIT_EXPECT_EQ(test, !!(step.actions & KIW_QPA_SHUTDOWN),
+					moves && (step.next == KIW_QPS_CLOSING ||
+						  step.next == KIW_QPS_TERMINATE));
 			if (step.actions & KIW_QPA_DROP)
 				KUNIT_EXPECT_TRUE(test, step.actions & KIW_QPA_REPORT);
 			if (!moves && event != KIW_QPE_RESET)

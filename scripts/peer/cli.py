@@ -23,6 +23,7 @@ import contextlib
 import json
 import os
 import re
+import select
 import shlex
 import socket
 import subprocess
@@ -33,6 +34,8 @@ import time
 from peer import ddp, faults, mpa, rdmap, rping, startup, stream
 
 PORT = 7174
+SLICE = 0.1                     # seconds
+START_SECONDS = 60              # at least, until the other side's command connects or listens
 LOAD_ROOM = 8192                # octets TCP may take of what the other end is in the middle of
 FAILURES = (mpa.MpaError, ddp.DdpError, rdmap.RdmapError, rping.DataError, TimeoutError)
 
@@ -101,6 +104,8 @@ def parser():
     p.add_argument("--hold", metavar="FILE", help="read nothing after a fault until it exists")
     p.add_argument("--fill", action="store_true",
                    help="before the fault, make the other end fill its TCP, by a Read")
+    p.add_argument("--finish", action="store_true",
+                   help="close this half of the stream behind the fault, in the same TCP segment")
     p.add_argument("--within", type=float, help="seconds from the fault to its outcome")
     p.add_argument("--run", help="a command to run on the other side; for its end see --status")
     p.add_argument("--status", choices=("ok", "fail", "ends", "any"), default=None,
@@ -120,6 +125,7 @@ class Case:
         self.end = None             # of the stream: close, reset or timeout
         self.moved = 0              # octets of messages since a fault
         self.octets = 0             # of the stream, since a fault
+        self.spent = 0.0            # seconds, waiting for the other end since a fault
         self.queued = 0             # of them, those that TCP had when the fault was found
         self.whole = 0              # Sends and Writes that ended since a fault
         self.stray = b""            # what came without a connection
@@ -137,9 +143,13 @@ class Case:
             self.child = subprocess.Popen(shlex.split(self.opt.run), stdin=subprocess.DEVNULL,
                                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
+    def _patience(self):
+        """Seconds until there is a connection"""
+        return max(self.opt.timeout, START_SECONDS if self.opt.run else 0)
+
     def _accept(self):
         """Accepts a connection. Closes those that are not for this case, as in RFC 6581 10."""
-        self.listener.settimeout(self.opt.timeout)
+        self.listener.settimeout(self._patience())
         while True:
             sock, _ = self.listener.accept()
             if not self.opt.only_rev_1:
@@ -168,7 +178,7 @@ class Case:
             pass
         elif opt.role == "client":
             self._spawn()
-            sock = stream.connect(opt.address, opt.port, opt.timeout, opt.mss,
+            sock = stream.connect(opt.address, opt.port, self._patience(), opt.mss,
                                   LOAD_ROOM if opt.load else None)
         else:
             self.listener = stream.listen(opt.address, opt.port, opt.mss,
@@ -249,11 +259,21 @@ class Case:
             if str(end):
                 raise
 
+    def _wait(self):
+        """Waits until there is something to receive, and adds the time to SPENT, in slices: if one takes
+        longer, this machine has stood still."""
+        waiting = not self.stream.kept
+        while waiting and time.monotonic() < self.stream.deadline:
+            began = time.monotonic()
+            waiting = not select.select([self.stream.sock], [], [], SLICE)[0]
+            self.spent += min(time.monotonic() - began, SLICE)
+
     def _observe(self):
         """Returns how the other end reacts to a fault: "close", "reset" or "timeout"."""
         reader = self.conn.rx if self.conn else None
         while True:
             try:
+                self._wait()
                 data = self.stream.receive()
             except OSError as err:
                 return self._lost(err)
@@ -302,13 +322,11 @@ class Case:
         if self.stream.sock.fileno() < 0:
             return "reset"
         self._hold()
-        began = time.monotonic()
         end = self._observe()
-        took = time.monotonic() - began
-        self.log(end, seconds=round(took, 3), octets=self.octets, queued=self.queued)
+        self.log(end, seconds=round(self.spent, 3), octets=self.octets, queued=self.queued)
         startup.check_stray(self.stray, answer)
-        if self.opt.within is not None and took > self.opt.within:
-            raise TimeoutError(f"it took {took:.1f} seconds")
+        if self.opt.within is not None and self.spent > self.opt.within:
+            raise TimeoutError(f"it took {self.spent:.1f} seconds")
         return end
 
     def _attempt(self):

@@ -410,8 +410,10 @@ def inject(conn, name, target, opt):
     """Commits the fault NAME; records in OPT which ULPDUs can be blamed for it."""
     function, _ = NAMES[name]
     octets, opt.blame = function(conn, target, name)
+    if opt.finish:
+        conn.stream.cork()
     conn.stream.send(octets)
-    if name.startswith("fin-"):
+    if opt.finish or name.startswith("fin-"):
         conn.stream.finish()
     elif name.startswith("reset-"):
         conn.stream.reset()

@@ -89,6 +89,10 @@ class Stream:
         self.kept = data[size:]
         return data[:size]
 
+    def cork(self):
+        """Lets TCP hold back less than a segment until finish()."""
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+
     def finish(self):
         """Sends FIN, unless the other end has reset the stream."""
         try:

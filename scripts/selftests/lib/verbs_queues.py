@@ -170,8 +170,9 @@ class Queues:
         found = []
         end = time.monotonic() + seconds
         while len(found) < count:
+            is_late = time.monotonic() > end
             found += self.completions(num, queue)
-            if time.monotonic() > end:
+            if is_late and len(found) < count:
                 raise Failed(f"{len(found)} of {count} {queue} completions "
                              f"within {seconds} s: {found}")
             if len(found) < count:

@@ -112,6 +112,17 @@ a_few() {
 	END
 }
 
+# A FIN right behind a fault, inside a message or not: the Terminate is sent nevertheless.
+finished() {
+	cat <<-END
+		term:2/0/02 crc-header
+		term:1/2/03 on-msn
+		term:1/2/04 mo-skip-12 on-mo
+		term:1/2/05 too-long-17 too-long-later
+		term:0/2/06 between-write on-opcode
+	END
+}
+
 # A header that arrives byte by byte, whose length is less, or more, than what arrives.
 lengths() { echo "term:2/0/03 length-0 length-1 length-17 length-64769 length-65535"; }
 
@@ -131,7 +142,8 @@ t_run "nothing is left on a responder" peer_left_nothing
 peer_cases < <(anytime | table client; target | table client; forbidden; going)
 t_run "nothing is left on an initiator" peer_left_nothing
 peer_cases < <({ a_few; lengths; } | table server --segments 1; a_few | table server --p2p
-	a_few | table server --rev 1; a_few | table client --segments 1-7)
+	a_few | table server --rev 1; a_few | table client --segments 1-7
+	finished | table server --finish)
 t_run "the counters tell" moved
 t_run "connections are made as before" still_works
 t_run "nothing is left" peer_left_nothing

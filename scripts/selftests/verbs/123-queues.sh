@@ -13,8 +13,8 @@
 verbs_cases overrun_receives overrun_sends overrun_by_flush overrun_by_fault overrun_shared \
 	overrun_fenced overrun_destroyed destroyed_with_completions arm_race arm_late advertised \
 	srq_modify srq_full srq_flush srq_partial reconnect states_starting states_closing \
-	close_deadline half_closed states_ended masks counts_refusals counts_udata counts_blocked \
-	counts_failures
+	close_deadline half_closed half_closed_read states_ended masks counts_refusals counts_udata \
+	counts_blocked counts_failures
 rdma_down
 topo_down
 t_run "unload" unload_kiwarp

@@ -5,7 +5,7 @@
  */
 #include "perr.h"
 
-#define ETYPE_LLP_HARDWARE	3	/* RFC 5041 7.2 reserves it for the LLP */
+#define ETYPE_LLP_HARDWARE	3	/* RNICs use it: RFC 5041 7.2 reserves it for the LLP */
 
 static const struct kiw_perr_info perr_table[KIW_PERR_COUNT] = {
 	[KIW_PERR_NONE] = { .wcs = KIW_WCS_SUCCESS, .text = "no error" },
@@ -60,7 +60,7 @@ static enum kiw_perr perr_unspecific(u8 layer, u8 etype)
  * @code: error code; meaningless for a local catastrophic error of RDMAP
  *
  * RFC 5040 4.8 figure 9. For MPA errors, error type 3 is accepted as well as the 0 of RFC 6581 8:
- * RFC 5041 7.2 reserves it for the LLP.
+ * RNICs send it, as RFC 5041 7.2 reserves it for the LLP within the errors of DDP.
  *
  * Context: any.
  * Return: the fault; for a code that is not in the table, the generic fault of the layer, or of

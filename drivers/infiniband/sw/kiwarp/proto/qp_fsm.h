@@ -37,7 +37,8 @@ enum kiw_qp_state {
  * @KIW_QPE_RESET: the consumer resets the QP to its initial state
  * @KIW_QPE_FAULT: a fault to report to the peer with a Terminate
  * @KIW_QPE_PEER_TERMINATE: the peer sent a Terminate
- * @KIW_QPE_PEER_FIN: the peer closed its half at a message boundary
+ * @KIW_QPE_PEER_FIN: the peer closed its half at a message boundary, or anywhere while what arrives
+ *	is discarded
  * @KIW_QPE_LLP_LOST: the stream is gone: reset, timeout, or FIN inside a message; or an orderly
  *	close takes too long
  * @KIW_QPE_FATAL: a CQ of the QP was overrun; FAULT came before, if the peer can be told

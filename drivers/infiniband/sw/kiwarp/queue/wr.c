@@ -306,11 +306,12 @@ static int wr_translate_recv(const struct kiw_rq *rq, struct kiw_rwqe *wqe,
  */
 int kiw_rq_post(struct kiw_rq *rq, const struct ib_recv_wr *wr)
 {
-	struct kiw_rwqe *ring = rq->ring;
+	struct kiw_rwqe *ring;
 	unsigned long flags;
 	int ret = -ENOMEM;
 
 	spin_lock_irqsave(&rq->lock, flags);
+	ring = rq->ring;
 	if (!kiw_ring_full(rq->put, rq->get, rq->size))
 		ret = wr_translate_recv(rq, &ring[kiw_ring_slot(rq->put, rq->size)], wr);
 	if (!ret)

@@ -142,13 +142,19 @@ static void qp_takeover(struct work_struct *work)
 
 /* The work item */
 
-static unsigned long qp_take_todo(struct kiw_qp *qp)
+/*
+ * Take what is to be done, and the state that it belongs to. If the QP enters ERROR after that,
+ * FLUSH and REPORT come together in the next round: a FLUSH ahead of the REPORT would hide from it
+ * what was cut off.
+ */
+static unsigned long qp_take_todo(struct kiw_qp *qp, enum kiw_qp_state *state)
 {
 	unsigned long flags, todo;
 
 	spin_lock_irqsave(&qp->lock, flags);
 	todo = qp->todo;
 	qp->todo = 0;
+	*state = kiw_qp_state(qp);
 	spin_unlock_irqrestore(&qp->lock, flags);
 	return todo;
 }
@@ -278,9 +284,9 @@ static void qp_last_wqe(struct kiw_qp *qp)
 }
 
 /* What to do when @again has expired. In ERROR: look for receives, at growing intervals. */
-static unsigned long qp_again_todo(struct kiw_qp *qp)
+static unsigned long qp_again_todo(struct kiw_qp *qp, enum kiw_qp_state state)
 {
-	if (kiw_qp_state(qp) != KIW_QPS_ERROR)
+	if (state != KIW_QPS_ERROR)
 		return KIW_QP_TODO_RUN;
 	qp->sweep_ms = min(2 * qp->sweep_ms, QP_SWEEP_MAX_MS);
 	return KIW_QPA_FLUSH;
@@ -350,14 +356,16 @@ static void qp_clean(struct kiw_qp *qp)
 /* Execute all that is pending; the actions of the state machine in the order of their bits. */
 static void qp_act(struct kiw_qp *qp)
 {
-	unsigned long todo = qp_take_todo(qp);
-	bool is_over, was_cut = false;
+	enum kiw_qp_state state;
+	unsigned long todo = qp_take_todo(qp, &state);
+	bool is_over = state == KIW_QPS_ERROR;
+	bool was_cut = false;
 
 	lockdep_assert_held(&qp->mutex);
 	if (todo & KIW_QPA_CLEAN)
 		qp_clean(qp);
 	if (todo & KIW_QP_TODO_AGAIN)
-		todo |= qp_again_todo(qp);
+		todo |= qp_again_todo(qp, state);
 	if (todo & KIW_QP_TODO_FATAL)
 		qp_fatal(qp);
 	if (todo & KIW_QPA_SHUTDOWN && kiw_qp_state(qp) != KIW_QPS_ERROR)
@@ -367,7 +375,6 @@ static void qp_act(struct kiw_qp *qp)
 	if (todo & KIW_QPA_FINISH)
 		qp_run_sleeping(qp, qp_finish);
 	/* The QP may have been reset since FLUSH was queued; then there is nothing to flush. */
-	is_over = kiw_qp_state(qp) == KIW_QPS_ERROR;
 	if (todo & KIW_QPA_FLUSH && is_over)
 		was_cut = qp_flush(qp);
 	if (todo & KIW_QPA_EVENT_FATAL)

@@ -719,11 +719,15 @@ static enum rx_when rx_next(struct kiw_qp *qp, struct kiw_rx_run *run)
 	return RX_NOW;
 }
 
-/* All but the last @left bytes were processed or discarded. Check if the stream has ended. */
+/*
+ * All but the last @left bytes were processed or discarded. Check if the stream has ended. Once
+ * data is discarded, it no longer matters whether the peer's FIN is inside a message. That must
+ * not keep a Terminate from being sent.
+ */
 static void rx_check_end(struct kiw_qp *qp, u32 left)
 {
 	struct kiw_rx *rx = &qp->rx;
-	bool inside = left || rx->in_message;
+	bool inside = kiw_rx_may_place(qp) && (left || rx->in_message);
 
 	switch (kiw_sock_status(qp->ks)) {
 	case KIW_SOCK_PEER_CLOSED:

@@ -726,7 +726,20 @@ static int tx_push(struct kiw_qp *qp, unsigned int how)
 	return ret;
 }
 
-/* Has everything been sent that an orderly close has to wait for? */
+/* Does all that is posted wait for an answer, or is nothing posted? */
+static bool tx_only_waits(struct kiw_qp *qp)
+{
+	struct kiw_tx *tx = &qp->tx;
+
+	if (tx->has_wqe)
+		return tx_wqe_waits(qp);
+	return !kiw_sq_has(&qp->sq, 1) || (tx->pend.slots && kiw_pend_is_full(&tx->pend));
+}
+
+/*
+ * Has everything been sent that an orderly close has to wait for? Nothing is answered after the
+ * peer's FIN, so it does not wait for answers, nor for what waits for them.
+ */
 static bool tx_is_drained(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
@@ -737,9 +750,9 @@ static bool tx_is_drained(struct kiw_qp *qp)
 		return true;
 	if (tx->rtr || tx->kind != KIW_TX_NONE || !kiw_inq_is_empty(&tx->inq))
 		return false;
-	if (qp->rx.has_ended && !kiw_orq_is_empty(&tx->orq))
-		return true;
-	return kiw_orq_is_empty(&tx->orq) && !tx->has_wqe && !kiw_sq_has(&qp->sq, 1);
+	if (kiw_orq_is_empty(&tx->orq))
+		return !tx->has_wqe && !kiw_sq_has(&qp->sq, 1);
+	return qp->rx.has_ended && !tx->announces && tx_only_waits(qp);
 }
 
 /* Return: true: the stream is being closed, and all is sent; the QP has been told. */
