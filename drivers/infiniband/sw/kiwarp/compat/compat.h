@@ -2,9 +2,9 @@
 /*
  * Differences between kernels, for every source file: the top Kbuild force-includes
  * this header. The driver is written for the newest kernel it supports. This header and
- * the others in this directory supply what other kernels lack (verbs.h: ib_core, net.h:
- * TCP, dmabuf.h, hrtimer.h, timer.h, include/: missing headers). No other file of the driver
- * depends on the kernel's version.
+ * the others in this directory supply what other kernels lack (verbs.h: ib_core, net.h and ubuf.h:
+ * TCP, dmabuf.h, hrtimer.h, timer.h, workqueue.h, include/: missing headers). No other file of the
+ * driver depends on the kernel's version.
  *
  * The build defines KIW_HAS_ macros: see probe.c. Kbuild in this directory refuses kernels on which
  * the driver is known not to work and, by default, newer ones than it knows.

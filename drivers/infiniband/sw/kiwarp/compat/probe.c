@@ -31,9 +31,12 @@
 	static_assert(__builtin_types_compatible_p(typeof(what), type))
 #define PROBE_OP(op, type...) PROBE_TYPE(((const struct ib_device_ops *)0)->op, type)
 
-/* Checks the probing itself: no kernel has this */
+/* Check the probing itself: no kernel has the one, and every kernel the other */
 # 1 "KIW_HAS_NOTHING"
 static void probe_nothing(void) { kiw_compat_no_such_function(); }
+
+# 1 "KIW_HAS_SOMETHING"
+static void probe_something(struct module *module) { module_put(module); }
 
 /* 6.10: __assign_str() does not take the source any more */
 # 1 "KIW_HAS_ASSIGN_STR_DST"
