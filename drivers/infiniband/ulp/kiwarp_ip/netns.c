@@ -22,10 +22,12 @@
 
 /**
  * struct kip_netns - what this module keeps per network namespace
- * @ids: number of its cm_ids there
+ * @held: number of its cm_ids that were ever created there
+ * @dropped: number of those that were destroyed
  */
 struct kip_netns {
-	atomic_t ids;
+	atomic_t held;
+	atomic_t dropped;
 };
 
 static unsigned int netns_id;
@@ -40,7 +42,9 @@ void kip_netns_hold(struct net *net)
 {
 	struct kip_netns *netns = net_generic(net, netns_id);
 
-	atomic_inc(&netns->ids);
+	/* The reference of the cm_id comes first; pairs with kip_netns_is_left() */
+	smp_mb__before_atomic();
+	atomic_inc(&netns->held);
 }
 
 /**
@@ -53,23 +57,37 @@ void kip_netns_drop(struct net *net)
 {
 	struct kip_netns *netns = net_generic(net, netns_id);
 
-	atomic_dec(&netns->ids);
+	/* Dropping the reference later is a release; pairs with kip_netns_is_left() */
+	atomic_inc(&netns->dropped);
 }
 
 /**
  * kip_netns_is_left() - check whether only our cm_ids keep a namespace alive
  * @net: the namespace
  *
+ * Cm_ids come and go meanwhile. If none has gone, there were at least @held - @dropped of them when
+ * the references were read, each with a reference.
+ *
  * Context: any.
- * Return: whether nothing else does; false for the initial namespace.
+ * Return: whether nothing else does; false for the initial namespace, or if that is not certain.
  */
 bool kip_netns_is_left(const struct net *net)
 {
 	const struct kip_netns *netns = net_generic(net, netns_id);
+	unsigned int dropped, held, refs;
 
 	if (net_eq(net, &init_net))
 		return false;
-	return kip_compat_net_refs(net) <= (unsigned int)atomic_read(&netns->ids);
+	dropped = atomic_read(&netns->dropped);
+	/* In this order; pairs with kip_netns_hold() and kip_netns_drop() */
+	smp_rmb();
+	held = atomic_read(&netns->held);
+	/* Likewise */
+	smp_rmb();
+	refs = kip_compat_net_refs(net);
+	/* Likewise */
+	smp_rmb();
+	return refs <= held - dropped && dropped == (unsigned int)atomic_read(&netns->dropped);
 }
 
 static struct pernet_operations netns_ops = {
