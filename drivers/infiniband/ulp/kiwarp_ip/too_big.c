@@ -20,6 +20,8 @@
 
 /* With this many errors pending no more are added: a sender may get one for a later packet */
 #define QUEUE_MAX	64
+/* Maximum number of errors sent per run of the work item */
+#define BURST		16
 
 /* The MTU to report is kept in skb->cb while the packet is queued */
 static u32 *too_big_mtu(struct sk_buff *skb)
@@ -44,13 +46,18 @@ static void too_big_tell(struct sk_buff *skb)
 static void too_big_work(struct work_struct *work)
 {
 	struct kip_dev *dev = container_of(work, struct kip_dev, too_big_work);
+	unsigned int left = BURST;
 	struct sk_buff *skb;
 
-	while ((skb = skb_dequeue(&dev->too_big))) {
+	while (left-- && (skb = skb_dequeue(&dev->too_big))) {
 		local_bh_disable();
 		too_big_tell(skb);
 		local_bh_enable();
+		cond_resched();
 	}
+	/* A sender that fills the queue must not occupy the workqueue that all interfaces share */
+	if (!skb_queue_empty(&dev->too_big))
+		queue_work(kip_wq, &dev->too_big_work);
 }
 
 /**
