@@ -239,6 +239,12 @@ static bool tx_has_room(const struct kip_conn *conn)
 	return kip_credit_left(&conn->credit) && conn->tx_head - conn->tx_tail < KIP_TX_RING;
 }
 
+static bool tx_may_send(const struct kip_conn *conn)
+{
+	/* RFC 5044 7.1.2: the responder must not send before it has received something */
+	return conn && conn->is_up && (conn->role == KIP_INITIATOR || conn->has_heard);
+}
+
 static void tx_run_control(struct kip_dev *dev, struct kip_conn *conn)
 {
 	struct ib_device *device = conn->id->device;
@@ -323,12 +329,6 @@ static void tx_post_chain(struct kip_dev *dev, struct kip_peer *peer)
 	tx_post(conn, &first->wr);
 }
 
-static bool tx_may_send(const struct kip_conn *conn)
-{
-	/* RFC 5044 7.1.2: the responder must not send before it has received something */
-	return conn && conn->is_up && (conn->role == KIP_INITIATOR || conn->has_heard);
-}
-
 /**
  * kip_tx_run() - post everything that can be sent to a peer now
  * @dev: the interface
@@ -341,6 +341,7 @@ static bool tx_may_send(const struct kip_conn *conn)
 void kip_tx_run(struct kip_dev *dev, struct kip_peer *peer)
 {
 	struct kip_conn *conn = peer->conn;
+	const u32 sent = conn->credit.sent;
 
 	lockdep_assert_held(&peer->lock);
 	if (!tx_may_send(conn))
@@ -352,7 +353,8 @@ void kip_tx_run(struct kip_dev *dev, struct kip_peer *peer)
 	this_cpu_write(*dev->is_posting, false);
 	if (skb_queue_empty(&peer->queue) || kip_credit_left(&conn->credit)) {
 		conn->is_blocked = false;
-	} else if (!conn->is_blocked) {
+	} else if (!conn->is_blocked || conn->credit.sent != sent) {
+		/* New credit was used up: the wait for more begins now */
 		conn->is_blocked = true;
 		conn->blocked_at = jiffies;
 		kip_count(dev, KIP_STAT_TX_NO_CREDIT);
@@ -421,11 +423,17 @@ void kip_tx_datagrams(struct kip_dev *dev, struct kip_peer *peer)
 
 /* The tasklet */
 
+/* A packet for this peer does not wait, whatever waits for others */
+static bool tx_is_free(const struct kip_peer *peer)
+{
+	return skb_queue_empty(&peer->queue) && tx_may_send(peer->conn) && tx_has_room(peer->conn);
+}
+
 static void tx_enqueue(struct kip_dev *dev, struct kip_peer *peer, struct sk_buff *skb)
 {
 	if (skb_queue_len(&peer->queue) >= KIP_QUEUE_MAX ||
 	    peer->queue_bytes + skb->len > KIP_QUEUE_BYTES ||
-	    atomic_read(&dev->queues_bytes) + skb->len > KIP_QUEUES_BYTES) {
+	    (atomic_read(&dev->queues_bytes) + skb->len > KIP_QUEUES_BYTES && !tx_is_free(peer))) {
 		tx_drop(dev, skb, KIP_STAT_TX_QUEUE_FULL);
 		return;
 	}
