@@ -2,7 +2,8 @@
 /*
  * Which packets kiwarp_ip takes for segments of its own connections: by their addresses and ports,
  * or by those of the socket that they come from. Sockets are fakes with only the fields that are
- * looked at, and network namespaces are addresses that are only compared.
+ * looked at, and network namespaces are addresses that are only compared. Also how addresses are
+ * parsed.
  */
 #include "../drivers/infiniband/ulp/kiwarp_ip/loop.c"
 #include "../drivers/infiniband/ulp/kiwarp_ip/sockaddr.c"
@@ -409,6 +410,45 @@ static void with_the_port_mapper_sockets_of_the_kernel_count(struct kunit *test)
 	}
 }
 
+static void expect_addr(struct kunit *test, const char *text, const union kip_sockaddr *want)
+{
+	union kip_sockaddr got;
+	int ret;
+
+	memset(&got, 0xa5, sizeof(got));
+	ret = kip_sockaddr_parse(&got, text, OWN_PORT);
+	KUNIT_EXPECT_EQ_MSG(test, ret, want->sa.sa_family ? 0 : -EINVAL, "%s", text);
+	KUNIT_EXPECT_MEMEQ_MSG(test, &got, want, sizeof(got), "%s", text);
+}
+
+static void addresses_are_parsed(struct kunit *test)
+{
+	static const char * const bad[] = {
+		"", "\n", "10.0.0.1x", "10.0.0.1\n\n", "10.0.0", "::ffff:10.0.0.1", "fd77::2 ",
+		"fd77",
+	};
+	union kip_sockaddr want = {};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		expect_addr(test, bad[i], &want);
+	want.v4 = (struct sockaddr_in) {
+		.sin_family = AF_INET,
+		.sin_port = htons(OWN_PORT),
+		.sin_addr.s_addr = htonl(OWN_IPV4),
+	};
+	expect_addr(test, "10.77.0.1", &want);
+	expect_addr(test, "10.77.0.1\n", &want);
+	memset(&want, 0, sizeof(want));
+	want.v6 = (struct sockaddr_in6) {
+		.sin6_family = AF_INET6,
+		.sin6_port = htons(OWN_PORT),
+		.sin6_addr.s6_addr = { 0xfd, 0x77, [15] = 2 },
+	};
+	expect_addr(test, "fd77::2", &want);
+	expect_addr(test, "fd77::2\n", &want);
+}
+
 static struct kunit_case kip_loop_cases[] = {
 	KUNIT_CASE(either_port_tells),
 	KUNIT_CASE(only_the_own_address_counts),
@@ -426,6 +466,7 @@ static struct kunit_case kip_loop_cases[] = {
 	KUNIT_CASE(connections_over_ipv6_count),
 	KUNIT_CASE(behind_a_tunnel_the_socket_tells_another_port),
 	KUNIT_CASE(with_the_port_mapper_sockets_of_the_kernel_count),
+	KUNIT_CASE(addresses_are_parsed),
 	{}
 };
 

@@ -108,7 +108,12 @@ static void every_request_has_one_answer(struct kunit *test)
 
 static void what_is_out_of_range_is_not_legal(struct kunit *test)
 {
-	KUNIT_EXPECT_FALSE(test, kip_peer_fsm(KIP_PS_COUNT, 0).legal);
+	unsigned int e, state = KIP_PS_COUNT;
+
+	/* Or the compiler looks up what lies behind the table. */
+	OPTIMIZER_HIDE_VAR(state);
+	for (e = 0; e < KIP_PE_COUNT; e++)
+		KUNIT_EXPECT_FALSE(test, kip_peer_fsm(state, e).legal);
 	KUNIT_EXPECT_FALSE(test, kip_peer_fsm(0, KIP_PE_COUNT).legal);
 	KUNIT_EXPECT_FALSE(test, kip_peer_fsm(255, 255).legal);
 	KUNIT_EXPECT_STREQ(test, kip_peer_state_name(KIP_PS_COUNT), "?");

@@ -290,6 +290,16 @@ def overrun():
         ends(conn)
 
 
+@case("Immediate Data ends the connection", rx_immediate=2)
+def immediate():
+    for opcode in (rdmap.IMMEDIATE, rdmap.IMMEDIATE_SOLICITED):
+        renew()
+        with request(pdata()) as conn:
+            starts(conn)
+            conn.stream.send(conn.encode(conn.untagged(opcode, bytes(8))))
+            ends(conn)
+
+
 @case("false control messages end the connection", rx_bad_control=7)
 def bad_control():
     for messages in ([control(GRANT, 33)], [control(GRANT, 0xffffffff)], [control(GRANT, 31)],
@@ -309,17 +319,24 @@ def no_credit():
         starts(conn)
         burst(conn, echo(1))
         wait_send(conn, lambda m: is_answer(m, 1))
-        burst(conn, echo(2))
-        # More packets than may wait, from several sockets, because each has a limit of its own
-        on_a("python3", "-c", "import socket\n"
-             "for _ in range(8):\n"
-             "    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
-             f"    for n in range(50): s.sendto(b'x', socket.MSG_DONTWAIT, ('{FROM}', 9))\n")
+        # More packets than may wait, from several sockets, because each has a limit of its own. Until
+        # the connection ends there are some seconds, so the program has to be there already.
+        with subprocess.Popen([*ON_A, "python3", "-c", "import socket\n"
+                               "print(flush=True), input()\n"
+                               "for _ in range(8):\n"
+                               "    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                               "    for n in range(50):\n"
+                               f"        s.sendto(b'x', socket.MSG_DONTWAIT, ('{FROM}', 9))\n"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as sender:
+            sender.stdout.readline()
+            burst(conn, echo(2))
+            sender.communicate(b"\n")
         conn.stream.extend(15)
         ends(conn)
 
 
-@case("credit for one message at a time, slowly: every packet arrives, in order", tx_no_credit=1)
+@case("credit for one message at a time, for longer than a peer without credit is waited for: every "
+      "packet arrives, in order", tx_no_credit=19)
 def slow_credit():
     count = 20
     before = counters()
@@ -333,7 +350,7 @@ def slow_credit():
             message = wait_send(conn, lambda m: b"number" in m)
             if not message.endswith(b"number%03d" % number):
                 raise Wrong(f"{message[-9:]} instead of number {number}")
-            time.sleep(0.1)
+            time.sleep(0.35)
             burst(conn, control(GRANT, number + 2))
         is_alive(conn)
     if moved(before, ["conn_stalled"])["conn_stalled"]:
@@ -368,7 +385,7 @@ def mute():
       conn_stalled=1)
 def takes_nothing():
     with request(pdata(data=60000)) as conn:
-        conn.stream.extend(15)
+        conn.stream.extend(60)
         starts(conn)
         # The GRANTs keep kip0 from sending a PROBE, which would not be answered.
         sender = subprocess.Popen([*ON_A, "python3", "-c", "import socket\n"
@@ -437,8 +454,9 @@ def broken_stream():
 def rejects():
     for octets in [pdata(reason=r) for r in (0, 1, 2, 3, 4, 5, 6, 255)] + [pdata()[:8], b""]:
         renew()
+        before = counters()
         with called(octets, reject=True):
-            time.sleep(0.05)
+            wait_moves(before, {"conn_refused_by_peer": 1})
 
 
 @case("a reject in favour of a Request that does not come", conn_refused_by_peer=1)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: kiwarp_ip: MTUs, modes, peers, settings and what they refuse
-# TIMEOUT: 120
+# TIMEOUT: 180
 # CHECK-KERNELS: uml
 # shellcheck disable=SC2317,SC2119 # t_run calls them; no arguments meant
 # shellcheck source=scripts/selftests/lib/rc
@@ -135,8 +135,95 @@ second_link() {
 			on_a ip link set kip1 up || bad=1
 	_in_sys a "echo 64756 >/sys/class/net/kip1/kiwarp_ip/port" && on_a ip link set kip1 up || bad=1
 	on_a ip link show kip1 | grep -q '80:00:fc:f4:' || bad=1
+	refused 'Address already in use' 'cannot open the datagram service' \
+		_in_sys a "echo 64755 >/sys/class/net/kip1/kiwarp_ip/port" || bad=1
+	[ "$(_in_sys a "cat /sys/class/net/kip1/kiwarp_ip/port")" = 64756 ] || bad=1
+	on_a ip link show kip1 | grep LOWER_UP || bad=1
 	on_a ip link del kip1
 	return "$bad"
+}
+
+has_socket() { [ -n "$(on_a ss -Hulpn "sport = 64757")" ]; }
+kip1_has_carrier() { on_a ip link show kip1 | grep -q LOWER_UP; }
+
+# While the underlay had no address, a process has taken the port.
+port_in_use() {
+	local bad=0
+	on_a ip link add kd0 type dummy && on_a ip link set kd0 up &&
+		on_a ip link add link kd0 name kip1 type kiwarp_ip &&
+		_in_sys a "echo 64757 >/sys/class/net/kip1/kiwarp_ip/port" || return 1
+	spawn holder a python3 -c 'import signal, socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, 15, 1)  # IP_FREEBIND
+s.bind(("10.99.0.7", 64757))
+signal.pause()'
+	wait_for 10 has_socket || bad=1
+	log_mark
+	on_a ip link set kip1 up && on_a ip addr add 10.99.0.7/24 dev kd0 || bad=1
+	wait_for 5 log_says 'kip1: cannot open the datagram service on kd0, port 64757: -EADDRINUSE' || bad=1
+	! kip1_has_carrier || bad=1
+	spawn_stop holder
+	wait_for 10 kip1_has_carrier || { echo "no carrier"; bad=1; }
+	on_a ip link del kd0
+	wait_gone 5 on_a ip link show kip1 || bad=1
+	return "$bad"
+}
+
+# It follows that of the underlay, of which nothing else tells the interface.
+carrier() {
+	local bad=0
+	on_a ip link add kd0 type dummy && on_a ip link set kd0 up &&
+		on_a ip addr add 10.99.0.7/24 dev kd0 &&
+		on_a ip link add link kd0 name kip1 type kiwarp_ip &&
+		_in_sys a "echo 64757 >/sys/class/net/kip1/kiwarp_ip/port" &&
+		on_a ip link set kip1 up && wait_for 5 kip1_has_carrier || bad=1
+	# Twice: an event that is still pending may hide the first change.
+	for _ in 1 2; do
+		on_a ip link set kd0 carrier off && wait_gone 5 kip1_has_carrier || bad=1
+		on_a ip link set kd0 carrier on && wait_for 5 kip1_has_carrier || bad=1
+	done
+	on_a ip link del kd0
+	wait_gone 5 on_a ip link show kip1 || bad=1
+	return "$bad"
+}
+
+# Each second interface is ours, and would hide those below it from the kernel's limit. Removing the
+# lowest one removes the others from within.
+stacked() {
+	local n bad=0 name=kd0 text
+	on_a ip link add kd0 type dummy || return 1
+	for ((n = 1; n < 40; n++)); do
+		text=$(on_a ip link add link "$name" name "ks$n" type kiwarp_ip 2>&1) || break
+		name=kv$n
+		text=$(on_a ip link add "$name" type vxlan id "$n" dstport "$((5000 + n))" \
+			dev "ks$n" remote 10.66.0.1 2>&1) || break
+	done
+	echo "$n: $text"
+	[ "$n" -gt 1 ] && [ "$n" -lt 8 ] && [[ $text == *"Too many links"* ]] || bad=1
+	on_a ip link del kd0
+	wait_gone 10 on_a ip link show ks1 || bad=1
+	return "$bad"
+}
+
+# Packets to nodes that are off wait for link-layer addresses of the underlay. Those to others pass.
+nodes_off() {
+	local n own bad=0
+	kip_set a mode datagram && wait_for 10 on_a ping -q -c 1 -W 1 "$KB4" || return 1
+	own=$(_in_sys a "cat /sys/class/net/kip0/address")
+	for n in 61 62 63 64; do
+		on_a ip neigh replace "10.9.0.$n" dev kip0 nud permanent \
+			lladdr "${own%:*}:$(printf %02x "$n")" || bad=1
+	done
+	on_a python3 -c 'import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for n in range(2000):
+    s.sendto(bytes(1400), (f"10.9.0.{61 + n % 4}", 9))' || bad=1
+	kip_pings_each a "$KB4" 3 || bad=1
+	on_a ip neigh show dev "$NETDEV"
+	kip_counts a
+	[ "$(kip_count a tx_udp_errors)" = 0 ] || bad=1
+	for n in 61 62 63 64; do on_a ip neigh del "10.9.0.$n" dev kip0; done
+	kip_set a mode connected && wait_for 5 kip_listens a && return "$bad"
 }
 
 kip1_is() { on_a ip link show kip1 | grep -q "ff:ff:$1"; }
@@ -206,7 +293,7 @@ mtu_of_peer() {
 	kip_set a rx_depth 32
 	kip_set b rx_depth 32
 	fresh
-	kip_pings a "$KB4" -s $((mtu - 28)) -M "do" || { echo "exactly the MTU"; return 1; }
+	wait_for 10 kip_pings a "$KB4" -W 1 -s $((mtu - 28)) -M "do" || { echo "exactly the MTU"; return 1; }
 	on_a ping -q -c 2 -i 0.2 -W 1 -s $((mtu - 27)) -M "do" "$KB4"
 	wait_for 3 has_route_mtu "$KB4" "$mtu" || { route_mtu "$KB4"; return 1; }
 	wait_for 3 kip_pings a "$KB4" -s 20000 || { echo "fragments"; return 1; }
@@ -283,6 +370,7 @@ datagram_mode() {
 	before=$(messages)
 	kip_pings a "$KB4" -s 1000 && kip_pings b "$KA4" -s 2016 -M "do" && kip_pings a "$KB6" &&
 		[ "$(messages)" = "$before" ] || return 1
+	kip_counts_as 1 1028 on_a ping -q -c 1 -W 20 -s 1000 "$KB4" || return 1
 	on_a ping -q -c 2 -i 0.2 -W 1 -s 2017 -M "do" "$KB4"
 	wait_for 3 has_route_mtu "$KB4" 2044 && kip_stream a b "$KB4" 2 && kip_stream b a "$KA4" 2
 }
@@ -423,23 +511,40 @@ listed_only() {
 
 # With static neighbours, a Request can come without a datagram before it.
 unlisted_request() {
-	local lladdr
+	local lladdr ANSWERED=
 	lladdr=$(_in_sys b "cat /sys/class/net/kip0/address")
 	kip_set b peers -10.77.0.1 && kip_set a rx_depth 32 && kip_set b rx_depth 32 &&
 		on_a ip neigh replace "$KB4" dev kip0 lladdr "$lladdr" nud permanent || return 1
-	! kip_pings a "$KB4" -W 2 && [ "$(kip_count b conn_unlisted)" -ge 1 ] &&
+	wait_for 10 is_not_listed && [ -z "$ANSWERED" ] &&
 		on_a ip neigh del "$KB4" dev kip0 && kip_set b peers +10.77.0.1 &&
 		kip_set a rx_depth 32 && wait_for 10 kip_pings a "$KB4" -W 1
 }
 
-# A node that does not exist: packets to it wait until there is no route.
+# b listens again a moment after its depth was set. ANSWERED: no ping may be.
+is_not_listed() {
+	! kip_pings a "$KB4" -W 1 || ANSWERED=1
+	[ -n "$ANSWERED" ] || has_counted b conn_unlisted
+}
+
+# A node that does not exist: packets to it wait until there is no route, for two seconds. If this
+# host does not get there in time, they leave as datagrams.
 waiting_packets() {
-	local before lladdr=80:00:fc:f3:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:4d:00:4d
-	before=$(kip_count a tx_no_connection)
+	local lladdr=80:00:fc:f3:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:4d:00:4d LOST=
 	on_a ip neigh replace "${KB4%.*}.77" dev kip0 lladdr "$lladdr" nud permanent || return 1
+	wait_for 20 loses_packets || return 1
+	echo "lost:$LOST"
+	[ -z "${LOST//[ 03]/}" ]
+}
+
+# loses_packets: all three in one try, none in others. LOST: how many in each.
+loses_packets() {
+	local before lost
+	before=$(kip_count a tx_no_connection)
 	on_a ping -q -c 3 -i 0.01 -W 0.1 "${KB4%.*}.77"
-	on_a ip link set kip0 down && on_a ip link set kip0 up &&
-		[ $(($(kip_count a tx_no_connection) - before)) = 3 ]
+	on_a ip link set kip0 down && on_a ip link set kip0 up || return 1
+	lost=$(($(kip_count a tx_no_connection) - before))
+	LOST+=" $lost"
+	[ "$lost" = 3 ]
 }
 
 static_neighbours() {
@@ -577,6 +682,23 @@ rx_mem_of_user() {
 		cat /sys/class/net/kip1/kiwarp_ip/rx_mem' | tee /dev/stderr | grep -qx 268435456
 }
 
+# Root of a container, who is not the host's, changes the mode of an interface that the host has moved
+# there.
+mode_of_moved() {
+	local pid bad=0
+	on_a ip link add kd0 type dummy && on_a ip link add link kd0 name kip2 type kiwarp_ip || return 1
+	spawn owner a setpriv --reuid 65534 --regid 65534 --clear-groups unshare -Urn tail -f /dev/null
+	pid=$(cat "$T_DIR/owner.pid")
+	wait_for 10 grep -q '^ *0 *65534 ' "/proc/$pid/uid_map" && on_a ip link set kip2 netns "$pid" &&
+		nsenter -U -n -t "$pid" unshare -m bash -e -c '
+			mount -t sysfs sysfs /sys
+			echo datagram >/sys/class/net/kip2/mode
+			grep -x datagram /sys/class/net/kip2/mode' || bad=1
+	spawn_stop owner
+	on_a ip link del kd0
+	return "$bad"
+}
+
 in_box() { nsenter --preserve-credentials -U -n -m -t "$(cat "$T_DIR/box.pid")" "$@"; }
 box_net() { nsenter "--net=/proc/$(cat "$T_DIR/box.pid")/ns/net" "$@"; }
 box_is() { [ "$(awk '{ print $3 }' "/proc/$(cat "$T_DIR/box.pid")/uid_map")" = 1 ]; }
@@ -655,6 +777,19 @@ no_room() {
 		kip_set b rx_mem 268435456 && kip_set a rx_depth 32 && kip_pings a "$KB4" -s 50000
 }
 
+# An end that has no room does not ask for a connection. Nobody has that port.
+no_room_to_ask() {
+	local most full failed bad=0
+	most=$(kip_get b max_conns) full=$(kip_count b conn_no_room) failed=$(kip_count b conn_failed)
+	kip_set b max_conns 0 && on_b ip neigh replace 10.9.0.78 dev kip0 nud permanent \
+		lladdr 80:00:fc:f5:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:4d:00:01 || return 1
+	on_b ping -q -c 1 -W 1 10.9.0.78
+	wait_for 5 counts_more b conn_no_room "$full" || bad=1
+	[ "$(kip_count b conn_failed)" = "$failed" ] || { kip_counts b; bad=1; }
+	on_b ip neigh del 10.9.0.78 dev kip0
+	kip_set b max_conns "$most" && return "$bad"
+}
+
 idle() {
 	kip_set a idle_s 1 && kip_pings a "$KB4" || return 1
 	wait_for 5 counts_idle && kip_pings a "$KB4" -s 50000 && kip_set a idle_s 300
@@ -678,6 +813,9 @@ t_run "addresses that no peer accepts" unusable_address
 t_run "an address that is tentative" tentative_address
 t_run "an address of another family than the group" late_family
 t_run "two interfaces on one underlay" second_link
+t_run "a port that a process has taken" port_in_use
+t_run "the carrier of the underlay" carrier
+t_run "a stack of interfaces" stacked
 t_run "settings: refused" settings_refused
 t_run "MTU 16384 at the other end" mtu_of_peer 16384
 t_run "MTU 1280 at the other end" mtu_of_peer 1280
@@ -685,6 +823,7 @@ on_b ip link set kip0 mtu 65520
 t_run "long multicasts" long_multicasts
 t_run "1024 peers" many_peers
 t_run "datagram mode" datagram_mode
+t_run "nodes that are off" nodes_off
 t_run "connected mode again" connected_again
 t_run "the group is joined and left" joined
 t_run "peers instead of a group" peers
@@ -701,10 +840,12 @@ t_run "ports of learned and listed peers" ports_of_peers
 t_run "partitions and Q_Keys" partitions
 t_run "a group that cannot be joined" no_join
 t_run "no room for receives" no_room
+t_run "no room to ask" no_room_to_ask
 t_run "frames with bad addresses and types" bad_frames
 t_run "impossible peers are counted" bad_peers
 t_run "memory in another user namespace" rx_mem_of_user
 t_run "memory of interfaces in a container" shared_memory
+t_run "the mode of an interface in a container" mode_of_moved
 t_run "an idle connection ends" idle
 t_run "a depth of 1" depth_one
 t_run "nothing was lost" kip_is_sound

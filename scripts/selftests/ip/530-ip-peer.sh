@@ -32,7 +32,7 @@ as_before() {
 
 if ! load_ip || ! topo_up || ! rdma_up || ! a_alone; then bail "no interfaces"; fi
 told hostile
-all_told 24
+all_told 25
 t_run "then it works as before" as_before
 diag "a: $(kip_counts a | paste -sd' ')"
 ip_down

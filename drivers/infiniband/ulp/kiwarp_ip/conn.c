@@ -38,6 +38,33 @@ static void conn_take_pdata(struct kip_conn *conn, const struct rdma_cm_event *e
 	memcpy(conn->pdata, event->param.conn.private_data, conn->pdata_len);
 }
 
+/**
+ * kip_reaping_alloc() - count memory of connections that are given up
+ *
+ * Context: process, may sleep.
+ * Return: the counter, with one reference, or NULL if there is no memory.
+ */
+struct kip_reaping *kip_reaping_alloc(void)
+{
+	struct kip_reaping *reaping = kzalloc(sizeof(*reaping), GFP_KERNEL);
+
+	if (reaping)
+		refcount_set(&reaping->refs, 1);
+	return reaping;
+}
+
+/**
+ * kip_reaping_put() - drop a reference
+ * @reaping: the counter
+ *
+ * Context: any.
+ */
+void kip_reaping_put(struct kip_reaping *reaping)
+{
+	if (refcount_dec_and_test(&reaping->refs))
+		kfree(reaping);
+}
+
 /* Frees a connection after kip_conn_give_up() */
 static void conn_reap(struct work_struct *work)
 {
@@ -46,6 +73,8 @@ static void conn_reap(struct work_struct *work)
 	/* Wait for users that found it through its peer or a poller */
 	synchronize_net();
 	kip_conn_qp_free(conn);
+	atomic64_sub(conn->rx_bytes, &conn->reaping->bytes);
+	kip_reaping_put(conn->reaping);
 	kip_netns_drop(conn->net);
 	rdma_destroy_id(conn->id);
 	kip_loop_del(&conn->far);
@@ -96,6 +125,9 @@ void kip_conn_give_up(struct kip_dev *dev, struct kip_conn *conn)
 		dev->rx_mem -= conn->rx_bytes;
 		dev->nr_conns--;
 	}
+	conn->reaping = dev->reaping;
+	refcount_inc(&conn->reaping->refs);
+	atomic64_add(conn->rx_bytes, &conn->reaping->bytes);
 	queue_work(kip_reap_wq, &conn->reap);
 }
 

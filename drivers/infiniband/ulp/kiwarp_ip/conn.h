@@ -3,9 +3,11 @@
 #ifndef KIP_CONN_H
 #define KIP_CONN_H
 
+#include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/list.h>
 #include <linux/rcupdate.h>
+#include <linux/refcount.h>
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -128,6 +130,7 @@ struct kip_tx_control {
  * @cq: its own completion queue
  * @wc: completions that its poller has taken from @cq; only the poller uses it
  * @rx_bytes: memory accounted to the interface for its receives
+ * @reaping: counts @rx_bytes from kip_conn_give_up() until they are freed
  * @foreign_bytes: the part of these bytes that conn_qp.c has accounted to its common limit
  * @rx_mtu: its Receive MTU
  * @plan: how a receive is split into pieces
@@ -145,7 +148,7 @@ struct kip_tx_control {
  * @broken_at: when that began, in jiffies
  * @has_heard: something has been received; @peer's lock
  * @is_blocked: packets have been waiting for credit since @blocked_at; @peer's lock
- * @blocked_at: when that began, in jiffies
+ * @blocked_at: when that began, or credit last came, in jiffies
  * @seen_tail: @tx_tail when the interface's work item last found that it had moved, or that no
  *	packet was in flight; @peer's lock
  * @seen_at: when that was, or when the connection came up, in jiffies
@@ -177,6 +180,7 @@ struct kip_conn {
 	struct ib_wc wc[KIP_RX_BATCH];
 
 	u64 rx_bytes;
+	struct kip_reaping *reaping;
 	u64 foreign_bytes;
 	u32 rx_mtu;
 	struct kip_rxplan plan;
@@ -204,6 +208,19 @@ struct kip_conn {
 	unsigned long probed_at;
 	unsigned long data_at;
 };
+
+/**
+ * struct kip_reaping - memory of connections that were given up; outlives the interface
+ * @refs: the interface, and each such connection
+ * @bytes: of their receives that are not freed yet
+ */
+struct kip_reaping {
+	refcount_t refs;
+	atomic64_t bytes;
+};
+
+struct kip_reaping *kip_reaping_alloc(void);
+void kip_reaping_put(struct kip_reaping *reaping);
 
 struct kip_conn *kip_conn_listen(struct kip_dev *dev);
 struct kip_conn *kip_conn_resolve(struct kip_dev *dev, const u8 *lladdr);

@@ -117,6 +117,9 @@ static int qp_take_memory(struct kip_dev *dev, struct kip_conn *conn)
 	if (dev->nr_conns >= dev->settings.max_conns ||
 	    dev->rx_mem + bytes > dev->settings.rx_mem)
 		return -ENOBUFS;
+	/* Peers may replace connections faster than these are freed */
+	if ((u64)atomic64_read(&dev->reaping->bytes) > dev->settings.rx_mem)
+		return -ENOBUFS;
 	if (qp_take_foreign(dev, conn, bytes))
 		return -ENOBUFS;
 	conn->rx_bytes = bytes;

@@ -5,8 +5,8 @@
  *
  * As a single work item makes the decisions, it needs no lock for them, and can call rdma_cm
  * without holding a lock of this module. It never takes the RTNL and does not wait for a peer, so
- * stop can wait for it under the RTNL. (siw waits for the peer's TCP in rdma_connect(), and iw_cm
- * for the port mapper if that is used.)
+ * stop can wait for it under the RTNL. (siw waits for the peer's TCP in rdma_connect(), iw_cm for
+ * the port mapper if that is used, and rdma_cm for drivers of some RNICs that take the RTNL.)
  *
  * It reacts to events of connections (conn_event.c), to wishes of senders for a connection (tx.c),
  * and to the passage of time. proto/peer_fsm.c defines the state machine of a peer;
@@ -30,6 +30,8 @@
 /* Shortest delay after a failure: the previous listener may still occupy the port */
 #define RELISTEN_MIN		(HZ / 32)
 #define RELISTEN_MAX		HZ
+/* The same when only our cm_ids have kept the namespace: they take time to end */
+#define RELISTEN_LEFT		(5 * HZ)
 /*
  * A peer that is silent after data is probed, then given up; TCP below needs more time than
  * RFC 4755 7.1 advises
@@ -179,17 +181,18 @@ static void control_probe(struct kip_conn *conn)
 	conn->probed_at = jiffies;
 }
 
+/* Together with the state UP, because senders look at the state first */
 static void control_publish(struct kip_dev *dev, struct kip_peer *peer)
 {
 	struct kip_conn *conn = peer->conn;
 	struct kip_pdata pdata;
 
+	lockdep_assert_held(&peer->lock);
 	kip_pdata_parse(&pdata, conn->pdata, conn->pdata_len);
 	peer->is_known = true;
 	peer->instance = pdata.instance;
 	peer->serial = pdata.serial;
 	kip_count(dev, KIP_STAT_CONN_ESTABLISHED);
-	spin_lock_bh(&peer->lock);
 	peer->tries = 0;
 	kip_credit_open(&conn->credit, pdata.data_receives);
 	peer->mtu = kip_pdata_mtu(conn->rx_mtu, pdata.mtu);
@@ -202,7 +205,12 @@ static void control_publish(struct kip_dev *dev, struct kip_peer *peer)
 	if (conn->role == KIP_INITIATOR)
 		control_probe(conn);
 	kip_tx_run(dev, peer);
-	spin_unlock_bh(&peer->lock);
+}
+
+static bool control_is_idle(const struct kip_dev *dev, const struct kip_conn *conn)
+{
+	return dev->settings.idle_s &&
+	       time_after(jiffies, conn->data_at + dev->settings.idle_s * HZ);
 }
 
 static unsigned long control_deadline(const struct kip_peer *peer)
@@ -248,6 +256,11 @@ static void control_handle_event(struct kip_dev *dev, struct kip_peer *peer,
 	if (!step.legal)
 		return;
 	spin_lock_bh(&peer->lock);
+	/* A packet that was sent meanwhile must not be lost with the connection */
+	if (event == KIP_PE_IDLE && !control_is_idle(dev, peer->conn)) {
+		spin_unlock_bh(&peer->lock);
+		return;
+	}
 	if (step.actions & KIP_PA_LATER)
 		peer->tries++;
 	if (step.actions & KIP_PA_DROP) {
@@ -255,6 +268,8 @@ static void control_handle_event(struct kip_dev *dev, struct kip_peer *peer,
 		peer->conn = NULL;
 	}
 	control_enter_state(peer, step.next, step.next != peer->state || step.actions);
+	if (step.actions & KIP_PA_PUBLISH)
+		control_publish(dev, peer);
 	spin_unlock_bh(&peer->lock);
 
 	if (step.actions & KIP_PA_REJECT_CROSSED)
@@ -269,8 +284,8 @@ static void control_handle_event(struct kip_dev *dev, struct kip_peer *peer,
 		control_request(dev, peer);
 	if (step.actions & KIP_PA_ACCEPT)
 		control_accept(dev, peer, request);
-	if (step.actions & KIP_PA_PUBLISH)
-		control_publish(dev, peer);
+	if (event == KIP_PE_IDLE)
+		kip_count(dev, KIP_STAT_CONN_IDLE);
 	if (step.actions & KIP_PA_FLUSH)
 		kip_tx_datagrams(dev, peer);
 }
@@ -443,6 +458,37 @@ static struct kip_conn *control_next_event(struct kip_dev *dev, unsigned int *ev
 	return conn;
 }
 
+static unsigned int control_count_noted(struct kip_dev *dev)
+{
+	struct list_head *entry;
+	unsigned int nr = 0;
+
+	spin_lock_irq(&dev->event_lock);
+	list_for_each(entry, &dev->events)
+		nr++;
+	spin_unlock_irq(&dev->event_lock);
+	return nr;
+}
+
+/*
+ * Handles the connections that have events now. Later ones queue the work item again: Requests may
+ * arrive as fast as they are handled, but wishes, timeouts and stop must not wait for that to end.
+ */
+static void control_events(struct kip_dev *dev)
+{
+	unsigned int left = control_count_noted(dev);
+	struct kip_conn *conn;
+	unsigned int events;
+
+	while (left-- && READ_ONCE(dev->is_running)) {
+		conn = control_next_event(dev, &events);
+		if (!conn)
+			return;
+		control_on_events(dev, conn, events);
+		cond_resched();
+	}
+}
+
 /* Senders' wishes, timeouts, the work item */
 
 static void control_wishes(struct kip_dev *dev)
@@ -516,12 +562,7 @@ static enum kip_peer_event control_watch_conn(struct kip_dev *dev, struct kip_co
 	if (time_after(conn->sent_at, conn->heard_at) &&
 	    time_after(now, conn->heard_at + PROBE_AFTER))
 		control_probe(conn);
-	if (dev->settings.idle_s &&
-	    time_after(now, conn->data_at + dev->settings.idle_s * HZ)) {
-		kip_count(dev, KIP_STAT_CONN_IDLE);
-		return KIP_PE_IDLE;
-	}
-	return KIP_PE_COUNT;
+	return control_is_idle(dev, conn) ? KIP_PE_IDLE : KIP_PE_COUNT;
 }
 
 static void control_tick_peer(struct kip_dev *dev, struct kip_peer *peer)
@@ -545,10 +586,14 @@ static void control_tick_peer(struct kip_dev *dev, struct kip_peer *peer)
 		event = KIP_PE_WISH;
 	is_idle = peer->state == KIP_PS_NONE && skb_queue_empty(&peer->queue) &&
 		  time_after(jiffies, peer->used_at + FORGET_AFTER);
-	spin_unlock_bh(&peer->lock);
-	control_handle_event(dev, peer, event, NULL);
+	/* At once: a packet that is sent now gets another peer */
 	if (is_idle)
-		kip_peer_remove(dev, peer);
+		kip_peer_detach(dev, peer);
+	spin_unlock_bh(&peer->lock);
+	if (is_idle)
+		kip_peer_free(dev, peer);
+	else
+		control_handle_event(dev, peer, event, NULL);
 }
 
 static void control_tick(struct kip_dev *dev)
@@ -618,26 +663,33 @@ static void control_give_up_all(struct kip_dev *dev)
 			atomic_dec(&dev->nr_requests);
 		kip_conn_give_up(dev, conn);
 	}
-	hash_for_each_safe(dev->peers, bucket, after, peer, node)
-		kip_peer_remove(dev, peer);
+	hash_for_each_safe(dev->peers, bucket, after, peer, node) {
+		spin_lock_bh(&peer->lock);
+		kip_peer_detach(dev, peer);
+		spin_unlock_bh(&peer->lock);
+		kip_peer_free(dev, peer);
+	}
 }
 
 static void control_work(struct work_struct *work)
 {
 	struct kip_dev *dev = container_of(work, struct kip_dev, work.work);
-	struct kip_conn *conn;
-	unsigned int events;
 
 	if (!READ_ONCE(dev->is_running))
 		return;
 	if (kip_netns_is_left(dev->net)) {
-		/* When all have done so, the namespace is destroyed, and the interface with it */
+		/*
+		 * When all have done so, the namespace is destroyed, and the interface with it. If
+		 * somebody has got a reference to it meanwhile, the interface goes on.
+		 */
 		control_give_up_all(dev);
+		dev->relisten_at = jiffies + RELISTEN_LEFT;
+		dev->relisten_wait = RELISTEN_MAX;
+		queue_delayed_work(kip_wq, &dev->work, RELISTEN_MAX);
 		return;
 	}
 	control_listen(dev);
-	while ((conn = control_next_event(dev, &events)))
-		control_on_events(dev, conn, events);
+	control_events(dev);
 	control_wishes(dev);
 	control_tick(dev);
 	queue_delayed_work(kip_wq, &dev->work, control_delay(dev));
@@ -658,6 +710,30 @@ void kip_control_init(struct kip_dev *dev)
 	INIT_LIST_HEAD(&dev->events);
 	INIT_LIST_HEAD(&dev->conns);
 	INIT_DELAYED_WORK(&dev->work, control_work);
+}
+
+/**
+ * kip_control_alloc() - allocate what connection management needs
+ * @dev: the interface, which is being registered
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int kip_control_alloc(struct kip_dev *dev)
+{
+	dev->reaping = kip_reaping_alloc();
+	return dev->reaping ? 0 : -ENOMEM;
+}
+
+/**
+ * kip_control_free() - free it again
+ * @dev: the interface, which is not registered any more
+ *
+ * Context: process.
+ */
+void kip_control_free(struct kip_dev *dev)
+{
+	kip_reaping_put(dev->reaping);
 }
 
 /**

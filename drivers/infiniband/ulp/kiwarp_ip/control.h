@@ -8,6 +8,8 @@
 struct kip_dev;
 
 void kip_control_init(struct kip_dev *dev);
+int kip_control_alloc(struct kip_dev *dev);
+void kip_control_free(struct kip_dev *dev);
 void kip_control_start(struct kip_dev *dev);
 void kip_control_stop(struct kip_dev *dev);
 void kip_control_renew(struct kip_dev *dev);

@@ -31,6 +31,9 @@
 /* Polling interval while duplicate address detection runs: no notifier tells of its success */
 #define LOOK_AGAIN	(HZ / 4)
 
+/* Delay until starting an interface, which has failed, is tried again */
+#define BEGIN_AGAIN	(2 * HZ)
+
 /* All interfaces; RTNL */
 static LIST_HEAD(all_devs);
 
@@ -45,6 +48,21 @@ static void dev_update_carrier(struct kip_dev *dev)
 		netif_stacked_transfer_operstate(dev->lower, dev->netdev);
 }
 
+static int dev_try_begin(struct kip_dev *dev)
+{
+	int ret;
+
+	ret = kip_udp_open(dev);
+	if (ret)
+		return ret;
+	kip_rx_open(dev);
+	kip_control_start(dev);
+	/* Also sends what was queued since dev_end(), if this is a restart */
+	netif_tx_wake_all_queues(dev->netdev);
+	dev_update_carrier(dev);
+	return 0;
+}
+
 /* Does nothing without an address; kip_dev_new_address() calls this when there is one */
 static int dev_begin(struct kip_dev *dev)
 {
@@ -52,22 +70,13 @@ static int dev_begin(struct kip_dev *dev)
 
 	if (dev->local.sa.sa_family == AF_UNSPEC)
 		return 0;
-	kip_rx_open(dev);
-	ret = kip_udp_open(dev);
-	if (ret) {
-		/* Containers may try again and again, but must not flood the log */
-		if (net_ratelimit())
-			netdev_info(dev->netdev,
-				    "cannot open the datagram service on %s, port %u: %pe\n",
-				    dev->lower->name, dev->settings.port, ERR_PTR(ret));
-		kip_rx_close(dev);
-		return ret;
-	}
-	kip_control_start(dev);
-	/* Also sends what was queued since dev_end(), if this is a restart */
-	netif_tx_wake_all_queues(dev->netdev);
-	dev_update_carrier(dev);
-	return 0;
+	kip_udp_check_families(dev);
+	ret = dev_try_begin(dev);
+	/* Containers may try again and again, but must not flood the log */
+	if (ret && net_ratelimit())
+		netdev_info(dev->netdev, "cannot open the datagram service on %s, port %u: %pe\n",
+			    dev->lower->name, dev->settings.port, ERR_PTR(ret));
+	return ret;
 }
 
 static void dev_end(struct kip_dev *dev)
@@ -84,6 +93,26 @@ static void dev_end(struct kip_dev *dev)
 	kip_rx_close(dev);
 	kip_too_big_end(dev);
 	dev_update_carrier(dev);
+}
+
+static void dev_look_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(look, dev_look_work);
+
+/* An interface that is up was started with this result; dev_look_work() repeats what has failed */
+static int dev_started(struct kip_dev *dev, int ret)
+{
+	if (!ret) {
+		call_netdevice_notifiers(NETDEV_NOTIFY_PEERS, dev->netdev);
+		return 0;
+	}
+	dev->begin_at = jiffies + BEGIN_AGAIN;
+	queue_delayed_work(system_percpu_wq, &look, BEGIN_AGAIN);
+	return ret;
+}
+
+static int dev_start(struct kip_dev *dev)
+{
+	return netif_running(dev->netdev) ? dev_started(dev, dev_begin(dev)) : 0;
 }
 
 static int dev_ndo_open(struct net_device *netdev)
@@ -113,16 +142,17 @@ void kip_dev_pause(struct kip_dev *dev)
  * kip_dev_restart() - apply settings that take effect at open
  * @dev: the interface
  *
+ * If the interface is up, and starts again, announces its address to its neighbours.
+ *
  * Context: process, may sleep; RTNL held.
- * Return: 0 or -errno; after an error the interface is up without a carrier.
+ * Return: 0 or -errno; after an error the interface is up without a carrier, and starting it is
+ * tried again later.
  */
 int kip_dev_restart(struct kip_dev *dev)
 {
 	ASSERT_RTNL();
-	if (!netif_running(dev->netdev))
-		return 0;
 	dev_end(dev);
-	return dev_begin(dev);
+	return dev_start(dev);
 }
 
 static int dev_ndo_change_mtu(struct net_device *netdev, int mtu)
@@ -154,12 +184,17 @@ static int dev_ndo_init(struct net_device *netdev)
 	dev->is_posting = alloc_percpu(bool);
 	if (!dev->is_posting)
 		goto err_stats;
+	if (kip_control_alloc(dev))
+		goto err_posting;
 	netdev->tstats = netdev_alloc_pcpu_stats(struct pcpu_sw_netstats);
 	if (!netdev->tstats)
-		goto err_posting;
+		goto err_control;
+	netdev_hold(dev->lower, &dev->lower_tracker, GFP_KERNEL);
 	netdev_lockdep_set_classes(netdev);
 	return 0;
 
+err_control:
+	kip_control_free(dev);
 err_posting:
 	free_percpu(dev->is_posting);
 err_stats:
@@ -172,7 +207,9 @@ static void dev_destructor(struct net_device *netdev)
 	struct kip_dev *dev = netdev_priv(netdev);
 
 	kip_udp_uninit(dev);
+	netdev_put(dev->lower, &dev->lower_tracker);
 	free_percpu(netdev->tstats);
+	kip_control_free(dev);
 	free_percpu(dev->is_posting);
 	free_percpu(dev->stats);
 }
@@ -205,10 +242,6 @@ static int dev_header_create(struct sk_buff *skb, struct net_device *netdev, uns
 
 static const struct header_ops header_ops = {
 	.create = dev_header_create,
-};
-
-static const struct device_type dev_type = {
-	.name = "kiwarp_ip",
 };
 
 /* Addresses */
@@ -246,8 +279,10 @@ static void dev_write_address(struct kip_dev *dev)
  * succeeds, announces the address to its neighbours.
  *
  * Context: process, may sleep; RTNL held.
+ * Return: 0 or -errno; after an error the interface is up without a carrier, and starting it is
+ * tried again later.
  */
-void kip_dev_new_address(struct kip_dev *dev)
+int kip_dev_new_address(struct kip_dev *dev)
 {
 	u8 before[KIP_ADDR_LEN];
 
@@ -258,12 +293,8 @@ void kip_dev_new_address(struct kip_dev *dev)
 	dev_write_address(dev);
 	if (memcmp(before, dev->netdev->dev_addr, KIP_ADDR_LEN))
 		call_netdevice_notifiers(NETDEV_CHANGEADDR, dev->netdev);
-	if (netif_running(dev->netdev) && !dev_begin(dev))
-		call_netdevice_notifiers(NETDEV_NOTIFY_PEERS, dev->netdev);
+	return dev_start(dev);
 }
-
-static void dev_look_work(struct work_struct *work);
-static DECLARE_DELAYED_WORK(look, dev_look_work);
 
 static void dev_look_soon(void)
 {
@@ -314,11 +345,12 @@ void kip_dev_setup(struct net_device *netdev)
 	netdev->watchdog_timeo = 10 * HZ;
 	/* No TX checksum offload: a peer that follows the RFC expects complete checksums */
 	netdev->features = NETIF_F_SG | NETIF_F_HIGHDMA;
+	/* Means nothing here, but what an upper device lacks is disabled at the underlay */
+	netdev->features |= NETIF_F_LRO;
 	/* RX checksums are not trusted by default: the peer may have forwarded a damaged packet */
-	netdev->hw_features = NETIF_F_SG | NETIF_F_RXCSUM;
+	netdev->hw_features = NETIF_F_SG | NETIF_F_RXCSUM | NETIF_F_LRO;
 	/* The route learns the MTU of a peer through the packet's dst */
 	netif_keep_dst(netdev);
-	SET_NETDEV_DEVTYPE(netdev, &dev_type);
 
 	dev->netdev = netdev;
 	dev_init_settings(&dev->settings);
@@ -333,11 +365,13 @@ void kip_dev_setup(struct net_device *netdev)
  * @net: network namespace of the underlay
  * @netdev: kip_dev_setup() is done
  * @lower: the underlay
+ * @extack: gets the reason of an error
  *
  * Context: process, may sleep; RTNL held.
- * Return: 0 or -errno.
+ * Return: 0 or -errno; -EMLINK if too many interfaces are stacked.
  */
-int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *lower)
+int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *lower,
+		struct netlink_ext_ack *extack)
 {
 	struct kip_dev *dev = netdev_priv(netdev);
 	int ret;
@@ -353,7 +387,12 @@ int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *l
 	ret = register_netdevice(netdev);
 	if (ret)
 		return ret;
-	netdev_hold(lower, &dev->lower_tracker, GFP_KERNEL);
+	/* Also limits how deep interfaces are stacked, and thus how deep their removal nests */
+	ret = netdev_upper_dev_link(lower, netdev, extack);
+	if (ret) {
+		unregister_netdevice(netdev);
+		return ret;
+	}
 	list_add(&dev->entry, &all_devs);
 	dev_look_soon();
 	return 0;
@@ -372,7 +411,7 @@ void kip_dev_del(struct net_device *netdev, struct list_head *head)
 
 	list_del(&dev->entry);
 	dev_end(dev);
-	netdev_put(dev->lower, &dev->lower_tracker);
+	netdev_upper_dev_unlink(dev->lower, netdev);
 	unregister_netdevice_queue(netdev, head);
 }
 
@@ -412,20 +451,31 @@ static void dev_look_at_address(struct kip_dev *dev)
 		kip_dev_new_address(dev);
 }
 
+static bool dev_could_not_begin(const struct kip_dev *dev)
+{
+	return netif_running(dev->netdev) && !dev->is_running &&
+	       dev->local.sa.sa_family != AF_UNSPEC;
+}
+
 static void dev_look_work(struct work_struct *work)
 {
-	bool is_pending = false;
+	bool is_pending = false, is_failing = false;
 	struct kip_dev *dev;
 
 	rtnl_lock();
 	list_for_each_entry(dev, &all_devs, entry) {
 		dev_look_at_address(dev);
+		if (dev_could_not_begin(dev) && time_after_eq(jiffies, dev->begin_at))
+			dev_started(dev, dev_try_begin(dev));
+		is_failing |= dev_could_not_begin(dev);
 		is_pending |= dev->local.sa.sa_family == AF_UNSPEC &&
 			      kip_sockaddr_is_pending(dev->lower, dev->settings.port);
 	}
 	rtnl_unlock();
 	if (is_pending)
-		queue_delayed_work(system_percpu_wq, &look, LOOK_AGAIN);
+		mod_delayed_work(system_percpu_wq, &look, LOOK_AGAIN);
+	else if (is_failing)
+		queue_delayed_work(system_percpu_wq, &look, BEGIN_AGAIN);
 }
 
 static int dev_on_netdev(struct notifier_block *nb, unsigned long event, void *ptr)

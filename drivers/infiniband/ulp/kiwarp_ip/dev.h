@@ -7,6 +7,7 @@
 #include <linux/interrupt.h>
 #include <linux/list.h>
 #include <linux/netdevice.h>
+#include <linux/sizes.h>
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -34,6 +35,8 @@ struct kip_conn;
 #define KIP_LEARN_S		300
 /* Maximum number of bytes of packets that wait in the queues of all peers */
 #define KIP_QUEUES_BYTES	(64U << 20)
+/* Send buffer for datagrams of an interface of a container */
+#define KIP_FOREIGN_SNDBUF	SZ_1M
 #define KIP_POLLERS		4
 #define KIP_HASH_BITS		8
 
@@ -84,7 +87,7 @@ struct kip_settings {
 /**
  * struct kip_dev - private data of an interface
  * @netdev: the net_device this belongs to
- * @lower: the underlay; referenced from newlink to dellink
+ * @lower: the underlay; referenced from ndo_init to the destructor
  * @lower_tracker: tracker of that reference
  * @net: network namespace of the underlay; the datagram service and the cm_ids are in it
  * @is_foreign: @net is outside of the initial user namespace, so that common limits apply
@@ -93,6 +96,7 @@ struct kip_settings {
  * @local: address of the underlay and port; AF_UNSPEC when there is none; written under RTNL while
  *	nothing runs
  * @is_running: @work may run; written under RTNL
+ * @begin_at: when to try again to start the interface, in jiffies; RTNL
  * @instance: a number chosen whenever @work is started
  * @serial: counts attempts to send a Request since then; used by @work
  * @nr_requests: Requests of peers that @work has not looked at yet
@@ -112,6 +116,7 @@ struct kip_settings {
  *	by @work, or by stop when it is idle
  * @nr_conns: number of connections that receives are accounted to
  * @rx_mem: bytes of these receives
+ * @reaping: bytes of receives of connections that were given up and are not freed yet
  * @listener: NULL when there is none; used by @work, or by stop when it is idle
  * @relisten_at: when to try to listen again, in jiffies
  * @relisten_wait: shortest delay after the next failure, in jiffies
@@ -133,6 +138,7 @@ struct kip_dev {
 	struct kip_settings settings;
 	union kip_sockaddr local;
 	bool is_running;
+	unsigned long begin_at;
 	u32 instance;
 	u32 serial;
 	atomic_t nr_requests;
@@ -152,6 +158,7 @@ struct kip_dev {
 	struct list_head conns;
 	unsigned int nr_conns;
 	u64 rx_mem;
+	struct kip_reaping *reaping;
 	struct kip_conn *listener;
 	unsigned long relisten_at;
 	unsigned long relisten_wait;
@@ -176,11 +183,12 @@ static inline void kip_count(struct kip_dev *dev, enum kip_stat stat)
 }
 
 void kip_dev_setup(struct net_device *netdev);
-int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *lower);
+int kip_dev_add(struct net *net, struct net_device *netdev, struct net_device *lower,
+		struct netlink_ext_ack *extack);
 void kip_dev_del(struct net_device *netdev, struct list_head *head);
 void kip_dev_pause(struct kip_dev *dev);
 int kip_dev_restart(struct kip_dev *dev);
-void kip_dev_new_address(struct kip_dev *dev);
+int kip_dev_new_address(struct kip_dev *dev);
 bool kip_dev_is_ours(const struct net_device *netdev);
 int kip_dev_module_init(void);
 void kip_dev_module_exit(void);

@@ -35,7 +35,6 @@ static int netlink_newlink(struct net *net, struct net_device *netdev, struct nl
 			   struct netlink_ext_ack *extack)
 {
 	struct net_device *lower;
-	int ret;
 
 	if (!tb[IFLA_LINK]) {
 		NL_SET_ERR_MSG(extack, "An underlying interface is needed: link NAME");
@@ -51,15 +50,7 @@ static int netlink_newlink(struct net *net, struct net_device *netdev, struct nl
 			       "The underlying interface must not be of InfiniBand's kind");
 		return -EOPNOTSUPP;
 	}
-	ret = kip_dev_add(net, netdev, lower);
-	if (ret)
-		return ret;
-	ret = kip_sysfs_add(netdev);
-	if (ret) {
-		NL_SET_ERR_MSG(extack, "No room for the settings in sysfs");
-		kip_dev_del(netdev, NULL);
-	}
-	return ret;
+	return kip_dev_add(net, netdev, lower, extack);
 }
 
 KIP_COMPAT_NEWLINK(netlink_compat_newlink, netlink_newlink)

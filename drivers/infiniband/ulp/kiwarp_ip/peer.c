@@ -166,23 +166,36 @@ void kip_peer_purge(struct kip_dev *dev, struct kip_peer *peer)
 }
 
 /**
- * kip_peer_remove() - remove a peer and free it after a grace period
+ * kip_peer_detach() - make sure that nobody uses a peer any more
  * @dev: the interface
- * @peer: the peer; it has no connection
+ * @peer: the peer; it has no connection; its lock is held
  *
- * Context: process; the interface's work item, or stop when that is idle.
+ * Drops its packets. The caller then drops the lock and calls kip_peer_free().
+ *
+ * Context: process with bottom halves disabled; the interface's work item, or stop when that is
+ * idle.
  */
-void kip_peer_remove(struct kip_dev *dev, struct kip_peer *peer)
+void kip_peer_detach(struct kip_dev *dev, struct kip_peer *peer)
 {
+	lockdep_assert_held(&peer->lock);
 	/* Before is_dead: a sender that sees is_dead must not find this peer again */
-	spin_lock_bh(&dev->lock);
+	spin_lock(&dev->lock);
 	hash_del_rcu(&peer->node);
 	dev->nr_peers--;
-	spin_unlock_bh(&dev->lock);
-	spin_lock_bh(&peer->lock);
+	spin_unlock(&dev->lock);
 	peer->is_dead = true;
 	kip_peer_purge(dev, peer);
-	spin_unlock_bh(&peer->lock);
+}
+
+/**
+ * kip_peer_free() - free a peer after a grace period
+ * @dev: the interface
+ * @peer: detached
+ *
+ * Context: process; as kip_peer_detach().
+ */
+void kip_peer_free(struct kip_dev *dev, struct kip_peer *peer)
+{
 	/* Nothing calls kip_peer_wish() for a dead peer any more */
 	spin_lock_bh(&dev->lock);
 	list_del_init(&peer->wish_entry);

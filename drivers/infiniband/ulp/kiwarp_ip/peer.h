@@ -66,7 +66,8 @@ struct kip_peer {
 struct kip_peer *kip_peer_find(struct kip_dev *dev, const u8 *lladdr);
 struct kip_peer *kip_peer_get(struct kip_dev *dev, const u8 *lladdr);
 void kip_peer_wish(struct kip_dev *dev, struct kip_peer *peer);
-void kip_peer_remove(struct kip_dev *dev, struct kip_peer *peer);
+void kip_peer_detach(struct kip_dev *dev, struct kip_peer *peer);
+void kip_peer_free(struct kip_dev *dev, struct kip_peer *peer);
 unsigned int kip_peer_count(struct kip_dev *dev, const u8 *lladdr);
 void kip_peer_purge(struct kip_dev *dev, struct kip_peer *peer);
 

@@ -347,6 +347,9 @@ static void rx_one(struct kip_dev *dev, struct kip_conn *conn, const struct ib_w
 		skb = rx_message(dev, conn, wc);
 		if (skb)
 			__skb_queue_tail(received, skb);
+	} else if (wc->opcode & IB_WC_RECV) {
+		/* Immediate Data (RFC 7306 6) has taken a receive */
+		rx_fault(dev, conn, KIP_STAT_RX_IMMEDIATE);
 	} else {
 		kip_tx_done(conn, wc, sent);
 	}

@@ -57,6 +57,7 @@
 	X(RX_BAD_TYPE,		"rx_bad_type") \
 	X(RX_BAD_CONTROL,	"rx_bad_control") \
 	X(RX_OVERRUN,		"rx_overrun") \
+	X(RX_IMMEDIATE,		"rx_immediate") \
 	X(RX_UDP_SHORT,		"rx_udp_short") \
 	X(RX_UDP_TOO_LONG,	"rx_udp_too_long") \
 	X(RX_UDP_VERSION,	"rx_udp_version") \

@@ -77,9 +77,23 @@ static int sysfs_parse(struct kip_dev *dev, const char *text, u64 min, u64 max, 
 	return sysfs_refuse(dev, ret ? ret : -ERANGE, why);
 }
 
+/*
+ * A setting with which the interface cannot start again is refused, and the old one restored. If it
+ * could not start before either, the new one may be right, and starting is tried again later.
+ */
+
+static int sysfs_set_mode(struct kip_dev *dev, bool is_connected)
+{
+	kip_dev_pause(dev);
+	dev->settings.is_connected = is_connected;
+	return kip_dev_new_address(dev);
+}
+
 static int sysfs_store_mode(struct kip_dev *dev, const char *text)
 {
+	const bool was_running = dev->is_running;
 	bool is_connected;
+	int ret;
 
 	if (sysfs_streq(text, "connected"))
 		is_connected = true;
@@ -89,30 +103,50 @@ static int sysfs_store_mode(struct kip_dev *dev, const char *text)
 		return sysfs_refuse(dev, -EINVAL, "mode is connected or datagram");
 	if (is_connected == dev->settings.is_connected)
 		return 0;
+	ret = sysfs_set_mode(dev, is_connected);
+	if (!ret || !was_running)
+		return 0;
+	sysfs_set_mode(dev, !is_connected);
+	return ret;
+}
+
+static int sysfs_set_port(struct kip_dev *dev, u16 port)
+{
 	kip_dev_pause(dev);
-	dev->settings.is_connected = is_connected;
-	kip_dev_new_address(dev);
-	return 0;
+	dev->settings.port = port;
+	if (dev->udp.group.sa.sa_family != AF_UNSPEC)
+		dev->udp.group.v4.sin_port = htons(port);
+	kip_udp_new_port(dev);
+	return kip_dev_new_address(dev);
 }
 
 static int sysfs_store_port(struct kip_dev *dev, const char *text)
 {
+	const bool was_running = dev->is_running;
+	const u16 before = dev->settings.port;
 	u64 value;
 	int ret = sysfs_parse(dev, text, 1, 65535, &value);
 
 	if (ret)
 		return ret;
+	ret = sysfs_set_port(dev, value);
+	if (!ret || !was_running)
+		return 0;
+	sysfs_set_port(dev, before);
+	return ret;
+}
+
+static int sysfs_set_pkey(struct kip_dev *dev, u16 pkey)
+{
 	kip_dev_pause(dev);
-	dev->settings.port = value;
-	if (dev->udp.group.sa.sa_family != AF_UNSPEC)
-		dev->udp.group.v4.sin_port = htons(value);
-	kip_udp_new_port(dev);
-	kip_dev_new_address(dev);
-	return 0;
+	dev->settings.pkey = pkey;
+	return kip_dev_new_address(dev);
 }
 
 static int sysfs_store_pkey(struct kip_dev *dev, const char *text)
 {
+	const bool was_running = dev->is_running;
+	const u16 before = dev->settings.pkey;
 	u64 value;
 	int ret = sysfs_parse(dev, text, 1, 0xffff, &value);
 
@@ -120,11 +154,12 @@ static int sysfs_store_pkey(struct kip_dev *dev, const char *text)
 		return ret;
 	if (!(value & ~KIP_PKEY_FULL))
 		return sysfs_refuse(dev, -EINVAL, "P_Keys 0 and 0x8000 are not valid");
-	kip_dev_pause(dev);
 	/* RFC 4391 4.1: full membership */
-	dev->settings.pkey = value | KIP_PKEY_FULL;
-	kip_dev_new_address(dev);
-	return 0;
+	ret = sysfs_set_pkey(dev, value | KIP_PKEY_FULL);
+	if (!ret || !was_running)
+		return 0;
+	sysfs_set_pkey(dev, before);
+	return ret;
 }
 
 static int sysfs_store_qkey(struct kip_dev *dev, const char *text)
@@ -400,8 +435,20 @@ static const struct attribute_group group = {
 	.bin_attrs = bin_attrs,
 };
 
+static struct attribute *mode_attrs[] = {
+	&dev_attr_mode.attr,
+	NULL
+};
+ATTRIBUTE_GROUPS(mode);
+
+/* In the directory of the interface, as for IPoIB */
+static const struct device_type devtype = {
+	.name = "kiwarp_ip",
+	.groups = mode_groups,
+};
+
 /**
- * kip_sysfs_setup() - add the directory of settings
+ * kip_sysfs_setup() - add the directory of settings and the file "mode"
  * @netdev: the interface; registering it creates the files
  *
  * Context: process.
@@ -409,18 +456,5 @@ static const struct attribute_group group = {
 void kip_sysfs_setup(struct net_device *netdev)
 {
 	netdev->sysfs_groups[0] = &group;
-}
-
-/**
- * kip_sysfs_add() - add the "mode" file
- * @netdev: the interface, registered
- *
- * The file is removed together with the interface.
- *
- * Context: process, may sleep.
- * Return: 0 or -errno.
- */
-int kip_sysfs_add(struct net_device *netdev)
-{
-	return device_create_file(&netdev->dev, &dev_attr_mode);
+	SET_NETDEV_DEVTYPE(netdev, &devtype);
 }

@@ -6,6 +6,5 @@
 struct net_device;
 
 void kip_sysfs_setup(struct net_device *netdev);
-int kip_sysfs_add(struct net_device *netdev);
 
 #endif /* KIP_SYSFS_H */

@@ -210,7 +210,8 @@ static bool udp_listed_make_room(struct kip_dev *dev, bool is_learned)
  *
  * Context: any with interrupts enabled.
  * Return: 0, -EEXIST when it is already listed (0 if the administrator lists a learned one),
- * -ENOSPC when there are too many, here or of all interfaces of other user namespaces, or -ENOMEM.
+ * -EBUSY when it would be learned although a group is joined, -ENOSPC when there are too many, here
+ * or of all interfaces of other user namespaces, or -ENOMEM.
  */
 int kip_udp_list(struct kip_dev *dev, const union kip_sockaddr *addr, bool is_learned)
 {
@@ -234,7 +235,10 @@ int kip_udp_list(struct kip_dev *dev, const union kip_sockaddr *addr, bool is_le
 			known->is_learned = false;
 			ret = 0;
 		}
+	} else if (is_learned && udp->has_group) {
+		ret = -EBUSY;
 	} else if (udp_listed_make_room(dev, is_learned)) {
+		listed->number = ++udp->last_number;
 		list_add_tail(&listed->entry, &udp->listed);
 		listed = NULL;
 	} else {
@@ -320,7 +324,7 @@ bool kip_udp_is_listed(struct kip_dev *dev, const union kip_sockaddr *addr)
 
 /* Sending */
 
-static void udp_transmit(struct kip_dev *dev, struct sk_buff *skb, const union kip_sockaddr *dst)
+static bool udp_transmit(struct kip_dev *dev, struct sk_buff *skb, const union kip_sockaddr *dst)
 {
 	union kip_sockaddr to = *dst;
 	struct msghdr msg = {
@@ -332,22 +336,39 @@ static void udp_transmit(struct kip_dev *dev, struct sk_buff *skb, const union k
 
 	if (kernel_sendmsg(dev->udp.unicast.sock, &msg, &kvec, 1, skb->len) < 0) {
 		kip_count(dev, KIP_STAT_TX_UDP_ERRORS);
-		return;
+		return false;
 	}
 	kip_count(dev, KIP_STAT_TX_DATAGRAMS);
+	return true;
 }
 
-/* Copies the addresses of up to @max nodes, skipping the first @from; returns their number */
-static unsigned int udp_listed(struct kip_udp *udp, union kip_sockaddr *addrs,
-			       unsigned int from, unsigned int max)
+static u64 udp_last_number(struct kip_udp *udp)
+{
+	u64 number;
+
+	spin_lock_bh(&udp->lock);
+	number = udp->last_number;
+	spin_unlock_bh(&udp->lock);
+	return number;
+}
+
+/*
+ * Copies the addresses of the next nodes, @max at most, with numbers after @from up to @last, and
+ * advances @from. Nodes may come and go between two calls. Returns how many it has copied.
+ */
+static unsigned int udp_listed_after(struct kip_udp *udp, union kip_sockaddr *addrs,
+				     unsigned int max, u64 *from, u64 last)
 {
 	struct kip_listed *listed;
-	unsigned int i = 0, nr = 0;
+	unsigned int nr = 0;
 
 	spin_lock_bh(&udp->lock);
 	list_for_each_entry(listed, &udp->listed, entry) {
-		if (i++ < from)
+		if (listed->number <= *from)
 			continue;
+		if (listed->number > last)
+			break;
+		*from = listed->number;
 		addrs[nr++] = listed->addr;
 		if (nr == max)
 			break;
@@ -356,30 +377,33 @@ static unsigned int udp_listed(struct kip_udp *udp, union kip_sockaddr *addrs,
 	return nr;
 }
 
-static void udp_transmit_to_all(struct kip_dev *dev, struct sk_buff *skb)
+/* Returns false if UDP has accepted none of the datagrams */
+static bool udp_transmit_to_all(struct kip_dev *dev, struct sk_buff *skb)
 {
 	struct kip_udp *udp = &dev->udp;
+	unsigned int i, nr, nr_to = 0, nr_sent = 0;
+	const u64 last = udp_last_number(udp);
 	union kip_sockaddr addrs[8];
-	unsigned int i, nr, from = 0;
-	bool is_sent = false;
+	u64 from = 0;
 
 	kip_udp_expire(dev);
 	if (udp->multicast.sock) {
-		udp_transmit(dev, skb, &udp->joined);
-		is_sent = true;
+		nr_sent += udp_transmit(dev, skb, &udp->joined);
+		nr_to++;
 	}
 	do {
-		nr = udp_listed(udp, addrs, from, ARRAY_SIZE(addrs));
+		nr = udp_listed_after(udp, addrs, ARRAY_SIZE(addrs), &from, last);
 		for (i = 0; i < nr; i++) {
 			if (addrs[i].sa.sa_family != dev->local.sa.sa_family)
 				continue;
-			udp_transmit(dev, skb, &addrs[i]);
-			is_sent = true;
+			nr_sent += udp_transmit(dev, skb, &addrs[i]);
+			nr_to++;
 		}
-		from += nr;
+		cond_resched();
 	} while (nr == ARRAY_SIZE(addrs));
-	if (!is_sent)
+	if (!nr_to)
 		kip_count(dev, KIP_STAT_TX_NO_GROUP);
+	return nr_sent || !nr_to;
 }
 
 static void udp_tx_work(struct work_struct *work)
@@ -391,17 +415,20 @@ static void udp_tx_work(struct work_struct *work)
 	while (left-- && (skb = skb_dequeue(&dev->udp.queue))) {
 		const union kip_sockaddr dst = udp_cb(skb)->dst;
 		const u32 len = skb->len - sizeof(struct kip_wire_dgram);
+		bool is_sent = false;
 
-		if (skb_linearize(skb)) {
+		if (skb_linearize(skb))
 			kip_count(dev, KIP_STAT_TX_NO_MEMORY);
-		} else {
-			if (dst.sa.sa_family == AF_UNSPEC)
-				udp_transmit_to_all(dev, skb);
-			else
-				udp_transmit(dev, skb, &dst);
+		else if (dst.sa.sa_family == AF_UNSPEC)
+			is_sent = udp_transmit_to_all(dev, skb);
+		else
+			is_sent = udp_transmit(dev, skb, &dst);
+		if (is_sent) {
 			local_bh_disable();
 			dev_sw_netstats_tx_add(dev->netdev, 1, len);
 			local_bh_enable();
+		} else {
+			DEV_STATS_INC(dev->netdev, tx_dropped);
 		}
 		consume_skb(skb);
 		cond_resched();
@@ -470,7 +497,7 @@ static bool udp_sender_is_good(struct kip_dev *dev, const union kip_sockaddr *fr
 		return false;
 	}
 	/* With a group, its nodes receive the datagrams for all nodes anyway */
-	if (!is_listed && dev->settings.learn_s && !udp->multicast.sock &&
+	if (!is_listed && dev->settings.learn_s && !READ_ONCE(udp->has_group) &&
 	    !kip_udp_list(dev, from, true))
 		kip_count(dev, KIP_STAT_PEERS_LEARNED);
 	return true;
@@ -604,6 +631,19 @@ static void udp_watch_port(struct kip_port *port, bool is_watched)
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
+/*
+ * Datagrams to a node whose link-layer address is not known wait in the underlay's queue for it,
+ * which may be as long as a usual send buffer. Some such nodes must not stop datagrams to all
+ * others. No memory cgroup is charged for them, and a container can make any number of interfaces.
+ */
+static void udp_set_sndbuf(const struct kip_dev *dev, struct sock *sk)
+{
+	lock_sock(sk);
+	WRITE_ONCE(sk->sk_sndbuf, dev->is_foreign ? KIP_FOREIGN_SNDBUF : KIP_QUEUES_BYTES);
+	sk->sk_userlocks |= SOCK_SNDBUF_LOCK;
+	release_sock(sk);
+}
+
 static int udp_open_port(struct kip_port *port, const union kip_sockaddr *addr)
 {
 	struct kip_dev *dev = port->dev;
@@ -616,6 +656,7 @@ static int udp_open_port(struct kip_port *port, const union kip_sockaddr *addr)
 	ret = sock_create_kern(dev->net, at.sa.sa_family, SOCK_DGRAM, IPPROTO_UDP, &port->sock);
 	if (ret)
 		return ret;
+	udp_set_sndbuf(dev, port->sock->sk);
 	/* Allow fragmentation: the MTU of RFC 4391 7 may be larger than that of the path */
 	if (at.sa.sa_family == AF_INET)
 		ret = udp_set(port->sock, SOL_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DONT);
@@ -681,12 +722,17 @@ static unsigned int udp_count_foreign(struct kip_dev *dev)
 	return nr;
 }
 
-/*
+/**
+ * kip_udp_check_families() - log a group or peers that are not used
+ * @dev: the interface, which is about to start; its local address is set
+ *
  * The group and the peers may have been set when the underlay had an address of another family, or
  * none. They stay, because that address may come back. The owner of a container can restart its
  * interface at will, but must not flood the log.
+ *
+ * Context: process; RTNL held.
  */
-static void udp_check_families(struct kip_dev *dev)
+void kip_udp_check_families(struct kip_dev *dev)
 {
 	const int group = dev->udp.group.sa.sa_family;
 	const unsigned int foreign = udp_count_foreign(dev);
@@ -713,7 +759,9 @@ static int udp_open_group(struct kip_dev *dev)
 		udp_close_port(&udp->multicast);
 		return ret;
 	}
+	/* Datagrams arrive already. The sender of one that is being checked must not be learned. */
 	spin_lock_bh(&udp->lock);
+	WRITE_ONCE(udp->has_group, true);
 	udp_listed_forget_learned(dev);
 	spin_unlock_bh(&udp->lock);
 	return 0;
@@ -734,7 +782,6 @@ int kip_udp_open(struct kip_dev *dev)
 	struct kip_udp *udp = &dev->udp;
 	int ret;
 
-	udp_check_families(dev);
 	ret = udp_open_port(&udp->unicast, &dev->local);
 	if (!ret && udp->group.sa.sa_family == dev->local.sa.sa_family) {
 		/* The setting may have changed by the time the group is left */
@@ -762,6 +809,9 @@ void kip_udp_close(struct kip_dev *dev)
 		udp_change_group(dev, false);
 	udp_close_port(&udp->multicast);
 	udp_close_port(&udp->unicast);
+	spin_lock_bh(&udp->lock);
+	WRITE_ONCE(udp->has_group, false);
+	spin_unlock_bh(&udp->lock);
 }
 
 /**

@@ -38,6 +38,7 @@ struct kip_port {
  *	of the family of the local one
  * @entry: entry in the list
  * @addr: where it listens
+ * @number: greater than those of all nodes that were listed before it
  * @is_learned: added by a datagram, and not listed by the administrator
  * @heard_at: when the node was added, last looked up by kip_udp_is_listed(), or last found to be
  *	connected, in jiffies; used for learned nodes
@@ -45,6 +46,7 @@ struct kip_port {
 struct kip_listed {
 	struct list_head entry;
 	union kip_sockaddr addr;
+	u64 number;
 	bool is_learned;
 	unsigned long heard_at;
 };
@@ -55,9 +57,11 @@ struct kip_listed {
  * @multicast: socket bound to the group's address
  * @group: address of the group, AF_UNSPEC when there is none; written under RTNL
  * @joined: the group that @multicast has joined
- * @lock: protects @listed and @nr_listed
- * @listed: the listed nodes
+ * @has_group: a group is joined, so nodes are not learned; written under @lock
+ * @lock: protects @listed, @nr_listed and @last_number
+ * @listed: the listed nodes, in the order of their numbers
  * @nr_listed: number of these
+ * @last_number: the greatest number that a node has got
  * @queue: packets to be sent
  * @work: work item that sends them
  */
@@ -66,15 +70,18 @@ struct kip_udp {
 	struct kip_port multicast;
 	union kip_sockaddr group;
 	union kip_sockaddr joined;
+	bool has_group;
 	spinlock_t lock;
 	struct list_head listed;
 	unsigned int nr_listed;
+	u64 last_number;
 	struct sk_buff_head queue;
 	struct work_struct work;
 };
 
 void kip_udp_init(struct kip_dev *dev);
 void kip_udp_uninit(struct kip_dev *dev);
+void kip_udp_check_families(struct kip_dev *dev);
 int kip_udp_open(struct kip_dev *dev);
 void kip_udp_close(struct kip_dev *dev);
 void kip_udp_send(struct kip_dev *dev, struct sk_buff *skb, const u8 *lladdr);

@@ -58,7 +58,10 @@ enum kip_peer_event {
 	KIP_PE_COUNT,
 };
 
-/* Actions of a transition, executed in this order, except KIP_PA_LATER, which comes first */
+/*
+ * Actions of a transition, executed in this order, except KIP_PA_LATER, which comes first.
+ * KIP_PA_LATER, KIP_PA_DROP and KIP_PA_PUBLISH are executed together with the change of the state.
+ */
 #define KIP_PA_REJECT_CROSSED	BIT(0)	/* reject the Request: reason crossed */
 #define KIP_PA_REJECT_BUSY	BIT(1)	/* reject the Request: reason busy */
 #define KIP_PA_DROP		BIT(2)	/* end the peer's connection */
