@@ -117,9 +117,10 @@ kunit:
 	scripts/kunit/run.sh
 
 # TESTS="130 wire": only the system tests whose names begin with one of these or whose folder is one
-# of these, where "make check" runs them
+# of these, where "make check" runs them. MINUTES=N: no system test begins after that
 check:
-	$(if $(TESTS),scripts/selftests/check $(TESTS),scripts/check.sh)
+	$(if $(TESTS),scripts/selftests/check $(if $(MINUTES),--seconds '$(MINUTES)*60') $(TESTS),\
+		scripts/check.sh $(if $(MINUTES),--minutes $(MINUTES)))
 
 # The system tests on all kernels that they support, with the exceptions that
 # Documentation/testing.rst, Kernels, lists: hours

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The endpoint state machine: every entry of the table is checked against the common
- * invariants, and every path through it is run together with a model of iw_cm and of a
- * consumer that may make most calls in any state.
+ * The endpoint state machine: a second copy of the table of next states, invariants of every entry,
+ * and every path through it together with a model of iw_cm and of a consumer that may make most
+ * calls in any state.
  */
 #include "proto/cm_fsm.c"
 
@@ -15,22 +15,74 @@ static bool is_startup(int state)
 	       state == KIW_CMS_WAIT_FIRST;
 }
 
-static void every_state_and_event_has_a_name(struct kunit *test)
+static void names_differ(struct kunit *test)
 {
-	int i;
+	int i, j;
 
 	for (i = 0; i < KIW_CMS_COUNT; i++) {
-		KUNIT_ASSERT_NOT_NULL(test, state_names[i]);
-		KUNIT_EXPECT_STREQ(test, kiw_cm_state_name(i), state_names[i]);
+		KUNIT_EXPECT_STRNEQ(test, kiw_cm_state_name(i), "?");
+		for (j = 0; j < i; j++)
+			KUNIT_EXPECT_STRNEQ(test, kiw_cm_state_name(i), kiw_cm_state_name(j));
 	}
 	for (i = 0; i < KIW_CME_COUNT; i++) {
-		KUNIT_ASSERT_NOT_NULL(test, event_names[i]);
-		KUNIT_EXPECT_STREQ(test, kiw_cm_event_name(i), event_names[i]);
+		KUNIT_EXPECT_STRNEQ(test, kiw_cm_event_name(i), "?");
+		for (j = 0; j < i; j++)
+			KUNIT_EXPECT_STRNEQ(test, kiw_cm_event_name(i), kiw_cm_event_name(j));
 	}
 	KUNIT_EXPECT_STREQ(test, kiw_cm_state_name(KIW_CMS_COUNT), "?");
 	KUNIT_EXPECT_STREQ(test, kiw_cm_event_name(KIW_CME_COUNT), "?");
+}
+
+/* The table of cm_fsm.c: next state, '-' for illegal; events in the order of the enum */
+static const char * const next_states[KIW_CMS_COUNT] = {
+	[KIW_CMS_IDLE]		= "LNQ---------------I--",
+	[KIW_CMS_LISTENING]	= "-----------------LC--",
+	[KIW_CMS_CONNECTING]	= "---W-----------CCCC--",
+	[KIW_CMS_WAIT_REPLY]	= "----ONCC------CCCCC--",
+	[KIW_CMS_WAIT_REQUEST]	= "--------G-----CCCCC--",
+	[KIW_CMS_REQUEST_GIVEN]	= "---------OFCCC-CCCC--",
+	[KIW_CMS_WAIT_FIRST]	= "-----------------FFOC",
+	[KIW_CMS_OPEN]		= "-------------C---OOOC",
+	[KIW_CMS_CLOSED]	= "-----------------CCCC",
+};
+
+static const char state_letters[KIW_CMS_COUNT] = {
+	[KIW_CMS_IDLE] = 'I', [KIW_CMS_LISTENING] = 'L', [KIW_CMS_CONNECTING] = 'N',
+	[KIW_CMS_WAIT_REPLY] = 'W', [KIW_CMS_WAIT_REQUEST] = 'Q', [KIW_CMS_REQUEST_GIVEN] = 'G',
+	[KIW_CMS_WAIT_FIRST] = 'F', [KIW_CMS_OPEN] = 'O', [KIW_CMS_CLOSED] = 'C',
+};
+
+static void every_pair_goes_where_it_should(struct kunit *test)
+{
+	struct kiw_cm_step step;
+	int state, event;
+	char want;
+
+	for (state = 0; state < KIW_CMS_COUNT; state++) {
+		KUNIT_ASSERT_EQ(test, strlen(next_states[state]), (size_t)KIW_CME_COUNT);
+		for (event = 0; event < KIW_CME_COUNT; event++) {
+			step = kiw_cm_fsm(state, event);
+			want = next_states[state][event];
+			KUNIT_ASSERT_LT(test, step.next, (u8)KIW_CMS_COUNT);
+			KUNIT_EXPECT_EQ_MSG(test, step.legal, want != '-', "%s, %s",
+					    kiw_cm_state_name(state), kiw_cm_event_name(event));
+			if (step.legal)
+				KUNIT_EXPECT_EQ_MSG(test, state_letters[step.next], want, "%s, %s",
+						    kiw_cm_state_name(state),
+						    kiw_cm_event_name(event));
+		}
+	}
 	KUNIT_EXPECT_FALSE(test, kiw_cm_fsm(KIW_CMS_COUNT, KIW_CME_LOST).legal);
 	KUNIT_EXPECT_FALSE(test, kiw_cm_fsm(KIW_CMS_OPEN, KIW_CME_COUNT).legal);
+}
+
+/* Is a peer told that this end refuses? Its Request cannot be delivered, or is rejected */
+static bool is_refusal(int state, int event)
+{
+	if (state == KIW_CMS_WAIT_REQUEST)
+		return event == KIW_CME_FAILED;
+	return state == KIW_CMS_REQUEST_GIVEN &&
+	       (event == KIW_CME_REJECT || event == KIW_CME_UNDELIVERED || event == KIW_CME_FAILED);
 }
 
 static void expect_sound_cell(struct kunit *test, int state, int event)
@@ -50,6 +102,8 @@ static void expect_sound_cell(struct kunit *test, int state, int event)
 			    "%s %s: released on entering CLOSED and only then", s, e);
 	KUNIT_EXPECT_EQ_MSG(test, is_startup(state) && step.next == KIW_CMS_OPEN,
 			    !!(step.actions & KIW_CMA_END_STARTUP), "%s %s", s, e);
+	KUNIT_EXPECT_EQ_MSG(test, is_refusal(state, event), !!(step.actions & KIW_CMA_SEND_REJECT),
+			    "%s %s", s, e);
 	KUNIT_EXPECT_FALSE_MSG(test, has_stream_end && (step.actions & KIW_CMA_ABORT_QP),
 			       "%s %s: the stream is the QP's or ours", s, e);
 	KUNIT_EXPECT_FALSE_MSG(test, (step.actions & KIW_CMA_SEND_REJECT) &&
@@ -652,7 +706,8 @@ static void paths_do_what_they_say(struct kunit *test)
 }
 
 static struct kunit_case cm_fsm_cases[] = {
-	KUNIT_CASE(every_state_and_event_has_a_name),
+	KUNIT_CASE(names_differ),
+	KUNIT_CASE(every_pair_goes_where_it_should),
 	KUNIT_CASE(all_cells_are_sound),
 	KUNIT_CASE(closed_is_the_end),
 	KUNIT_CASE(deadline_ends_every_startup),

@@ -433,6 +433,22 @@ static void continues_untagged(struct kunit *test)
 	}
 }
 
+/* The next header: as encoded from the start, also where the TO or the MO wraps */
+static void next_of_another_length(struct kunit *test)
+{
+	struct kiw_wire_untagged u, want_u;
+	struct kiw_wire_tagged t, want_t;
+
+	kiw_ddp_encode_tagged(&t, IETF, KIW_RDMAP_WRITE, false, 100, 0x12345678, -100ULL);
+	kiw_ddp_encode_tagged(&want_t, IETF, KIW_RDMAP_WRITE, false, 7, 0x12345678, 0);
+	kiw_ddp_next_tagged(&t, 100, 7);
+	KUNIT_EXPECT_MEMEQ(test, &t, &want_t, sizeof(t));
+	kiw_ddp_encode_untagged(&u, IETF, KIW_RDMAP_SEND, false, 256, 0, 7, -255U);
+	kiw_ddp_encode_untagged(&want_u, IETF, KIW_RDMAP_SEND, false, 8, 0, 7, 1);
+	kiw_ddp_next_untagged(&u, 256, 8);
+	KUNIT_EXPECT_MEMEQ(test, &u, &want_u, sizeof(u));
+}
+
 /* A segment with the L bit is not continued: the next one starts another message. */
 static void nothing_continues_with_the_last(struct kunit *test)
 {
@@ -461,6 +477,7 @@ static struct kunit_case ddp_cases[] = {
 	KUNIT_CASE(first_fault_counts),
 	KUNIT_CASE(continues_tagged),
 	KUNIT_CASE(continues_untagged),
+	KUNIT_CASE(next_of_another_length),
 	KUNIT_CASE(nothing_continues_with_the_last),
 	{}
 };

@@ -279,12 +279,14 @@ static void sizes_at_every_phase(struct kunit *test)
 	}
 }
 
+/* Small sizes, before the tail */
+#define SWEPT		(1100 - 14)
+
 static u32 size_to_try(u32 index)
 {
 	static const u32 tail[] = { 1442, 1454, 4096, 8954, 9000, 64767, 64768, 0 };
-	const u32 swept = 1100 - 14;
 
-	return index < swept ? 14 + index : tail[index - swept];
+	return index < SWEPT ? 14 + index : tail[index - SWEPT];
 }
 
 /* FPDUs start at every possible place, so a marker falls on each of their boundaries */
@@ -301,7 +303,8 @@ static void every_fpdu_at_every_phase(struct kunit *test)
 		slow.origin = NEAR_WRAP + phase;
 		fast.origin = slow.origin;
 		/* Every fifth of the small sizes, others at the next phase; all large ones */
-		for (i = phase / 4 % 5; (len = size_to_try(i)); i += i < 1086 ? 5 : 1) {
+		for (i = phase / 4 % 5; (len = size_to_try(i));
+		     i = i < SWEPT ? min(i + 5, SWEPT) : i + 1) {
 			slow.len = 0;
 			fast.len = 0;
 			slow_fpdu(&slow, ulpdu, len);

@@ -114,6 +114,10 @@ static void reads_keep_their_sges(struct kunit *test)
 	for (depth = 1; depth <= 33; depth++) {
 		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth, false), 0);
 		KUNIT_ASSERT_TRUE(test, kiw_orq_ready(&orq));
+		orq.put = U32_MAX - 1;
+		orq.get = orq.put;
+		orq.sge_put = U32_MAX - 3;
+		orq.sge_get = orq.sge_put;
 		for (put = get = 0; get < 400;) {
 			seed = seed * 1103515245 + 12345;
 			if (!kiw_orq_is_full(&orq) && (seed >> 16 & 3 || put == get)) {

@@ -280,6 +280,21 @@ static void nested_fragments_are_read(struct kunit *test)
 	end_stream(s);
 }
 
+static void fragments_in_nested_buffers_are_read(struct kunit *test)
+{
+	struct fake_stream *s = make_stream(test);
+	struct sk_buff *skb = make_head(test, 0);
+	struct sk_buff *part = make_head(test, HEAD_BYTES);
+	struct sk_buff *inner = make_head(test, 2 * HEAD_BYTES);
+
+	add_frag(test, inner, 3 * HEAD_BYTES);
+	add_frag(test, inner, 3 * HEAD_BYTES + FRAG_BYTES);
+	hang_behind(part, inner);
+	hang_behind(skb, part);
+	arrive(s, skb);
+	expect_all(test, s, 3 * HEAD_BYTES + 2 * FRAG_BYTES);
+}
+
 static void fragments_nested_too_deeply_end_the_stream(struct kunit *test)
 {
 	struct fake_stream *s = make_stream(test);
@@ -340,6 +355,7 @@ static struct kunit_case sock_rx_cases[] = {
 	KUNIT_CASE(overlapping_buffers_are_read_once),
 	KUNIT_CASE(adjacent_fragments_are_one_place),
 	KUNIT_CASE(nested_fragments_are_read),
+	KUNIT_CASE(fragments_in_nested_buffers_are_read),
 	KUNIT_CASE(fragments_nested_too_deeply_end_the_stream),
 	KUNIT_CASE(unreadable_fragment_ends_the_stream),
 	KUNIT_CASE(unreadable_fragment_of_fragments_ends_the_stream),

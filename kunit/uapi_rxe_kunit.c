@@ -174,8 +174,9 @@ static void send_opcodes(struct kunit *test)
 	unsigned int n, opcode, i;
 	bool is_known;
 
-	for (n = 0; n < 512; n++) {
-		opcode = n / 2 + (n >= 256 ? 0xfffffff0 : 0);
+	/* Those of which the last octet is one that is known, too, and the greatest ones */
+	for (n = 0; n < 800; n++) {
+		opcode = n / 2 < 384 ? n / 2 : U32_MAX - (n / 2 - 384);
 		sq->is_extended = n % 2;
 		for (i = 0; known[i].opcode < opcode;)
 			i++;
