@@ -3,9 +3,10 @@
  * Cases: data arrives as it was sent, no matter which context posts it, and an invalid work
  * request does not affect others.
  *
- * Owns: post_timer. Contexts: process; posts also with interrupts disabled, in softirq and in a
- * completion handler. No locks.
+ * Owns: post_timer, post_irq. Contexts: process; posts also with interrupts disabled, in a hard
+ * interrupt, in softirq and in a completion handler. No locks.
  */
+#include <linux/irq_work.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/timer.h>
@@ -22,7 +23,7 @@
 /* Long enough to be lent, in MANY pieces of less than a page */
 #define SOURCE		(MANY * 2048)
 
-enum poster { BY_PROCESS, BY_IRQS_OFF, BY_TIMER, BY_HANDLER, BY_COUNT };
+enum poster { BY_PROCESS, BY_IRQS_OFF, BY_IRQ, BY_TIMER, BY_HANDLER, BY_COUNT };
 
 /**
  * struct xfer - one transfer
@@ -48,6 +49,15 @@ static struct {
 	int ret;
 } post_timer;
 
+static struct {
+	struct irq_work work;
+	struct ktest_end *end;
+	const struct ib_send_wr *wr;
+	struct ktest_wr *recv;
+	u32 recv_len;
+	int ret;
+} post_irq;
+
 static void timer_posts(struct timer_list *unused)
 {
 	post_timer.ret = ib_post_send(post_timer.qp, post_timer.wr, NULL);
@@ -66,6 +76,13 @@ static int post_by_timer(struct ib_qp *qp, const struct ib_send_wr *wr)
 	return post_timer.ret;
 }
 
+/* After a failure nothing waits. Flushes work requests whose memory is about to be gone. */
+static void settle(struct ktest_end *end)
+{
+	if (READ_ONCE(end->pair->has_failed))
+		ib_drain_qp(end->qp);
+}
+
 /* Posts in the completion handler of an empty Send, for which the peer has a receive */
 static int post_by_handler(struct ktest_end *end, const struct ib_send_wr *wr)
 {
@@ -78,15 +95,45 @@ static int post_by_handler(struct ktest_end *end, const struct ib_send_wr *wr)
 	if (ib_post_send(end->qp, &kick, NULL))
 		return -EIO;
 	ktest_wait(w, IB_WC_SUCCESS);
+	settle(end);
 	w->next = NULL;
 	return 0;
 }
 
-static int post_by(struct ktest_end *end, const struct ib_send_wr *wr, enum poster by)
+static void irq_posts(struct irq_work *unused)
 {
+	ktest_post_recv(ktest_peer(post_irq.end), post_irq.recv, REMOTE, post_irq.recv_len);
+	post_irq.ret = ib_post_send(post_irq.end->qp, post_irq.wr, NULL);
+}
+
+/* Posts in a hard interrupt, at the peer a receive */
+static int post_by_irq(struct ktest_end *end, const struct ib_send_wr *wr, u32 recv_len)
+{
+	post_irq.end = end;
+	post_irq.wr = wr;
+	post_irq.recv = &ktest_peer(end)->recvs[0];
+	post_irq.recv_len = recv_len;
+	post_irq.work = IRQ_WORK_INIT(irq_posts);
+	irq_work_queue(&post_irq.work);
+	irq_work_sync(&post_irq.work);
+	return post_irq.ret;
+}
+
+/* Posts @wr, and at the peer a receive of @recv_len bytes */
+static int post_by(struct ktest_end *end, const struct ib_send_wr *wr, enum poster by, u32 recv_len)
+{
+	struct ktest_end *peer = ktest_peer(end);
 	unsigned long flags;
 	int ret;
 
+	if (READ_ONCE(end->pair->has_failed))
+		return 0;
+	if (by == BY_IRQ)
+		return post_by_irq(end, wr, recv_len);
+	/* The empty Send that a completion handler needs takes the first receive. */
+	if (by == BY_HANDLER)
+		ktest_post_recv(peer, &peer->recvs[1], 0, 1);
+	ktest_post_recv(peer, &peer->recvs[0], REMOTE, recv_len);
 	switch (by) {
 	case BY_IRQS_OFF:
 		local_irq_save(flags);
@@ -175,11 +222,7 @@ static void transfer(struct ktest_end *end, const struct xfer *x)
 		first.rkey = peer->mr->rkey;
 		first.wr.next = &last;
 	}
-	/* The empty Send that a completion handler needs takes the first receive. */
-	if (x->by == BY_HANDLER)
-		ktest_post_recv(peer, &peer->recvs[1], 0, 1);
-	ktest_post_recv(peer, recv, REMOTE, x->size + 1);
-	ktest_expect_eq(end->pair, post_by(end, &first.wr, x->by), 0);
+	ktest_expect_eq(end->pair, post_by(end, &first.wr, x->by, x->size + 1), 0);
 	ktest_wait(&end->sends[0], IB_WC_SUCCESS);
 	if (first.wr.next)
 		ktest_wait(&end->sends[1], IB_WC_SUCCESS);
@@ -344,6 +387,7 @@ static void source_slab(struct ktest_end *end, u32 num)
 		};
 	}
 	source_write(end, sge, num);
+	settle(end);
 	for (i = 0; i < num; i++) {
 		ib_dma_unmap_single(dev, sge[i].addr, len, DMA_TO_DEVICE);
 		ktest_expect(end->pair, !memcmp(remote + i * len, objects[i], len));

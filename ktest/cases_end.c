@@ -10,7 +10,10 @@
 #include "ktest.h"
 
 #define LOAD_SIZE	(PAGE_SIZE + 11)
-#define LOAD		(KTEST_DEPTH - 2)
+/* Receives that no message of the load uses */
+#define UNUSED		8
+/* Two more are posted by ib_drain_rq() and by the handler of the QP's events. */
+#define LOAD		(KTEST_DEPTH - UNUSED - 2)
 
 /* Fills both queues of both ends without waiting for completions */
 static void load(struct ktest_pair *p)
@@ -18,13 +21,24 @@ static void load(struct ktest_pair *p)
 	ktest_post_both(p, LOAD, 128 * PAGE_SIZE, 0, LOAD_SIZE);
 }
 
-/* Checks that each of @w completed once, successful ones first and then flushed ones */
-static void check_drained(struct ktest_pair *p, struct ktest_wr *w, const char *what)
+/* Likewise, and the queues of receives do not become empty before the connection ends */
+static void load_more(struct ktest_pair *p)
+{
+	int i, e;
+
+	load(p);
+	for (i = LOAD; i < LOAD + UNUSED; i++)
+		for (e = 0; e < 2; e++)
+			ktest_post_recv(&p->end[e], &p->end[e].recvs[i], 0, LOAD_SIZE);
+}
+
+/* Checks that the first @count of @w completed once, successful ones first, then flushed ones */
+static void check_drained(struct ktest_pair *p, struct ktest_wr *w, int count, const char *what)
 {
 	bool is_flushed = false;
 	int i;
 
-	for (i = 0; i < LOAD && !p->has_failed; i++) {
+	for (i = 0; i < count && !p->has_failed; i++) {
 		if (atomic_read(&w[i].count) != 1)
 			ktest_fail(p, what, i, "completed once", atomic_read(&w[i].count));
 		else if (w[i].wc.status == IB_WC_WR_FLUSH_ERR)
@@ -34,28 +48,44 @@ static void check_drained(struct ktest_pair *p, struct ktest_wr *w, const char *
 	}
 }
 
+static void check_sends(struct ktest_end *end, const char *what)
+{
+	check_drained(end->pair, end->sends, LOAD, what);
+}
+
+/* Those of load_more(): the last ones are flushed. */
+static void check_recvs(struct ktest_end *end, const char *what)
+{
+	struct ktest_pair *p = end->pair;
+	int i;
+
+	check_drained(p, end->recvs, LOAD + UNUSED, what);
+	for (i = LOAD; i < LOAD + UNUSED && !p->has_failed; i++)
+		ktest_expect_eq(p, end->recvs[i].wc.status, IB_WC_WR_FLUSH_ERR);
+}
+
 static void drain(struct ktest_pair *p)
 {
-	load(p);
+	load_more(p);
 	ib_drain_qp(p->end[0].qp);
-	check_drained(p, p->end[0].sends, "sends of a");
-	check_drained(p, p->end[0].recvs, "receives of a");
+	check_sends(&p->end[0], "sends of a");
+	check_recvs(&p->end[0], "receives of a");
 	ib_drain_qp(p->end[1].qp);
-	check_drained(p, p->end[1].sends, "sends of b");
-	check_drained(p, p->end[1].recvs, "receives of b");
+	check_sends(&p->end[1], "sends of b");
+	check_recvs(&p->end[1], "receives of b");
 }
 
 static void drain_halves(struct ktest_pair *p)
 {
-	load(p);
+	load_more(p);
 	ib_drain_sq(p->end[0].qp);
-	check_drained(p, p->end[0].sends, "sends of a");
+	check_sends(&p->end[0], "sends of a");
 	ib_drain_rq(p->end[1].qp);
-	check_drained(p, p->end[1].recvs, "receives of b");
+	check_recvs(&p->end[1], "receives of b");
 	ib_drain_rq(p->end[0].qp);
-	check_drained(p, p->end[0].recvs, "receives of a");
+	check_recvs(&p->end[0], "receives of a");
 	ib_drain_sq(p->end[1].qp);
-	check_drained(p, p->end[1].sends, "sends of b");
+	check_sends(&p->end[1], "sends of b");
 }
 
 /* Disconnects when everything has completed: every completion is successful */
@@ -79,13 +109,13 @@ static void disconnect(struct ktest_pair *p)
 /* Destroys one end's QP under load: the other end's work requests are flushed */
 static void destroy_loaded(struct ktest_pair *p)
 {
-	load(p);
+	load_more(p);
 	rdma_destroy_qp(p->end[0].id);
 	p->end[0].qp = NULL;
 	ktest_wait_cm_event(&p->end[1], RDMA_CM_EVENT_DISCONNECTED);
 	ib_drain_qp(p->end[1].qp);
-	check_drained(p, p->end[1].sends, "sends of b");
-	check_drained(p, p->end[1].recvs, "receives of b");
+	check_sends(&p->end[1], "sends of b");
+	check_recvs(&p->end[1], "receives of b");
 }
 
 static void last_wqe(struct ktest_pair *p)
@@ -112,7 +142,7 @@ static int resize_srq_to(struct ktest_end *end, u32 max_wr)
 	return ib_modify_srq(end->srq, &attr, IB_SRQ_MAX_WR);
 }
 
-/* Resizes the shared receive queues under load: each message takes one receive, in order */
+/* Resizes the shared receive queues under load: each message takes one receive */
 static void resize_srq_loaded(struct ktest_pair *p)
 {
 	struct ib_srq_attr attr = {};

@@ -387,6 +387,154 @@ static void socket_owned(struct ktest_pair *p)
 	}
 }
 
+/* A completion handler posts */
+
+/* A receive whose handler, at the same end, posts the first send */
+static struct inside_later {
+	struct ib_cqe cqe;
+	struct ktest_end *end;
+	bool is_deferred;
+	struct completion done;
+} inside_later;
+
+static void inside_post_later(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct inside_later *later = container_of(wc->wr_cqe, struct inside_later, cqe);
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+
+	ktest_post(later->end, &later->end->sends[0], &wr);
+	later->is_deferred = READ_ONCE(to_kiw_cq(cq)->deferred);
+	complete(&later->done);
+}
+
+static bool inside_has_posted(void *arg)
+{
+	struct inside_later *later = arg;
+
+	return completion_done(&later->done);
+}
+
+/* What the handler has posted waits until ib_core's worker has called the handlers of all. */
+static void posts_later(struct ktest_pair *p)
+{
+	struct inside_later *later = &inside_later;
+	struct ktest_end *end = &p->end[1];
+	struct ib_sge sge = ktest_sge(end, 0, 64);
+	struct ib_recv_wr recv = { .wr_cqe = &later->cqe, .sg_list = &sge, .num_sge = 1 };
+	struct ib_send_wr send = { .opcode = IB_WR_SEND };
+
+	if (!inside_is_kiwarp(end->id->device))
+		return;
+	*later = (struct inside_later) { .cqe.done = inside_post_later, .end = end };
+	init_completion(&later->done);
+	ktest_expect_eq(p, ib_post_recv(end->qp, &recv, NULL), 0);
+	ktest_post_recv(&p->end[0], &p->end[0].recvs[0], 0, 64);
+	ktest_post(&p->end[0], &p->end[0].sends[0], &send);
+	if (!inside_wait(p, inside_has_posted, later))
+		return;
+	ktest_wait(&end->sends[0], IB_WC_SUCCESS);
+	ktest_wait(&p->end[0].recvs[0], IB_WC_SUCCESS);
+	ktest_expect(p, later->is_deferred);
+}
+
+/* There is no memory for what a peer requests */
+
+/* The end that is asked: its QP, and the socket of its stream, which the case holds */
+struct inside_asked {
+	struct kiw_qp *qp;
+	struct sock *sk;
+};
+
+static bool inside_has_data(void *arg)
+{
+	struct inside_asked *a = arg;
+
+	return !skb_queue_empty_lockless(&a->sk->sk_receive_queue) ||
+	       kiw_qp_state(a->qp) != KIW_QPS_RTS;
+}
+
+static void inside_set_inq_size(struct inside_asked *a, u32 size)
+{
+	lock_sock(a->sk);
+	a->qp->tx.inq.size = size;
+	release_sock(a->sk);
+}
+
+/*
+ * The first Read of the peer needs a queue. Until there is memory for it, the request stays where
+ * it is. No memory is as large as what is asked for here.
+ */
+static void read_put_off(struct ktest_pair *p)
+{
+	struct ktest_end *end = &p->end[0];
+	struct ib_sge sge = ktest_sge(end, 0, PAGE_SIZE);
+	struct ib_rdma_wr wr = {
+		.wr = { .opcode = IB_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1 },
+	};
+	struct inside_asked asked;
+	u32 size;
+
+	if (!inside_is_kiwarp(end->id->device))
+		return;
+	asked.qp = to_kiw_qp(p->end[1].qp);
+	asked.sk = asked.qp->ks->sock->sk;
+	sock_hold(asked.sk);
+	ktest_expose(&p->end[1], IB_ACCESS_REMOTE_READ);
+	ktest_expect(p, !asked.qp->tx.inq.slots);
+	memset(p->end[1].mem, 0x5a, PAGE_SIZE);
+	wr.remote_addr = p->end[1].mr->iova;
+	wr.rkey = p->end[1].mr->rkey;
+	size = asked.qp->tx.inq.size;
+	inside_set_inq_size(&asked, 1 << 24);
+	ktest_post(end, &end->sends[0], &wr.wr);
+	inside_wait(p, inside_has_data, &asked);
+	/* Whatever processes what has arrived has run. */
+	lock_sock(asked.sk);
+	release_sock(asked.sk);
+	tasklet_kill(&asked.qp->bh);
+	flush_work(&asked.qp->work);
+	ktest_expect_eq(p, atomic_read(&end->sends[0].count), 0);
+	ktest_expect_eq(p, kiw_qp_state(asked.qp), KIW_QPS_RTS);
+	inside_set_inq_size(&asked, size);
+	sock_put(asked.sk);
+	ktest_wait(&end->sends[0], IB_WC_SUCCESS);
+	ktest_expect(p, !memchr_inv(end->mem, 0x5a, PAGE_SIZE));
+}
+
+/* A stream ends in order */
+
+static bool inside_is_last(void *arg)
+{
+	struct sock *sk = arg;
+
+	return refcount_read(&sk->sk_refcnt) == 1;
+}
+
+/* Nothing of the driver holds the sockets afterwards. */
+static void stream_freed(struct ktest_pair *p)
+{
+	struct sock *sk[2];
+	int i;
+
+	if (!inside_is_kiwarp(p->end[0].id->device))
+		return;
+	for (i = 0; i < 2; i++) {
+		sk[i] = to_kiw_qp(p->end[i].qp)->ks->sock->sk;
+		sock_hold(sk[i]);
+	}
+	rdma_disconnect(p->end[0].id);
+	for (i = 0; i < 2; i++)
+		ktest_wait_cm_event(&p->end[i], RDMA_CM_EVENT_DISCONNECTED);
+	for (i = 0; i < 2; i++) {
+		rdma_destroy_qp(p->end[i].id);
+		p->end[i].qp = NULL;
+	}
+	for (i = 0; i < 2; i++) {
+		inside_wait(p, inside_is_last, sk[i]);
+		sock_put(sk[i]);
+	}
+}
+
 /* Softirqs have left the engines to the engine work item */
 
 static void inside_run_engine_work(struct kiw_qp *qp)
@@ -478,10 +626,11 @@ static void connect_destroyed(struct ktest_pair *p)
  * iw_cm rejects what it does not know to be established yet, such as a request that a kernel
  * consumer has just accepted. rdma_reject() at that moment would crash iw_cm as soon as it hears of
  * the connection (kernel-faults.rst), so this calls the driver as iw_cm does. The driver refuses,
- * and the connection goes on.
+ * as it refuses to accept the request again, and the connection goes on.
  */
 static void reject_accepted(struct ktest_pair *p)
 {
+	struct iw_cm_conn_param again = { .ord = 1, .ird = 1 };
 	struct iw_cm_id *id;
 	struct kiw_ep *ep;
 	int i, e;
@@ -490,7 +639,9 @@ static void reject_accepted(struct ktest_pair *p)
 		return;
 	ep = to_kiw_qp(p->end[1].qp)->conn.conn;
 	id = ep->cm_id;
+	again.qpn = p->end[1].qp->qp_num;
 	ktest_expect_eq(p, id->device->ops.iw_reject(id, "no", 2), -EINVAL);
+	ktest_expect_eq(p, id->device->ops.iw_accept(id, &again), -ECONNABORTED);
 	ktest_post_both(p, INSIDE_SENDS, 128 * PAGE_SIZE, 0, PAGE_SIZE);
 	for (i = 0; i < INSIDE_SENDS; i++) {
 		for (e = 0; e < 2; e++) {
@@ -645,6 +796,9 @@ const struct ktest_case ktest_cases_inside[] = {
 	{ "reset-report", reset_report, { .poll = IB_POLL_SOFTIRQ } },
 	{ "run-late", run_late, { .poll = IB_POLL_SOFTIRQ } },
 	{ "socket-owned", socket_owned, { .poll = IB_POLL_SOFTIRQ } },
+	{ "posts-later", posts_later, { .poll = IB_POLL_WORKQUEUE } },
+	{ "read-put-off", read_put_off, { .poll = IB_POLL_SOFTIRQ } },
+	{ "stream-freed", stream_freed, { .poll = IB_POLL_SOFTIRQ } },
 	{ "engine-work", engine_work, { .poll = IB_POLL_SOFTIRQ } },
 	{ "late-abort", late_abort, { .poll = IB_POLL_SOFTIRQ } },
 	{ "connect-destroyed", connect_destroyed, { .poll = IB_POLL_SOFTIRQ } },

@@ -161,12 +161,13 @@ static void take_back(struct ktest_pair *p)
 	}
 }
 
-static bool all_are_done(const struct ktest_wr *w)
+static bool all_are_done(struct ktest_wr *w)
 {
 	int i;
 
 	for (i = 0; i < WINDOW; i++)
-		if (!atomic_read(&w[i].count))
+		/* Its handler does not use it any more then. */
+		if (!completion_done(&w[i].done))
 			return false;
 	return true;
 }

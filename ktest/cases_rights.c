@@ -60,10 +60,10 @@ static bool is_granted(const struct attempt *a)
 	return a->rights & need;
 }
 
-/* Has either pair failed? Marks the first one as failed, too */
+/* Has either pair failed, or is there no second one? Marks the first one as failed, too */
 static bool has_failed(struct ktest_pair *p)
 {
-	if (READ_ONCE(second->has_failed))
+	if (!second || READ_ONCE(second->has_failed))
 		WRITE_ONCE(p->has_failed, true);
 	return READ_ONCE(p->has_failed);
 }
@@ -83,7 +83,8 @@ static int open_second(struct ktest_pair *p)
 
 static void close_second(struct ktest_pair *p)
 {
-	ktest_pair_close(second);
+	if (second)
+		ktest_pair_close(second);
 	has_failed(p);
 	/* The caller has reopened the first pair in separate protection domains. */
 	kvfree(second);

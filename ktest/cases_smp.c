@@ -7,7 +7,7 @@
  * driver.
  *
  * Owns: smp_mid, for the duration of a case. Contexts: process; threads that are bound to a CPU; an
- * interrupt. Locks: kiw_sq.lock, and inside it kiw_qp.lock.
+ * interrupt. Locks: kiw_sq.lock, and inside it kiw_qp.lock; kiw_rq.lock.
  */
 #include <linux/bitfield.h>
 #include <linux/cpumask.h>
@@ -29,8 +29,11 @@
 #define SMP_STOP_MS	2000
 /* For so long, in milliseconds, a thing does not happen that must not happen */
 #define SMP_NOT_YET_MS	20
-/* Interrupts that may be handled too early */
+/* A CPU that does not handle an interrupt for so long, in milliseconds, has interrupts off */
+#define SMP_SILENT_MS	200
+/* Interrupts that may be handled too early, and the time, in microseconds, between them */
 #define SMP_TRIES	100
+#define SMP_RETRY_US	20
 
 /* The CPU that stands still: 0; the other one: 1 */
 static unsigned int smp_cpu(int which)
@@ -49,17 +52,49 @@ static bool smp_is_possible(struct ktest_pair *p)
 	return !p->has_failed;
 }
 
-/* Waits for a condition without sleeping. Return: whether it has come true */
+/*
+ * Waits for a condition without sleeping. Return: whether it has come true. The CPU of a guest may
+ * stand still: from one look to the next no more than a millisecond counts.
+ */
 static bool smp_spin(bool (*is_so)(void *arg), void *arg, unsigned int ms)
 {
-	ktime_t end = ktime_add_ms(ktime_get(), ms);
+	s64 left = (s64)ms * NSEC_PER_MSEC;
+	ktime_t now, last = ktime_get();
 
 	while (!is_so(arg)) {
-		if (ktime_after(ktime_get(), end))
+		if (left <= 0)
 			return false;
 		cpu_relax();
+		now = ktime_get();
+		left -= min_t(s64, ktime_to_ns(ktime_sub(now, last)), NSEC_PER_MSEC);
+		last = now;
 	}
 	return true;
+}
+
+static bool smp_is_set(void *flag)
+{
+	/* Pairs with the release in the interrupt of smp_is_silent(), which may be sent again. */
+	return smp_load_acquire((bool *)flag);
+}
+
+/*
+ * Interrupts CPU @which by @ask, which sets @has_answered. Return: it did not answer, because it
+ * waits for a lock with interrupts off. spin_is_contended() would not tell: on a hypervisor without
+ * paravirtual spinlocks, those who wait leave no trace in the lock.
+ */
+static bool smp_is_silent(int which, call_single_data_t *ask, bool *has_answered)
+{
+	int i;
+
+	for (i = 0; i < SMP_TRIES; i++) {
+		WRITE_ONCE(*has_answered, false);
+		smp_call_function_single_async(smp_cpu(which), ask);
+		if (!smp_spin(smp_is_set, has_answered, SMP_SILENT_MS))
+			return true;
+		udelay(SMP_RETRY_US);
+	}
+	return false;
 }
 
 static void smp_invalidate(struct ktest_end *end, struct ktest_wr *w, u32 rkey)
@@ -546,13 +581,6 @@ static bool reuse_is_posting(void *arg)
 	return READ_ONCE(r->is_posting);
 }
 
-static bool reuse_is_early(void *arg)
-{
-	struct smp_reuse *r = arg;
-
-	return READ_ONCE(r->is_early);
-}
-
 static bool reuse_has_stopped(void *arg)
 {
 	struct smp_reuse *r = arg;
@@ -581,7 +609,8 @@ static void reuse_stop(void *arg)
 	struct smp_reuse *r = arg;
 
 	if (READ_ONCE(r->qp->sq.put) == r->put) {
-		WRITE_ONCE(r->is_early, true);
+		/* Pairs with smp_is_set(). */
+		smp_store_release(&r->is_early, true);
 		return;
 	}
 	WRITE_ONCE(r->has_stopped, true);
@@ -604,17 +633,8 @@ static int reuse_post(void *arg)
 /* Interrupts the other CPU when it waits for the queue's lock. Return: whether it does */
 static bool reuse_interrupt(struct smp_reuse *r)
 {
-	int i;
-
-	if (!smp_spin(reuse_is_posting, r, SMP_STOP_MS))
-		return false;
-	for (i = 0; i < SMP_TRIES; i++) {
-		WRITE_ONCE(r->is_early, false);
-		smp_call_function_single_async(smp_cpu(0), &r->stop);
-		if (!smp_spin(reuse_is_early, r, SMP_NOT_YET_MS))
-			return true;
-	}
-	return false;
+	return smp_spin(reuse_is_posting, r, SMP_STOP_MS) &&
+	       smp_is_silent(0, &r->stop, &r->is_early);
 }
 
 /*
@@ -688,11 +708,130 @@ static void wr_reused(struct ktest_pair *p)
 	ktest_expect_eq(p, atomic_read(&own->sends[3].count), 0);
 }
 
+/* A shared receive queue gets another ring while a receive is posted to it */
+
+/* Content of the entries of the former ring */
+#define MOVE_POISON	0x5a
+
+/**
+ * struct smp_move - a receive that waits for the lock of its queue
+ * @pair: the pair; end 1 has the queue
+ * @rq: the queue
+ * @move: the other ring
+ * @ask: an interrupt of the other CPU
+ * @is_locked: the lock is held
+ * @is_posting: the other CPU is about to take it
+ * @has_answered: the other CPU has handled @ask
+ * @has_waited: the other CPU waits for the lock, with interrupts off: it did not handle @ask
+ * @ret: of the move
+ */
+struct smp_move {
+	struct ktest_pair *pair;
+	struct kiw_rq *rq;
+	struct kiw_rq_move move;
+	call_single_data_t ask;
+	bool is_locked;
+	bool is_posting;
+	bool has_answered;
+	bool has_waited;
+	int ret;
+};
+
+static bool move_is_locked(void *arg)
+{
+	struct smp_move *m = arg;
+
+	/* Pairs with the store in move_ring(). */
+	return smp_load_acquire(&m->is_locked);
+}
+
+static bool move_is_posting(void *arg)
+{
+	struct smp_move *m = arg;
+
+	return READ_ONCE(m->is_posting);
+}
+
+/* Interrupt */
+static void move_answer(void *arg)
+{
+	struct smp_move *m = arg;
+
+	/* Pairs with smp_is_set(). */
+	smp_store_release(&m->has_answered, true);
+}
+
+static int move_post(void *arg)
+{
+	struct smp_move *m = arg;
+	struct ktest_end *own = &m->pair->end[1];
+
+	if (!smp_spin(move_is_locked, m, SMP_STOP_MS))
+		return 0;
+	preempt_disable();
+	WRITE_ONCE(m->is_posting, true);
+	ktest_post_recv(own, &own->recvs[0], 0, 1);
+	preempt_enable();
+	return 0;
+}
+
+/* Exchanges the rings as kiw_srq_move() does, once the other CPU waits. */
+static int move_ring(void *arg)
+{
+	struct smp_move *m = arg;
+	unsigned long flags;
+
+	spin_lock_irqsave(&m->rq->lock, flags);
+	/* Pairs with move_is_locked(). */
+	smp_store_release(&m->is_locked, true);
+	m->has_waited = smp_spin(move_is_posting, m, SMP_STOP_MS) &&
+			smp_is_silent(1, &m->ask, &m->has_answered);
+	m->ret = m->rq->ops->move(m->rq, &m->move);
+	spin_unlock_irqrestore(&m->rq->lock, flags);
+	ktest_expect(m->pair, smp_spin(smp_is_set, &m->has_answered, SMP_STOP_MS));
+	return 0;
+}
+
+static void srq_moved(struct ktest_pair *p)
+{
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	struct ktest_end *own = &p->end[1];
+	struct inside_thread posting, moving;
+	struct smp_move m = { .pair = p, .has_answered = true };
+	size_t old;
+
+	if (!smp_is_possible(p))
+		return;
+	m.rq = &to_kiw_srq(own->srq)->rq;
+	old = m.rq->size * sizeof(struct kiw_rwqe);
+	m.move.size = 2 * m.rq->size;
+	m.move.ring = kvcalloc(m.move.size, sizeof(struct kiw_rwqe), GFP_KERNEL);
+	ktest_expect(p, m.move.ring);
+	if (p->has_failed)
+		return;
+	memset(m.rq->ring, MOVE_POISON, old);
+	INIT_CSD(&m.ask, move_answer, &m);
+	inside_start(p, &posting, smp_cpu(1), move_post, &m);
+	inside_start(p, &moving, smp_cpu(0), move_ring, &m);
+	inside_join(&moving);
+	inside_join(&posting);
+	ktest_expect(p, m.has_waited);
+	ktest_expect_eq(p, m.ret, 0);
+	/* The receive is in the new ring. */
+	ktest_expect(p, !memchr_inv(m.move.ring, MOVE_POISON, old));
+	kvfree(m.move.ring);
+	if (p->has_failed)
+		return;
+	ktest_post(&p->end[0], &p->end[0].sends[0], &wr);
+	ktest_wait(&own->recvs[0], IB_WC_SUCCESS);
+}
+
 const struct ktest_case ktest_cases_smp[] = {
 	{ "inv-used", inv_used, { .poll = IB_POLL_SOFTIRQ } },
 	{ "inv-used-peer", inv_used_peer, { .poll = IB_POLL_SOFTIRQ } },
 	{ "inv-mid-run", inv_mid_run, { .poll = IB_POLL_SOFTIRQ } },
 	{ "accept-ended", accept_ended, { .poll = IB_POLL_SOFTIRQ } },
 	{ "wr-reused", wr_reused, { .poll = IB_POLL_SOFTIRQ } },
+	{ "srq-moved", srq_moved, { .poll = IB_POLL_SOFTIRQ, .with_srq = true } },
 	{}
 };

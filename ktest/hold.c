@@ -29,6 +29,9 @@ static struct completion hold_go;
 /* Context: process, with ib_core's lock of all devices. ib_core ignores the error. */
 static int hold_add(struct ib_device *ibdev)
 {
+	/* A device that was there before */
+	if (!READ_ONCE(hold_is_armed))
+		return -EOPNOTSUPP;
 	if (strcmp(dev_name(&ibdev->dev), hold_name))
 		return -EOPNOTSUPP;
 	if (hold_has_rtnl)
@@ -57,7 +60,7 @@ static int hold_arm(const char *name, const char *lock)
 	hold_has_rtnl = !strcmp(lock, "rtnl");
 	init_completion(&hold_go);
 	ret = ib_register_client(&hold_client);
-	hold_is_armed = !ret;
+	WRITE_ONCE(hold_is_armed, !ret);
 	return ret;
 }
 
@@ -68,7 +71,7 @@ static void hold_disarm(void)
 		return;
 	complete_all(&hold_go);
 	ib_unregister_client(&hold_client);
-	hold_is_armed = false;
+	WRITE_ONCE(hold_is_armed, false);
 }
 
 static ssize_t hold_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)

@@ -3,7 +3,7 @@
  * kiwarp_ktest: a kernel consumer that controls both ends of a connection.
  *
  * A test case is a function that gets a connected pair and checks results with ktest_expect().
- * After the first failed check nothing is posted or waited for any more, so a case need not
+ * After the first failed check these helpers neither post nor wait any more, so a case need not
  * check for errors in order to terminate.
  */
 #ifndef KIW_KTEST_H
@@ -59,6 +59,7 @@ struct ktest_wr {
  * @recvs: work requests for the case's receives
  * @spare: work requests for ktest_spare()
  * @next_spare: next index into @spare
+ * @in_event: receive that the handler of the QP's events posts, unless there is @srq
  * @wait: woken up when @cm_events, @qp_events or @cq_errors changes
  * @cm_events: bit mask of enum rdma_cm_event_type, events seen
  * @qp_events: bit mask of enum ib_event_type, events seen
@@ -79,6 +80,7 @@ struct ktest_end {
 	struct ktest_wr recvs[KTEST_DEPTH];
 	struct ktest_wr spare[KTEST_SPARE];
 	u32 next_spare;
+	struct ktest_wr in_event;
 	wait_queue_head_t wait;
 	unsigned long cm_events;
 	unsigned long qp_events;

@@ -44,6 +44,15 @@ static char log_text[2048];
 static size_t log_len;
 static struct dentry *dir;
 
+static void log_clear(void)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&log_lock, flags);
+	log_len = 0;
+	spin_unlock_irqrestore(&log_lock, flags);
+}
+
 /**
  * ktest_fail() - log a failed check and mark the pair as failed
  * @p: the pair
@@ -139,7 +148,7 @@ static ssize_t run_write(struct file *file, const char __user *buf, size_t len, 
 	if (!c)
 		return -ENOENT;
 	mutex_lock(&run_lock);
-	log_len = 0;
+	log_clear();
 	ret = run_case(c, fds);
 	mutex_unlock(&run_lock);
 	return ret ? ret : len;

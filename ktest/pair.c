@@ -38,10 +38,13 @@ static int on_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
+/* A handler may post. */
 static void on_qp_event(struct ib_event *event, void *context)
 {
 	struct ktest_end *end = context;
 
+	if (!end->srq && !test_bit(event->event, &end->qp_events))
+		ktest_post_recv(end, &end->in_event, 0, 1);
 	set_bit(event->event, &end->qp_events);
 	wake_up_all(&end->wait);
 }
@@ -88,7 +91,9 @@ void ktest_wait_cm_event(struct ktest_end *end, enum rdma_cm_event_type event)
 /**
  * ktest_wait_qp_event() - wait for an asynchronous event of the QP
  * @end: the end
- * @event: the event; it may already have occurred
+ * @event: the event, which ends the connection; it may already have occurred
+ *
+ * Also waits for the receive that the handler has posted, unless there is a shared receive queue.
  *
  * Context: process, may sleep.
  */
@@ -98,6 +103,8 @@ void ktest_wait_qp_event(struct ktest_end *end, enum ib_event_type event)
 	    !wait_event_timeout(end->wait, test_bit(event, &end->qp_events),
 				KTEST_PATIENCE * HZ))
 		ktest_fail(end->pair, __func__, __LINE__, ib_event_msg(event), end->qp_events);
+	if (!end->pair->has_failed && !end->srq)
+		ktest_wait(&end->in_event, IB_WC_WR_FLUSH_ERR);
 }
 
 static struct sockaddr_in address(u32 host, u16 port)

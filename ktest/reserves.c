@@ -12,7 +12,7 @@
  * For a real shortage, write to `take` how many MiB of memory to allocate and keep.
  *
  * Owns: two netfilter hooks per namespace, and the allocated pages. Contexts: softirq or
- * process, as IP calls the hooks. The counters are racy; they are only compared with 0.
+ * process, as IP calls the hooks. counts_lock protects the counters.
  */
 #include <linux/gfp.h>
 #include <linux/ip.h>
@@ -27,6 +27,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sizes.h>
 #include <linux/skbuff.h>
+#include <linux/spinlock.h>
 #include <linux/tcp.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
@@ -121,12 +122,17 @@ static const struct kernel_param_ops take_ops = {
 module_param_cb(take, &take_ops, NULL, 0644);
 MODULE_PARM_DESC(take, "MiB of memory taken away");
 
+/* A test may compare them with how many it expects */
+static DEFINE_SPINLOCK(counts_lock);
+
 static unsigned int mark_segment(void *priv, struct sk_buff *skb,
 				 const struct nf_hook_state *state)
 {
 	if (state->in->ifindex == READ_ONCE(ifindex) && ip_hdr(skb)->protocol == IPPROTO_TCP) {
 		skb->pfmemalloc = 1;
+		spin_lock_bh(&counts_lock);
 		marked++;
+		spin_unlock_bh(&counts_lock);
 	}
 	return NF_ACCEPT;
 }
@@ -134,6 +140,7 @@ static unsigned int mark_segment(void *priv, struct sk_buff *skb,
 /* Counts resets. Up to this hook, the context is that of the code that made the segment. */
 static void count_reset(const struct sk_buff *skb)
 {
+	lockdep_assert_held(&counts_lock);
 	if (in_serving_softirq() || !tcp_hdr(skb)->rst)
 		return;
 	resets++;
@@ -146,9 +153,11 @@ static unsigned int count_segment(void *priv, struct sk_buff *skb,
 {
 	if (ip_hdr(skb)->protocol != IPPROTO_TCP)
 		return NF_ACCEPT;
+	spin_lock_bh(&counts_lock);
 	count_reset(skb);
 	paged += skb_is_nonlinear(skb);
 	shared += skb_has_shared_frag(skb);
+	spin_unlock_bh(&counts_lock);
 	return NF_ACCEPT;
 }
 
