@@ -36,7 +36,7 @@ guest() {
 	"$KIW_VM/run.sh" --kernel "$KERNEL" --timeout 300 --modules "$2" \
 		--out "$1" -- bash -c ". /host/selftests/lib/rc
 			dmesg_mark
-			modprobe $m && modprobe -r $m && dmesg_check"
+			modprobe $m && modprobe -r $m && /host/init --counts kunit && dmesg_check"
 }
 
 main() {

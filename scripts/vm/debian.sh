@@ -24,7 +24,7 @@ prefix_of() {
 archive() {
 	local host=bookworm
 	case $1 in *-security) host=bookworm-security ;; esac
-	apt-get indextargets --format "\$(CODENAME) \$(COMPONENT) \$(REPO_URI)" \
+	apt_says apt-get indextargets --format "\$(CODENAME) \$(COMPONENT) \$(REPO_URI)" \
 		"Created-By: Packages" |
 		awk -v "host=$host" '$1 == host && $2 == "main" { print $3; exit }'
 }
@@ -68,7 +68,7 @@ newest() {
 
 # newest_release CONF LINE FLAVOUR: such as 6.1.0-50-amd64; fails if there is none
 newest_release() {
-	APT_CONFIG=$1 apt-cache pkgnames "linux-headers-$2" | newest "$3" |
+	APT_CONFIG=$1 apt_says apt-cache pkgnames "linux-headers-$2" | newest "$3" |
 		sed -n "s/^linux-headers-\(${2//./\\.}[^0-9].*\)/\1/p" | tail -n 1 | grep .
 }
 
@@ -87,7 +87,7 @@ fresh_lists() {
 
 # depends CONF PACKAGE PATTERN: those of its dependencies that match
 depends() {
-	APT_CONFIG=$1 apt-cache depends "$2" | sed -n "s/^ *Depends: \($3\)\$/\1/p"
+	APT_CONFIG=$1 apt_says apt-cache depends "$2" | sed -n "s/^ *Depends: \($3\)\$/\1/p"
 }
 
 version_in() {

@@ -99,21 +99,31 @@ xstate_library() {
 		build_xstate) && echo "$dir/um-xstate.so"
 }
 
-# find_emulator: QEMU is this command. That of Debian 12 miscalculates checksums for a kernel 6.12 on
-# s390x.
-find_emulator() {
+# use_emulator PACKAGE COMMAND: QEMU is this command of Debian 13
+use_emulator() {
 	local tree
+	# shellcheck source=scripts/vm/debian.sh
+	. "$KIW_VM/debian.sh"
+	tree=$(emulator_of trixie "$1")/tree || return 1
+	QEMU=("$tree/lib64/ld-linux-x86-64.so.2" --library-path "$tree/usr/lib/x86_64-linux-gnu"
+		"$tree/usr/bin/$2" -L "$tree/usr/share/qemu")
+}
+
+# find_emulator: QEMU is this command. That of Debian 12, 7.2, miscalculates checksums for a kernel
+# 6.12 on s390x. With several CPUs, one may execute what another has just overwritten, and a kernel
+# that patches itself dies of "Oops: int3" (https://bugs.launchpad.net/bugs/2051965). This is far less
+# frequent since 8.1.
+find_emulator() {
 	case $K_MACHINE in
-	amd64) need_packages qemu-system-x86 && QEMU=(qemu-system-x86_64) ;;
-	arm64) need_packages qemu-system-arm && QEMU=(qemu-system-aarch64) ;;
-	s390x)
-		# shellcheck source=scripts/vm/debian.sh
-		. "$KIW_VM/debian.sh"
-		tree=$(emulator_of trixie qemu-system-s390x)/tree || return 1
-		QEMU=("$tree/lib64/ld-linux-x86-64.so.2" --library-path
-			"$tree/usr/lib/x86_64-linux-gnu" "$tree/usr/bin/qemu-system-s390x"
-			-L "$tree/usr/share/qemu")
+	amd64)
+		if [ "$G_SMP" -gt 1 ]; then
+			use_emulator qemu-system-x86 qemu-system-x86_64
+		else
+			need_packages qemu-system-x86 && QEMU=(qemu-system-x86_64)
+		fi
 		;;
+	arm64) need_packages qemu-system-arm && QEMU=(qemu-system-aarch64) ;;
+	s390x) use_emulator qemu-system-s390x qemu-system-s390x ;;
 	esac
 }
 

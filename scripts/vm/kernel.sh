@@ -4,8 +4,9 @@
 # kernel.sh NAME: prints the directory of a kernel to test on, and builds it if it
 # is not in the cache. NAME is one of
 #   uml        own 6.12 User Mode Linux kernel with KUnit
-#   uml-debug  the same with KASAN, lockdep, kmemleak, fault injection
-#   uml-smp    uml-debug of the newest kernel that Debian 13 has, with several CPUs and preemption
+#   uml-debug  the newest kernel that Debian 13 has, likewise, with KASAN, lockdep, kmemleak, fault
+#              injection, preemption
+#   uml-smp    another name of uml-debug, for guests with several CPUs
 #   uml-kcsan  the same with KCSAN instead of KASAN and lockdep
 #   uml-gcov   uml with gcov, kmemleak, fault injection
 #   smp-debug  own 6.12 kernel for QEMU with KASAN, lockdep, preemption
@@ -18,7 +19,7 @@
 #   modules.sqfs   /usr/lib/modules of the guest
 #   modules/       the same as a tree, for depmod
 #   boot-modules   modules that the initrd loads, in order (stock kernels)
-#   info           shell variables: K_TYPE, K_RELEASE, K_BUILD, K_ARCH; of uml-smp and uml-kcsan
+#   info           shell variables: K_TYPE, K_RELEASE, K_BUILD, K_ARCH; of uml-debug and uml-kcsan
 #                  also K_ARGS, of the last two kinds K_MACHINE, K_DEBIAN
 
 set -u
@@ -109,11 +110,8 @@ kernel_own() {
 main() {
 	case ${1:-} in
 	uml) kernel_own "$1" uml um linux "$KIW_VM/uml.config" ;;
-	uml-debug)
-		SOURCE=6.12-debug kernel_own "$1" uml um linux "$KIW_VM/uml.config" "$KIW_VM/uml-debug.config"
-		;;
-	uml-smp)
-		SOURCE=newest BUILDER=build_newest kernel_own "$1" uml um linux "$KIW_VM/uml.config" \
+	uml-debug | uml-smp)
+		SOURCE=newest BUILDER=build_newest kernel_own uml-debug uml um linux "$KIW_VM/uml.config" \
 			"$KIW_VM/uml-debug.config" "$KIW_VM/uml-smp.config"
 		;;
 	uml-kcsan)

@@ -9,6 +9,13 @@ KIW_VM=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 KIW_TOP=$(cd "$KIW_VM/../.." && pwd)
 KIW_CACHE=${KIWARP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kiwarp}
 
+# Debian's Python has the modules that deps.sh installs. One that a version manager puts in front of
+# it lacks them, and takes ten times as long to start.
+case $(command -v python3) in
+/usr/bin/python3) ;;
+*) [ ! -x /usr/bin/python3 ] || PATH=/usr/bin:$PATH ;;
+esac
+
 note() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 
 die() {
@@ -180,7 +187,34 @@ need_packages() {
 	) 9>"$KIW_CACHE/apt.lock"
 }
 
+# apt_state: what the answers of apt depend on, this machine's or that of APT_CONFIG (debian.sh)
+apt_state() {
+	local conf=${APT_CONFIG:-}
+	if [ -n "$conf" ]; then
+		cat "$conf" "${conf%/*}/sources.list"
+		stat -c '%n %y' "${conf%/*}/lists"
+	else
+		stat -c '%n %y' /etc/apt /etc/apt/*.d /etc/apt/sources.list* /var/lib/apt/lists \
+			/var/lib/dpkg/status 2>/dev/null
+	fi
+}
+
+# apt_says PROGRAM ARG...: what apt-cache or apt-get answers. It reads all package lists each time,
+# which takes seconds, so answers are kept until the lists change.
+apt_says() {
+	local dir=$KIW_CACHE/apt-says file new
+	file=$dir/$(content_key "$(apt_state)" "$*")
+	if [ ! -s "$file" ]; then
+		mkdir -p "$dir"
+		find "$dir" -type f -mtime +7 -delete
+		new=$(mktemp "$dir/tmp.XXXXXX")
+		"$@" >"$new" || { rm -f "$new"; return 1; }
+		mv -f "$new" "$file"
+	fi
+	cat "$file"
+}
+
 # package_version NAME: of the candidate in the configured sources.
 package_version() {
-	apt-cache policy "$1" | awk '$1 == "Candidate:" { print $2 }'
+	apt_says apt-cache policy "$1" | awk '$1 == "Candidate:" { print $2 }'
 }

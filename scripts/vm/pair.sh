@@ -193,7 +193,8 @@ main() {
 		end_other "${PIDS[$host]}" "$status"
 		status_other=$(guest_verdict "$host" $?)
 		[ -z "$G_OUT" ] || guest_copy_out "$host" "$G_OUT/$host"
-		[ "$status" != 0 ] || status=$status_other
+		# 4: run-tests had no time for all tests
+		case $status in 0 | 4) [ "$status_other" = 0 ] || status=$status_other ;; esac
 	done
 	exit "$status"
 }

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# source.sh 6.1|6.12|6.12-debug|newest: prints the path of that kernel's source tree, unpacked from
+# source.sh 6.1|6.12|newest: prints the path of that kernel's source tree, unpacked from
 # the distribution's linux-source package; "newest" is that of the backports for Debian 13. Parts
 # that no test needs (other architectures, big drivers) are left out; scripts/ is complete.
 # patches/6.12-* fix kernel bugs that a test could not tell from a bug of the driver, and make
-# copies as fast as on hardware. 6.12-debug also has those that make the detectors of User Mode
-# Linux faster. The newest kernel gets all of these unless it has them, and patches/newest-*.
+# copies as fast as on hardware. The newest kernel gets all of these unless it has them, those that
+# make the detectors of User Mode Linux faster, and patches/newest-*.
 
 set -u
 # shellcheck source=scripts/vm/lib.sh
@@ -61,7 +61,7 @@ unpack_newest() {
 newest_tree() {
 	local conf version
 	{ conf=$(apt_of trixie amd64) && fresh_lists "$conf"; } || die "no package lists of Debian 13"
-	version=$(APT_CONFIG=$conf apt-cache pkgnames linux-source- |
+	version=$(APT_CONFIG=$conf apt_says apt-cache pkgnames linux-source- |
 		sed -n 's/^linux-source-\([0-9.]*\)$/\1/p' | sort -V | tail -n 1)
 	[ -n "$version" ] || die "Debian 13 has no kernel source"
 	cached source-newest "$(content_key "$UNWANTED" "$(declare -f unpack mend unpack_newest)" \
@@ -75,8 +75,7 @@ main() {
 	case $version in
 	6.1 | newest) ;;
 	6.12) without=("${WITHOUT_DETECTORS[@]}") ;;
-	6.12-debug) version=6.12 ;;
-	*) die "usage: source.sh 6.1|6.12|6.12-debug|newest" ;;
+	*) die "usage: source.sh 6.1|6.12|newest" ;;
 	esac
 	need_packages xz-utils patch || die "packages missing"
 	mapfile -t patches < <(find "$KIW_VM/patches" -name "${version/newest/6.12}-*.patch" \

@@ -12,7 +12,7 @@
 stock_release() {
 	local meta=linux-image-amd64
 	[ "$1" = 6.1 ] || meta=linux-image-$1-amd64
-	apt-cache depends "$meta" |
+	apt_says apt-cache depends "$meta" |
 		sed -n 's/^ *Depends: linux-image-\(6\.[0-9].*-amd64\)$/\1/p' | head -n 1
 }
 
@@ -20,7 +20,7 @@ stock_packages() {
 	echo "linux-image-$1"
 	echo "linux-headers-$1"
 	echo "linux-headers-${1%-amd64}-common"
-	apt-cache depends "linux-headers-$1" |
+	apt_says apt-cache depends "linux-headers-$1" |
 		sed -n 's/^ *Depends: \(linux-kbuild-.*\)$/\1/p'
 }
 
@@ -140,7 +140,7 @@ newest_line() {
 			case $debian in '' | '#'* | sid) continue ;; esac
 			conf=$(apt_of "$debian" amd64)
 			fresh_lists "$conf" || { note "no package lists of $debian"; continue; }
-			APT_CONFIG=$conf apt-cache pkgnames linux-headers- |
+			APT_CONFIG=$conf apt_says apt-cache pkgnames linux-headers- |
 				newest amd64 | sed 's/^linux-headers-\([0-9]*\.[0-9]*\).*/\1/'
 		done <"$KIW_DEBIANS"
 	} | sort -V | awk '$2 == "known" { print line; exit } { line = $1 }' | grep .
