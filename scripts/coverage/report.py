@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""report.py --notes DIR [--info FILE] [--compare] [--record OF] COUNTS...
+"""report.py --notes DIR [--info FILE] [--reach FILE] [--compare] [--record OF] COUNTS...
 
 Prints how many lines and branches of each file of the drivers were executed. DIR has the compiler's
-notes (*.gcno) of all modules. Each COUNTS is a directory with the counts (*.gcda) of one guest, as
-scripts/vm leaves them. The counts of all guests are added up, and those of all objects that a
+notes (*.gcno) of all modules. Each COUNTS is a directory with the counts (*.gcda) of one guest, or of
+one test in it, as scripts/vm leaves them. All counts are added up, and those of all objects that a
 source is compiled into.
 
---info: FILE gets the counts in genhtml's format. --compare: fails if a file is below its floor.
+--info: FILE gets the counts in genhtml's format. --reach: FILE gets, as JSON, which tests execute
+each line, and a hash of each source. --compare: fails if a file is below its floor.
 --record: writes scripts/coverage/floor and Documentation/coverage.rst; OF describes what was run. A
 floor is never lowered.
 """
@@ -25,6 +26,8 @@ from pathlib import Path
 import page
 
 TOP = Path(__file__).resolve().parents[2]
+sys.path.append(str(TOP / "scripts/mutants"))
+import reach        # pylint: disable=wrong-import-position
 FLOOR = TOP / "scripts/coverage/floor"
 PAGE = TOP / "Documentation/coverage.rst"
 PRODUCT = "drivers/"
@@ -47,6 +50,8 @@ COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.
                                re.S)
 # Where a statement or a condition ends
 END = re.compile(r"[;{}]|:\s*$", re.M)
+# The directory of one test: the guest, and the test
+OF_TEST = re.compile(r"[0-9a-f-]{36}\.(kunit|\d{3})")
 # Number of objects per run of gcov
 BATCH = 50
 
@@ -76,12 +81,15 @@ class Source:
     def __init__(self, conditions):
         self.conditions = conditions    # numbers of lines
         self.lines = {}         # line: count
+        self.reached = {}       # line: {test: None}
         self.branches = {}      # (line, function): {is of a driver: {number: counts}}
         self.functions = {}     # name: [line, count]
 
-    def add_line(self, line, is_driver):
+    def add_line(self, line, is_driver, test):
         number = line["line_number"]
         self.lines[number] = self.lines.get(number, 0) + line["count"]
+        if test and line["count"]:
+            self.reached.setdefault(number, {})[test] = None
         counts = [branch["count"] for branch in line["branches"]]
         if counts and number in self.conditions:
             of = self.branches.setdefault((number, line.get("function_name")), {})
@@ -114,8 +122,9 @@ class Coverage:
 
     def __init__(self):
         self.sources = {}
+        self.tests = set()
 
-    def add(self, document):
+    def add(self, document, test):
         is_driver = relative(document["data_file"]).startswith(PRODUCT)
         for file in document["files"]:
             path = relative(file["file"])
@@ -126,7 +135,7 @@ class Coverage:
                 self.sources[path] = Source(lines_with_conditions(text))
             source = self.sources[path]
             for line in file["lines"]:
-                source.add_line(line, is_driver)
+                source.add_line(line, is_driver, test)
             for function in file["functions"]:
                 source.add_function(function)
 
@@ -157,6 +166,9 @@ def read_all(notes, counts):
         sys.exit(f"report.py: no notes in {notes}")
     for folder in (None, *counts):
         found = {}
+        of_test = OF_TEST.match(Path(folder).name) if folder else None
+        test = of_test[1] if of_test else None
+        coverage.tests.update([test] if test else [])
         for path in Path(folder).resolve().rglob("*.gcda") if folder else ():
             found[os.path.splitext(relative(str(path)))[0]] = path
         if folder and not found:
@@ -170,7 +182,7 @@ def read_all(notes, counts):
                     link.with_name(link.name + ".gcda").symlink_to(found[name])
             suffix = ".gcda" if folder else ".gcno"
             for document in run_gcov(work, [n + suffix for n in (found if folder else objects)]):
-                coverage.add(document)
+                coverage.add(document, test)
     return coverage
 
 
@@ -258,10 +270,18 @@ def write_info(coverage, path):
                   file=info)
 
 
+def write_reach(coverage, path):
+    files = {name: reach.table((TOP / name).read_text(encoding="utf-8"),
+                               {line: source.reached.get(line, ()) for line in source.lines})
+             for name, source in coverage.sources.items()}
+    path.write_text(json.dumps({"tests": sorted(coverage.tests), "files": files}), encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.splitlines()[0])
     parser.add_argument("--notes", required=True)
     parser.add_argument("--info")
+    parser.add_argument("--reach", type=Path)
     parser.add_argument("--compare", action="store_true")
     parser.add_argument("--record")
     parser.add_argument("counts", nargs="+")
@@ -271,6 +291,8 @@ def main():
     print_table(figures, floors)
     if args.info:
         write_info(coverage, args.info)
+    if args.reach:
+        write_reach(coverage, args.reach)
     if args.record:
         record(figures, floors, args.record)
     below = [path for path, row in figures.items() if path in floors and is_below(row, floors[path])]

@@ -175,7 +175,8 @@ report() {
 	[ "${#counts[@]}" -gt 0 ] || die "no guest has left any counts"
 	[ -z "$RECORD" ] || is_all || die "not recorded"
 	[ -z "$RECORD" ] || REPORT+=(--record "$(sort -u "$OUT/of" | paste -sd';' | sed 's/;/; /g')")
-	PYTHONDONTWRITEBYTECODE=1 "$HERE/report.py" --notes "$MODS/gcno" --info "$OUT/info" "${REPORT[@]}" "${counts[@]}" || status=1
+	PYTHONDONTWRITEBYTECODE=1 "$HERE/report.py" --notes "$MODS/gcno" --info "$OUT/info" \
+		--reach "$OUT/reach" "${REPORT[@]}" "${counts[@]}" || status=1
 	[ -z "$HTML" ] || html || status=1
 	return $status
 }

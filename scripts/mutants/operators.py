@@ -29,6 +29,7 @@ COMMENT_OR_STRING = re.compile(
     r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
 BODY = re.compile(r"^\{\n(.*?)^\}", re.M | re.S)
+BLANK = re.compile(r"^[ \t]*\n", re.M)
 
 SWAPS = {
     "relation": (r"(?<= )(<=|>=|<|>|==|!=)(?= )",
@@ -70,14 +71,20 @@ NOT_DROPPED = re.compile(
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change to one file: edits are (start, end, replacement)."""
+    """A change to one file: edits are (start, end, replacement), and the function that they change is
+    CODE, which begins at offset BASE."""
 
     path: str
     operator: str
     edits: tuple
+    code: str = ""
+    base: int = 0
 
     def identity(self):
-        return hashlib.sha256(repr((self.path, self.operator, self.edits)).encode()).hexdigest()[:10]
+        """What names the mutant, as long as its function does not change. The rest of the file may."""
+        edits = [(start - self.base, end - self.base, new) for start, end, new in self.edits]
+        what = repr((self.path, self.operator, edits, self.code))
+        return hashlib.sha256(what.encode()).hexdigest()[:10]
 
     def apply(self, text):
         for start, end, replacement in sorted(self.edits, reverse=True):
@@ -182,24 +189,32 @@ def barriers(body):
                                              (comma, comma, ")")]
 
 
+def functions(code, text):
+    """(match of BODY, start, text) of each function of a file. CODE is TEXT, blanked."""
+    for match in BODY.finditer(code):
+        start = max((line.end() for line in BLANK.finditer(code, 0, match.start())), default=0)
+        yield match, start, text[start:match.end()]
+
+
 def mutants(path, text):
     """All mutants of a file, in lists: one list per place and operator."""
     places = {}
     code = blanked(text)
-    for match in BODY.finditer(code):
+    for match, base, function in functions(code, text):
         # A statement may be the first of the body.
-        base = match.start(1) - 2
-        body = code[base:match.end(1)]
+        first = match.start(1) - 2
+        body = code[first:match.end(1)]
         for make in (swapped, values, conditions, calls, barriers):
             for operator, at, edits in make(body):
-                edits = tuple((base + start, base + end, new) for start, end, new in edits)
-                places.setdefault((base + at, operator), []).append(Mutant(path, operator, edits))
+                edits = tuple((first + start, first + end, new) for start, end, new in edits)
+                places.setdefault((first + at, operator), []).append(
+                    Mutant(path, operator, edits, function, base))
     return [places[place] for place in sorted(places)]
 
 
 def sample(texts, seed):
     """One mutant of each place of all files, {path: text}, in an order that depends on the seed. A
-    change to one file changes neither the mutants of the others nor their order."""
+    change to a function changes neither the mutants of the others nor their order."""
     def rank(mutant):
         return hashlib.sha256(f"{seed} {mutant.identity()}".encode()).digest()
 

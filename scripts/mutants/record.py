@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """What became of mutants: scripts/mutants/record, and Documentation/mutants.rst, which shows it.
 
-A line of the record is OUTCOME OPERATOR FILE:LINE IDENTITY STATE [TEST]. FILE is below
-drivers/infiniband, and STATE is a hash of its text: after a change to the file, the mutant is tested
-again. Below a mutant that survived, `- ` and `+ ` begin the lines that it changes; `= ` begins the
-answer to it, which is written by hand, and which --record keeps. Once ENOUGH mutants are judged,
+A line of the record is OUTCOME OPERATOR FILE:LINE IDENTITY [TEST]. FILE is below drivers/infiniband.
+IDENTITY depends on the text of the function (operators.py): after a change to the function, its
+mutants are other ones, which are not in the record. Below a mutant that survived, `- ` and `+ ` begin the lines that it changes; `= ` begins the
+answer to it, which is written by hand, and which --record keeps. An answer that begins with
+EQUIVALENT says why no test can notice the mutant; it does not count. Once ENOUGH mutants are judged,
 the heading has a floor: the percentage that was killed, which --record raises and never lowers.
 """
 
 import datetime
-import hashlib
 import re
 import subprocess
 import sys
@@ -18,15 +18,18 @@ import textwrap
 from collections import Counter
 from pathlib import Path
 
+import operators
+
 TOP = Path(__file__).resolve().parents[2]
 RECORD = "scripts/mutants/record"
 PAGE = "Documentation/mutants.rst"
 BELOW = "drivers/infiniband/"
 DRIVERS = ("sw/kiwarp", "ulp/kiwarp_ip")
 JUDGED = ("killed", "survived", "unfinished")
-ROW = re.compile(r"(\w+) (\w+) (\S+):(\d+) ([0-9a-f]{10}) ([0-9a-f]{12})(?: (.+))?$")
+ROW = re.compile(r"(\w+) (\w+) (\S+):(\d+) ([0-9a-f]{10})(?: (.+))?$")
 ENOUGH = 300
-WIDTHS = (45, 6, 6, 8, 10)
+EQUIVALENT = "Equivalent:"
+WIDTHS = (45, 6, 6, 8, 10, 10)
 HEAD = """\
 .. SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 .. Written by: make mutants MUTANTS=--record
@@ -41,10 +44,6 @@ made and tested.
 """
 
 
-def state(text):
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
 def parse(text):
     """(heading: {key: value}, {identity: row})"""
     head = dict(re.findall(r"^# (Commit|Date|Seed|Floor): (.+)$", text, re.M))
@@ -52,10 +51,10 @@ def parse(text):
     for line in text.splitlines():
         found = ROW.match(line)
         if found:
-            outcome, operator, path, number, identity, of, by = found.groups()
+            outcome, operator, path, number, identity, by = found.groups()
             row = rows[identity] = {
                 "id": identity, "outcome": outcome, "operator": operator, "path": BELOW + path,
-                "line": int(number), "state": of, "tests": [], "diff": "", "answer": ""}
+                "line": int(number), "tests": [], "diff": "", "answer": ""}
             if by:
                 row["by"] = by
         elif line.startswith(("- ", "+ ")) and row:
@@ -70,13 +69,11 @@ def read():
     return parse(path.read_text(encoding="utf-8")) if path.exists() else ({}, {})
 
 
-def of_present(recorded, seed, texts):
-    """Those of the recorded rows that hold for this seed and the present text of their files."""
-    head, rows = recorded
-    if head.get("Seed") != str(seed):
-        return {}
-    states = {path: state(text) for path, text in texts.items()}
-    return {name: row for name, row in rows.items() if states.get(row["path"]) == row["state"]}
+def of_present(rows, texts):
+    """Those of the recorded rows whose functions have not changed, with their present lines."""
+    present = {mutant.identity(): mutant.line(text) for path, text in texts.items()
+               for place in operators.mutants(path, text) for mutant in place}
+    return {name: {**row, "line": present[name]} for name, row in rows.items() if name in present}
 
 
 def change(diff):
@@ -85,27 +82,34 @@ def change(diff):
             if line[:1] in ("-", "+") and not line.startswith(("---", "+++"))]
 
 
+def fate(row):
+    """The outcome of a row, or EQUIVALENT"""
+    if row["outcome"] == "survived" and row.get("answer", "").startswith(EQUIVALENT):
+        return EQUIVALENT
+    return row["outcome"]
+
+
 def share(rows):
-    """(percentage that was killed, number of the rows that were judged)"""
-    count = Counter(row["outcome"] for row in rows)
+    """(percentage that was killed, number of the rows that count)"""
+    count = Counter(map(fate, rows))
     judged = sum(count[outcome] for outcome in JUDGED)
     return (100 * count["killed"] / judged if judged else 100.0), judged
 
 
-def lines_of(row, texts):
+def lines_of(row):
     by = f" {row['by']}" if row.get("by") else ""
-    yield (f"{row['outcome']} {row['operator']} {row['path'][len(BELOW):]}:{row['line']} {row['id']} "
-           f"{state(texts[row['path']])}{by}")
+    yield (f"{row['outcome']} {row['operator']} {row['path'][len(BELOW):]}:{row['line']} {row['id']}"
+           f"{by}")
     if row["outcome"] in ("survived", "unfinished"):
         yield from change(row["diff"])
         yield from ("= " + line for line in textwrap.wrap(row.get("answer", ""), 96))
 
 
-def write(rows, seed, texts):
+def write(rows, seed):
     """Writes both files."""
     head, old = read()
     if head.get("Seed", str(seed)) != str(seed):
-        sys.exit(f"record.py: {RECORD} has mutants of seed {head['Seed']}, which would be lost")
+        sys.exit(f"record.py: {RECORD} has mutants of seed {head['Seed']}")
     answers = {name: row["answer"] for name, row in old.items() if row["answer"]}
     for name, row in rows.items():
         row["answer"] = row.get("answer") or answers.get(name, "")
@@ -120,7 +124,7 @@ def write(rows, seed, texts):
         out.append(f"# Floor: {floor}")
     for row in sorted(rows.values(), key=lambda row: (row["path"], row["line"], row["id"])):
         if row["outcome"] != "error":
-            out += lines_of(row, texts)
+            out += lines_of(row)
     text = "\n".join(out) + "\n"
     (TOP / RECORD).write_text(text, encoding="utf-8")
     (TOP / PAGE).write_text(page(text), encoding="utf-8")
@@ -131,14 +135,16 @@ def cells(columns):
 
 
 def counted(name, rows):
-    killed, judged = share(rows)
-    number = round(killed * judged / 100)
-    return cells((name, str(judged), str(number), str(judged - number), f"{killed:.1f} %"))
+    count = Counter(map(fate, rows))
+    left = count["survived"] + count["unfinished"]
+    return cells((name, str(len(rows)), str(count["killed"]), str(left), str(count[EQUIVALENT]),
+                  f"{share(rows)[0]:.1f} %"))
 
 
 def table(rows):
     rule = cells("=" * width for width in WIDTHS)
-    out = [rule, cells(("File below drivers/infiniband", "Judged", "Killed", "Survived", "Killed")),
+    out = [rule, cells(("File below drivers/infiniband", "Judged", "Killed", "Survived", "Equivalent",
+                        "Killed")),
            rule]
     for driver in DRIVERS:
         mine = [row for row in rows if row["path"].startswith(f"{BELOW}{driver}/")]
@@ -155,7 +161,9 @@ def page(text):
     rows = [row for row in rows.values() if row["outcome"] in JUDGED]
     left = [row for row in rows if row["outcome"] != "killed"]
     what = (f"Recorded on {head.get('Date')} at commit {head.get('Commit', '')[:12]}, with seed "
-            f"{head.get('Seed')}. Mutants that were not finished in time count as survivors.")
+            f"{head.get('Seed')}. Mutants that were not finished in time count as survivors. The "
+            "percentage is that of the mutants that are not equivalent: those that survived, and of "
+            "which the answer says why no test can notice them, do not count.")
     out = [HEAD, *textwrap.wrap(what, 100, break_on_hyphens=False), "", *table(rows), ""]
     if left:
         out += ["Survivors", "=========", ""]

@@ -4,15 +4,18 @@
        [--kernels NAME]... [--limit SECONDS] [--again] [--list] [--report] [--record]
 
 Makes mutants of the drivers, one at a time, and runs the tests that the map lists for the file
-until one fails. A mutant that does not compile, or compiles to the same code, does not count, and
-another one takes its place. The result of each mutant is written to a journal; a run that was
-interrupted continues there. What scripts/mutants/record has of a file that has not changed since
-is not tested again. Prints a line per mutant and, at the end, totals and the survivors.
+until a case fails: those on one kernel in one guest, first those that are quick or have noticed
+other mutants of the directory. Tests that do not execute the mutant's lines are left out, as far as
+DIR/coverage/reach tells, which the last `make coverage` has left. A mutant that does not compile, or
+compiles to the same code, does not count, and another one takes its place. The result of each mutant
+is written to a journal; a run that was interrupted continues there. What scripts/mutants/record has
+of functions that have not changed since is not tested again. Prints a line per mutant and, at the end,
+totals and the survivors.
 
 N mutants (20) are drawn with seed S (1). With --part I/N, only every Nth of them is tested, so that
 several runs, at once or one after the other, test all. --files, --operators: only mutants of these
 files (below drivers/infiniband) or operators (operators.py). --kernels: only tests on these
-kernels. --limit: starts no further test of a mutant after so many seconds (1800). --again: tests
+kernels. --limit: starts no further guest for a mutant after so many seconds (1800). --again: tests
 survivors again, after tests were added. --list: prints the mutants and runs nothing. --report:
 prints the record and the journals of all parts. --record: writes these to scripts/mutants/record and
 Documentation/mutants.rst. The status is 0 if all mutants of the part were tested, even if some
@@ -35,6 +38,7 @@ from pathlib import Path
 
 import operators
 import record
+from reach import Reach
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
@@ -42,11 +46,12 @@ BELOW = "drivers/infiniband/"
 MAP = HERE / "map"
 # Not mutated: compat code for older kernels, and the definitions of trace events
 NOT_MUTATED = re.compile(r"/compat/|/trace\.[ch]$")
-# A mutant may slow a test down. The test has failed if it takes longer than SLOWER times its time
+# A mutant may slow tests down. They have failed if they take longer than SLOWER times their time
 # without a mutant plus MORE_SECONDS.
 SLOWER, MORE_SECONDS = 3, 60
-# Output of a test that has failed
-FAILED = re.compile(r" FAIL |^kunit: .* [1-9]\d* failed", re.M)
+# The line that check prints for a test: its number, how it ended, and its time in seconds
+RESULT = re.compile(r"^\S+ +(\d{3})-\S+ +(FAIL|ok) .*\((\d+|\?) s\)$", re.M)
+KUNIT_FAILED = re.compile(r"^kunit: .* [1-9]\d* failed", re.M)
 # After so many errors in a row, the cause is not the mutant.
 ERRORS = 3
 TIMEOUT = re.compile(r"^    failed: timeout$", re.M)
@@ -88,6 +93,14 @@ def tests_of(lines, mutant):
     return list(found)
 
 
+class Outcome:
+    """What became of tests: how is passed, failed, timeout or error, ran has [name, seconds] of
+    each that has begun, and failed the names of those that have failed."""
+
+    def __init__(self, how, output, ran, failed=()):
+        self.how, self.output, self.ran, self.failed = how, output, ran, list(failed)
+
+
 class Tests:
     """Runs tests, and knows how long each takes without a mutant."""
 
@@ -104,50 +117,59 @@ class Tests:
                 known.update(json.loads(line))
         return known
 
-    def cost(self, test):
-        """Sort key of a test: slower kernels come last."""
-        kernel, name = test
+    def seconds(self, kernel, name):
+        """How long a test takes, as far as that is known"""
         seconds = self.known().get(f"{kernel} {name}")
         if seconds is None:
             seconds = 1 if name == "kunit" else declared_seconds(name) / 4
-        return ("uml", "uml-debug").index(kernel) if kernel in ("uml", "uml-debug") else 2, seconds
+        return max(seconds, 1)
 
-    def run(self, test, modules, limit):
-        """(outcome, output, seconds); the outcome is passed, failed, timeout or error."""
-        kernel, name = test
-        if name == "kunit":
+    def run(self, kernel, names, modules, limit, options=()):
+        """Runs tests in one guest; returns their Outcome."""
+        began = time.monotonic()
+        if names == ["kunit"]:
             argv = [TOP / "scripts/kunit/run.sh"]
         else:
-            argv = [TOP / "scripts/selftests/check", name]
-        began = time.monotonic()
+            argv = [TOP / "scripts/selftests/check", *options, *names]
         argv += ["--kernel", kernel, "--modules", modules, "--out", self.out]
         output, status = run_bounded(list(map(str, argv)), limit)
-        seconds = time.monotonic() - began
-        if status is None:
-            return "timeout", output, seconds
-        if status == 0:
-            return "passed", output, seconds
-        if TIMEOUT.search(output):
-            return "timeout", output, seconds
-        return "failed" if FAILED.search(output) else "error", output, seconds
+        if names == ["kunit"]:
+            ran = [["kunit", round(time.monotonic() - began, 1)]]
+            failed = names if KUNIT_FAILED.search(output) else []
+        else:
+            rows = RESULT.findall(output)
+            ran = [[name, None if seconds == "?" else int(seconds)] for name, _, seconds in rows]
+            failed = [name for name, how, _ in rows if how == "FAIL"]
+        if status is None and not failed:
+            # Which one takes so long is not known: check tells results when the guest has ended.
+            return Outcome("timeout", output, [*ran, ["unknown", None]], ["unknown"])
+        if failed:
+            how = "timeout" if TIMEOUT.search(output) else "failed"
+            return Outcome(how, output, ran, failed)
+        if status == 0 and sorted(dict(ran)) == sorted(names):
+            return Outcome("passed", output, ran)
+        return Outcome("error", output, ran, names)
 
-    def baseline(self, test, modules):
-        """Seconds that a test takes without a mutant, or None if it fails. Measured once, by the
-        first part that needs it."""
-        name = " ".join(test)
+    def usable(self, kernel, names, modules):
+        """Those of the tests that pass without a mutant. Each is run once to see that, by the first
+        part that needs it."""
         with open(self.file, "a+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             known = self.known()
-            if name not in known:
-                say(f"without a mutant: {name}")
-                outcome, output, seconds = self.run(test, modules, 1800)
-                if outcome != "passed":
-                    say(f"{name} is not used, it fails without a mutant:\n{output[-2000:]}")
-                    self.unused[name] = None
-                    return None
-                known[name] = round(seconds, 1)
-                print(json.dumps({name: known[name]}), file=file, flush=True)
-        return known[name]
+            new = [name for name in names if f"{kernel} {name}" not in known]
+            if new:
+                say(f"without a mutant, on {kernel}: " + " ".join(new))
+                found = self.run(kernel, new, modules, 3600)
+                if found.how != "passed":
+                    say(found.output[-3000:])
+                for name, seconds in found.ran:
+                    if name not in found.failed:
+                        print(json.dumps({f"{kernel} {name}": seconds}), file=file, flush=True)
+                for name in found.failed:
+                    say(f"{name} on {kernel} is not used, it fails without a mutant")
+                    self.unused[f"{kernel} {name}"] = None
+                known = self.known()
+        return [name for name in names if known.get(f"{kernel} {name}") is not None]
 
 
 def declared_seconds(name):
@@ -217,6 +239,13 @@ class Build:
         return "identical" if found == self.sum else None
 
 
+def batch_key(item):
+    """Sort key: KUnit suites first, slower kernels last"""
+    (kernel, kunit), _ = item
+    slow = ("uml", "uml-debug").index(kernel) if kernel in ("uml", "uml-debug") else 2
+    return slow, not kunit, kernel
+
+
 class Part:
     """One run: its mutants and their results."""
 
@@ -224,6 +253,7 @@ class Part:
         self.args = args
         self.texts = texts
         self.map = read_map()
+        self.reach = Reach(Path(args.cache) / "coverage/reach", self.map)
         self.folder = folder_of(args)
         self.mine = self.folder / ("part-%dof%d" % args.part)
         self.mine.mkdir(parents=True, exist_ok=True)
@@ -235,7 +265,7 @@ class Part:
             sys.exit(f"run.py: another run has {self.mine}")
         self.tests = Tests(self.folder, self.mine / "out")
         self.builds = {}
-        self.journal = {**record.of_present(record.read(), args.seed, texts),
+        self.journal = {**record.of_present(record.read()[1], texts),
                         **read_journal(self.mine / "journal")}
 
     def wanted(self):
@@ -250,9 +280,24 @@ class Part:
                  if not self.args.operators or m.operator in self.args.operators]
         return found[part - 1::parts]
 
-    def tests_for(self, mutant):
-        return [test for test in tests_of(self.map, mutant)
-                if not self.args.kernels or test[0].partition(":")[0] in self.args.kernels]
+    def batches(self, mutant):
+        """[(kernel, names)]: what is run in one guest each, in order. Without any, the mutant is only
+        built."""
+        found = {}
+        for kernel, name in self.reach.choose(tests_of(self.map, mutant), mutant,
+                                              self.texts[mutant.path]):
+            if not self.args.kernels or kernel.partition(":")[0] in self.args.kernels:
+                found.setdefault((kernel, name == "kunit"), []).append(name)
+        return [(kernel, sorted(names, key=lambda name: self.value(mutant, kernel, name)))
+                for (kernel, _), names in sorted(found.items(), key=batch_key)] or [("uml", [])]
+
+    def value(self, mutant, kernel, name):
+        """Sort key of a test: how many mutants of the same directory it has killed, per second of
+        its time"""
+        folder = os.path.dirname(mutant.path)
+        killed = sum(row.get("by") == f"{kernel} {name}" for row in self.journal.values()
+                     if os.path.dirname(row["path"]) == folder)
+        return -(killed + 1) / self.tests.seconds(kernel, name), name
 
     def build(self, kernel):
         if kernel not in self.builds:
@@ -263,10 +308,10 @@ class Part:
         """Tests a mutant; returns its row of the journal, without the mutant's identity."""
         began = time.monotonic()
         kernels, ran = {}, []
-        for test in sorted(self.tests_for(mutant), key=self.tests.cost):
-            build = self.build(test[0].partition(":")[0])
-            usual = self.tests.baseline(test, build.clean)
-            if usual is None:
+        for kernel, names in self.batches(mutant):
+            build = self.build(kernel.partition(":")[0])
+            usable = self.tests.usable(kernel, names, build.clean)
+            if names and not usable:
                 continue
             if time.monotonic() - began > self.args.limit:
                 return {"outcome": "unfinished", "tests": ran}
@@ -276,15 +321,18 @@ class Part:
                 return {"outcome": "invalid"}
             if kernels[build.kernel] == "identical":
                 continue
-            outcome, output, seconds = self.tests.run(
-                test, build.folder / "modules", usual * SLOWER + MORE_SECONDS)
-            if outcome == "error":
-                say(output[-3000:])
-                return {"outcome": "error", "by": " ".join(test), "how": "not judged"}
-            ran.append([*test, round(seconds, 1)])
-            if outcome != "passed":
-                return {"outcome": "killed", "by": " ".join(test), "how": outcome, "tests": ran,
-                        "output": output[-3000:]}
+            if not usable:
+                return {"outcome": "survived", "tests": []}
+            limit = sum(self.tests.seconds(kernel, name) for name in usable) * SLOWER + MORE_SECONDS
+            found = self.tests.run(kernel, usable, build.folder / "modules", limit,
+                                   ["--until-failure"])
+            if found.how == "error":
+                say(found.output[-3000:])
+                return {"outcome": "error", "by": f"{kernel} {usable}", "how": "not judged"}
+            ran += [[kernel, *test] for test in found.ran]
+            if found.failed:
+                return {"outcome": "killed", "by": f"{kernel} {found.failed[0]}",
+                        "how": found.how, "tests": ran, "output": found.output[-3000:]}
         if ran:
             return {"outcome": "survived", "tests": ran}
         return {"outcome": "identical" if "identical" in kernels.values() else "untested"}
@@ -297,7 +345,7 @@ class Part:
                 break
             row = self.journal.get(mutant.identity())
             again = ("survived", "unfinished", "error") if self.args.again else ("error",)
-            if row is None or row["outcome"] in again:
+            if row is None or record.fate(row) in again:
                 row = self.add(mutant)
                 errors = errors + 1 if row["outcome"] == "error" else 0
                 lost += row["outcome"] == "error"
@@ -317,6 +365,7 @@ class Part:
         row = {"id": mutant.identity(), "path": mutant.path, "line": mutant.line(text),
                "operator": mutant.operator, **row, "seconds": round(time.monotonic() - began, 1),
                "diff": mutant.diff(text)}
+        self.journal[row["id"]] = row
         with open(self.mine / "journal", "a", encoding="utf-8") as file:
             print(json.dumps(row), file=file, flush=True)
         say("%-10s %-10s %s:%d  %s(%.0f s)" % (
@@ -347,10 +396,11 @@ def folder_of(args):
 
 
 def figures(rows, key):
-    """Lines of a table: how many of the tested mutants were killed, grouped by key()."""
+    """Lines of a table: how many of the tested mutants were killed, grouped by key(). Equivalent ones do
+    not count."""
     groups = {}
     for row in rows:
-        groups.setdefault(key(row), Counter())[row["outcome"]] += 1
+        groups.setdefault(key(row), Counter())[record.fate(row)] += 1
     for name, count in sorted(groups.items()):
         judged = sum(count[outcome] for outcome in JUDGED)
         if judged:
@@ -360,7 +410,7 @@ def figures(rows, key):
 
 def all_rows(args, texts):
     """{identity: row}: what is recorded, and the journals of all parts."""
-    rows = record.of_present(record.read(), args.seed, texts)
+    rows = record.of_present(record.read()[1], texts)
     for path in sorted(folder_of(args).glob("part-*/journal")):
         rows.update(read_journal(path))
     return rows
@@ -426,7 +476,7 @@ def interrupted(*_):
 def main():
     args = options()
     if args.record:
-        record.write(all_rows(args, source_texts(())), args.seed, source_texts(()))
+        record.write(all_rows(args, source_texts(())), args.seed)
     if args.record or args.report:
         report(args)
         return
