@@ -116,6 +116,18 @@ once() {
 }
 export -f once
 
+# clean_with INPUT... - print the file whose existence says that a check had nothing to say about
+# these inputs, apart from these scripts, which always count. The check creates it.
+clean_with() {
+	local clean
+
+	clean=$KIW_LINT_CLEAN/$(printf '%s\n' "$KIW_CHECK_HASH" "$@" | sha256sum | cut -c 1-32)
+	if [ -e "$clean" ]; then
+		touch "$clean"
+	fi
+	echo "$clean"
+}
+
 # hash_of FILE... - one hash of the contents of all
 hash_of() {
 	cat "$@" | sha256sum
@@ -464,11 +476,12 @@ main() {
 		exit 2
 	fi
 	# The environment of a calling make must not reach the kernel's make.
-	unset MAKEFLAGS MFLAGS MAKELEVEL ARCH M
+	unset MAKEFLAGS MFLAGS MAKELEVEL ARCH M CC CROSS_COMPILE KCFLAGS KCPPFLAGS
+	unset KIWARP_TESTS KIWARP_NEW_KERNEL KIWARP_COVER
 	export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 	# For once(), which other shells call
 	export KIW_LINT_CLEAN="${KIW_LINT_CLEAN:-$KIW_CACHE/clean}" KIW_CHECK_HASH
-	KIW_CHECK_HASH=$(hash_of "$lint_dir/check.sh")
+	KIW_CHECK_HASH=$(hash_of "$lint_dir"/{check,kernels,upstream}.sh)
 	mkdir -p "$KIW_LINT_CLEAN"
 	find "$KIW_LINT_CLEAN" -type f -mtime +30 -delete
 	prune lint

@@ -4,7 +4,8 @@
 # The checks that build against a kernel, for check.sh, whose $root and $work they
 # use. Each kernel has its copy of the tree in $work. It begins with the newest build of
 # vm/build.sh or of an earlier check, and is kept as one of them if there was no warning. So only
-# files that changed since then are compiled, and those of the guests' modules not once more.
+# files that changed since then are compiled, and those of the guests' modules not once more. A tree
+# in which a check found nothing is not checked again.
 
 # Remarks of the kernel's build system about its own tree, not about our code.
 build_noise='the compiler differs from the one used to build the kernel|Skipping BTF generation'
@@ -29,6 +30,17 @@ make_copy() {
 	return "$rc"
 }
 
+# known_tree CHECK NAME TREE - print the file that says that this check found nothing in the sources
+# of TREE, for this kernel
+known_tree() {
+	local dir sources
+
+	dir=$("$KIW_VM/kernel.sh" "$2") && cd "$3" || return
+	sources=$(files_matching '\.[chS]$|(^|/)(Kbuild|Makefile|VERSION)$' | xargs -0 -r sha256sum) ||
+		return
+	clean_with "$1" "$(built_with "$dir")" "$(sparse --version)" "$sources"
+}
+
 # remove_others COPY - removes sources from the copy that are no longer in the tree
 remove_others() {
 	find "$1" -type f \( -name '*.[chS]' -o -name Kbuild -o -name Makefile \) ! -name '*.mod.c' \
@@ -46,8 +58,12 @@ keep_build() {
 }
 
 check_build() {
-	local log=$work/build-$1.log
+	local log=$work/build-$1.log known
 
+	known=$(known_tree build "$1" "$root")
+	if [ -e "$known" ]; then
+		return
+	fi
 	: >"$log"
 	if ! make_copy "$1" "$log" W=1; then
 		grep -E -A 5 'error|warning|\*\*\*' "$log" || tail -n 30 "$log"
@@ -58,13 +74,20 @@ check_build() {
 		return 1
 	fi
 	keep_build "$1"
+	# Of what was built: the tree may have changed meanwhile.
+	known=$(known_tree build "$1" "$work/build-$1")
+	: >"$known"
 }
 
 # Sparse looks at every source again (C=2); nothing is compiled a second time.
 # An error ends its work on a file, so it counts wherever it is reported.
 check_sparse() {
-	local log=$work/sparse-$1.log rc=0
+	local log=$work/sparse-$1.log known rc=0
 
+	known=$(known_tree sparse "$1" "$root")
+	if [ -e "$known" ]; then
+		return
+	fi
 	: >"$log"
 	make_copy "$1" "$log" W=1 C=2 CF=-D__CHECK_ENDIAN__ || rc=$?
 	if grep -E '^(drivers|include|ktest|kunit)/|: error: ' "$log"; then
@@ -75,4 +98,6 @@ check_sparse() {
 		tail -n 5 "$log"
 		return 1
 	fi
+	known=$(known_tree sparse "$1" "$work/build-$1")
+	: >"$known"
 }

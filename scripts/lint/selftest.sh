@@ -117,6 +117,9 @@ add_to "$driver/main.c" 'static __be16 kiw_word = 1;'
 bad "sparse" "incorrect type in initializer" "a number used as wire order"
 add_to "$driver/main.c" '#include <linux/spinlock.h>' 'void kiw_l(spinlock_t *l) { spin_lock(l); }'
 bad "sparse" "context imbalance" "a lock left held"
+add_to "$driver/main.c" 'static __be16 kiw_word = 1;'
+lint --only "^sparse" || :
+bad "sparse" "incorrect type in initializer" "the same once more"
 add_to "$driver/main.c" 'static __be16 kiw_word = (__force __be16)1;'
 bad "no __force" "main.c:6: __force" "a forced cast"
 add_to "$driver/main.c" 'static int a=1;'
@@ -454,6 +457,50 @@ bad "mutants" "map:2: no file is sw/kiwarp/gone.c" "tests of nothing"
 map "locks:sw/kiwarp/* 100"
 bad "mutants" "map:2: no operator is locks" "an operator that is gone"
 
+# chosen WANTED EXECUTE MAP ABOUT - tests of a mutant of line 8, whose function has code in lines 4 and 7
+chosen() {
+	local rc=0
+	PYTHONPATH=$top/scripts/mutants python3 - "$work/reach" "$@" >"$work/out" 2>&1 <<-END || rc=1
+	import json, sys
+	from pathlib import Path
+	import operators, reach
+	file, wanted, execute, tests = Path(sys.argv[1]), *(arg.split() for arg in sys.argv[2:5])
+	text = "\n\nint f(void)\n{\n\tint a;\n\n\ta = 1;\n\tg(a);\n}\n"
+	mutant = lambda text: [m for [m, *_] in operators.mutants("a.c", text) if m.operator == "call"][0]
+	lines = {4: ["100", "120", "130"], 7: execute}
+	file.write_text(json.dumps({"tests": ["100", "120", "130", "kunit"], "files": {
+	    "a.c": reach.table(text, lines)}}))
+	tests = [("uml", name) for name in tests]
+	known = reach.Reach(file, [(None, "*", ["130", "140@uml-debug"])])
+	for kept in text, "int before;\n" + text:
+	    found = known.choose(tests, mutant(kept), kept)
+	    assert found == [("uml", name) for name in wanted], found
+	smp = [("uml-kcsan:2", "120")]
+	assert known.choose(smp, mutant(text), text) == smp
+	changed = text.replace("f(void)", "f(int b)")
+	assert known.choose(tests, mutant(changed), changed) == tests
+	END
+	result "$rc" "mutants: $4"
+}
+
+chosen "100" "100 130" "100 120" "tests that do not execute a line are left out"
+chosen "kunit 999" "" "100 kunit 999" "KUnit and new tests are not left out"
+chosen "kunit 130" "130" "100 kunit" "another test that executes the line"
+chosen "" "" "100" "no test executes the line"
+
+rc=0
+PYTHONPATH=$top/scripts/mutants python3 - >"$work/out" 2>&1 <<-END || rc=1
+	import operators, record
+	text = "int f(void)\n{\n\tg();\n}\n\nint h(void)\n{\n\tg();\n}\n"
+	rows = {m.identity(): {"line": m.line(text)} for [m, *_] in operators.mutants("a.c", text)}
+	assert len(rows) == 2, rows
+	changed = "int more;\n\n" + text.replace("h(void)", "h(int a)")
+	found = record.of_present(rows, {"a.c": changed})
+	assert [row["line"] for row in found.values()] == [5], found
+	assert not record.of_present(rows, {"b.c": text})
+END
+result "$rc" "mutants: those of functions that have not changed are known"
+
 # mutants FLOOR LINE... - what became of mutants, as recorded
 mutants() {
 	map "sw/kiwarp/* 100"
@@ -464,14 +511,21 @@ print(record.page(open(sys.argv[1]).read()), end="")' "$work/tree/scripts/mutant
 		>"$work/tree/Documentation/mutants.rst"
 }
 
-killed="killed call sw/kiwarp/main.c:1 0123456789 0123456789ab uml 100"
-survived="survived call sw/kiwarp/main.c:2 1123456789 0123456789ab"
+killed="killed call sw/kiwarp/main.c:1 0123456789 uml 100"
+survived="survived call sw/kiwarp/main.c:2 1123456789"
+# counts PATTERN ABOUT - what the check says of a record with nothing wrong
+counts() {
+	local rc=0
+	{ lint --only "^mutants" >/dev/null || :; grep -q "$1" "$work/out" &&
+		! grep -q 'scripts/mutants/record:\|mutants.rst:' "$work/out"; } || rc=1
+	result "$rc" "mutants: $2"
+	good_tree
+}
+
 mutants 50 "$killed" "$survived" "= it does nothing"
-rc=0
-{ lint --only "^mutants" >/dev/null || :; grep -q '^# 50.0 % of 2 mutants killed, [1-9]' "$work/out" &&
-	! grep -q 'scripts/mutants/record:\|mutants.rst:' "$work/out"; } || rc=1
-result "$rc" "mutants: their age is said"
-good_tree
+counts '^# 50.0 % of 2 mutants killed, [1-9]' "their age is said"
+mutants 100 "$killed" "$survived" "= Equivalent: it does nothing"
+counts '^# 100.0 % of 1 mutants killed' "what is equivalent does not count"
 mutants 51 "$killed" "$survived" "= it does nothing"
 bad "mutants" "50.0 % killed, the floor is 51 %" "too few mutants killed"
 mutants 50 "$killed" "$survived"

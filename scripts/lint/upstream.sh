@@ -83,6 +83,8 @@ upstream_build() {
 			upstream_make "$build" W=1 "${new[@]}" >"$log" 2>&1 && ! grep -qi warning "$log"; then
 			return
 		fi
+		# What was compiled with a warning would not be compiled again.
+		for folder in "${upstream_new[@]}"; do rm -rf "${build:?}/$folder"; done
 		grep -E -A 5 'error|warning|\*\*\*' "$log" || tail -n 30 "$log"
 	else
 		sed 's/^/not in effect: /' "$work/ignored"
@@ -103,7 +105,7 @@ upstream_link() {
 }
 
 check_upstream() {
-	local source kernel kept key folder K_BUILD='' K_ARCH=''
+	local source kernel kept key folder applied known K_BUILD='' K_ARCH=''
 
 	[ -f "$root/${upstream_new[0]}/Kconfig" ] || return 0
 	if ! source=$("$KIW_VM/source.sh" "$upstream_on") || ! kernel=$("$KIW_VM/kernel.sh" uml); then
@@ -115,6 +117,11 @@ check_upstream() {
 	key=upstream-$(content_key "$source" "$(built_with "$kernel")" "$(declare -f upstream_links)")
 	kept=$KIW_CACHE/$key
 	upstream_apply "$source" "$work/applied" || return
+	applied=$(cd "$work/applied" && find . -type f -print0 | sort -z | xargs -0 sha256sum)
+	known=$(clean_with upstream "$key" "$applied")
+	if [ -e "$known" ]; then
+		return
+	fi
 	(
 		flock -w 1200 9
 		[ -d "$kept/tree" ] || upstream_links "$source" "$kept/tree"
@@ -125,4 +132,5 @@ check_upstream() {
 		touch "$kept"
 		upstream_build m y && upstream_build y m && upstream_link
 	) 9>"$KIW_CACHE/locks/$key"
+	: >"$known"
 }
