@@ -13,9 +13,11 @@ import itertools
 import json
 import random
 import threading
+import time
 
 from peer import cli, ddp, faults, mpa, rdmap, startup
 
+ROUNDS_AT_LEAST = 100
 VARIATIONS = ("--rev 2", "--rev 1", "--rev 2 --p2p", "--rev 2 --crc off", "--rev 2 --markers rx",
               "--rev 0 --markers rx", "--rev 2 --segments 1-7", "--rev 1 --pdata 00112233")
 
@@ -39,6 +41,7 @@ class Storm:
 
     def __init__(self, opt):
         self.opt = opt
+        self.end = time.monotonic() + opt.seconds
         self.numbers = itertools.count()
         self.lock = threading.Lock()
         self.outcomes = collections.Counter()
@@ -60,7 +63,8 @@ class Storm:
         while True:
             with self.lock:
                 number = next(self.numbers)
-            if number >= self.opt.rounds:
+            if number >= self.opt.rounds or \
+                    (number >= ROUNDS_AT_LEAST and time.monotonic() > self.end):
                 return
             outcome = self._one(number)
             with self.lock:
@@ -72,12 +76,14 @@ def main(argv):
     p.add_argument("address")
     p.add_argument("--port", type=int, default=cli.PORT)
     p.add_argument("--rounds", type=int, default=1000)
+    p.add_argument("--seconds", type=int, default=3600,
+                   help=f"begin no more after that, but {ROUNDS_AT_LEAST} in any case")
     p.add_argument("--threads", type=int, default=8)
     p.add_argument("--seed", type=int, default=1)
     storm = Storm(p.parse_args(argv))
     cli.in_threads(storm.work, storm.opt.threads)
     if not any(outcome.startswith("term:") for outcome in storm.outcomes):
         storm.broken.append("no Terminate")
-    print(json.dumps({"event": "hostile", "rounds": storm.opt.rounds,
+    print(json.dumps({"event": "hostile", "rounds": storm.outcomes.total(),
                       "outcomes": dict(storm.outcomes), "broken": storm.broken[:10]}))
     return 1 if storm.broken else 0

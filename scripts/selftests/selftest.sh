@@ -35,6 +35,7 @@ fake_guest() {
 	begin() { printf 'TAP version 13\nok 1 - a case\n' >"$out/$1.ktap"; }
 	finish() { begin "$1"; echo 1..1 >>"$out/$1.ktap"; echo "0 2" >"$out/$1.result"; }
 	finish_all() { for name in "$@"; do finish "$name"; done; }
+	wait_until_late() { sleep "$(sed -n 's/^KIW_BEGIN_BY=//p' "$WORK/options")"; }
 	: >"$out/boot"
 	case $SCENARIO.$boot in
 	good.*) finish_all "$@" ;;
@@ -52,6 +53,12 @@ fake_guest() {
 	bad.0) finish_all "$@"; echo "BUG: something" >"$out/$2.dmesg" ;;
 	untidy.0) finish_all "$@"; printf 'a\nkiwarp \n' >"$out/$2.left" ;;
 	given-up.0) finish "$1"; exit 3 ;;
+	late.0) finish "$1"; wait_until_late; exit 4 ;;
+	late-at-once.0) wait_until_late; exit 4 ;;
+	late-and-lost.0) finish "$1"; begin "$2"; wait_until_late; exit 4 ;;
+	late-and-dead.0) begin "$1"; wait_until_late; exit 125 ;;
+	until.0) printf '%s\n' "$@" >"$WORK/order"; echo 'not ok 1 - a case' >"$out/$1.ktap"
+		echo "1 2" >"$out/$1.result"; exit 3 ;;
 	silent.0) finish "$1" ;;
 	dead.*) rm "$out/boot"; exit 125 ;;
 	*.[1-9]) finish_all "$@" ;;
@@ -85,6 +92,85 @@ check_says() {
 	echo 0 >"$WORK/boots"
 	SCENARIO=$1 "$WORK/scripts/selftests/check" --kernel uml --totals "$WORK/totals" 2>&1 || status=1
 	grep -x "$2 $3 ${4:-0}" "$WORK/totals" && [ "$status" = "$((${3} > 0))" ]
+}
+
+# until_failure SCENARIO PASSED FAILED TEST...: likewise, in one guest
+until_failure() {
+	local status=0
+	echo 0 >"$WORK/boots"
+	SCENARIO=$1 "$WORK/scripts/selftests/check" --kernel uml --totals "$WORK/totals" \
+		--until-failure "${@:4}" >"$WORK/said" 2>&1 || status=1
+	cat "$WORK/said"
+	grep -x "$2 $3 0" "$WORK/totals" && [ "$status" = "$(($2 == 0 || $3 > 0))" ] &&
+		[ "$(cat "$WORK/boots")" = 1 ] && grep -x KIW_UNTIL_FAILURE=1 "$WORK/options"
+}
+
+# in_time SECONDS SCENARIO PASSED FAILED SKIPPED BOOTS: likewise, if no test is to begin later
+in_time() {
+	local status=0
+	echo 0 >"$WORK/boots"
+	printf 'uml %s 1 0\n' 001-first.sh 002-second.sh >"$WORK/plan"
+	SCENARIO=$2 "$WORK/scripts/selftests/check" --kernel uml --totals "$WORK/totals" \
+		--plan "$WORK/plan" --seconds "$1" >"$WORK/said" 2>&1 || status=1
+	cat "$WORK/said"
+	grep -x "$3 $4 $5" "$WORK/totals" && [ "$status" = "$(($3 == 0 || $4 > 0))" ] &&
+		[ "$(cat "$WORK/boots")" = "$6" ] &&
+		[ "$(grep -c " late: not begun within $1 s" "$WORK/said")" = "$5" ]
+}
+
+# late_in_guest: run-tests ends before the second of three tests, and still finds what the first has
+# leaked.
+late_in_guest() {
+	local status=0
+	mkdir -p "$WORK/out"
+	# shellcheck disable=SC2016 # the inner shell expands it
+	KIW_SELFTESTS=$HERE bash -c '. <(sed "s|/out/|$WORK/out/|g" "$1")
+		KIW_BEGIN_BY=$((SECONDS + 2))
+		for f in dmesg_mark say_left clean_up; do eval "$f() { :; }"; done
+		kernel_is_broken() { return 1; }
+		run_one() { echo "run $1"; until is_late; do _pause 0.1; done; }
+		let_leaks_age() { echo "age"; }
+		check_one() { echo "check $1"; }
+		main 001 002 003' - "$HERE/../vm/guest/run-tests" >"$WORK/said" 2>/dev/null || status=$?
+	cat "$WORK/said"
+	[ "$status" = 4 ] && diff "$WORK/said" - <<-'END'
+		run 001
+		check 001
+		done 001
+		age
+		check 001
+	END
+}
+
+# rotated SECONDS FIRST: the order of tests, if FIRST of them come last, before 990
+rotated() {
+	local names=(001 002 003)
+	# shellcheck disable=SC2016 # the inner shell expands it
+	diff <(env HERE="$HERE" BEGIN_BY="$1" bash -c \
+		'. <(sed -n "/^rotate()/,/^}/p" "$0"); rotate "$@"' "$HERE/check" "${names[@]}" 990) \
+		<(printf '%s\n' "${names[@]:$2}" "${names[@]:0:$2}" 990)
+}
+
+# commit: as a number
+commit() {
+	local hash
+	hash=$(git -C "$HERE" rev-parse HEAD 2>/dev/null) || hash=0000000
+	echo $((16#${hash:0:7}))
+}
+
+# recorded_late: the row of a test that had no time stays in a plan.
+recorded_late() {
+	echo 0 >"$WORK/boots"
+	printf 'uml %s 1 0\n' 001-first.sh 002-second.sh >"$WORK/plan"
+	SCENARIO=late "$WORK/scripts/selftests/check" --kernel uml --seconds 6 --record "$WORK/plan"
+	plan_rows "$WORK/plan" | diff - <(printf 'uml %s 1 0\n' 001-first.sh 002-second.sh)
+}
+
+first_failure() {
+	until_failure until 0 2 002 001 && diff "$WORK/order" - <<-'END' && ! grep 001-first "$WORK/said"
+		002-second.sh
+		001-first.sh
+	END
 }
 
 # no_boot SCENARIO: every test fails, and no guest is tried.
@@ -241,6 +327,30 @@ ext_numbers() {
 	done
 }
 
+# What "make check" says at its end: what failed and why, and then the names alone.
+ends_in_short() (
+	TMP=$WORK/ends
+	mkdir "$TMP" && cat >"$TMP/log" <<-'END' || return 1
+		not ok 3 - checkpatch --strict
+		# main.c:54: CHECK
+		ok 4 - sparse
+		# 44 s sparse
+		6.12:2    300-kernel.sh                        ok    89 passed, 0 failed, 0 skipped  (9 s)
+		uml-debug 130-cm.sh                            FAIL  39 passed, 1 failed, 0 skipped  (89 s)
+		    failed: backlog
+		    | ok 1 - nobody
+		    | not ok 5 - backlog
+		uml FAIL: status 2, 0 of 9 tests were judged
+	END
+	eval "$(sed -n '/^failures()/,/^}/p; /^in_short()/,/^}/p' "$HERE/../check.sh")"
+	failures >"$TMP/failed"
+	cat "$TMP/failed"
+	! grep -E 'sparse|300-kernel|nobody' "$TMP/failed" &&
+		grep -q main.c:54 "$TMP/failed" && grep -q '| not ok 5 - backlog' "$TMP/failed" &&
+		in_short | diff - <(printf '%s\n' '== in short' 'checkpatch --strict' \
+			'uml-debug 130-cm.sh' '  failed: backlog' uml)
+)
+
 # cleaning STATUS COMMANDS: what run-tests says if restoring the host runs these commands.
 cleaning() {
 	local status=0
@@ -263,11 +373,12 @@ never_clean() {
 # --- guests that are killed ----------------------------------------------------------------
 
 # The emulator of guest, a or b meets FATE_guest and so on: STAGE-END. Powers off if there is none.
+# The status of its command is STATUS_guest and so on, or 0.
 fake_emulator() {
 	cat <<-'END'
 	#!/bin/bash
 	for arg; do case $arg in kiw.share=*) share=${arg#*=} ;; esac; done
-	fate=FATE_${share##*/}
+	fate=FATE_${share##*/} status=STATUS_${share##*/}
 	meet() {
 		case ${!fate:-} in
 		$1-poweroff) exit 0 ;;
@@ -280,7 +391,7 @@ fake_emulator() {
 	}
 	meet booting
 	meet running
-	echo 0 >"$share/out/status"
+	echo "${!status:-0}" >"$share/out/status"
 	meet answered
 	exit 0
 	END
@@ -575,6 +686,20 @@ t_run "a guest dies within a test" said_by 'did not survive it' within 2 1
 t_run "a guest does not boot" said_by 'did not survive it' dead 0 2
 t_run "a guest ends without a word" said_by 'ended after it, status 0' silent 2 1
 t_run "a guest is given up" check_says given-up 2 0
+t_run "the first failure is to end it" first_failure
+t_run "the first failure is to end it, and there is none" until_failure good 2 0 001 002
+t_run "the first failure is to end it, and kills the guest" until_failure within 2 1
+t_run "the first failure is to end it, and the guest does not boot" until_failure dead 0 0
+t_run "no time is left for the second test" in_time 6 late 1 0 1 1
+t_run "no time is left when the guest has booted" in_time 6 late-at-once 0 0 2 1
+t_run "no time is left when a test has killed the guest" in_time 6 late-and-dead 1 1 1 1
+t_run "no time is left, and a test that ran has no result" in_time 6 late-and-lost 2 1 0 1
+t_run "no time is left for a guest" in_time 0 good 0 0 2 0
+t_run "a plan keeps the rows of tests without time" recorded_late
+t_run "there is time for all" in_time 60 good 2 0 0 1
+t_run "no time is left for the second test in the guest" late_in_guest
+t_run "the test that is first depends on the commit" rotated 9 $(($(commit) % 3))
+t_run "without a limit it does not" rotated "" 0
 t_run "an empty result" said_by 'did not survive it' empty 2 1
 t_run "a result that was not finished" said_by 'did not survive it' short 2 1
 t_run "a test that ends early" said_by 'died, status 0' unplanned 2 1
@@ -587,6 +712,7 @@ t_run "the plan of make check-all is that of the tests' heads" made plan-all che
 t_run "the plan of make check-ext is that of the tests' heads" made plan-ext check-ext
 t_run "the plan of make check has numbers" all_numbers
 t_run "the plan of its part on kiwarp-ext has numbers" ext_numbers
+t_run "what make check says at its end" ends_in_short
 t_run "the reasons to skip are those of the tests" reasons_are_listed
 t_run "a kernel report" said_by 'kernel log has reports' bad 2 1
 t_run "a test that leaves objects" said_by 'it left behind: a kiwarp$' untidy 2 1
@@ -685,6 +811,9 @@ t_run "three guests that power off" ends_with 0 pair THIRD=1
 t_run "a third guest that is killed at any stage" any_stage_of c pair THIRD=1
 t_run "a second guest that hangs behind its answer" \
 	ends_with 124 pair B_ENDS=1 FATE_b=answered-hung
+t_run "a pair without time for all tests" ends_with 4 pair STATUS_a=4
+t_run "a second guest that hangs behind tests without time" \
+	ends_with 124 pair B_ENDS=1 STATUS_a=4 FATE_b=answered-hung
 t_run "a second guest that hangs before" ends_with 124 pair B_ENDS=1 FATE_b=running-hung
 t_run "a third guest that hangs behind its answer" \
 	ends_with 124 pair THIRD=1 B_ENDS=1 FATE_c=answered-hung

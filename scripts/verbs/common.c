@@ -553,7 +553,7 @@ void count_objects(char *text, size_t size)
 
 /**
  * rereg() - re-register a region, which stays the same object
- * @mr: the region
+ * @mr: the region, with its new protection domain; gets its new STag
  * @flags: what changes, %IBV_REREG_MR_CHANGE_*
  * @addr: its new address, if @flags has the translation
  * @length: its new length in bytes, likewise
@@ -564,7 +564,7 @@ void count_objects(char *text, size_t size)
  * Context: user space.
  * Return: 0 or the error.
  */
-int rereg(const struct ibv_mr *mr, int flags, __u64 addr, __u64 length, int access)
+int rereg(struct ibv_mr *mr, int flags, __u64 addr, __u64 length, int access)
 {
 	struct {
 		struct ib_uverbs_cmd_hdr hdr;
@@ -576,9 +576,14 @@ int rereg(const struct ibv_mr *mr, int flags, __u64 addr, __u64 length, int acce
 
 	call.cmd = (struct ib_uverbs_rereg_mr) {
 		.response = (unsigned long)&resp, .mr_handle = mr->handle, .flags = flags,
+		.pd_handle = mr->pd->handle,
 		.start = addr, .length = length, .hca_va = addr, .access_flags = access,
 	};
-	return write(mr->context->cmd_fd, &call, sizeof(call)) == sizeof(call) ? 0 : errno;
+	if (write(mr->context->cmd_fd, &call, sizeof(call)) != sizeof(call))
+		return errno;
+	mr->lkey = resp.lkey;
+	mr->rkey = resp.rkey;
+	return 0;
 }
 
 /**

@@ -115,7 +115,7 @@ void rest(void);
 void complete(struct ibv_cq *cq, struct ibv_wc *wc);
 bool poll_one(struct ibv_cq *cq, struct ibv_wc *wc, double seconds);
 void count_objects(char *text, size_t size);
-int rereg(const struct ibv_mr *mr, int flags, __u64 addr, __u64 length, int access);
+int rereg(struct ibv_mr *mr, int flags, __u64 addr, __u64 length, int access);
 int dmabuf_of(size_t size, __u8 **mem);
 int reg_dmabuf(struct ibv_mr *mr, struct ibv_pd *pd, __u16 driver, int fd, __u64 offset,
 	       __u64 length, __u64 iova, int access);

@@ -15,7 +15,7 @@
 RUNS=10
 
 # A process that ends while it connects waits for the end of the startup.
-hurry() { echo "$((500 * ${KIW_SLOW:-1}))" >/sys/module/kiwarp/parameters/startup_ms; }
+hurry() { echo "$((1500 * ${KIW_SLOW:-1}))" >/sys/module/kiwarp/parameters/startup_ms; }
 
 # on_target TARGET
 on_target() {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: rdma link add and delete, what they refuse, module parameters
 # TIMEOUT: 40
-# CHECK-KERNELS: uml-debug 6.1 newest
+# CHECK-KERNELS: uml-debug 6.1
 # shellcheck disable=SC2317,SC2119 # t_run calls them; no arguments meant
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"

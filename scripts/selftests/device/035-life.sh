@@ -12,7 +12,7 @@
 { load_kiwarp && topo_up && rdma_up; } || bail "no two hosts"
 life_cases long
 rdma_down
-echo "$((1000 * KIW_SLOW))" >"/sys/module/${KIW_LINK_TYPE%-ext}/parameters/startup_ms"
+echo "$((2000 * KIW_SLOW))" >"/sys/module/${KIW_LINK_TYPE%-ext}/parameters/startup_ms"
 rdma_up || bail "no devices"
 life_cases short
 rdma_down

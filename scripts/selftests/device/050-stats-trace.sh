@@ -28,7 +28,7 @@ resources() {
 	local server client
 	spawn server a rping -s -a "$A4" -V && wait_listen a 7174 &&
 		spawn client b rping -c -a "$A4" -V || return 1
-	wait_for 5 shows cm_id "$DEV_B" 'state CONNECT'
+	wait_for 10 shows qp "$DEV_A" 'state RTS' && wait_for 10 shows qp "$DEV_B" 'state RTS' || return 1
 	kill -STOP "$(cat "$T_DIR/server.pid")" "$(cat "$T_DIR/client.pid")"
 	server="pid $(cat "$T_DIR/server.pid") comm rping"
 	client="pid $(cat "$T_DIR/client.pid") comm rping"

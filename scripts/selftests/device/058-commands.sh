@@ -8,6 +8,8 @@
 # shellcheck disable=SC2317,SC2119 # t_run calls them; no arguments meant
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
+# shellcheck source=scripts/selftests/lib/perftest.sh
+. "$SELFTESTS/perftest.sh"
 
 TABLE=/host/selftests/commands
 # What the documents' hosts have and a guest lacks; a ping that ends
@@ -66,18 +68,26 @@ rdma_is_up() { on "$1" rdma link show kiw0/1 | grep -q 'state ACTIVE'; }
 # say how fast. It ends with an error then, and so does its server.
 perftest_gave_up() { grep -q "^Can't produce a report" "$T_DIR/output"; }
 
-# run_a LINE: and then the server that it needs has ended well
+# run_a LINE
 run_a() {
-	local status
-	run_on a "$1" >"$T_DIR/output" 2>&1 && after a "$1"
-	status=$?
-	cat "$T_DIR/output"
 	if [ -n "$SERVER" ]; then
-		SERVER=
-		spawn_wait server 20 || { spawn_log server; status=1; }
-		! perftest_gave_up || status=0
+		with_server "$1"
+		return
 	fi
-	return "$status"
+	run_on a "$1" && after a "$1"
+}
+
+# with_server LINE: and then the server that it needs has ended well
+with_server() {
+	local status=0 ended=0
+	SERVER=
+	unrefused b run_on a "$1" >"$T_DIR/output" 2>&1 || status=$?
+	cat "$T_DIR/output"
+	spawn_wait server 20 || ended=$?
+	! perftest_gave_up || return 0
+	rping_ended "$status" "$T_DIR/output" && rping_ended "$ended" "$T_DIR/server.log" && return
+	spawn_log server
+	return 1
 }
 
 run_both() { run_on b "$1" && after b "$1" && run_on a "$1" && after a "$1"; }

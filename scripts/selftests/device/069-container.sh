@@ -59,10 +59,11 @@ contained() {
 
 # serves COMMAND COUNT: a server in the container, a client on the other host
 serves() {
-	local status=0
+	local status=0 ended=0
 	spawn_inside server a "$1" && wait_listen a 7174 || status=1
 	rping_client on_b timeout 60 rping -c -v -a "$A4" -C "$2" -V || status=1
-	spawn_wait server 20 || { spawn_log server; status=1; }
+	spawn_wait server 20 || ended=$?
+	rping_ended $ended "$T_DIR/server.log" || { spawn_log server; status=1; }
 	return $status
 }
 

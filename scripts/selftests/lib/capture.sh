@@ -33,7 +33,7 @@ capture() { capture_only "tcp and not port 7700"; }
 
 # capture_only FILTER
 capture_only() {
-	spawn tcpdump a timeout $((80 * ${KIW_SLOW:-1})) tcpdump -i "$NETDEV" -s 0 -U -B 65536 -w "$PCAP" \
+	spawn tcpdump a timeout "$(at_most 40)" tcpdump -i "$NETDEV" -s 0 -U -B 65536 -w "$PCAP" \
 		"$1"
 	wait_for 10 grep -q "listening on" "$T_DIR/tcpdump.log" || { spawn_log tcpdump; return 1; }
 }

@@ -8,7 +8,7 @@ PCAP=$T_DIR/encrypted.pcap
 BETWEEN=
 
 capture() {
-	spawn tcpdump a timeout 110 tcpdump -i "$NETDEV" -s 0 -U -B 65536 -w "$PCAP"
+	spawn tcpdump a timeout "$(at_most 60)" tcpdump -i "$NETDEV" -s 0 -U -B 65536 -w "$PCAP"
 	wait_for 10 grep -q "listening on" "$T_DIR/tcpdump.log" || { spawn_log tcpdump; return 1; }
 }
 

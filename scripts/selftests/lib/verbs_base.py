@@ -12,7 +12,7 @@ SLOW = int(os.environ.get("KIW_SLOW", "1"))
 IS_EXT = os.environ.get("KIW_LINK_TYPE") == "kiwarp-ext"
 PATIENCE = 10 * SLOW        # seconds for anything that is to happen
 # Seconds a case may take: those that can take any time do it twice
-CASE_SECONDS = 3 * PATIENCE + 2 * int(os.environ.get("KIW_SOAK", "0"))
+CASE_SECONDS = 6 * PATIENCE + 2 * int(os.environ.get("KIW_SOAK", "0"))
 CONTROL_PORT = 7700
 RDMA_PORT = 7701
 

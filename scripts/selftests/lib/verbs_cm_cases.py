@@ -186,15 +186,17 @@ def backlog(l, r, addr):
     there = [r.request()[0] for _ in waiting]
     for rc in there:
         r.accept(rc, SMALL)
-    for lc, rc in zip(waiting, there):
+    for lc in waiting:
         l.event(lc, "ESTABLISHED")
         r.child_event("ESTABLISHED")
-    for lc, rc in zip(waiting, there):
+    # Requests may have overtaken each other: the ends are not paired.
+    for lc in waiting:
         l.disconnect(lc)
         l.event(lc, "DISCONNECTED")
         r.child_event("DISCONNECTED")
-        r.close(rc)
+    for lc, rc in zip(waiting, there):
         l.close(lc)
+        r.close(rc)
     r.listen_end()
 
 
@@ -267,8 +269,8 @@ def answered_too_late(l, r, addr):
 def callers_silent(l, r, addr):
     """Clients that send no Request, or half of one, are dropped, and others are served."""
     r.listen(addr)
-    callers = [l.tcp_connect(addr) for _ in range(12)]
     with counted(r, conn_timeout=12, conn_requested=1):
+        callers = [l.tcp_connect(addr) for _ in range(12)]
         for i, caller in enumerate(callers):
             l.tcp_send(caller, REQUEST[:2 * i])
         p = connect(l, r, addr, {}, {})
@@ -363,7 +365,7 @@ def nothing_left(l, r, _):
     for end in (l, r):
         for kind in ("qp", "cq", "mr", "srq", "ep", "sock"):
             gone = end.counter(f"{kind}_destroyed")
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + PATIENCE
             while end.counter(f"{kind}_created") != gone and time.monotonic() < deadline:
                 time.sleep(0.05)
                 gone = end.counter(f"{kind}_destroyed")

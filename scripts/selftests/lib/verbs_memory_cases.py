@@ -166,8 +166,14 @@ def dmabuf_errors(l, r, _):
             (buf, 0, PAGE, 0, RWRITE, "EINVAL")):
         got = r.mr_dmabuf(which, offset, size, iova, access)[0]
         expect(errno.errorcode.get(got), error, f"error of {which} {offset} {size} {iova}")
-    # All of the buffer is pinned, however little is registered.
-    expect(r.mr_dmabuf_limited(buf, PAGE, 3 * PAGE), errno.ENOMEM, "beyond RLIMIT_MEMLOCK")
+    r.dmabuf_close(buf)
+
+
+def dmabuf_memlock(l, r, _):
+    """All of a buffer is pinned, however little is registered, up to RLIMIT_MEMLOCK."""
+    buf, _ = r.dmabuf(4 * PAGE)
+    expect(r.mr_dmabuf_limited(buf, PAGE, 3 * PAGE), errno.ENOMEM, "beyond the limit")
+    expect(r.mr_dmabuf_limited(buf, PAGE, 4 * PAGE), 0, "exactly the limit")
     r.dmabuf_close(buf)
 
 

@@ -205,9 +205,9 @@ def counted(end, **wanted):
     expect(got, wanted, f"counters of {end}")
 
 
-def meet(l, r, addr):
+def meet(l, r, addr, opts=None):
     """A connection request of ours that arrived at a plain TCP port."""
-    lc = l.connect(addr, {}, port=RAW_PORT)
+    lc = l.connect(addr, opts or {}, port=RAW_PORT)
     there = r.tcp_accept()
     expect(r.tcp_recv(there, 16), b"MPA ID Req Frame", "Request")
     return lc, there

@@ -217,7 +217,7 @@ def close_deadline(l, r, addr):
 def half_closed(l, r, addr):
     """The peer's FIN while what is queued cannot go out, as the peer does not read: all of it
     is sent, and then this half is closed, too."""
-    count, size = 12, 1 << 20
+    count, size = 6, 1 << 20
     r.tcp_listen(addr, RAW_PORT)
     with buffers(l, r, size) as (lmr, _):
         lc, there = meet(l, r, addr)
@@ -240,6 +240,33 @@ def half_closed(l, r, addr):
         expect(l.state(lc), "ERR", "state at the end")
         all_flushed(l.complete(lc, "recv"), 1, "receive")
         expect(l.async_events(), [], "events")
+        r.tcp_drained(there)
+        l.close(lc)
+    r.tcp_listen_end()
+
+
+def half_closed_read(l, r, addr):
+    """The same with many small Sends and a Read in front of them, which nobody answers: the Sends
+    are sent. The Read is flushed."""
+    count, size = 4096, 1000
+    r.tcp_listen(addr, RAW_PORT)
+    with buffers(l, r, PAGE) as (lmr, _):
+        lc, there = meet(l, r, addr, {"depth": count + 1})
+        r.tcp_send(there, ACCEPT)
+        l.event(lc, "ESTABLISHED")
+        l.post_send(lc, wr("RDMA_READ", [(lmr[1], 8, lmr[2])], count, raddr=1, rkey=1),
+                    *[wr("SEND", [(lmr[1], size, lmr[2])], i) for i in range(count)])
+        r.tcp_half_close(there)
+        stop = time.monotonic() + PATIENCE
+        while l.state(lc) == "RTS" and time.monotonic() < stop:
+            time.sleep(0.01)
+        expect(l.state(lc), "SQD", "state after the FIN")
+        r.tcp_drain(there)
+        l.event(lc, "DISCONNECTED")
+        found = l.complete(lc, "send", count + 1)
+        expect([c[1] for c in found if c[0] == count], ["WR_FLUSH_ERR"], "Read")
+        expect([c[:2] for c in found if c[0] != count], [(i, "SUCCESS") for i in range(count)],
+               "SENDs")
         r.tcp_drained(there)
         l.close(lc)
     r.tcp_listen_end()

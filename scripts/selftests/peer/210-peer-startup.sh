@@ -28,7 +28,6 @@ frames_to_server() {
 	to_server "octets behind the Request" --fault extra
 	to_server "octets behind a Request of revision 1" --fault extra --rev 1
 	to_server "Request in pieces" --fault dribble
-	to_server "Request in pieces, too slow" --fault dribble-slow --expect ended "$IN_TIME"
 	to_server "no kind of RTR offered" --p2p --rtr "''" --expect reject "$AT_ONCE"
 	to_server "more private data than iw_cm takes" --pdata "$LONG" --expect reject "$AT_ONCE"
 }
@@ -51,8 +50,6 @@ frames_to_client() {
 		--expect term:2/0/06 --status fail "$AT_ONCE"
 	to_client "Reply with reserved bits" 3 64 --fault reserved
 	to_client "Reply in pieces" 3 64 --fault dribble
-	to_client "Reply in pieces, too slow" 1 64 --fault dribble-slow --pdata "${LONG:0:40}" \
-		--expect ended --status fail "$IN_TIME"
 	to_client "rejection" 1 64 --reject --expect ended --status fail "$AT_ONCE"
 	to_client "rejection with private data" 1 64 --reject --pdata 616263 --expect ended \
 		--status fail "$AT_ONCE"
@@ -69,6 +66,10 @@ ends() {
 		"${role[@]:0:1}" "reset $point, ${role[0]}" "${role[@]:1}" --pdata 6162 \
 			--fault reset-$point --expect reset
 	done
+}
+
+silences() {
+	local point role=("$@")
 	for point in before in-frame in-pdata; do
 		"${role[@]:0:1}" "silence $point, ${role[0]}" "${role[@]:1}" --pdata 6162 \
 			--fault stall-$point --expect ended "$IN_TIME"
@@ -76,34 +77,48 @@ ends() {
 }
 
 rtr() {
-	to_server "no RTR" --p2p --fault stall-after-reply --expect ended "$IN_TIME"
 	to_server "RTR with a bad CRC" --p2p --fault rtr-crc --expect term:2/0/02 "$AT_ONCE"
 	to_server "RTR that writes nowhere" --p2p --fault rtr-payload --expect term:1/1/00 "$AT_ONCE"
 	to_server "RTR that invalidates" --p2p --fault rtr-invalidate --expect term:0/1/09 "$AT_ONCE"
 	# A message like any other: rping ends, because it is none of its own.
 	to_server "RTR by Send, which was not agreed on" --p2p --rtr write,read --fault rtr-send \
 		--expect ended "$AT_ONCE"
+}
+
+# What ends at the deadline, and what has none
+late() {
+	to_server "Request in pieces, too slow" --fault dribble-slow --expect ended "$IN_TIME"
+	to_client "Reply in pieces, too slow" 1 64 --fault dribble-slow --pdata "${LONG:0:40}" \
+		--expect ended --status fail "$IN_TIME"
+	silences to_server
+	silences to_client 1 64
+	to_server "no RTR" --p2p --fault stall-after-reply --expect ended "$IN_TIME"
 	to_server "no first message, and none is due" --fault stall-after-reply \
 		--timeout $((2 * SLOW)) --expect timeout
 }
 
+# counters_moved NAME...
 counters_moved() {
 	local name
-	for name in conn_bad_mpa_frame conn_timeout conn_failed; do
+	for name; do
 		[ "$(counter "$DEV_A" "$name")" -gt 0 ] || { echo "$name did not move"; return 1; }
 	done
 }
 
 # Afterwards, a connection without faults works.
 { load_kiwarp && topo_up 1500; } || bail "no two hosts"
-t_run "a deadline of $DEADLINE_MS ms" policy "startup_ms=$DEADLINE_MS"
+t_run "a deadline that is far away" policy "startup_ms=60000"
 peer_cases < <(frames_to_server; rtr)
 t_run "nothing is left of bad Requests" peer_left_nothing
 peer_cases < <(frames_to_client)
 t_run "nothing is left of bad Replies" peer_left_nothing
 peer_cases < <(ends to_server; ends to_client 1 64)
 t_run "nothing is left of streams that ended" peer_left_nothing
-t_run "the counters tell" counters_moved
+t_run "the counters tell" counters_moved conn_bad_mpa_frame conn_failed
+t_run "a deadline of $DEADLINE_MS ms" policy "startup_ms=$DEADLINE_MS"
+peer_cases < <(late)
+t_run "nothing is left of those that were late" peer_left_nothing
+t_run "the counter of timeouts tells" counters_moved conn_timeout
 t_run "connections are made as before" still_works
 rdma_down
 topo_down

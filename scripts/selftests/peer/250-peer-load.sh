@@ -106,6 +106,14 @@ aborted() {
 	echo "term:2/0/02 crc-payload plain --load send --abort late"
 }
 
+# Whose peer has closed its half in the middle of a message, behind the fault.
+finished() {
+	cat <<-END
+		term:2/0/02 crc-later plain --load send
+		term:2/0/02 crc-later plain --load write
+	END
+}
+
 # tiny BEFORE: a Terminate takes the place of Sends of its length, which must not complete with
 # it. A small send buffer takes a part of a batch.
 tiny() {
@@ -134,6 +142,7 @@ before=$(counter "$DEV_A" tx_discarded)
 # Segments that FPDUs do not fill: TCP can be in the middle of one.
 peer_cases < <(answers | cut_short --load; own | cut_short --load own
 	own | head -n 2 | cut_short --load own --mss 999
+	finished | cut_short --load own --finish
 	aborted | cut_short --load own --fill
 	aborted | head -n 1 | cut_short --load own --fill --mss 999)
 t_run "what TCP had not begun was discarded" discards "$before"

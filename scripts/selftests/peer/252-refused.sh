@@ -23,6 +23,9 @@ sockets() {
 	echo $(($(counter "$DEV_A" sock_created) - $(counter "$DEV_A" sock_destroyed)))
 }
 
+# What lingers is released after five seconds, so look while the peers come.
+look() { on_a ss -Htnm state fin-wait-2 sport = :7174 >>"$T_DIR/lingering"; }
+
 # flood: runs the peers, and counts their sockets on the other host. MOST: the maximum.
 flood() {
 	local now
@@ -36,8 +39,10 @@ flood() {
 		now=$(sockets)
 		[ "$now" -le "$MOST" ] || MOST=$now
 		runs "$CALLING" || return 1
+		look
 		_pause
 	done
+	look
 	now=$(sockets)
 	[ "$now" -le "$MOST" ] || MOST=$now
 }
@@ -51,10 +56,13 @@ bounded() {
 	[ "$MOST" -le $((LIMIT + MORE)) ] && [ "$LIMITED" -ge $((CALLERS - LIMIT - MORE)) ]
 }
 
-# What a peer sends out of order stays in the buffer.
+# What a peer sends out of order stays in the buffer, which shrinks right after the FIN: of each peer,
+# the last look counts.
 small_buffers() {
-	on_a ss -Htnm state fin-wait-2 sport = :7174 >"$T_DIR/lingering"
-	grep -c rb "$T_DIR/lingering" && ! grep -v -E '^[0-9]|,rb2[0-9]{3},' "$T_DIR/lingering"
+	look
+	awk '/^[0-9]/ { peer = $4 } /rb/ { last[peer] = $0 } END { for (p in last) print last[p] }' \
+		"$T_DIR/lingering" >"$T_DIR/buffers"
+	grep -c rb "$T_DIR/buffers" && ! grep -v -E ',rb2[0-9]{3},' "$T_DIR/buffers"
 }
 
 # Other clients are served meanwhile.

@@ -4,7 +4,7 @@
 # TIMEOUT: 120
 # KERNELS: uml uml-debug 6.1 6.12
 # CHECK-KERNELS: uml-debug 6.12
-# CHECK-PAIRS: uml
+# CHECK-PAIRS: none
 # TOPOLOGY: any
 # shellcheck disable=SC2086 # names without blanks
 # shellcheck source=scripts/selftests/lib/rc

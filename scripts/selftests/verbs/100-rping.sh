@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # DESCRIPTION: rping both ways, IPv4 and IPv6, sizes, several clients, wildcards, link-local
 # TIMEOUT: 60
-# CHECK-KERNELS: uml-debug 6.1 newest
+# CHECK-KERNELS: 6.1 newest
 # CHECK-PAIRS: none
 # TOPOLOGY: any
 # shellcheck source=scripts/selftests/lib/rc
@@ -16,9 +16,9 @@ ping_pong() {
 	local -a listen=(rping -s -V)
 	shift 4
 	[ "$bind" = - ] || listen+=(-a "$bind")
-	spawn rping "$server" timeout 50 "${listen[@]}" "$@"
+	spawn rping "$server" timeout "$(at_most 15)" "${listen[@]}" "$@"
 	if wait_listen "$server" 7174; then
-		rping_client on "$client" timeout 80 rping -c -v -V -a "$addr" "$@" || status=1
+		rping_client on "$client" timeout "$(at_most 20)" rping -c -v -V -a "$addr" "$@" || status=1
 		spawn_wait rping 10 || ended=$?
 		rping_ended "$ended" "$T_DIR/rping.log" || { echo "server: $ended"; status=1; }
 	else
@@ -48,10 +48,10 @@ sizes() {
 # one variable until it has been taken up, and a second one that comes meanwhile is lost.
 persistent() {
 	local i status=0
-	spawn server b timeout 50 rping -s -P -a "$B4" -V -S 18000
+	spawn server b timeout "$(at_most 15)" rping -s -P -a "$B4" -V -S 18000
 	wait_listen b 7174 || { spawn_stop server; return 1; }
 	for i in 1 2 3 4 5 6; do
-		rping_client on_a timeout 60 rping -c -v -V -a "$B4" -C 5 -S $((i * 3000)) ||
+		rping_client on_a timeout "$(at_most 15)" rping -c -v -V -a "$B4" -C 5 -S $((i * 3000)) ||
 			{ echo "client $i"; status=1; }
 	done
 	spawn_running server || { echo "the server has gone"; spawn_log server; status=1; }

@@ -47,9 +47,9 @@ turns() {
 }
 
 ping_pong() {
-	spawn perf b timeout 50 taskset -c 1 ib_send_lat -R -F -d "$DEV_B" -n "$ROUNDS"
+	spawn perf b timeout "$(at_most 15)" taskset -c 1 ib_send_lat -R -F -d "$DEV_B" -n "$ROUNDS"
 	wait_listen b 18515 || return 1
-	on_a timeout 80 taskset -c 0 ib_send_lat -R -F -d "$DEV_A" -n "$ROUNDS" "$B4" &&
+	on_a timeout "$(at_most 20)" taskset -c 0 ib_send_lat -R -F -d "$DEV_A" -n "$ROUNDS" "$B4" &&
 		spawn_wait perf 20
 }
 

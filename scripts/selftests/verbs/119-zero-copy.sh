@@ -3,7 +3,7 @@
 # DESCRIPTION: pages lent to TCP: completions wait for acknowledgments, and every end takes them back
 # TIMEOUT: 300
 # KERNELS: uml uml-debug 6.1 6.12
-# CHECK-KERNELS: uml uml-debug
+# CHECK-KERNELS: uml-debug
 # DMESG-ALLOW: traps: ib_
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"

@@ -13,7 +13,7 @@
 { load_kiwarp && topo_up 1500 && rdma_up && modprobe kiwarp_exporter; } || bail "no two hosts"
 verbs_cases dmabuf_errors dmabuf
 # Of these it is a module of the tests.
-verbs_cases dmabuf_limits dmabuf_read_only
+verbs_cases dmabuf_limits dmabuf_read_only dmabuf_memlock
 t_run "unload the exporter" modprobe -r kiwarp_exporter
 rdma_down
 # What only this type has; the program knows its driver id.

@@ -3,7 +3,7 @@
 # DESCRIPTION: random verbs on hundreds of queue pairs, each completion checked; random kill
 # TIMEOUT: 80
 # KERNELS: uml uml-debug 6.12 uml-kcsan
-# CHECK-KERNELS: uml-smp 6.12
+# CHECK-KERNELS: uml-smp
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 

@@ -3,7 +3,7 @@
 # DESCRIPTION: doorbells: many entries on the way are sent together, and none is left or late
 # TIMEOUT: 60
 # KERNELS: uml uml-debug 6.12 uml-kcsan
-# CHECK-KERNELS: uml uml-smp 6.12
+# CHECK-KERNELS: uml uml-smp
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 # shellcheck source=scripts/selftests/lib/rc-device

@@ -3,7 +3,7 @@
 # DESCRIPTION: a process rewrites its rings during traffic; its neighbour notices nothing
 # TIMEOUT: 180
 # KERNELS: uml uml-debug 6.12 uml-kcsan
-# CHECK-KERNELS: uml-smp 6.12
+# CHECK-KERNELS: uml-smp
 # shellcheck source=scripts/selftests/lib/rc
 . "$(dirname "$0")/../lib/rc"
 

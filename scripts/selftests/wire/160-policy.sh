@@ -253,12 +253,13 @@ falls_back() {
 	spawn raw b timeout 60 python3 -c '
 import socket
 s = socket.create_server(("10.77.0.2", 7174))
-s.settimeout(3)
 try:
     while True:
         c, _ = s.accept()
-        print(c.recv(1000)[16:18].hex())
+        request = c.recv(1000)[16:18].hex()
+        print(request)
         c.close()
+        s.settimeout(50 if request[:2] == "50" else 3)
 except TimeoutError:
     pass'
 	wait_listen b 7174 || return 1

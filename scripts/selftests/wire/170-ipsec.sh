@@ -180,9 +180,9 @@ stands_still() { moves; ! wait_for 1 moves; }
 # delete messages.
 new_keys() {
 	local status=1
-	spawn server b timeout 60 rping -s -a "$B4" -S 100
+	spawn server b timeout "$(at_most 30)" rping -s -a "$B4" -S 100
 	wait_listen b 7174 || { spawn_stop server; return 1; }
-	spawn client a timeout 50 rping -c -V -a "$B4" -S 100
+	spawn client a timeout "$(at_most 30)" rping -c -V -a "$B4" -S 100
 	wait_for 10 moves && states_down && captured stands_still && no_clear &&
 		states_up 72 && wait_for 20 moves && spawn_running client && status=0
 	spawn_stop client

@@ -116,9 +116,9 @@ changed() {
 
 new_keys() {
 	local status=1
-	spawn server b timeout 60 rping -s -a "$B4" -S 100
+	spawn server b timeout "$(at_most 30)" rping -s -a "$B4" -S 100
 	wait_listen b 7174 || { spawn_stop server; return 1; }
-	spawn client a timeout 50 rping -c -V -a "$B4" -S 100
+	spawn client a timeout "$(at_most 30)" rping -c -V -a "$B4" -S 100
 	keys a >"$T_DIR/keys"
 	wait_for 10 moves && swan a --rekey --child rdma && wait_for 20 changed a && moves
 	wait_for 10 moves && spawn_running client && changed a && status=0

@@ -22,15 +22,15 @@ static void fork_op(struct thread *t)
 	pid_t pid;
 	int i;
 
-	w->forking++;
-	if (spared & SPARE_FORK && w->is_killing) {
-		w->forking--;
+	t->f->forking++;
+	if (spared & SPARE_FORK && t->f->is_killing) {
+		t->f->forking--;
 		return;
 	}
 	note = note_begin(t, OP_FORK, 0, 0);
 	pid = fork();
 	if (pid) {
-		w->forking--;
+		t->f->forking--;
 		note_end(note, pid < 0 ? -errno : 0);
 		return;
 	}

@@ -85,11 +85,13 @@ static bool have_ended(pid_t group)
 
 static bool family_kill(struct family *f)
 {
-	w->is_killing = true;
-	while (spared & SPARE_FORK && w->forking > 0)
+	double until = now() + patience();
+
+	f->is_killing = true;
+	/* One that has ended by itself may stay counted, too. */
+	while (spared & SPARE_FORK && f->forking > 0 && now() < until)
 		pause_ms(1);
 	kill(-f->pid, SIGKILL);
-	w->is_killing = false;
 	w->kills++;
 	if (have_ended(f->pid))
 		return true;

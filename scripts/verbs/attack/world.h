@@ -148,6 +148,8 @@ struct known {
  * @ctx: the device
  * @pd: protection domain
  * @cq: completion queue of all QPs
+ * @forking: number of its processes that are forking; if it is killed, some may stay counted
+ * @is_killing: no process may fork now
  * @notes: operations of its threads; the last entry is for forked children
  */
 struct family {
@@ -160,14 +162,14 @@ struct family {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
+	atomic_int forking;
+	atomic_bool is_killing;
 	struct notes notes[THREADS + 1];
 };
 
 /**
  * struct world - what all processes share
  * @is_over: random: all processes are to end
- * @forking: random: number of processes that are forking
- * @is_killing: random: no process may fork now
  * @wrong: number of a family that did something forbidden, plus 1; or 0
  * @words: description of the failure
  * @stage: case: its progress
@@ -183,8 +185,6 @@ struct family {
  */
 struct world {
 	atomic_bool is_over;
-	atomic_int forking;
-	atomic_bool is_killing;
 	atomic_int wrong;
 	char words[200];
 	atomic_int stage;

@@ -77,13 +77,18 @@ static int step(void)
 	return text ? atoi(text) : 1;
 }
 
+/* The first allocations are those of the operation itself: each fails, whatever the step. */
+#define EARLY	32
+
 /* The allocation to fail after the @nth has failed, in steps of @by */
 static int after(int by, int nth)
 {
 	const char *seed_text = getenv("KIW_SEED");
 	unsigned long seed = seed_text ? strtoul(seed_text, NULL, 0) : 0;
 
-	return nth > 1 ? nth + by : 2 + (int)(seed % by);
+	if (nth < EARLY)
+		return nth + 1;
+	return nth > EARLY ? nth + by : EARLY + 1 + (int)(seed % by);
 }
 
 static bool is_no_memory(const struct op *op, int err)

@@ -125,6 +125,17 @@ void ext_end(int conn)
 }
 
 /**
+ * ext_is_done() - whether each kind of what only the other link type has was used
+ *
+ * Context: user space.
+ * Return: true if so, and always with a device that does not have it.
+ */
+bool ext_is_done(void)
+{
+	return !is_extended || (atomics && binds && resized);
+}
+
+/**
  * ext_close() - all connections have ended
  *
  * Context: user space.
@@ -145,7 +156,7 @@ void ext_close(void)
 	if (is_extended)
 		printf("%lu atomic operations, %lu bindings, %lu resized queues\n", atomics, binds,
 		       resized);
-	MUST(!is_extended || (atomics && binds && resized));
+	MUST(ext_is_done());
 }
 
 /* Atomic operations */

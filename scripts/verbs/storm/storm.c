@@ -649,7 +649,7 @@ int main(int argc, char **argv)
 	for (i = atoi(argv[1]); i; i--)
 		begin(conn_count++);
 	end = now() + atof(argv[2]);
-	while (now() < end) {
+	while (now() < end || (!ext_is_done() && now() < end + patience())) {
 		for (i = 0; i < 50; i++)
 			act(pick(conn_count), pick(2));
 		if (is_extended && !pick(4))

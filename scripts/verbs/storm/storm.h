@@ -209,6 +209,7 @@ void ext_open(void);
 void ext_begin(int conn);
 void ext_destroyed(int conn, int who);
 void ext_end(int conn);
+bool ext_is_done(void);
 void ext_close(void);
 void ext_act(int conn, int who);
 void ext_resize(void);
