@@ -10,6 +10,7 @@
 
 #include <linux/capability.h>
 #include <linux/device.h>
+#include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
@@ -41,6 +42,16 @@ static ssize_t policy_show(struct device *device, struct device_attribute *attr,
 	return kiw_policy_show(&policy_device(device)->policy, item, buf);
 }
 
+static int policy_set(struct kiw_device *dev, enum kiw_policy_item item, const char *text)
+{
+	int ret;
+
+	lockdep_assert_held(&store_lock);
+	ret = kiw_policy_set(&dev->policy, item, text);
+	kiw_device_tell_port_mapper(dev);
+	return ret;
+}
+
 /*
  * Requires CAP_NET_ADMIN over the host. The file mode is not enough: root of a container that has
  * no user namespace of its own may be able to write to the files without that capability.
@@ -56,8 +67,7 @@ static ssize_t policy_store(struct device *device, struct device_attribute *attr
 	if (!capable(CAP_NET_ADMIN))
 		return -EPERM;
 	mutex_lock(&store_lock);
-	ret = kiw_policy_set(&dev->policy, item, buf);
-	kiw_device_tell_port_mapper(dev);
+	ret = policy_set(dev, item, buf);
 	mutex_unlock(&store_lock);
 	if (!ret)
 		return count;
