@@ -316,6 +316,17 @@ static void ep_upcall_reply_fail(struct kiw_ep *ep, int status)
 	WARN_ON_ONCE(ep_upcall_reply(ep, status, NULL, 0));
 }
 
+static void ep_leave_half_open(struct kiw_ep *ep)
+{
+	struct kiw_device *dev = ep->dev;
+
+	lockdep_assert_held(&dev->half_open_lock);
+	list_del_init(&ep->half_link);
+	dev->num_half_open--;
+	if (!--ep->half_listener->num_half_open)
+		dev->num_half_listeners--;
+}
+
 /*
  * Update the device's list of half-open connections after a step. A connection is half-open until
  * the consumer has answered its Request, or it has ended. When the Request is delivered, it moves
@@ -334,10 +345,7 @@ static void ep_update_half_open(struct kiw_ep *ep)
 		spin_unlock(&dev->half_open_lock);
 		return;
 	}
-	list_del_init(&ep->half_link);
-	WRITE_ONCE(dev->num_half_open, dev->num_half_open - 1);
-	if (!--ep->half_listener->num_half_open)
-		dev->num_half_listeners--;
+	ep_leave_half_open(ep);
 	spin_unlock(&dev->half_open_lock);
 	kiw_ep_put(ep->half_listener);
 	ep->half_listener = NULL;

@@ -56,7 +56,7 @@ static bool listen_join_half_open(struct kiw_ep *ep, struct kiw_ep *listener)
 		kiw_ep_get(listener);
 		ep->half_listener = listener;
 		list_add_tail(&ep->half_link, &dev->half_open);
-		WRITE_ONCE(dev->num_half_open, dev->num_half_open + 1);
+		dev->num_half_open++;
 		if (!listener->num_half_open++)
 			dev->num_half_listeners++;
 	}
@@ -64,10 +64,7 @@ static bool listen_join_half_open(struct kiw_ep *ep, struct kiw_ep *listener)
 	return has_room;
 }
 
-/*
- * Add a child to both lists. Return: 0; -ESHUTDOWN: the listener is stopped; -EAGAIN: other
- * listeners have used the room that this one has made on the device.
- */
+/* Add a child to both lists. Return: 0; -ESHUTDOWN: the listener is stopped; -EAGAIN: no room. */
 static int listen_join(struct kiw_ep *ep, struct kiw_ep *listener)
 {
 	int ret = -ESHUTDOWN;
@@ -110,14 +107,17 @@ static bool listen_has_many(const struct kiw_ep *ep)
 }
 
 /*
- * The connection to evict, referenced, or NULL: the first in the list whose listener has at least
- * its share. So the peers of one listener cannot evict those of another that has less than that.
+ * The connection to evict, referenced: the first in the list whose listener has at least its share.
+ * So the peers of one listener cannot evict those of another that has less than that. NULL: there
+ * is room by now.
  */
 static struct kiw_ep *listen_next_victim(struct kiw_device *dev)
 {
 	struct kiw_ep *ep, *victim = NULL;
 
 	spin_lock(&dev->half_open_lock);
+	if (dev->num_half_open < listen_max_half_open(dev))
+		goto out;
 	list_for_each_entry(ep, &dev->half_open, half_link) {
 		if (!listen_has_many(ep))
 			continue;
@@ -125,6 +125,7 @@ static struct kiw_ep *listen_next_victim(struct kiw_device *dev)
 		victim = ep;
 		break;
 	}
+out:
 	spin_unlock(&dev->half_open_lock);
 	return victim;
 }
@@ -167,14 +168,12 @@ static void listen_evict(struct kiw_ep *ep, void (*evict)(struct kiw_ep *ep))
 }
 
 /*
- * Evict connections until the listener and the device are below their limits, so that neither
- * silent peers nor a consumer that does not answer can keep others out. Both loops end: after
- * listen_evict_silent() the connection is no longer a child, because it was closed or its Request
- * was delivered; and a connection whose Request is delivered moves to the end of the device's list.
+ * Evict children until the listener is below its limit, so that silent peers cannot keep others
+ * out. The loop ends: after listen_evict_silent() the connection is no longer a child, because it
+ * was closed or its Request was delivered.
  */
 static void listen_make_room(struct kiw_ep *listener)
 {
-	struct kiw_device *dev = listener->dev;
 	struct kiw_ep *ep;
 
 	lockdep_assert_held(&listener->lock);
@@ -184,12 +183,19 @@ static void listen_make_room(struct kiw_ep *listener)
 			break;
 		listen_evict(ep, listen_evict_silent);
 	}
-	while (READ_ONCE(dev->num_half_open) >= listen_max_half_open(dev)) {
-		ep = listen_next_victim(dev);
-		if (!ep)
-			break;
+}
+
+/*
+ * Evict a connection of a device that is at its limit, so that a consumer that does not answer
+ * cannot keep others out either. One whose Request was delivered just now stays, but moves to the
+ * end of the device's list.
+ */
+static void listen_make_room_on(struct kiw_device *dev)
+{
+	struct kiw_ep *ep = listen_next_victim(dev);
+
+	if (ep)
 		listen_evict(ep, listen_evict_half_open);
-	}
 }
 
 /* Convert an IPv4-mapped address to IPv4, which rdma_cm expects also from a dual-stack listener. */
@@ -216,12 +222,14 @@ static bool listen_admit(struct kiw_ep *ep, struct kiw_ep *listener)
 	int ret;
 
 	lockdep_assert_held(&ep->lock);
-	do {
+	mutex_unlock(&ep->lock);
+	listen_make_room(listener);
+	mutex_lock_nested(&ep->lock, SINGLE_DEPTH_NESTING);
+	while ((ret = listen_join(ep, listener)) == -EAGAIN) {
 		mutex_unlock(&ep->lock);
-		listen_make_room(listener);
+		listen_make_room_on(listener->dev);
 		mutex_lock_nested(&ep->lock, SINGLE_DEPTH_NESTING);
-		ret = listen_join(ep, listener);
-	} while (ret == -EAGAIN);
+	}
 	return !ret;
 }
 
