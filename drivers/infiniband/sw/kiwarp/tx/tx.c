@@ -50,16 +50,15 @@
 #define TX_RTR_STAG	1
 
 /* Append the Terminate: one segment on queue 2, and nothing after it, RFC 5040 4.8 and 5.4. */
-static bool tx_add_terminate(struct kiw_qp *qp)
+static void tx_add_terminate(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
 
 	if (!kiw_tx_add_untagged(qp, KIW_RDMAP_TERMINATE, tx->term, tx->term_len))
-		return false;
+		return;
 	tx->term_len = 0;
 	tx->has_terminated = true;
 	kiw_count(qp->stats, KIW_STAT_TX_TERMINATES);
-	return true;
 }
 
 /* Append an RDMA Write without payload, whose STag and TO the peer must not check: RFC 5041 5.2. */
@@ -562,9 +561,12 @@ static bool tx_add_next(struct kiw_qp *qp, const struct kiw_tx_room *room)
 {
 	struct kiw_tx *tx = &qp->tx;
 
-	if (tx->term_len)
-		return tx_add_terminate(qp);
-	if (kiw_qp_state(qp) == KIW_QPS_TERMINATE)
+	if (tx->term_len) {
+		tx_add_terminate(qp);
+		return false;
+	}
+	/* The state does not tell: the QP may have been aborted since the Terminate was sent. */
+	if (tx->has_terminated || kiw_qp_state(qp) == KIW_QPS_TERMINATE)
 		return false;
 	if (tx->rtr)
 		return tx_add_rtr(qp);
