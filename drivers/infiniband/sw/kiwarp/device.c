@@ -227,7 +227,7 @@ static void device_dealloc(struct ib_device *ibdev)
 
 	kiw_cm_drain(dev);
 	kiw_sock_pool_uninit(&dev->socks);
-	/* Work items may hold the last references */
+	/* Work items may hold the last references, or release sockets */
 	flush_workqueue(dev->wq);
 	device_check_balances(dev);
 	device_uninit(dev);
