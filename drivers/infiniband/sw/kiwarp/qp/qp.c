@@ -63,6 +63,14 @@ void kiw_qp_put(struct kiw_qp *qp)
 
 /* Events and state */
 
+/* Under the lock, so that code that sees the bits or the new state can flush the work item */
+static void qp_queue(struct kiw_qp *qp, unsigned long todo)
+{
+	lockdep_assert_held(&qp->lock);
+	qp->todo |= todo;
+	queue_work(qp->wq, &qp->work);
+}
+
 /**
  * kiw_qp_todo() - queue something for the QP's work item
  * @qp: the QP
@@ -75,9 +83,7 @@ void kiw_qp_todo(struct kiw_qp *qp, unsigned long todo)
 	unsigned long flags;
 
 	spin_lock_irqsave(&qp->lock, flags);
-	qp->todo |= todo;
-	/* Under the lock, so that code that sees the bits can flush the work item. */
-	queue_work(qp->wq, &qp->work);
+	qp_queue(qp, todo);
 	spin_unlock_irqrestore(&qp->lock, flags);
 }
 
@@ -110,13 +116,9 @@ int kiw_qp_handle_event(struct kiw_qp *qp, enum kiw_qp_event event)
 	step = kiw_qp_fsm(old, event);
 	if (step.legal)
 		qp_set_state(qp, step.next);
-	qp->todo |= step.actions;
-	/*
-	 * Under the lock, so that code that sees the new state can flush the work item, and steps
-	 * are traced in order.
-	 */
 	if (step.actions)
-		queue_work(qp->wq, &qp->work);
+		qp_queue(qp, step.actions);
+	/* Under the lock, so that steps are traced in order */
 	if (step.next != old)
 		trace_kiw_qp_state(qp_dev_name(qp), qp->ib.qp_num, kiw_qp_state_name(old),
 				   kiw_qp_event_name(event), kiw_qp_state_name(step.next));
