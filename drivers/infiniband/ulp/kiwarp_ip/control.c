@@ -443,17 +443,27 @@ static void control_on_events(struct kip_dev *dev, struct kip_conn *conn, unsign
 		control_on_over(dev, peer, events);
 }
 
-static struct kip_conn *control_next_event(struct kip_dev *dev, unsigned int *events)
+static struct kip_conn *control_take_event(struct kip_dev *dev, unsigned int *events)
 {
 	struct kip_conn *conn;
 
-	spin_lock_irq(&dev->event_lock);
+	lockdep_assert_held(&dev->event_lock);
 	conn = list_first_entry_or_null(&dev->events, struct kip_conn, event_entry);
 	if (conn) {
 		list_del_init(&conn->event_entry);
 		*events = conn->events;
 		conn->events = 0;
 	}
+	return conn;
+}
+
+/* The first connection that has events, and these; NULL: there is none */
+static struct kip_conn *control_next_event(struct kip_dev *dev, unsigned int *events)
+{
+	struct kip_conn *conn;
+
+	spin_lock_irq(&dev->event_lock);
+	conn = control_take_event(dev, events);
 	spin_unlock_irq(&dev->event_lock);
 	return conn;
 }

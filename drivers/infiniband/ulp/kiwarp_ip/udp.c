@@ -715,10 +715,9 @@ static unsigned int udp_count_foreign(struct kip_dev *dev)
 	struct kip_listed *listed;
 	unsigned int nr = 0;
 
-	spin_lock_bh(&udp->lock);
+	lockdep_assert_held(&udp->lock);
 	list_for_each_entry(listed, &udp->listed, entry)
 		nr += listed->addr.sa.sa_family != dev->local.sa.sa_family;
-	spin_unlock_bh(&udp->lock);
 	return nr;
 }
 
@@ -735,8 +734,11 @@ static unsigned int udp_count_foreign(struct kip_dev *dev)
 void kip_udp_check_families(struct kip_dev *dev)
 {
 	const int group = dev->udp.group.sa.sa_family;
-	const unsigned int foreign = udp_count_foreign(dev);
+	unsigned int foreign;
 
+	spin_lock_bh(&dev->udp.lock);
+	foreign = udp_count_foreign(dev);
+	spin_unlock_bh(&dev->udp.lock);
 	if (group != AF_UNSPEC && group != dev->local.sa.sa_family && net_ratelimit())
 		netdev_info(dev->netdev,
 			    "the group is of another address family than the address of %s: not joined\n",
