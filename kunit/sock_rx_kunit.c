@@ -293,6 +293,7 @@ static void fragments_in_nested_buffers_are_read(struct kunit *test)
 	hang_behind(skb, part);
 	arrive(s, skb);
 	expect_all(test, s, 3 * HEAD_BYTES + 2 * FRAG_BYTES);
+	end_stream(s);
 }
 
 static void fragments_nested_too_deeply_end_the_stream(struct kunit *test)
