@@ -194,7 +194,10 @@ static int unmake_ip_link(void)
  */
 void ip_links(void)
 {
-	static const struct op op = { OP("interface of kiwarp_ip", ip_link) };
+	/* device_add() says EINVAL if there was no memory for the name */
+	static const struct op op = {
+		OP("interface of kiwarp_ip", ip_link), .others = { EINVAL },
+	};
 
 	below = if_nametoindex("eth0");
 	MUST(below);
