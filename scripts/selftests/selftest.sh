@@ -142,13 +142,14 @@ late_in_guest() {
 	END
 }
 
-# rotated SECONDS FIRST: the order of tests, if FIRST of them come last, before 990
+# rotated SECONDS FIRST: the order of tests, if FIRST of them come last, before 990. 065 stays the
+# first one.
 rotated() {
 	local names=(001 002 003)
 	# shellcheck disable=SC2016 # the inner shell expands it
 	diff <(env HERE="$HERE" BEGIN_BY="$1" bash -c \
-		'. <(sed -n "/^rotate()/,/^}/p" "$0"); rotate "$@"' "$HERE/check" "${names[@]}" 990) \
-		<(printf '%s\n' "${names[@]:$2}" "${names[@]:0:$2}" 990)
+		'. <(sed -n "/^rotate()/,/^}/p" "$0"); rotate "$@"' "$HERE/check" 065 "${names[@]}" 990) \
+		<(printf '%s\n' 065 "${names[@]:$2}" "${names[@]:0:$2}" 990)
 }
 
 # commit: as a number
