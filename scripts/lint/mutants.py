@@ -21,14 +21,16 @@ SELFTESTS = "scripts/selftests/"
 BELOW = "drivers/infiniband/"
 # Older kernels' interfaces, and what describes trace events, is not mutated.
 NOT_MUTATED = re.compile(r"/compat/|/trace\.[ch]$")
-KERNELS = ("uml", "uml-debug", "smp-debug:2", "uml-kcsan:2", "6.1", "6.12", "6.12:2")
+KERNELS = ("uml", "uml-debug", "smp-debug:2", "uml-smp:2", "uml-kcsan:2", "6.1", "6.12", "6.12:2")
 
 
 def runs_on(tree, test, kernel):
     """Is the kernel one of those that the head of the test names, if it does?"""
     named = re.search(r"^# KERNELS: *(.*)", tree.text(test), re.M)
     kernel = kernel.partition(":")[0]
-    wanted = {"smp-debug": {"smp-debug", "uml-debug", "6.12"}}.get(kernel, {kernel})
+    wanted = {kernel}
+    if kernel in ("smp-debug", "uml-smp"):
+        wanted |= {"uml-debug", "6.12"}
     return named is None or bool(wanted & set(named[1].split()))
 
 

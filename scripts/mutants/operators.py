@@ -65,8 +65,8 @@ ORDERED = re.compile(r"\b(smp_load_acquire|smp_store_release)\(|\b(atomic\w*)_(?
 
 # Calls that no test has to notice, and those that have an operator of their own
 NOT_DROPPED = re.compile(
-    r"(trace_kiw_|lockdep_|ASSERT_|WARN|BUG|BUILD_BUG|static_assert|might_sleep|pr_|ibdev_|netdev_|net_|"
-    r"if$|while$|for$|switch$|return$|sizeof$|smp_|fallthrough)")
+    r"(trace_kiw_|lockdep_|kiw_sock_assert_|ASSERT_|WARN|BUG|BUILD_BUG|static_assert|might_sleep|"
+    r"pr_|ibdev_|netdev_|net_|if$|while$|for$|switch$|return$|sizeof$|smp_|fallthrough)")
 
 
 @dataclass(frozen=True)
