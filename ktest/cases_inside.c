@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Cases: races and limits inside the driver. To make two things happen at the same time, these
- * cases hold locks or disable tasklets of kiwarp until every participant waits for them. They
- * therefore depend on kiwarp's structures, and do nothing on another driver. cases_smp.c has those
- * that need two CPUs.
+ * cases hold locks or disable tasklets of kiwarp until every participant waits for them, or set
+ * fields of its objects to what they rarely are. They therefore depend on kiwarp's structures, and
+ * do nothing on another driver. cases_smp.c has those that need two CPUs.
  *
  * Contexts: process; additional threads. Locks: kiw_qp.mutex and the socket lock of a stream,
  * in that order.
@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/string.h>
+#include <linux/tcp.h>
 #include <net/sock.h>
 #include <rdma/iw_cm.h>
 
@@ -501,6 +502,164 @@ static void read_put_off(struct ktest_pair *p)
 	ktest_expect(p, !memchr_inv(end->mem, 0x5a, PAGE_SIZE));
 }
 
+/* There is no room for what is to be sent */
+
+/* Put as many fragments into the batch as it can have. They are empty. */
+static void inside_fill_batch(struct sock *sk, struct kiw_txbuf *buf)
+{
+	lock_sock(sk);
+	while (buf->num < KIW_TXBUF_BVECS) {
+		get_page(ZERO_PAGE(0));
+		buf->bv[buf->num++] = (struct bio_vec){ .bv_page = ZERO_PAGE(0) };
+	}
+	release_sock(sk);
+}
+
+/* Take them out again, unless the driver has dropped them because the QP has ended */
+static void inside_empty_batch(struct sock *sk, struct kiw_txbuf *buf)
+{
+	lock_sock(sk);
+	while (buf->num && buf->bv[buf->num - 1].bv_page == ZERO_PAGE(0))
+		put_page(buf->bv[--buf->num].bv_page);
+	release_sock(sk);
+}
+
+/* Immediate Data stays what is to be sent next until there is room. */
+static void imm_put_off(struct ktest_pair *p)
+{
+	struct ktest_end *end = &p->end[0], *peer = &p->end[1];
+	struct ib_rdma_wr wr = {
+		.wr = { .opcode = IB_WR_RDMA_WRITE_WITH_IMM, .ex.imm_data = cpu_to_be32(7) },
+	};
+	struct kiw_qp *qp;
+	struct sock *sk;
+
+	if (!inside_is_kiwarp(end->id->device))
+		return;
+	qp = to_kiw_qp(end->qp);
+	sk = qp->ks->sock->sk;
+	sock_hold(sk);
+	ktest_post_recv(peer, &peer->recvs[0], 0, 64);
+	inside_fill_batch(sk, &qp->tx.buf);
+	ktest_post(end, &end->sends[0], &wr.wr);
+	tasklet_kill(&qp->bh);
+	flush_work(&qp->work);
+	ktest_expect_eq(p, READ_ONCE(qp->tx.kind), KIW_TX_IMMEDIATE);
+	inside_empty_batch(sk, &qp->tx.buf);
+	sock_put(sk);
+	ktest_wait(&end->sends[0], IB_WC_SUCCESS);
+	ktest_wait(&peer->recvs[0], IB_WC_SUCCESS);
+}
+
+/* The octets that TCP has got */
+
+/* The difference of TCP's count and the engine's, which is constant */
+static u32 inside_offset(struct kiw_qp *qp, struct sock *sk)
+{
+	u32 offset;
+
+	lock_sock(sk);
+	offset = qp->tx.offset - qp->tx.buf.len - tcp_sk(sk)->write_seq;
+	release_sock(sk);
+	return offset;
+}
+
+/*
+ * The engine counts each octet of the stream, also those of pages that are lent. The end that
+ * connects lends none, because memory reclaim may depend on its stream.
+ */
+static void offset_counts(struct ktest_pair *p)
+{
+	struct ktest_end *end = &p->end[1], *peer = &p->end[0];
+	struct ib_sge sge = ktest_sge(end, 0, 65537);
+	struct ib_rdma_wr wr = {
+		.wr = { .opcode = IB_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1 },
+	};
+	struct sock *sk;
+	u32 before;
+
+	if (!inside_is_kiwarp(end->id->device))
+		return;
+	sk = to_kiw_qp(end->qp)->ks->sock->sk;
+	sock_hold(sk);
+	ktest_expose(peer, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
+	if (!READ_ONCE(p->has_failed)) {
+		before = inside_offset(to_kiw_qp(end->qp), sk);
+		wr.remote_addr = peer->mr->iova;
+		wr.rkey = peer->mr->rkey;
+		ktest_post(end, &end->sends[0], &wr.wr);
+		ktest_wait(&end->sends[0], IB_WC_SUCCESS);
+		ktest_expect_eq(p, inside_offset(to_kiw_qp(end->qp), sk), before);
+	}
+	sock_put(sk);
+}
+
+/* A QP ends before its engines have started */
+
+/* A CQ is overrun, and the QP is aborted: the peer gets FIN and no Terminate. */
+static void term_unstarted(struct ktest_pair *p)
+{
+	struct ktest_end *end = &p->end[0], *peer = &p->end[1];
+	struct kiw_cq *cq;
+	struct kiw_qp *qp;
+	struct sock *sk;
+
+	if (!inside_is_kiwarp(end->id->device))
+		return;
+	qp = to_kiw_qp(end->qp);
+	cq = to_kiw_cq(end->cq);
+	sk = qp->ks->sock->sk;
+	lock_sock(sk);
+	qp->rx.is_running = false;
+	qp->tx.is_running = false;
+	release_sock(sk);
+	cq->overrun(cq);
+	flush_work(&qp->work);
+	ktest_expect_eq(p, kiw_qp_state(qp), KIW_QPS_TERMINATE);
+	ktest_expect_eq(p, inside_modify(qp, IB_QPS_ERR), 0);
+	ktest_wait_cm_event(peer, RDMA_CM_EVENT_DISCONNECTED);
+	ktest_expect_eq(p, READ_ONCE(to_kiw_qp(peer->qp)->term), 0);
+}
+
+/* A Terminate was sent */
+
+static u32 inside_end_of_stream(struct kiw_qp *qp, struct sock *sk)
+{
+	u32 offset;
+
+	lock_sock(sk);
+	offset = qp->tx.offset;
+	release_sock(sk);
+	return offset;
+}
+
+/* Nothing follows it, also if the QP is not in TERMINATE. Here it is still in RTS. */
+static void term_last(struct ktest_pair *p)
+{
+	struct ktest_end *end = &p->end[0];
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	struct kiw_qp *qp;
+	struct sock *sk;
+	u32 before;
+
+	if (!inside_is_kiwarp(end->id->device))
+		return;
+	qp = to_kiw_qp(end->qp);
+	sk = qp->ks->sock->sk;
+	sock_hold(sk);
+	lock_sock(sk);
+	qp->tx.has_terminated = true;
+	release_sock(sk);
+	before = inside_end_of_stream(qp, sk);
+	ktest_post(end, &end->sends[0], &wr);
+	tasklet_kill(&qp->bh);
+	flush_work(&qp->work);
+	ktest_expect_eq(p, inside_end_of_stream(qp, sk), before);
+	sock_put(sk);
+	ktest_expect_eq(p, inside_modify(qp, IB_QPS_ERR), 0);
+	ktest_wait(&end->sends[0], IB_WC_WR_FLUSH_ERR);
+}
+
 /* A stream ends in order */
 
 static bool inside_is_last(void *arg)
@@ -531,6 +690,10 @@ static void stream_freed(struct ktest_pair *p)
 	}
 	for (i = 0; i < 2; i++) {
 		inside_wait(p, inside_is_last, sk[i]);
+		/* Pairs with the release of the stream's reference. */
+		smp_rmb();
+		/* Nothing leads from it to what was freed. */
+		ktest_expect(p, !READ_ONCE(sk[i]->sk_user_data));
 		sock_put(sk[i]);
 	}
 }
@@ -798,6 +961,10 @@ const struct ktest_case ktest_cases_inside[] = {
 	{ "socket-owned", socket_owned, { .poll = IB_POLL_SOFTIRQ } },
 	{ "posts-later", posts_later, { .poll = IB_POLL_WORKQUEUE } },
 	{ "read-put-off", read_put_off, { .poll = IB_POLL_SOFTIRQ } },
+	{ "imm-put-off", imm_put_off, { .poll = IB_POLL_SOFTIRQ } },
+	{ "offset-counts", offset_counts, { .poll = IB_POLL_SOFTIRQ } },
+	{ "term-unstarted", term_unstarted, { .poll = IB_POLL_SOFTIRQ } },
+	{ "term-last", term_last, { .poll = IB_POLL_SOFTIRQ } },
 	{ "stream-freed", stream_freed, { .poll = IB_POLL_SOFTIRQ } },
 	{ "engine-work", engine_work, { .poll = IB_POLL_SOFTIRQ } },
 	{ "late-abort", late_abort, { .poll = IB_POLL_SOFTIRQ } },

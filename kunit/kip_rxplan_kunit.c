@@ -45,9 +45,22 @@ static void every_plan_holds_the_message(struct kunit *test)
 	}
 }
 
+static void a_piece_can_be_filled(struct kunit *test)
+{
+	struct kip_rxplan plan;
+	u32 size;
+
+	for (size = KIP_RX_PIECE_MIN; size <= 32768; size <<= 1) {
+		KUNIT_ASSERT_TRUE(test, kip_rxplan_make(&plan, KIP_RX_HEAD + size, 2));
+		KUNIT_ASSERT_EQ(test, plan.nr, 1U);
+		KUNIT_EXPECT_EQ(test, plan.size[0], size);
+	}
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(a_large_receive_has_no_large_piece),
 	KUNIT_CASE(every_plan_holds_the_message),
+	KUNIT_CASE(a_piece_can_be_filled),
 	{ }
 };
 

@@ -268,6 +268,8 @@ static void rings_are_allocated_when_needed(struct kunit *test)
 
 		KUNIT_ASSERT_EQ(test, kiw_orq_init(&orq, depth, false), 0);
 		KUNIT_EXPECT_NULL(test, orq.slots);
+		KUNIT_EXPECT_NULL(test, orq.memcg);
+		KUNIT_EXPECT_EQ(test, orq.put, 0U);
 		KUNIT_ASSERT_TRUE(test, kiw_orq_ready(&orq) && kiw_orq_ready(&orq));
 		memset(orq.slots, 0, depth * sizeof(*orq.slots));
 		memset(orq.sges, 0, orq.num_sges * sizeof(*orq.sges));

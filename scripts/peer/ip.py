@@ -375,10 +375,13 @@ def no_answer():
 @case("a peer that requests a connection and then says nothing: the connection ends, the packets "
       "leave as datagrams", conn_silent=1, tx_datagrams=1)
 def mute():
+    before = counters()
     with request(pdata()) as conn:
         on_a("ping", "-q", "-c", "1", "-W", "1", FROM, check=False)
         conn.stream.extend(15)
         ends(conn)
+    if moved(before, ["tx_messages"])["tx_messages"]:
+        raise Wrong("it has sent a packet before it has heard anything")
 
 
 @case("a peer that grants credit, but takes nothing any more: the connection ends",

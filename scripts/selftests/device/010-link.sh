@@ -181,6 +181,16 @@ limits() {
 	return "$bad"
 }
 
+# A locally administered EUI-64 of the hardware address, with the index of the interface in the
+# middle, because a VLAN has the address of its parent.
+guid() {
+	local got
+	ip link add d2 index 4660 address 00:1b:2c:3d:4e:5f type dummy && link_add kiw1 d2 || return 1
+	got=$(cat /sys/class/infiniband/kiw1/node_guid)
+	rdma link delete kiw1 && ip link del d2 || return 1
+	[ "$got" = 021b:2c12:343d:4e5f ] || { echo "$got"; return 1; }
+}
+
 # The limits are real: values up to them are granted, larger ones are refused.
 true_limits() {
 	python3 - kiw0 <<-'END'
@@ -304,6 +314,7 @@ t_run "the longest name" longest_name
 t_run "without privilege" unprivileged
 t_run "ibv_devinfo shows the limits" limits
 t_run "each limit can be reached and not exceeded" true_limits
+t_run "the GUID" guid
 
 t_run "dummy" serves d1
 t_run "a netdev that is down" kind d2 d2 type dummy

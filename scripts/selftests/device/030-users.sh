@@ -108,6 +108,16 @@ unload_idle() {
 	unload_kiwarp && gone "$DEV_A" && gone "$DEV_B" && load_kiwarp && rdma_up
 }
 
+# A burst needs many pages. A timer of the pool gives them back a second or two later.
+unload_after_burst() {
+	local status=0
+	on_b tc qdisc add dev "$NETDEV" root netem delay 50ms limit 10000 || return 1
+	under_traffic && wait_for 60 received "$DEV_A" 2000 && stopped &&
+		killed client server && nothing_left "$DEV_A" "$DEV_B" && unload_idle || status=1
+	on_b tc qdisc del dev "$NETDEV" root
+	return "$status"
+}
+
 # --- link delete -----------------------------------------------------------------
 
 delete_watched() {
@@ -183,6 +193,7 @@ if ! load_kiwarp || ! topo_up || ! rdma_up; then bail "no devices"; fi
 t_run "unload is refused while a program has the device open" unload_while_open
 t_run "unload is refused while connected" unload_while_connected
 t_run "unload with idle links" unload_idle
+t_run "unload after a burst" unload_after_burst
 t_run "link delete while a program watches" delete_watched
 t_run "link delete while a program listens" delete_listening
 t_run "link delete while connected" delete_connected

@@ -221,8 +221,30 @@ mixed_mtus() {
 	return "$bad"
 }
 
+# There are strings for statistics, and none for self tests and private flags.
+string_sets() {
+	on_a python3 -c '
+import array, fcntl, socket, struct
+SIOCETHTOOL, ETHTOOL_GSSET_INFO = 0x8946, 0x37
+asked = array.array("B", struct.pack("=IIQ12x", ETHTOOL_GSSET_INFO, 0, 0b111))
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+    fcntl.ioctl(s, SIOCETHTOOL, struct.pack("16sQ16x", b"kip0", asked.buffer_info()[0]))
+found = struct.unpack_from("=Q", asked, 8)[0]
+raise SystemExit(0 if found == 0b010 else f"sets {found:#b}")'
+}
+
+# The bus is the underlay.
+driver() {
+	on_a ethtool -i kip0 >"$T_DIR/driver" && cat "$T_DIR/driver"
+	grep -qx 'driver: kiwarp_ip' "$T_DIR/driver" &&
+		grep -qx "version: $(</sys/module/kiwarp_ip/version)" "$T_DIR/driver" &&
+		grep -qx "bus-info: $NETDEV" "$T_DIR/driver"
+}
+
 if ! load_ip || ! topo_up || ! rdma_up || ! ip_up; then bail "no interfaces"; fi
 t_run "address and mode" address
+t_run "strings of ethtool" string_sets
+t_run "driver" driver
 t_run "addresses of groups" groups
 t_run "ping, ARP" first_ping
 t_run "CRC" crc

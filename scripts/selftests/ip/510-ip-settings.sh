@@ -662,12 +662,42 @@ for head in (b"\x12\x34\0\0", b"\x88\xb5\0\0", b"\x08\0\0\1"):
 ' && [ "$(kip_count a tx_bad_address)" = 4 ] && [ "$(kip_count a tx_bad_type)" = 3 ]
 }
 
+# Neighbour discovery is not for connections, also if its headers are not in one piece, as in a
+# packet socket's frame of more than a page. That is too long for a datagram.
+split_headers() {
+	local before
+	before=$(kip_count a tx_too_long)
+	on_a python3 -c '
+import socket
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(("kip0", 0))
+peer = bytes.fromhex("8000fcf3" + "00" * 10 + "ffff" + "0a4d0002")
+ip = b"\x60\0\0\0" + (8000).to_bytes(2, "big") + b"\x3a\xff" + bytes(32)
+s.send(peer + b"\x86\xdd\0\0" + ip + b"\x87" + bytes(7999))' &&
+		[ "$(kip_count a tx_too_long)" = $((before + 1)) ]
+}
+
 # Peers to which UDP cannot send: a broadcast address, and the interface's own.
 bad_peers() {
 	kip_set a peers +10.77.0.255 && kip_set a peers +10.77.0.1 || return 1
 	on_a ping -q -c 1 -W 1 ff02::1%kip0
 	wait_for 5 has_counted a tx_udp_errors && wait_for 5 has_counted a rx_udp_own &&
 		kip_set a peers -10.77.0.255 && kip_set a peers -10.77.0.1
+}
+
+dropped() { _in_sys a "cat /sys/class/net/kip0/statistics/tx_dropped"; }
+dropped_more() { [ "$(dropped)" -gt "$1" ]; }
+
+# A packet to all nodes of which UDP has accepted no copy was not sent.
+sent_to_nobody() {
+	local before status
+	kip_set a learn 0 && kip_set a group none && kip_set a peers +10.77.0.255 &&
+		[ "$(kip_get a peers)" = 10.77.0.255 ] && before=$(dropped) || return 1
+	on_a ping -q -c 1 -W 0.1 ff02::1%kip0
+	wait_for 5 dropped_more "$before"
+	status=$?
+	kip_set a peers -10.77.0.255 && kip_set a learn 300 && kip_set a group "$KIP_GROUP" &&
+		return "$status"
 }
 
 # Root of a user namespace cannot raise the limit above the default.
@@ -842,7 +872,9 @@ t_run "a group that cannot be joined" no_join
 t_run "no room for receives" no_room
 t_run "no room to ask" no_room_to_ask
 t_run "frames with bad addresses and types" bad_frames
+t_run "neighbour discovery with split headers" split_headers
 t_run "impossible peers are counted" bad_peers
+t_run "what UDP sends to nobody is dropped" sent_to_nobody
 t_run "memory in another user namespace" rx_mem_of_user
 t_run "memory of interfaces in a container" shared_memory
 t_run "the mode of an interface in a container" mode_of_moved

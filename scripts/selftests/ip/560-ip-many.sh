@@ -168,6 +168,37 @@ peers_of_container() {
 	[ "$none" -ge $((MOST / 2)) ] || { cat "$T_DIR/peers.log"; return 1; }
 }
 
+# --- peers that are forgotten ---------------------------------------------------------
+
+in_c() { ip netns exec c "$@"; }
+no_peer() { in_c ethtool -S kip0 | sed -n 's/^ *tx_no_peer: //p'; }
+
+# Can a node that was no peer not become one? Nobody is there.
+is_full() {
+	local before
+	before=$(no_peer)
+	in_c ping -q -c 1 -W 0.1 10.9.0.9
+	[ "$(no_peer)" -gt "$before" ]
+}
+
+has_room() { ! is_full; }
+
+# c: an interface with as many peers as it can have, and without an RDMA device
+filled() {
+	ip netns add c && ip -n c link add d0 type dummy && ip -n c addr add 10.80.0.1/16 dev d0 &&
+		ip -n c link set d0 up && ip -n c link set lo up &&
+		ip -n c link add link d0 name kip0 type kiwarp_ip &&
+		ip -n c addr add 10.9.0.1/16 dev kip0 && ip -n c link set kip0 up &&
+		in_c python3 "$SELFTESTS/many_peers.py" "$MOST" kip0 &&
+		ip -n c neigh replace 10.9.0.9 dev kip0 nud permanent \
+			lladdr 80:00:fc:f3:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:50:ff:09 && is_full
+}
+
+# For a minute nobody has used them.
+forgotten() { wait_for 90 has_room && ip netns del c; }
+
+# --- containers, again ----------------------------------------------------------------
+
 # Four of five interfaces can list all their nodes. When one is deleted, the fifth can, too.
 # shellcheck disable=SC2016 # for the inner shell
 listed_of_container() {
@@ -193,6 +224,7 @@ listed_of_container() {
 listed_again() { wait_for 30 listed_of_container; }
 
 if ! load_ip || ! topo_up || ! rdma_up; then bail "no hosts"; fi
+t_run "as many nodes as an interface can have" filled
 t_run "$PEERS peers come" peers_up
 t_run "10 connections at most: datagrams for the others" limited
 t_run "a connection to each of them" unlimited
@@ -204,6 +236,7 @@ t_run "of a container: an interface that does not come up does not flood the log
 t_run "of a container: peers of all interfaces together are limited" peers_of_container
 t_run "of a container: listed nodes of all interfaces together are limited" listed_of_container
 t_run "of a container: the next one can list as many" listed_again
+t_run "nodes that are not used any more are forgotten" forgotten
 on_a ip link del kip0
 rdma_down
 topo_down

@@ -272,6 +272,22 @@ def half_closed_read(l, r, addr):
     r.tcp_listen_end()
 
 
+def closed_first(l, r, addr):
+    """A peer goes on sending when this end has closed its half: TCP takes all of it, for nothing."""
+    r.tcp_listen(addr, RAW_PORT)
+    lc, there = meet(l, r, addr)
+    r.tcp_send(there, ACCEPT)
+    l.event(lc, "ESTABLISHED")
+    l.to_error(lc)
+    l.event(lc, "DISCONNECTED")
+    # More than the buffers of both ends hold
+    for _ in range(8):
+        r.tcp_send(there, bytes(MIB))
+    r.tcp_closed(there)
+    l.close(lc)
+    r.tcp_listen_end()
+
+
 def states_ended(l, r, addr):
     """By modify after a connection has ended, in whatever way."""
     for end in ("SQD", "ERR"):

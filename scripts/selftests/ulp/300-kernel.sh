@@ -153,6 +153,7 @@ t_run "trace events" traced
 t_run "counters" counted
 t_run "pages are lent" lent data-softirq
 t_run "pages of many SGEs are lent" lent many-sges
+t_run "octets of lent pages are counted" lent offset-counts
 t_run "pages of other memory are not" not_lent other-sources
 t_run "without RFC 7306" without ext-off a b
 t_run "a peer without RFC 7306" without ext-unknown b

@@ -13,7 +13,7 @@
 . "$SELFTESTS/verbs.sh"
 
 CASES=(send_sizes write_sizes read_sizes send_back server_first multi_sge read_into_local
-	inline unsignaled fence in_order many_reads flush orderly_close arm_next
+	inline unsignaled fence in_order many_reads flush orderly_close closed_first arm_next
 	arm_solicited srq write_wrong_rkey write_out_of_bounds write_to_read_only
 	read_without_access read_out_of_bounds too_long no_receive local_errors local_errors_before iova
 	rereg rereg_writable dereg dereg_midway dereg_under_writes regions_in_turn

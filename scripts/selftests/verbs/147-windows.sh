@@ -30,6 +30,9 @@ traced() {
 		grep -q "kiw_mr: dev=$DEV_B stag=0x[0-9a-f]* $what base=0x" "$TRACING/trace" ||
 			{ echo "no trace event: $what"; return 1; }
 	done
+	# All windows of this program are of 64 bytes, with all remote rights and nothing else.
+	! grep -E "stag=0x[0-9a-f]* (bound|unbound|invalidated( by the peer)?) base=" \
+		"$TRACING/trace" | grep -v 'length=64 access=0xe$'
 }
 
 # What processes leave behind is deallocated when they end.
