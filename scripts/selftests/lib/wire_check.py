@@ -22,7 +22,8 @@ import subprocess
 import sys
 
 TSHARK = ["tshark", "-n", "--disable-protocol", "rpcordma",
-          "-o", "tcp.try_heuristic_first:TRUE", "-O", "iwarp_mpa,iwarp_ddp_rdmap"]
+          "-o", "tcp.try_heuristic_first:TRUE", "-o", "tcp.reassemble_out_of_order:TRUE",
+          "-O", "iwarp_mpa,iwarp_ddp_rdmap"]
 KEYS = (b"MPA ID Req Frame", b"MPA ID Rep Frame")
 WRITE, READ_REQUEST, READ_RESPONSE, SEND, TERMINATE = 0, 1, 2, 3, 7
 SEND_KINDS = (3, 4, 5, 6)
