@@ -660,6 +660,155 @@ static void term_last(struct ktest_pair *p)
 	ktest_wait(&end->sends[0], IB_WC_WR_FLUSH_ERR);
 }
 
+/* A send queue whose work requests are fetched when, and as what, a case wants */
+
+static struct inside_sq {
+	struct kiw_sq_ops ops;
+	const struct kiw_sq_ops *real;
+	u32 fetches;	/* That many succeed */
+	bool is_bad;	/* What is fetched is malformed */
+} inside_sq;
+
+static int inside_sq_fetch(struct kiw_sq *sq, struct kiw_swqe *wqe)
+{
+	int ret = 0;
+
+	if (inside_sq.fetches)
+		ret = inside_sq.real->fetch(sq, wqe);
+	if (ret <= 0)
+		return ret;
+	inside_sq.fetches--;
+	return inside_sq.is_bad ? -EINVAL : ret;
+}
+
+static void inside_set_sq_ops(struct kiw_sq *sq, const struct kiw_sq_ops *ops)
+{
+	spin_lock_irq(&sq->lock);
+	sq->ops = ops;
+	spin_unlock_irq(&sq->lock);
+}
+
+static void inside_hold_sq(struct kiw_sq *sq, u32 fetches, bool is_bad)
+{
+	inside_sq.real = sq->ops;
+	inside_sq.ops = *sq->ops;
+	inside_sq.ops.fetch = inside_sq_fetch;
+	inside_sq.fetches = fetches;
+	inside_sq.is_bad = is_bad;
+	inside_set_sq_ops(sq, &inside_sq.ops);
+}
+
+static void inside_fetch(struct kiw_sq *sq, u32 fetches)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	inside_sq.fetches = fetches;
+	spin_unlock_irqrestore(&sq->lock, flags);
+}
+
+/* A Read arrives, and it is the turn of a work request, which is malformed: no Response begins. */
+static void bad_before_response(struct ktest_pair *p)
+{
+	struct ktest_end *end = &p->end[0], *peer = &p->end[1];
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	struct ib_sge sge = ktest_sge(peer, 0, 64);
+	struct ib_rdma_wr read = {
+		.wr = { .opcode = IB_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1 },
+	};
+	struct kiw_qp *qp;
+	struct sock *sk;
+
+	if (!inside_is_kiwarp(end->id->device))
+		return;
+	qp = to_kiw_qp(end->qp);
+	sk = qp->ks->sock->sk;
+	ktest_expose(end, IB_ACCESS_REMOTE_READ);
+	ktest_post_recv(peer, &peer->recvs[0], 0, 64);
+	ktest_post(end, &end->sends[0], &wr);
+	ktest_wait(&end->sends[0], IB_WC_SUCCESS);
+	ktest_wait(&peer->recvs[0], IB_WC_SUCCESS);
+	if (READ_ONCE(p->has_failed))
+		return;
+	inside_hold_sq(&qp->sq, 0, true);
+	ktest_post(end, &end->sends[1], &wr);
+	tasklet_kill(&qp->bh);
+	flush_work(&qp->work);
+	lock_sock(sk);
+	qp->tx.prefer_response = false;
+	inside_fetch(&qp->sq, 1);
+	release_sock(sk);
+	read.remote_addr = end->mr->iova;
+	read.rkey = end->mr->rkey;
+	ktest_post(peer, &peer->sends[0], &read.wr);
+	ktest_wait(&end->sends[1], IB_WC_LOC_QP_OP_ERR);
+	ktest_wait(&peer->sends[0], IB_WC_REM_OP_ERR);
+	inside_set_sq_ops(&qp->sq, inside_sq.real);
+}
+
+/* A CQ that aborts the QP when it gets its next completion, as another CPU may at that moment */
+
+static struct inside_cq {
+	struct kiw_cq_ops ops;
+	const struct kiw_cq_ops *real;
+	struct kiw_qp *qp;
+	bool has_aborted;
+} inside_cq;
+
+static bool inside_cq_put(struct kiw_cq *cq, const struct kiw_wc *wc)
+{
+	struct kiw_qp *qp = inside_cq.qp;
+
+	cq->ops = inside_cq.real;
+	/* The lock of the QP cannot be taken here. Nothing else happens to the QP at this time. */
+	WRITE_ONCE(qp->state, KIW_QPS_ERROR);
+	qp->todo |= KIW_QPA_FLUSH | KIW_QPA_DROP | KIW_QPA_REPORT;
+	queue_work(qp->wq, &qp->work);
+	inside_cq.has_aborted = true;
+	inside_fetch(&qp->sq, 1);
+	return cq->ops->put(cq, wc);
+}
+
+static void inside_abort_at_completion(struct kiw_cq *cq, struct kiw_qp *qp)
+{
+	spin_lock_irq(&cq->lock);
+	inside_cq.real = cq->ops;
+	inside_cq.ops = *cq->ops;
+	inside_cq.ops.put = inside_cq_put;
+	inside_cq.qp = qp;
+	inside_cq.has_aborted = false;
+	cq->ops = &inside_cq.ops;
+	spin_unlock_irq(&cq->lock);
+}
+
+/* TCP has got the first Send when the QP is aborted. The second is not begun, and TCP sends FIN. */
+static void abort_after_push(struct ktest_pair *p)
+{
+	struct ktest_end *end = &p->end[0], *peer = &p->end[1];
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	struct kiw_qp *qp;
+
+	if (!inside_is_kiwarp(end->id->device))
+		return;
+	qp = to_kiw_qp(end->qp);
+	ktest_post_recv(peer, &peer->recvs[0], 0, 64);
+	inside_hold_sq(&qp->sq, 0, false);
+	ktest_post(end, &end->sends[0], &wr);
+	ktest_post(end, &end->sends[1], &wr);
+	tasklet_kill(&qp->bh);
+	flush_work(&qp->work);
+	inside_abort_at_completion(to_kiw_cq(end->cq), qp);
+	inside_fetch(&qp->sq, 1);
+	tasklet_schedule(&qp->bh);
+	ktest_wait(&end->sends[0], IB_WC_SUCCESS);
+	ktest_wait(&end->sends[1], IB_WC_WR_FLUSH_ERR);
+	ktest_wait(&peer->recvs[0], IB_WC_SUCCESS);
+	flush_work(&qp->work);
+	ktest_expect(p, inside_cq.has_aborted);
+	ktest_expect(p, test_bit(KIW_SOCKF_LINGERING, &qp->ks->flags));
+	inside_set_sq_ops(&qp->sq, inside_sq.real);
+}
+
 /* A stream ends in order */
 
 static bool inside_is_last(void *arg)
@@ -965,6 +1114,8 @@ const struct ktest_case ktest_cases_inside[] = {
 	{ "offset-counts", offset_counts, { .poll = IB_POLL_SOFTIRQ } },
 	{ "term-unstarted", term_unstarted, { .poll = IB_POLL_SOFTIRQ } },
 	{ "term-last", term_last, { .poll = IB_POLL_SOFTIRQ } },
+	{ "bad-before-resp", bad_before_response, { .poll = IB_POLL_SOFTIRQ } },
+	{ "abort-after-push", abort_after_push, { .poll = IB_POLL_SOFTIRQ } },
 	{ "stream-freed", stream_freed, { .poll = IB_POLL_SOFTIRQ } },
 	{ "engine-work", engine_work, { .poll = IB_POLL_SOFTIRQ } },
 	{ "late-abort", late_abort, { .poll = IB_POLL_SOFTIRQ } },

@@ -515,7 +515,8 @@ static bool tx_begin(struct kiw_qp *qp)
 		tx->prefer_response = true;
 		return tx_begin_wr(qp);
 	}
-	if (!has_response)
+	/* No Response begins after a malformed work request, which has ended the stream. */
+	if (!has_response || tx->term_len)
 		return false;
 	tx->prefer_response = false;
 	tx->kind = kiw_inq_oldest(&tx->inq)->is_atomic ? KIW_TX_ATOMIC : KIW_TX_RESPONSE;
@@ -810,6 +811,9 @@ void kiw_tx_run(struct kiw_qp *qp)
 				kiw_count(qp->stats, KIW_STAT_TX_BLOCKED);
 			return;
 		}
+		/* If the QP was aborted meanwhile, a batch would be begun only to be dropped. */
+		if (!tx_may_run(qp))
+			return;
 		tx_build(qp);
 		if (!qp->tx.buf.len)
 			break;
