@@ -382,7 +382,7 @@ static bool tx_have_wqe(struct kiw_qp *qp)
  * Must the work request wait? For all outstanding Reads and Atomic Operations (fence), for room in
  * the ORQ, or for memory for the ORQ's slots.
  */
-static bool tx_wqe_waits(struct kiw_qp *qp)
+static __always_inline bool tx_wqe_waits(struct kiw_qp *qp)
 {
 	struct kiw_tx *tx = &qp->tx;
 
@@ -566,9 +566,6 @@ static bool tx_add_next(struct kiw_qp *qp, const struct kiw_tx_room *room)
 		tx_add_terminate(qp);
 		return false;
 	}
-	/* The state does not tell: the QP may have been aborted since the Terminate was sent. */
-	if (tx->has_terminated || kiw_qp_state(qp) == KIW_QPS_TERMINATE)
-		return false;
 	if (tx->rtr)
 		return tx_add_rtr(qp);
 	if (tx->awaits_first_fpdu)
@@ -678,6 +675,9 @@ static void tx_build(struct kiw_qp *qp)
 	struct kiw_tx_room room;
 	u32 before, full, size, in_full = 0;
 
+	/* The state does not tell: the QP may have been aborted since the Terminate was sent. */
+	if (!tx->term_len && (tx->has_terminated || kiw_qp_state(qp) == KIW_QPS_TERMINATE))
+		return;
 	if (qp->conn.tx_markers)
 		least += KIW_MARKER_SIZE;
 	segment = max(segment, least);
