@@ -380,7 +380,7 @@ static bool tx_have_wqe(struct kiw_qp *qp)
 
 /*
  * Must the work request wait? For all outstanding Reads and Atomic Operations (fence), for room in
- * the ORQ, or for memory for the ORQ's slots.
+ * the ORQ, or for memory for the ORQ's slots. Inlined, as each work request passes here.
  */
 static __always_inline bool tx_wqe_waits(struct kiw_qp *qp)
 {
@@ -675,8 +675,8 @@ static void tx_build(struct kiw_qp *qp)
 	struct kiw_tx_room room;
 	u32 before, full, size, in_full = 0;
 
-	/* The state does not tell: the QP may have been aborted since the Terminate was sent. */
-	if (!tx->term_len && (tx->has_terminated || kiw_qp_state(qp) == KIW_QPS_TERMINATE))
+	/* A batch ends with the Terminate, so one look is enough. */
+	if (tx->has_terminated)
 		return;
 	if (qp->conn.tx_markers)
 		least += KIW_MARKER_SIZE;
